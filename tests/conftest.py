@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,13 +25,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "both_ways" in metafunc.fixturenames:
         from support.ways import WAYS
 
-        is_single = metafunc.definition.get_closest_marker("only_at_the_end") is not None
-        metafunc.parametrize("both_ways", WAYS[:1] if is_single else WAYS, indirect=True)
+        runs_one_way = metafunc.definition.get_closest_marker("only_at_the_end") is not None
+        metafunc.parametrize("both_ways", WAYS[:1] if runs_one_way else WAYS, indirect=True)
 
 
 @pytest.fixture
 def both_ways(request, monkeypatch) -> Generator[Way, None, None]:
-    """How the calls of a test begin; see `support/ways.py`."""
+    """The way in which the calls of a test begin. The test runs once in each way; see `support/ways.py`."""
     from support.ways import AT_THE_END, eager
 
     if request.param != "eager":
@@ -39,7 +39,7 @@ def both_ways(request, monkeypatch) -> Generator[Way, None, None]:
         return
     way = eager(monkeypatch)
     yield way
-    assert way.begun or not way.missed, "no call began early: this test is not of the eager way"
+    assert way.begun or not way.missed, "no call began early, although one might have"
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +52,7 @@ def recordings() -> Path:
 
 @pytest.fixture(scope="session")
 def postgres() -> Generator[Server, None, None]:
-    """A PostgreSQL server; a test that ends it must start it again."""
+    """A PostgreSQL server; a test that stops it must start it again."""
     try:
         server = Server()
     except NoServerError as error:
@@ -68,6 +68,16 @@ _schemas = count(1)
 def dsn(postgres) -> str:
     """The DSN of an empty schema."""
     return f"{postgres.address}&schema=test_{next(_schemas)}"
+
+
+@pytest.fixture
+async def other_connection(postgres) -> AsyncGenerator[Any, None]:
+    """A connection to the server that is not the log's."""
+    import asyncpg
+
+    opened = await asyncpg.connect(postgres.address)
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture

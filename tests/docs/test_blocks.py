@@ -18,7 +18,7 @@ PROGRAM_PAGES = [page for page in PAGES if not is_all_fragments(page)]
 BLOCKS = [block for page in PROGRAM_PAGES for block in blocks_of(page)]
 PROGRAMS = [block for block in BLOCKS if block.reason is None]
 
-# cogency warns of itself when it is imported.
+# Importing cogency causes this warning.
 FLAGS = ["-W", "ignore:Using fallback UUID7:DeprecationWarning"]
 
 COGENCY = re.compile(r"^\s*(?:from|import) cogency\b|\binstall\(", re.MULTILINE)

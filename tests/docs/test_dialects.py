@@ -35,20 +35,20 @@ TABLES = {
     "CallsForm": "field of `calls`",
     "ResultsForm": "field of `results`",
 }
-"""The heading of the table that has the fields of each value."""
+"""For each value, the heading of the table that explains its fields."""
 
 IN_WORDS = {"Pair": "open close", "Results": "open close array", "Frame": "before behind"}
-"""Values that are explained where they are used, and their fields."""
+"""Values that the text explains where they are used, each with its fields."""
 
 
 def fields() -> dict[str, list[str]]:
-    """The fields of each value of the core, by the value's name there."""
+    """The fields of each public struct of the core, by its name."""
     structs = re.findall(r"^pub struct (\w+) \{\n(.*?)^\}", CODE, re.MULTILINE | re.DOTALL)
     return {name: re.findall(r"^    pub (\w+):", body, re.MULTILINE) for name, body in structs}
 
 
 def forms() -> list[tuple[str, str]]:
-    """The forms of each choice of the core, as a dict has them."""
+    """The forms of each public enum of the core, written as in a dict."""
     enums = re.findall(r"^pub enum (\w+) \{\n(.*?)^\}", CODE, re.MULTILINE | re.DOTALL)
     return [
         (name, re.sub(r"(?<=[a-z])([A-Z])", r"_\1", form).lower())
@@ -76,7 +76,7 @@ def test_every_field_is_explained(value: str):
     assert value not in IN_WORDS or all(f"`{field}`" in TEXT for field in expected)
 
 
-def test_no_table_explains_what_is_not_there():
+def test_exactly_the_values_of_the_core_are_explained():
     assert fields().keys() == TABLES.keys() | IN_WORDS.keys()
 
 

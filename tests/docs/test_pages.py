@@ -80,5 +80,5 @@ def test_a_link_that_leads_nowhere_is_found(text: str, broken: list[str], tmp_pa
     assert [problem.split(": ")[1] for problem in links(tmp_path)] == broken
 
 
-def test_a_site_that_was_not_built_does_not_pass_for_one_without_broken_links(tmp_path: Path):
+def test_a_site_that_was_not_built_is_a_problem(tmp_path: Path):
     assert links(tmp_path)

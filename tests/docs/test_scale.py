@@ -1,4 +1,4 @@
-"""The commands and queries that the page on scale tells an operator to run."""
+"""The SQL that the page on scale tells an operator to run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ BLOCKS = re.findall(
 )
 
 
-@pytest.fixture
-async def elsewhere(postgres):
-    connection = await asyncpg.connect(postgres.address)
-    yield connection
-    await connection.close()
-
-
-async def test_every_block_runs_under_a_log_that_is_in_use(dsn, elsewhere):
+async def test_every_block_runs_while_a_log_is_in_use(dsn, other_connection):
     tables = dsn.partition("&schema=")[2] + "."
     async with PostgreSQL(dsn) as log:
         for name in "abcdef":
@@ -33,15 +26,15 @@ async def test_every_block_runs_under_a_log_that_is_in_use(dsn, elsewhere):
         cursor = (await log.read("a")).cursor
         assert len(BLOCKS) == 2
         for block in BLOCKS:
-            await elsewhere.execute(block.replace("cogency.", tables))
+            await other_connection.execute(block.replace("cogency.", tables))
         await log.append("a", user_id="u", rows=[("user", "after", 2.0)])
         page = await log.read("a", after=cursor)
         assert (page.is_whole, [row["content"] for row in page.rows]) == (False, ["after"])
-        await elsewhere.execute(f"DELETE FROM {tables}messages WHERE number = 1")
+        await other_connection.execute(f"DELETE FROM {tables}messages WHERE number = 1")
         page = await log.read("a", after=page.cursor)
         assert page.is_whole
         assert len(page.rows) == 3
         assert [one.rows for one in await log.conversations("u")] == [3, 2, 2, 2, 2, 2]
         assert await log.delete_conversation("a") == 3
     parts = f"SELECT count(DISTINCT tableoid) FROM {tables}messages"
-    assert await elsewhere.fetchval(parts) == 2
+    assert await other_connection.fetchval(parts) == 2

@@ -1,4 +1,4 @@
-"""The table of response templates in the guide, held to the templates that models ship."""
+"""The table of response templates in the guide agrees with the templates that models ship."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rows() -> dict[str, str]:
     return dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE))
 
 
-@pytest.mark.skipif(not SHIPPED.exists(), reason=f"{SHIPPED} is not there")
+@pytest.mark.skipif(not SHIPPED.exists(), reason=f"there is no {SHIPPED}")
 def test_the_table_says_which_templates_are_read_and_why_the_others_are_not():
     templates = {
         entry["name"]: entry["template"] for entry in json.loads(SHIPPED.read_text())["templates"]

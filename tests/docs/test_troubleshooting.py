@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOLE = "…"
-ENOUGH = 10  # fixed letters and signs that a message must have, so that it can be told from others
+MIN_FIXED = 10  # fixed characters that a message needs, so that it can be told apart from others
 
 PAGE = (CHECKOUT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 MESSAGES = re.findall(r"^(?:### |\| )`(.+?)`", PAGE, re.MULTILINE)
@@ -48,25 +48,25 @@ def sources() -> Iterator[str]:
 SOURCES = list(sources())
 
 
-def can_be(message: str, literal: str) -> bool:
+def comes_from(message: str, literal: str) -> bool:
     """Whether a message as the page shows it comes from a literal of the sources."""
     fixed = message.strip(f"{HOLE} ")
-    if len(literal.replace(HOLE, "").strip()) < min(ENOUGH, len(fixed)):
+    if len(literal.replace(HOLE, "").strip()) < min(MIN_FIXED, len(fixed)):
         return False
     filled = ".+".join(map(re.escape, literal.split(HOLE)))
     return fixed in literal or re.fullmatch(filled, message) is not None
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_a_message_that_is_listed_is_one_of_the_sources(message: str):
-    for sentence in message.split(f": {HOLE}"):  # the rest comes from elsewhere
+def test_a_message_that_is_listed_comes_from_the_sources(message: str):
+    for sentence in message.split(f": {HOLE}"):  # the rest is the text of another error
         if sentence:
-            assert any(can_be(sentence, literal) for literal in SOURCES)
+            assert any(comes_from(sentence, literal) for literal in SOURCES)
 
 
 def test_each_message_is_listed_once():
     assert len(MESSAGES) == len(set(MESSAGES)) > 60
 
 
-def test_a_message_that_is_not_there_would_be_noticed():
-    assert not any(can_be(f"the {HOLE} was lost in the post", literal) for literal in SOURCES)
+def test_a_message_that_is_not_in_the_sources_is_noticed():
+    assert not any(comes_from(f"the {HOLE} was lost in the post", literal) for literal in SOURCES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def test_run_as_a_program_it_prints_each_text_on_one_line(run: Callable[..., str]) -> None:
+def test_the_program_prints_each_text_on_one_line(run: Callable[..., str]) -> None:
     *lines, last = run("agent_loop.py").splitlines()
     assert [line.rstrip() for line in lines] == [
         "user    What is 19 + 23, and what is 2 + 3?",

@@ -1,9 +1,9 @@
-"""A recorded stream of another dialect prints as typed events, whatever its chunks."""
+"""The example prints a recorded stream of another dialect as typed events, although its chunks cut the tags."""
 
 import json
 
 
-def test_it_prints_an_event_a_line(run):
+def test_it_prints_one_event_per_line(run):
     assert run("hermes_stream.py").splitlines() == [
         "think    The note says how calls are closed, so the mark itself must be in the file.",
         "respond  I'll look at what is there and write the note beside it.",
@@ -14,7 +14,7 @@ def test_it_prints_an_event_a_line(run):
     ]
 
 
-def test_the_recording_cuts_marks_and_words(examples):
+def test_the_recording_cuts_its_tags(examples):
     lines = (examples / "hermes_stream.jsonl").read_text(encoding="utf-8").splitlines()
     chunks = [json.loads(line) for line in lines]
     assert len(chunks) > 50

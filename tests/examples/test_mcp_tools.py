@@ -1,13 +1,13 @@
-"""Tools of MCP servers: their names, the servers that get calls, and calls of a server that dies."""
+"""The example of MCP tools: their names, which server gets each call, and calls of a server that dies."""
 
 from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("mcp", reason="its servers are written with it")
+pytest.importorskip("mcp", reason="the servers of the example are written with mcp")
 
 
-def test_it_prints_the_tools_and_what_became_of_each_call(run):
+def test_it_prints_the_tools_and_the_outcome_of_each_call(run):
     assert run("mcp_tools.py").splitlines() == [
         "tools: find, fruit__find, fruit__crash, trees__find, trees__crash",
         "",

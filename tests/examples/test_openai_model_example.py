@@ -1,4 +1,4 @@
-"""A model of OpenAI's API in the loop of the examples, against a server that streams a script; no clock decides."""
+"""`OpenAIModel` in the loop of the examples, against a server that streams a script. Nothing depends on the time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def says(text: str) -> Turn:
     return Turn(*in_pieces(text))
 
 
-def test_run_as_a_program_it_answers(run):
+def test_the_program_answers(run):
     lines = run("openai_model.py", "--scripted").splitlines()
     assert [line.split()[0] for line in lines] == (
         ["think", "respond", "call", "call", "execute", "result", "respond", "end"]
@@ -60,7 +60,7 @@ def test_run_as_a_program_it_answers(run):
     assert lines[-2] == "respond The sums are 42 and 5."
 
 
-async def test_the_agent_goes_on_with_the_results(no_proxy):
+async def test_the_agent_goes_on_with_the_results():
     async with asked(says(f"Adding.{SUM}"), says("It is 42.<end>")) as (server, events, _):
         seen = await joined(events)
     assert [kind for kind, _ in seen] == ["respond", "call", "execute", "result", "respond", "end"]
@@ -71,7 +71,7 @@ async def test_the_agent_goes_on_with_the_results(no_proxy):
     assert "19 + 23 = 42" in messages[-1]["content"]
 
 
-async def test_text_is_an_event_before_the_model_goes_on():
+async def test_text_is_emitted_before_the_model_goes_on():
     async with asked(Turn("It is", HOLD, " 42.<end>")) as (server, events, _):
         assert (await anext(events))["content"] == "It is"
         server.release()
@@ -101,14 +101,14 @@ async def test_an_error_of_the_service_is_raised_after_the_text_before_it(turn, 
         seen = []
         with pytest.raises(LLMError, match=error):
             async for event in events:
-                seen.append((event["type"], event["content"]))  # noqa: PERF401  (what came before the error counts)
+                seen.append((event["type"], event["content"]))  # noqa: PERF401  (keeps the events before the error)
         assert seen[:1] == ([("respond", "It is")] if turn else [])
         assert [kind for kind, _ in seen[1:]] == (["error"] if turn else [])
         rows = await storage.load_messages("c", "")
         assert [row["type"] for row in rows] == ["user", *(kind for kind, _ in seen)]
 
 
-async def test_a_service_that_is_not_there_is_an_error():
+async def test_a_service_that_cannot_be_reached_is_an_error():
     async with asked() as (server, events, _):
         await server.__aexit__(None, None, None)
         with pytest.raises(LLMError, match="is the server running there"):

@@ -1,4 +1,4 @@
-"""The agent's loop: how it goes on, when it ends, and what the log has when it is stopped."""
+"""The example of an agent's own loop: when it goes on, when it ends, and what the log has when it is stopped."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def ask(model: Any, storage: SQLite, *tools: Any, **options: Any) -> Any:
 
 
 async def types_of(events: Any) -> list[str]:
-    """The types of events, with a run of equal ones as one."""
+    """The types of events; equal types in a row count as one."""
     types: list[str] = []
     async for event in events:
         if event["type"] not in types[-1:]:
@@ -67,7 +67,7 @@ async def log(storage: SQLite) -> list[tuple[str, str]]:
     return [(row["type"], row["content"]) for row in await storage.load_messages("c", "")]
 
 
-def test_run_as_a_program_it_prints_each_text_on_one_line(run):
+def test_the_program_prints_each_text_on_one_line(run):
     results = (
         '[{"tool": "add", "status": "success", "content": "19 + 23 = 42"},'
         ' {"tool": "add", "status": "success", "content": "2 + 3 = 5"}]'
@@ -87,30 +87,30 @@ def test_run_as_a_program_it_prints_each_text_on_one_line(run):
 @pytest.mark.parametrize(
     ("answers", "types"),
     [
-        pytest.param(["42.<end>"], ["respond", "end"], id="until end"),
-        pytest.param(["42."], ["respond"], id="until there is no call"),
+        pytest.param(["42.<end>"], ["respond", "end"], id="ends with <end>"),
+        pytest.param(["42."], ["respond"], id="ends without a call"),
         pytest.param(
             [SUM, "42.<end>"],
             ["call", "execute", "result", "respond", "end"],
-            id="on, with results",
+            id="goes on with results",
         ),
         pytest.param(
             [f"Now.{BROKEN}", SUM, "42.<end>"],
             ["respond", "error", "call", "execute", "result", "respond", "end"],
-            id="on, with the report of a malformed block",
+            id="goes on with the report of a malformed block",
         ),
         pytest.param(
             [SUM[:-20], SUM, "42."],
             ["error", "call", "execute", "result", "respond"],
-            id="on, with the report of a block that was cut",
+            id="goes on with the report of a block that was cut",
         ),
     ],
 )
-async def test_it_goes(answers, types, storage):
+async def test_the_loop_goes_on_or_ends(answers, types, storage):
     assert await types_of(ask(says(*answers), storage)) == types
 
 
-async def test_it_ends_after_max_turns(storage):
+async def test_the_loop_ends_after_max_turns(storage):
     types = await types_of(ask(says(SUM, SUM, SUM), storage, max_turns=2))
     assert types == ["call", "execute", "result"] * 2
 
@@ -133,7 +133,7 @@ async def test_each_turn_reads_what_the_turns_before_it_left(storage):
     ]
 
 
-async def test_the_scripted_model_begins_anew_with_each_query(storage):
+async def test_the_scripted_model_starts_over_with_each_query(storage):
     model = scripted(SUM, "42.<end>", pause=0)
     for _ in range(2):
         assert (await types_of(ask(model, storage)))[-3:] == ["result", "respond", "end"]
@@ -149,7 +149,7 @@ async def test_the_log_has_the_query_and_every_step(storage):
     ]
 
 
-async def test_closed_while_it_writes_it_closes_the_models_stream(storage):
+async def test_closing_the_loop_closes_the_models_stream(storage):
     closed = []
 
     async def model(messages):
@@ -164,7 +164,7 @@ async def test_closed_while_it_writes_it_closes_the_models_stream(storage):
     assert closed == [True]
 
 
-async def test_cancelled_while_a_tool_runs_it_stops_the_tool_and_the_log_has_its_result(storage):
+async def test_cancelling_the_loop_stops_its_tool_and_the_log_has_the_result(storage):
     tool = Waiting("add")
     asking = asyncio.ensure_future(types_of(ask(says(SUM), storage, tool)))
     await tool.started.wait()

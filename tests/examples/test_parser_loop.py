@@ -1,7 +1,7 @@
-"""The ten lines print the model's text as typed events."""
+"""The example of ten lines prints a model's text as typed events."""
 
 
-def test_it_prints_an_event_a_line(run):
+def test_it_prints_one_event_per_line(run):
     assert run("parser_loop.py").splitlines() == [
         "think    One file is enough.",
         "respond  Reading a.txt. ",

@@ -1,14 +1,15 @@
-"""Tools on Ray: in call order, with state kept; a call whose worker is lost is unknown, and affects no other call."""
+"""The example of tools on Ray: results in call order, state that is kept, and a lost worker that affects one call."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import secrets
 import subprocess
 import sys
 
 import pytest
+
+from support.ray_environment import ray_variables
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
@@ -17,13 +18,11 @@ pytestmark = [
 
 
 def test_each_call_has_its_result(examples, tmp_path):
-    token = tmp_path / "token"
-    token.write_text(secrets.token_hex(32))
     ran = subprocess.run(
         [sys.executable, examples / "remote_tools.py"],
-        env={**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)},
+        env={**os.environ, **ray_variables(tmp_path)},
         cwd=tmp_path,
-        capture_output=True,  # Ray itself writes to stderr of the worker that was lost
+        capture_output=True,  # Ray itself reports the lost worker on stderr
         text=True,
         timeout=120,
         check=False,

@@ -1,4 +1,4 @@
-"""Slow, failing, blocking and wrongly called tools: one result each, in call order; starts and ends are seen."""
+"""Slow, failing, blocking and wrongly called tools: one result each, in call order; observers see starts and ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_observers_see_each_start_and_end_also_of_the_call_that_is_refused(p
 
 def test_no_more_than_two_run_at_once(printed):
     running, _ = printed
-    running = [line for line in running if "divide" not in line]  # one of them never runs
+    running = [line for line in running if "divide" not in line]  # one call of divide never runs
     at_once = most = 0
     for line in running:
         at_once += {"start": 1, "end": -1}.get(line.split()[0], 0)
@@ -46,7 +46,7 @@ def test_no_more_than_two_run_at_once(printed):
     assert most <= 2
 
 
-def test_a_tool_that_timed_out_puts_its_things_away_before_its_call_ends(printed):
+def test_a_tool_that_timed_out_cleans_up_before_its_call_ends(printed):
     running, _ = printed
     [end] = [line for line in running if line.startswith("end      wait")]
     assert running.index("         wait puts its things away") < running.index(end)

@@ -1,6 +1,6 @@
-"""The agent on a web page, as its page talks to it: a real server on 127.0.0.1 and a real HTTP client.
+"""The web agent, as its page talks to it: a real server on 127.0.0.1 and a real HTTP client.
 
-Whatever stops a run, in the middle of its text or of its tools, the log is whole. Nothing waits for a clock.
+The log is whole wherever a run is stopped, in the middle of its text or of its tools. Nothing depends on the time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Watching:
         return await anext(self._messages)
 
     async def until(self, type: str) -> list[dict[str, Any]]:
-        """The messages up to the next of this type, which is the last."""
+        """The messages up to the next one of this type, which is the last in the list."""
         messages = [await self.next()]
         while messages[-1]["type"] != type:
             messages.append(await self.next())
@@ -72,7 +72,7 @@ class Client:
             yield Watching(received(response))
 
     async def log(self) -> dict[str, Any]:
-        """The conversation as a page gets it that connects now."""
+        """The conversation, as a page that connects now gets it."""
         async with self.watch() as page:
             return await page.next()
 
@@ -210,7 +210,7 @@ async def test_text_arrives_while_the_model_still_writes(page):
         assert shown(await watching.until("over"))[0] == ("respond", "42.")
 
 
-async def test_a_run_goes_on_without_a_page_and_one_that_comes_sees_it_from_its_beginning(page):
+async def test_a_run_goes_on_without_a_page_and_a_later_page_sees_it_from_its_beginning(page):
     waiting = Waiting()
     model = Model("One.<end>", ("Let me ", None, f"see.{block('wait')}"), "Two.<end>")
     client = await page(model, waiting)
@@ -223,7 +223,9 @@ async def test_a_run_goes_on_without_a_page_and_one_that_comes_sees_it_from_its_
     await waiting.started.wait()
     async with client.watch() as again:
         log, *run = await again.until("started")
-        assert [row["content"] for row in log["rows"]] == ["one", "One."], "as before the run"
+        assert [row["content"] for row in log["rows"]] == ["one", "One."], (
+            "the log as it was before the run"
+        )
         assert shown(run) == [
             *[("begin", ""), ("user", "two"), ("respond", "Let me "), ("respond", "see.")],
             *[("call", stored("wait")), ("execute", "")],
@@ -311,7 +313,7 @@ async def test_a_call_that_needs_approval_waits_also_for_another_server(
         assert results[1]["content"] == message
 
 
-async def test_what_was_decided_stays_decided_while_another_decision_is_missing(page):
+async def test_a_decision_is_kept_while_another_decision_is_missing(page):
     client = await page(Model(block("pay", "pay"), "Done.<end>"), PAY)
     first, second = (await client.run())[-1]["calls"]
     async with client.watch() as watching:
@@ -355,7 +357,7 @@ async def test_an_error_is_shown_and_in_the_log(page):
     assert (kind, json.loads(content)["kind"]) == ("error", "failed")
 
 
-async def test_a_page_that_cannot_keep_up_is_sent_away(monkeypatch):
+async def test_a_page_that_cannot_keep_up_is_disconnected(monkeypatch):
     monkeypatch.setattr(web_conversations, "MOST_BEHIND", 3)
     conversations = Conversations(Agent(Model(("text ",) * 100)))
     conversation = conversations["c"]
@@ -366,10 +368,10 @@ async def test_a_page_that_cannot_keep_up_is_sent_away(monkeypatch):
             await asyncio.sleep(0)
         assert [json.loads(message[6:])["type"] async for message in slow] == ["log"]
     rows = (await conversation._read())["rows"]
-    assert [row["type"] for row in rows] == ["user", "respond"], "the run did not mind"
+    assert [row["type"] for row in rows] == ["user", "respond"], "the run went on"
 
 
-async def test_conversations_are_apart(page):
+async def test_a_conversation_shows_no_rows_of_another(page):
     client = await page(Model("One.<end>", "Two.<end>"))
     await client.run()
     async with client.http.stream("GET", "/conversations/another") as response:
@@ -383,7 +385,7 @@ async def test_a_query_that_is_not_text_is_refused(page, body):
     assert await client.rows() == []
 
 
-async def test_a_strangers_page_cannot_ask(page):
+async def test_a_page_of_another_site_cannot_ask(page):
     client = await page(Model())
     elsewhere = {"host": "evil.example"}
     refused = await client.http.post(CONVERSATION, json={"text": "hello"}, headers=elsewhere)
@@ -394,7 +396,7 @@ async def test_a_strangers_page_cannot_ask(page):
     assert await client.rows() == []
 
 
-async def test_the_page_lets_the_browser_run_its_own_script_only(page):
+async def test_the_page_lets_the_browser_run_only_its_own_script(page):
     client = await page(Model())
     text = (await client.http.get("/")).text
     assert "default-src 'self'" in text
@@ -402,13 +404,13 @@ async def test_the_page_lets_the_browser_run_its_own_script_only(page):
         assert (await client.http.get(f"/{file}")).status_code == 200
 
 
-def test_its_script_writes_text_and_never_html(examples):
+def test_the_script_of_the_page_writes_text_and_never_html(examples):
     script = (examples / "web_page" / "page.js").read_text(encoding="utf-8")
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert word not in script
 
 
-async def test_stopped_in_the_middle_of_a_batch_the_program_leaves_a_whole_log(
+async def test_a_program_that_is_interrupted_in_the_middle_of_a_batch_leaves_a_whole_log(
     examples: Path, tmp_path: Path
 ):
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -1,15 +1,16 @@
-"""Two web processes with one log: one is killed in the middle of an answer, and the other one completes it."""
+"""Two web processes with one log: one is killed in the middle of an answer, and the other completes the answer."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import secrets
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support.ray_environment import ray_variables
 
 pytestmark = pytest.mark.timeout(150)
 
@@ -23,8 +24,6 @@ WHERE = {
 def test_the_other_process_gives_the_answer_and_nothing_is_done_twice(
     where, examples: Path, tmp_path: Path, request: pytest.FixtureRequest
 ):
-    token = tmp_path / "token"
-    token.write_text(secrets.token_hex(32))
     options = [*WHERE[where]]
     if where == "in PostgreSQL":
         pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
@@ -32,7 +31,7 @@ def test_the_other_process_gives_the_answer_and_nothing_is_done_twice(
     on_ray = "--here" not in options and importlib.util.find_spec("ray") is not None
     ran = subprocess.run(
         [sys.executable, examples / "web_fleet.py", *options],
-        env={**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)},
+        env={**os.environ, **ray_variables(tmp_path)},
         cwd=tmp_path,
         capture_output=True,
         text=True,

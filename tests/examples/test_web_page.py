@@ -72,7 +72,7 @@ PAY.options = ToolOptions(requires_approval=True)  # pyright: ignore[reportAttri
 
 
 class Tab:
-    """The page in a tab, and its errors."""
+    """The page in a tab of the browser, and its errors."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -89,13 +89,13 @@ class Tab:
 
     async def open(self, address: str) -> None:
         await self.page.goto(address)
-        await self.is_loaded()
+        await self.until_loaded()
 
     async def reload(self) -> None:
         await self.page.reload()
-        await self.is_loaded()
+        await self.until_loaded()
 
-    async def is_loaded(self) -> None:
+    async def until_loaded(self) -> None:
         await expect(self.page.locator("#fields")).to_be_enabled()
 
     async def ask(self, text: str = "hello") -> None:
@@ -103,7 +103,7 @@ class Tab:
         await self.page.press("#text", "Enter")
         await expect(self.find(".user").last).to_have_text(text)
 
-    async def answered(self) -> None:
+    async def until_answered(self) -> None:
         await expect(self.page.locator("#send")).to_be_visible()
 
     async def calls(self) -> list[tuple[str, str]]:
@@ -152,7 +152,7 @@ async def test_a_run_is_shown_while_it_happens(browser):
 
         model.release.set()
         await expect(page.find(".respond").last).to_have_text("It is 42.")
-        await page.answered()
+        await page.until_answered()
         await expect(page.find(".open")).to_have_count(0)
 
 
@@ -160,7 +160,7 @@ async def test_a_call_shows_its_arguments_and_its_content(browser):
     model = Model(block(call("ok", file="a.txt", lines=3)), "Done.<end>")
     async with tab(browser, model, OK) as page:
         await page.ask()
-        await page.answered()
+        await page.until_answered()
         await expect(page.find(".call .name")).to_have_text("ok")
         await expect(page.find(".call .args")).to_have_text('file: "a.txt", lines: 3')
         await expect(page.find(".call .content")).to_be_hidden()
@@ -190,7 +190,7 @@ A **bold** and *fine* `<code>` [link](https://example.org/a), 2 * 3 * 4, [not](j
 async def test_simple_markdown_is_drawn(browser):
     async with tab(browser, Model(f"{MARKDOWN}<end>")) as page:
         await page.ask()
-        await page.answered()
+        await page.until_answered()
         await expect(page.find(".respond h3")).to_have_text("Title")
         await expect(page.find(".respond p strong")).to_have_text("bold")
         await expect(page.find(".respond em")).to_have_text("fine")
@@ -204,11 +204,11 @@ async def test_simple_markdown_is_drawn(browser):
         await expect(page.find(".respond pre")).to_have_text("**not bold**\n<b>")
 
 
-async def test_opened_again_the_page_shows_the_same(browser):
+async def test_a_reloaded_page_shows_the_same(browser):
     model = Model(f"<think>hm</think>Looking.{block('ok', 'fail')}", "Done.<end>")
     async with tab(browser, model, OK, FAIL) as page:
         await page.ask()
-        await page.answered()
+        await page.until_answered()
         shown = await page.find("> :not(.call)").all_text_contents()
         calls = await page.calls()
         await page.reload()
@@ -216,7 +216,7 @@ async def test_opened_again_the_page_shows_the_same(browser):
         assert await page.calls() == calls
 
 
-async def test_opened_again_in_the_middle_of_an_answer_the_page_goes_on(browser):
+async def test_a_page_that_is_reloaded_in_the_middle_of_an_answer_goes_on(browser):
     waiting = Waiting()
     model = Model(f"Waiting.{block('wait')}", ("It is ", None, "42.<end>"))
     async with tab(browser, model, waiting) as page:
@@ -231,7 +231,7 @@ async def test_opened_again_in_the_middle_of_an_answer_the_page_goes_on(browser)
         await expect(page.find(".respond")).to_have_text(["Waiting.", "It is"])
         model.release.set()
         await expect(page.find(".respond")).to_have_text(["Waiting.", "It is 42."])
-        await page.answered()
+        await page.until_answered()
         assert await page.calls() == [("success", "waited")]
 
 
@@ -272,7 +272,7 @@ async def test_a_run_outlives_its_tab(browser):
         ("Deny", [("success", "ok"), ("failure", re.compile("was rejected by user"))]),
     ],
 )
-async def test_a_call_waits_until_its_reader_decides(browser, opened, button, calls):
+async def test_a_call_waits_until_the_user_decides(browser, opened, button, calls):
     model = Model(f"Paying.{block('ok', call('pay', euros=5))}", "Done.<end>")
     async with tab(browser, model, OK, PAY) as page:
         await page.ask()
@@ -284,7 +284,7 @@ async def test_a_call_waits_until_its_reader_decides(browser, opened, button, ca
         await expect(page.find(".call .outcome").first).to_have_text("waits for the others")
         await page.find(f".decide button:text('{button}')").click()
         await expect(page.find(".respond").last).to_have_text("Done.")
-        await page.answered()
+        await page.until_answered()
         await expect(page.find(".call")).to_have_count(2)
         await expect(page.find(".decide")).to_have_count(0)
         for card, (state, outcome) in zip(await page.find(".call").all(), calls, strict=True):
@@ -293,7 +293,7 @@ async def test_a_call_waits_until_its_reader_decides(browser, opened, button, ca
         await expect(page.state).to_be_empty()
 
 
-async def test_each_of_two_calls_is_decided_by_itself_and_in_any_tab(browser):
+async def test_each_of_two_calls_is_decided_separately_and_in_any_tab(browser):
     model = Model(block(call("pay", euros=1), call("pay", euros=2)), "Done.<end>")
     async with tab(browser, model, PAY) as page:
         await page.ask()
@@ -315,14 +315,14 @@ async def test_each_of_two_calls_is_decided_by_itself_and_in_any_tab(browser):
         await other.page.close()
 
 
-async def test_another_question_gives_up_what_waits(browser):
+async def test_another_question_denies_the_calls_that_wait(browser):
     model = Model(block(call("pay", euros=1)), "Never mind.<end>")
     async with tab(browser, model, PAY) as page:
         await page.ask()
         await expect(page.find(".decide")).to_be_visible()
         await page.ask("Something else")
         await expect(page.find(".respond").last).to_have_text("Never mind.")
-        await page.answered()
+        await page.until_answered()
         await expect(page.find(".decide")).to_have_count(0)
         assert await page.calls() == [("failure", "denied")]
 
@@ -353,7 +353,7 @@ async def test_html_is_shown_as_text_and_never_run(browser, turn, tool, shown_in
         for opened in ("live", "from the log"):
             if opened == "live":
                 await page.ask(HTML)
-                await page.answered()
+                await page.until_answered()
             else:
                 await page.reload()
             await expect(page.find(".user")).to_have_text(HTML)
@@ -363,7 +363,7 @@ async def test_html_is_shown_as_text_and_never_run(browser, turn, tool, shown_in
             assert "cogency-rs" in await page.page.title()
 
 
-async def test_what_is_to_be_approved_is_shown_as_text_too(browser):
+async def test_a_call_that_needs_approval_is_shown_as_text_too(browser):
     def anything(**_: Any) -> ToolResult:
         return ToolResult("ok")
 
@@ -375,7 +375,7 @@ async def test_what_is_to_be_approved_is_shown_as_text_too(browser):
         await expect(page.find(":is(img, script)")).to_have_count(0)
 
 
-async def test_even_html_that_became_part_of_the_page_would_not_run(browser):
+async def test_a_script_in_html_that_becomes_part_of_the_page_does_not_run(browser):
     async with tab(browser, Model()) as page:
         await page.page.evaluate("(html) => { document.body.innerHTML = html; }", HTML)
         image = page.page.locator("img")
@@ -391,7 +391,7 @@ async def test_a_long_result_does_not_make_the_page_wider(browser):
     async with tab(browser, Model(f"{long}{block(call('t', x=long))}", "Done.<end>"), tool) as page:
         await page.page.set_viewport_size({"width": 390, "height": 844})
         await page.ask(long)
-        await page.answered()
+        await page.until_answered()
         await page.find(".call summary").click()
         assert await page.page.evaluate("() => document.documentElement.scrollWidth") == 390
 
@@ -405,21 +405,19 @@ async def test_stop_cancels_the_run_and_the_conversation_goes_on(browser):
         await expect(page.find(".call[data-state=success]")).to_have_count(1)
         await waiting.started.wait()
         await page.page.click("#stop")
-        await page.answered()
+        await page.until_answered()
         assert await page.calls() == [("success", "ok"), ("failure", "cancelled")]
         assert waiting.journal == ["started", "stopped"]
         await expect(page.find(".note")).to_have_text(re.compile("was stopped"))
         await page.ask()
         await expect(page.find(".respond").last).to_have_text("Hello again.")
-        await page.answered()
+        await page.until_answered()
         await page.reload()
         await expect(page.find(".note")).to_have_text(re.compile("was stopped"))
         assert [state for state, _ in await page.calls()] == ["success", "failure"]
 
 
-async def test_when_the_server_comes_back_the_page_shows_what_became_of_the_run(
-    browser, tmp_path: Path
-):
+async def test_when_the_server_comes_back_the_page_shows_how_the_run_ended(browser, tmp_path: Path):
     waiting, file = Waiting(), tmp_path / "log.db"
     page = Tab(await browser.new_page())
     async with serving(create_app(Model(block("wait")), [waiting], SQLite(file))) as address:
@@ -452,7 +450,7 @@ async def test_a_run_whose_server_was_killed_can_go_on(browser, tmp_path: Path):
     assert page.errors == []
 
 
-async def test_what_goes_wrong_is_shown(browser):
+async def test_an_error_of_the_model_is_shown(browser):
     class Broken(Model):
         async def __call__(self, messages):
             yield "It is "
@@ -465,7 +463,7 @@ async def test_what_goes_wrong_is_shown(browser):
                 await page.ask()
             else:
                 await page.reload()
-            await page.answered()
+            await page.until_answered()
             await expect(page.find(".respond")).to_have_text("It is")
             await expect(page.find(".note.error").last).to_have_text(
                 "ConnectionError: the model hung up"
@@ -475,13 +473,13 @@ async def test_what_goes_wrong_is_shown(browser):
 async def test_a_malformed_block_is_shown_as_an_error(browser):
     async with tab(browser, Model("Now.<execute>[{]</execute>", "Sorry.<end>")) as page:
         await page.ask()
-        await page.answered()
+        await page.until_answered()
         await expect(page.find(".respond")).to_have_text(["Now.", "Sorry."])
         note = "A call could not be read. The model is asked to write it again."
         await expect(page.find(".note.error")).to_have_text(note)
 
 
-async def test_a_question_that_is_refused_stays_where_it_was_written(browser):
+async def test_a_question_that_is_refused_stays_in_its_field(browser):
     waiting = Waiting()
     async with tab(browser, Model(block("wait"), "Done.<end>"), waiting) as page:
         await page.page.route(

@@ -1,4 +1,4 @@
-"""A run may be cancelled, closed or interrupted anywhere: each call has one result, no task is left, it can resume."""
+"""A run is cancelled, closed or interrupted anywhere: each call has one result, no task is left, the run can resume."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Scene:
         self.over = 0
 
     def agent(self, *, has_results: bool = False) -> Agent[Any, str]:
-        """Make an agent that calls its tools if there are no results yet, and answers if there are."""
+        """Make an agent whose model calls the tools, or answers if `has_results`."""
 
         async def work(name: str, times: int) -> str:
             self.begun.append(name)
@@ -123,8 +123,8 @@ class Scene:
         assert self.over == len(self.begun), "no tool is left half done"
         records = await self.storage.calls("c")
         assert all(record.status not in ("early", "open", "waiting") for record in records)
-        counting = [record for record in records if record.decision is None]
-        assert len(counting) == types.count("call"), "the others began early, and were dropped"
+        kept = [record for record in records if record.decision is None]
+        assert len(kept) == types.count("call"), "the other calls began early, and were dropped"
         resumed = self.agent(has_results="result" in types)
         if not rows:
             with pytest.raises(ConfigError, match="no conversation 'c'"):
@@ -173,7 +173,7 @@ async def test_a_run_that_is_cancelled_anywhere(storage, driver, scenery, moment
             run = scene.agent().run("Do it.", conversation_id="c")
             ending = await cancelled_at(run, at, moment)
             assert ending.cancelled is ending.requested, "CancelledError reaches the caller"
-            assert ending.leaked == set(), "no task is left when the caller knows"
+            assert ending.leaked == set(), "no task is left when the caller gets the CancelledError"
             await scene.check()
         except BaseException as error:
             error.add_note(f"cancelled at suspension {at}")
@@ -193,7 +193,7 @@ async def test_a_run_that_is_left_after_any_event(driver, how):
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: reported.append(repr(context)))
     for count in itertools.count(1):
-        scene, mine = Scene(Memory(), driver), asyncio.current_task()
+        scene, this_task = Scene(Memory(), driver), asyncio.current_task()
         stream = scene.agent().stream("Do it.", conversation_id="c")
         seen = 0
         if how == "closed":
@@ -212,9 +212,9 @@ async def test_a_run_that_is_left_after_any_event(driver, how):
                 gc.collect()
             for _ in range(50):
                 await rounds(1)
-                if asyncio.all_tasks() == {mine}:
+                if asyncio.all_tasks() == {this_task}:
                     break
-        assert asyncio.all_tasks() == {mine}, "a task is left"
+        assert asyncio.all_tasks() == {this_task}, "a task is left"
         assert reported == []
         await scene.check()
         if seen < count:
@@ -266,9 +266,9 @@ def test_ctrl_c_in_run_sync_stops_the_tools_and_the_log_has_their_results(tmp_pa
     out, _ = running.communicate(timeout=60)
     assert (out, running.returncode) == ("stopped\ninterrupted\n", 0)
 
-    async def left() -> list[str]:
+    async def types() -> list[str]:
         async with SQLite(path) as storage:
             rows = (await storage.read("c")).rows
             return [row["type"] for row in rows]
 
-    assert asyncio.run(left()) == ["user", "call", "result", "cancelled"]
+    assert asyncio.run(types()) == ["user", "call", "result", "cancelled"]

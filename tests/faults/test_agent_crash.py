@@ -1,4 +1,4 @@
-"""A program is killed in the middle of a run: another one goes on, nothing is done twice, and the model is told."""
+"""A program is killed in the middle of a run: another one resumes it, repeats no effect, and tells the model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def first() -> str:
 
 @tool(sequential=True)
 async def send() -> str:
-    "Have an effect, and die of it."
+    "Have an effect, and die before or after it."
     die("before the effect")
     did("send")
     die("after the effect")
@@ -59,7 +59,7 @@ async def send() -> str:
 
 @tool(sequential=True, idempotent=True)
 async def mark() -> str:
-    "Have an effect that may be had twice."
+    "Have an effect that may happen twice."
     die("before the idempotent effect")
     did("mark")
     return "ok"
@@ -103,7 +103,7 @@ RAN = {"first": "ok", "send": "ok", "mark": "ok"}
 UNKNOWN = "It is not known whether the call of"
 
 STAGES: list[tuple[str, int, list[str], list[str] | None]] = [
-    # the stage; the requests of the second program; the effects; and the results, if calls were left
+    # the stage; how many requests the second program makes; the effects; the statuses of calls that were left
     ("before step 0", 2, ["first", "send", "mark"], None),
     ("in the first answer", 2, ["first", "send", "mark"], None),
     ("before the batch", 1, ["first", "send", "mark"], ["success", "success", "success"]),
@@ -135,12 +135,12 @@ async def test_another_program_goes_on_and_does_nothing_twice(
     assert (died.returncode, died.stdout) == (-signal.SIGKILL, ""), died.stderr[-2000:]
 
     def effect(name: str, **options: Any) -> Any:
-        async def had() -> str:
+        async def have_effect() -> str:
             with log.open("a") as file:
                 file.write(name + "\n")
             return "ok"
 
-        return tool(had, name=name, description="Have an effect.", **options)
+        return tool(have_effect, name=name, description="Have an effect.", **options)
 
     def answer(request: Any) -> str:
         if len(request.messages) == 2:
@@ -156,9 +156,9 @@ async def test_another_program_goes_on_and_does_nothing_twice(
         records = await storage.calls("c")
     assert (result.output, result.status) == ("It is done.", "completed")
     assert len(model.requests) == requests
-    assert log.read_text().split() == effects, "an effect was had twice, or never"
+    assert log.read_text().split() == effects, "an effect happened twice, or never"
     assert len(records) == 3
-    assert {record.status for record in records} <= {"success", "unknown"}, "none is left open"
+    assert {record.status for record in records} <= {"success", "unknown"}, "a call is left open"
     if statuses is not None:
         assert [each.status for each in result.steps[0].executions] == statuses
         shown = model.requests[0].messages[-1]["content"]
@@ -185,14 +185,14 @@ class Snapshots(Memory):
 def scene(
     storage: Any, driver: str, effects: list[str], *, steps: list[Any], **options: Any
 ) -> Agent[Any, str]:
-    """An agent with this driver, and the effects that its tools have."""
+    """An agent whose tools append their effects to `effects`."""
 
     def effect(name: str) -> Any:
-        async def had() -> str:
+        async def have_effect() -> str:
             effects.append(name)
             return name
 
-        return tool(had, name=name, description="Have an effect.")
+        return tool(have_effect, name=name, description="Have an effect.")
 
     script: Any = ScriptedDriver(steps) if driver == "scripted" else driver
     model = ScriptedModel(ANSWERS.get(driver, ANSWERS["text"]), chunk=40)
@@ -201,7 +201,7 @@ def scene(
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-async def test_from_every_state_that_a_log_was_ever_in_a_run_goes_on_and_does_nothing_twice(driver):
+async def test_a_run_resumes_from_every_state_of_its_log_and_does_nothing_twice(driver):
     log, effects = Snapshots(), []
     first = scene(log, driver, effects, steps=[BATCH, "done"])
     assert (await first.run("Do it.", conversation_id="c")).output == "done"
@@ -218,14 +218,14 @@ async def test_from_every_state_that_a_log_was_ever_in_a_run_goes_on_and_does_no
         assert all(record.status in ("success", "unknown") for record in await snapshot.calls("c"))
 
 
-class Passes(Hooks):
-    """Something that holds a call between its row and its start."""
+class PassThrough(Hooks):
+    """A hook that changes nothing, but runs between the save of a call and its start."""
 
     def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
         return call
 
 
-async def test_from_every_state_a_call_runs_again_only_if_it_had_not_begun():
+async def test_a_resumed_run_makes_only_the_calls_that_had_not_begun():
     effects: list[str] = []
     moments: list[int] = []
 
@@ -237,21 +237,21 @@ async def test_from_every_state_a_call_runs_again_only_if_it_had_not_begun():
             return super().append(*args, **options)
 
     log = Dated()
-    first = scene(log, "text", effects, steps=[], hooks=[Passes()], max_concurrency=1)
+    first = scene(log, "text", effects, steps=[], hooks=[PassThrough()], max_concurrency=1)
     assert (await first.run("Do it.", conversation_id="c")).output == "done"
     seen = set()
     for snapshot, before, after in zip(log.taken, moments, [*moments[1:], None], strict=True):
         records = await snapshot.calls("c")
         begun = {record.name for record in records if record.status != "saved"}
         seen.update(record.status for record in records)
-        assert set(effects[before:after]) <= begun, "a call began that the log does not know of"
+        assert set(effects[before:after]) <= begun, "the log does not know that a call has begun"
         if not records:
             continue
         again: list[str] = []
         result = await scene(snapshot, "text", again, steps=[]).resume("c")
         assert result.status == "completed"
         left = [record.name for record in records if record.status == "saved"]
-        assert again == left, "those that had not begun, and no others"
+        assert again == left, "only the calls that had not begun run"
         for record in await snapshot.calls("c"):
             known = record.name in left or "success" in {each.status for each in records}
             assert record.status == ("success" if known else "unknown")
@@ -262,8 +262,8 @@ async def test_from_every_state_a_call_runs_again_only_if_it_had_not_begun():
 NOT_BEGUN = "Tool 'pay' was not run: the program ended before the call began"
 
 
-@pytest.mark.parametrize("next", ["resume", "resume where nobody can be asked", "another question"])
-async def test_a_call_that_somebody_was_asked_about_when_the_program_died_has_not_begun(next):
+@pytest.mark.parametrize("then", ["resume", "resume without an approver", "another question"])
+async def test_a_call_that_awaited_approval_when_the_program_died_has_not_begun(then):
     paid: list[str] = []
 
     @tool(requires_approval=True)
@@ -286,7 +286,7 @@ async def test_a_call_that_somebody_was_asked_about_when_the_program_died_has_no
     await agent(log, call, "no", approve=ask).run("Pay.", conversation_id="c")
     [left] = died
     assert [record.status for record in await left.calls("c")] == ["saved"]
-    match next:
+    match then:
         case "resume":
             result = await agent(left, "done", approve=lambda ctx, call: True).resume("c")
         case "another question":
@@ -300,7 +300,7 @@ async def test_a_call_that_somebody_was_asked_about_when_the_program_died_has_no
             assert [record.status for record in await left.calls("c")] == ["waiting"]
             result = await agent(left, "done").resume("c", {str(waiting.id): True})
     assert (result.status, result.output) == ("completed", "done")
-    expected = ([], "cancelled") if next == "another question" else (["pay"], "success")
+    expected = ([], "cancelled") if then == "another question" else (["pay"], "success")
     assert (paid, [record.status for record in await left.calls("c")]) == (
         expected[0],
         [expected[1]],
@@ -317,7 +317,7 @@ async def test_a_call_whose_beginning_cannot_be_saved_does_not_run():
             return super().append(*args, **options)
 
     log = Full()
-    agent = scene(log, "text", ran, steps=[], hooks=[Passes()])
+    agent = scene(log, "text", ran, steps=[], hooks=[PassThrough()])
     result = await agent.run("Do it.", conversation_id="c")
     assert (result.output, ran) == ("done", [])
     for execution in result.steps[0].executions:
@@ -328,12 +328,12 @@ async def test_a_call_whose_beginning_cannot_be_saved_does_not_run():
         )
 
 
-async def test_a_call_that_nothing_holds_costs_no_save_of_its_own():
+async def test_the_beginning_of_a_call_is_saved_only_if_a_hook_runs_before_it():
     log = Snapshots()
     await scene(log, "text", [], steps=[]).run("Do it.", conversation_id="c")
     plain = len(log.taken)
     log = Snapshots()
-    await scene(log, "text", [], steps=[], hooks=[Passes()]).run("Do it.", conversation_id="c")
+    await scene(log, "text", [], steps=[], hooks=[PassThrough()]).run("Do it.", conversation_id="c")
     assert len(log.taken) == plain + len(BATCH)
 
 
@@ -342,12 +342,12 @@ async def test_a_decision_counts_even_if_the_program_dies_after_it():
     effects: list[str] = []
 
     def effect(name: str, **options: Any) -> Any:
-        async def had() -> str:
+        async def have_effect() -> str:
             effects.append(name)
             return name
 
         return tool(
-            had, name=name, description="Have an effect.", requires_approval=True, **options
+            have_effect, name=name, description="Have an effect.", requires_approval=True, **options
         )
 
     tools = [effect("short"), effect("long"), effect("bad", idempotent=True)]
@@ -355,11 +355,11 @@ async def test_a_decision_counts_even_if_the_program_dies_after_it():
     first = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=log)
     waiting = (await first.run("Do it.", conversation_id="c")).waiting
     short, long, bad = (str(call.id) for call in waiting)
-    place = len(log.taken)
+    before = len(log.taken)
     await first.resume("c", {short: ToolDenied("not that"), long: True, bad: True})
     assert effects == ["long", "bad"]
-    assert [record.status for record in await log.taken[place].calls("c")] == ["saved"] * 3
-    begun = log.taken[-3]  # the next saves have their results, and the answer
+    assert [record.status for record in await log.taken[before].calls("c")] == ["saved"] * 3
+    begun = log.taken[-3]  # the two saves after it have the results and the answer
     assert [record.status for record in await begun.calls("c")] == ["saved", "open", "open"]
     again = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=begun)
     result = await again.resume("c")
@@ -369,7 +369,7 @@ async def test_a_decision_counts_even_if_the_program_dies_after_it():
 
 @pytest.mark.parametrize("ask", ["resume", "run"])
 async def test_calls_left_open_by_several_programs_are_all_settled(ask):
-    """The first program died, and so did the second, whose log could not settle the calls that the first had left."""
+    """The first program died, and then the second, before it could settle the calls that the first had left."""
     log, ran = Memory(), []
     for n in (1, 2):
         call = json.dumps({"name": "mark", "args": {"n": n}})

@@ -16,6 +16,7 @@ import pytest
 
 from cogency_rs import Agent, Hooks, Memory, SQLite, ToolCall, tool, worker_threads
 from cogency_rs.testing import ScriptedModel
+from support.aftermath import pool_threads
 from support.tools import block
 from support.ways import Way, in_both_ways
 
@@ -43,8 +44,8 @@ async def fail(n: int) -> None:
     raise ValueError(f"no {n}")
 
 
-class Counting(Hooks):
-    """Sees every call of one run, and no others."""
+class OneRun(Hooks):
+    """Checks that the state of a run sees no call of another run."""
 
     def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
         ctx.state.setdefault("conversation", ctx.conversation_id)
@@ -65,14 +66,14 @@ def answer_of(number: int) -> Any:
 
 
 async def run_one(number: int, storage: Any, hooks: list[Hooks]) -> str:
-    mine = Agent(
+    agent = Agent(
         ScriptedModel(answer_of(number), chunk=60),
         tools=[double, halve, fail],
         hooks=hooks,
         storage=storage,
     )
     conversation = f"conversation {number}"
-    run = asyncio.ensure_future(mine.run(f"question {number}", conversation_id=conversation))
+    run = asyncio.ensure_future(agent.run(f"question {number}", conversation_id=conversation))
     if number % 3 == 0:  # this run is cancelled somewhere, and resumed until it is over
         for _ in range(random.Random(number).randrange(40)):
             await asyncio.sleep(0)
@@ -81,7 +82,7 @@ async def run_one(number: int, storage: Any, hooks: list[Hooks]) -> str:
         if run.cancelled():
             rows = (await storage.read(conversation)).rows
             again = (
-                mine.resume(conversation) if rows else mine.run("?", conversation_id=conversation)
+                agent.resume(conversation) if rows else agent.run("?", conversation_id=conversation)
             )
             return (await again).output
     result = await run
@@ -96,13 +97,12 @@ async def test_many_agents_at_once(
 ):
     caplog.set_level("CRITICAL")  # a thousand failing tools would be logged
     storage: Any = Memory() if where == "memory" else SQLite(tmp_path / "log.db", synchronous="OFF")
-    mine = asyncio.current_task()
-    hooks = (
-        [] if both_ways.is_eager else [Counting()]
-    )  # hooks around calls keep them from beginning early
+    this_task = asyncio.current_task()
+    # Hooks around calls keep the calls from beginning early.
+    hooks = [] if both_ways.is_eager else [OneRun()]
     outputs = await asyncio.gather(*(run_one(number, storage, hooks) for number in range(AGENTS)))
     assert outputs == [f"answer {number}" for number in range(AGENTS)]
-    assert asyncio.all_tasks() == {mine}, "a task is left"
+    assert asyncio.all_tasks() == {this_task}, "a task is left"
     for number in range(AGENTS):
         rows = (await storage.read(f"conversation {number}")).rows
         found = [json.loads(row["content"]) for row in rows if row["type"] == "result"]
@@ -110,4 +110,4 @@ async def test_many_agents_at_once(
         assert len(calls) == sum(len(each) for each in found)
     if isinstance(storage, SQLite):
         await storage.close()
-    assert worker_threads() > 0
+    assert 0 < pool_threads() <= worker_threads()

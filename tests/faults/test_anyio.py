@@ -1,6 +1,7 @@
-"""Batches and turns in scopes of anyio, which FastAPI and Starlette use. A cancelled scope cancels in every round.
+"""Batches and turns in cancel scopes of anyio, which FastAPI and Starlette use.
 
-A wait that only swallowed these cancellations would keep a processor busy until the cleanup is over.
+A cancelled scope cancels its tasks again in every round of the event loop. A wait that only swallowed these
+cancellations would keep a processor busy until the cleanup is over.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 CLEANUP = 0.6
 """Seconds that cancelled tools and saves take to stop."""
 
-BUSY = 0.25
-"""The share of that time in which the process may compute. A spinning loop takes all of it."""
+MOST_BUSY = 0.25
+"""The largest share of that time in which the process may compute. A loop that spins takes all of it."""
 
 
 class Stubborn:
-    """A tool that takes long to stop."""
+    """A tool that takes `CLEANUP` to stop."""
 
     description = "stops slowly"
 
@@ -46,7 +47,7 @@ class Stubborn:
 
 
 class SlowLog(Log):
-    """A storage whose saves take long."""
+    """A storage that takes `CLEANUP` to save results."""
 
     async def _save(self, rows: Any) -> None:
         rows = list(rows)
@@ -63,9 +64,9 @@ class Meter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        clock, used = self._began
+        clock, busy = self._began
         self.passed = time.monotonic() - clock
-        self.share = (time.thread_time() - used) / self.passed
+        self.share = (time.thread_time() - busy) / self.passed
 
 
 async def test_a_batch_in_a_scope_whose_time_is_up():
@@ -76,7 +77,7 @@ async def test_a_batch_in_a_scope_whose_time_is_up():
         assert scope.cancelled_caught
     assert tool.stopped == 3
     assert meter.passed >= CLEANUP
-    assert meter.share < BUSY
+    assert meter.share < MOST_BUSY
 
 
 @pytest.mark.parametrize("log", [Log, SlowLog], ids=["a slow tool", "a slow save"])
@@ -89,13 +90,13 @@ async def test_a_turn_in_a_scope_whose_time_is_up(log):
             await carry_out(turns, parse_tokens(block("stubborn", "stubborn")))
         assert scope.cancelled_caught
     assert meter.passed >= CLEANUP
-    assert meter.share < BUSY
+    assert meter.share < MOST_BUSY
     check_answered(storage.rows)
     [array] = results_in(storage.rows)
     assert [item["content"] for item in array] == ["Cancelled"] * 2
 
 
-async def test_a_scope_within_a_tool_is_the_tool_s_own():
+async def test_a_scope_inside_a_tool_ends_only_the_wait_of_the_tool():
     async def limited(**_: Any) -> str:
         with anyio.move_on_after(0.01) as scope:
             await anyio.sleep(20)
@@ -127,7 +128,7 @@ async def test_a_tool_that_times_out_in_a_shielded_scope_of_its_own_is_waited_fo
     assert ("timed out" in result.outcome, journal) == (True, ["cleaned up"])
 
 
-async def test_a_task_group_one_of_whose_tasks_fails(both_ways):
+async def test_a_task_group_in_which_another_task_fails(both_ways):
     tool, storage = Stubborn(), Log()
     turns = accumulator(with_tools(tool, storage=storage))
 
@@ -140,11 +141,11 @@ async def test_a_task_group_one_of_whose_tasks_fails(both_ways):
             group.start_soon(carry_out, turns, parse_tokens(block("stubborn")))
             group.start_soon(fail)
     assert [str(error) for error in caught.value.exceptions] == ["no"]
-    assert meter.share < BUSY
+    assert meter.share < MOST_BUSY
     check_answered(storage.rows)
 
 
-async def test_the_program_s_own_cancellation_of_a_task_in_a_scope(both_ways):
+async def test_a_task_in_a_scope_that_the_program_cancels(both_ways):
     tool, storage = Stubborn(), Log()
     turns = accumulator(with_tools(tool, storage=storage))
 
@@ -160,7 +161,7 @@ async def test_the_program_s_own_cancellation_of_a_task_in_a_scope(both_ways):
             await rounds(2)
         with pytest.raises(asyncio.CancelledError, match="stop"):
             await task
-    assert meter.share < BUSY
+    assert meter.share < MOST_BUSY
     check_answered(storage.rows)
     assert (tool.stopped, asyncio.current_task().cancelling()) == (1, 0)
 
@@ -190,5 +191,5 @@ async def test_a_client_that_disconnects_while_a_tool_resists(both_ways):
     # The response does not close its generator; the event loop closes it in a task of its own.
     while tool.stopped == 0 or len(results_in(storage.rows)) == 0:
         await asyncio.sleep(0.01)
-    assert meter.share < BUSY
+    assert meter.share < MOST_BUSY
     check_answered(storage.rows)

@@ -1,4 +1,4 @@
-"""Cancellation: whatever is cancelled, the log is complete, nothing runs on, and the caller gets the `CancelledError`.
+"""Cancellation: the log is complete, nothing goes on running, and the caller gets the `CancelledError`.
 
 `test_cancelled_anywhere.py` cancels at every suspension.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cogency_rs import ToolResult, execute_tools, parse_tokens
-from support.aftermath import STORAGES
+from support.aftermath import SQLITE_STORAGES
 from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, with_tools
 from support.turns import (
     CONVERSATION,
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = [in_both_ways, pytest.mark.timeout(60)]
-
-CANCELLED = {"status": "failure", "content": "Cancelled"}
-
 
 # While tools run
 
@@ -81,7 +78,7 @@ async def test_finished_calls_keep_their_result_and_the_others_read_as_cancelled
     assert types(log.rows) == ["call"] * 4 + ["result"]
 
 
-async def test_the_cancelled_row_is_an_ordinary_one(both_ways):
+async def test_the_results_of_a_cancelled_batch_are_an_ordinary_row(both_ways):
     slow = Waiting()
     task, log = await turn_that_waits(both_ways, [slow], ["wait"], slow.started)
     task.cancel()
@@ -141,7 +138,7 @@ async def test_the_cancellation_s_message_reaches_the_caller(both_ways):
 
 
 def tool_that(on_cancel: Callable[[], Any], started: asyncio.Event) -> FunctionTool:
-    """A tool that waits, and does something else when it is cancelled."""
+    """A tool that waits, and calls `on_cancel` when it is cancelled."""
 
     async def execute(**_: Any) -> Any:
         started.set()
@@ -180,7 +177,7 @@ async def test_a_tool_that_fails_while_it_is_cancelled_has_failed(both_ways):
     assert [status for status, _ in statuses(log)] == ["failure", "success"]
 
 
-async def test_a_tool_is_waited_for_however_long_it_resists(both_ways):
+async def test_a_cancelled_tool_is_waited_for_until_it_ends(both_ways):
     release, resisting, started = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def resist() -> ToolResult:
@@ -333,8 +330,8 @@ async def test_a_plain_function_that_blocks_is_not_waited_for(both_ways):
     assert types(log.rows) == ["call", "call", "result", "call", "result"]
 
 
-async def test_a_call_that_is_cancelled_just_as_it_starts_leaves_no_coroutine_behind():
-    """Python warns of a coroutine that was never awaited."""
+async def test_a_call_that_is_cancelled_just_as_it_starts_leaves_no_coroutine_unawaited():
+    """Python would warn of such a coroutine."""
 
     async def first(**_: Any) -> None:
         asyncio.get_running_loop().call_soon(task.cancel)
@@ -419,7 +416,7 @@ async def test_a_group_whose_other_task_fails(both_ways):
     assert statuses(log) == [("failure", "Cancelled")]
 
 
-async def test_a_wait_that_gives_up():
+async def test_a_wait_for_that_runs_out_of_time():
     slow, log = Waiting(), Log()
     turns = accumulator(with_tools(slow, storage=log))
     with pytest.raises(TimeoutError):
@@ -455,7 +452,9 @@ async def test_a_turn_that_is_cancelled_before_it_begins_leaves_nothing():
 
 
 @pytest.mark.parametrize("kind", LOGS)
-async def test_a_storage_that_fails_during_a_cancellation_does_not_hide_it(kind, both_ways):
+async def test_a_storage_that_fails_during_a_cancellation_does_not_hide_the_cancellation(
+    kind, both_ways
+):
     slow = Waiting()
     log = kind(fault=lambda attempt: OSError("disk full") if attempt > 1 else None)
     turns = accumulator(with_tools(slow, storage=log))
@@ -468,7 +467,7 @@ async def test_a_storage_that_fails_during_a_cancellation_does_not_hide_it(kind,
 
 
 async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
-    """The storage is cancelled like everything else; it may have saved the row or not."""
+    """The save is cancelled too; the storage may or may not have saved the row."""
     entered = asyncio.Event()
 
     class Held(Log):
@@ -487,14 +486,14 @@ async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
     assert source.closed == 1
 
 
-# By the end of the program
+# Cancelled again by the end of the program
 
 
 @pytest.mark.parametrize("wait", range(8))
 def test_a_cancelled_turn_that_the_end_of_its_loop_cancels_again_saves_its_results(
     tmp_path, wait, both_ways
 ):
-    """At its end `asyncio.run` cancels every task that it finds, perhaps also the one that saves the results."""
+    """At its end `asyncio.run` cancels every task that is left, perhaps also the task that saves the results."""
 
     async def end(storage: Any) -> None:
         slow = Waiting()
@@ -504,7 +503,7 @@ def test_a_cancelled_turn_that_the_end_of_its_loop_cancels_again_saves_its_resul
         running.cancel()
         await rounds(wait)
 
-    storage = STORAGES[0](tmp_path)
+    storage = SQLITE_STORAGES[0](tmp_path)
     asyncio.run(end(storage))
     rows = asyncio.run(storage.load_messages(CONVERSATION, USER))
     assert [row["type"] for row in rows] == ["call", "result"]

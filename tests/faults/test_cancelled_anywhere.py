@@ -1,6 +1,6 @@
 """Cancellation at the n-th suspension, for every n until the turn completes.
 
-After each, the log is complete, nothing runs on, and the caller gets the `CancelledError`; see
+After each cancellation the log is complete, nothing runs on, and the caller gets the `CancelledError`; see
 `support/interruptions.py`.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cogency_rs import Hooks, ToolResult, execute_tools, parse_tokens
-from support.aftermath import KINDS, STORES, Calls, Does, Scene, in_memory, on_disk, until
+from support.aftermath import KINDS, STORAGE_KINDS, Calls, Does, Scene, in_memory, on_disk
 from support.interruptions import MOMENTS, Moment, cancelled_at
 from support.tools import block, call, rounds, stored, with_tools
 from support.turns import (
@@ -26,6 +26,7 @@ from support.turns import (
     event,
     results_in,
 )
+from support.waiting import until
 from support.ways import in_both_ways
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Endings:
         return Does(awaits, blocks)
 
     def check(self, array: list[dict[str, Any]]) -> None:
-        """Fail unless the results of calls that are coroutines on the event loop agree with how these ended."""
+        """Fail unless the results agree with how the calls ended. The tools must be coroutines on the event loop."""
         for item in array:
             tool = item.pop("tool")
             if tool in self.returned:
@@ -87,10 +88,10 @@ class Endings:
 
 
 BATCHES = {
-    "nothing to wait for": ["instant", "instant"],
+    "calls that do not wait": ["instant", "instant"],
     "one call": ["long"],
     "all kinds": ["instant", "short", "long", "tidy", "stubborn"],
-    "one that resists": ["stubborn", "short"],
+    "a call that resists": ["stubborn", "short"],
 }
 
 
@@ -139,8 +140,8 @@ async def cancelled_anywhere(
             source, events = origin(names)
             ending = await cancelled_at(consume(scene.turns.process(events)), at, moment)
             assert ending.cancelled is ending.requested, "CancelledError reaches the caller"
-            assert ending.leaked == set(), "no task is left when the caller knows"
-            # A source that was never read is not open.
+            assert ending.leaked == set(), "no task is left when the caller gets the CancelledError"
+            # A source that was never read need not be closed.
             assert source.closed == (1 if source.asked else 0)
             if scenery.get("kind", "async") == "async":
                 assert endings.over == len(scene.calls.started), "no tool is left half done"
@@ -246,7 +247,7 @@ async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
 @at_every_moment
 @pytest.mark.parametrize("hooks", [[], [Speaking()]], ids=["silent", "speaking"])
 @pytest.mark.parametrize("origin", [text_source, foreign_source])
-@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("store", STORAGE_KINDS.values(), ids=STORAGE_KINDS)
 @in_both_modes
 async def test_a_consumer_that_is_cancelled_while_it_leaves(
     mode, store, origin, hooks, moment, tmp_path

@@ -1,4 +1,7 @@
-"""Claims, and what happens to them when the process or the event loop that holds them fails."""
+"""Claims in a SQLite log: their leases, and the processes and event loops that hold them.
+
+What holds in every log that several processes can open is in `test_claims_of_processes.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import asyncio
 import contextvars
 import gc
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -20,10 +22,11 @@ import pytest
 from cogency_rs import BusyError, SQLite, StorageError
 from cogency_rs.storage import claims, leases
 from cogency_rs.storage.worker import is_gone, machine, worker
+from support.claims import claimed, outside
 
 pytestmark = pytest.mark.timeout(120)
 
-POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has other processes")
+POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs the processes of POSIX")
 
 
 @pytest.fixture
@@ -37,106 +40,15 @@ async def log(path):
         yield log
 
 
-def outside(run: Any) -> asyncio.Task[Any]:
-    """Start a run that is not part of the present one."""
-    return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
-
-
-async def claimed(log: SQLite, *, wait: bool = True) -> int:
-    async with log.claim("c", wait=wait) as claim:
-        return claim.number
-
-
 def change(path: Path, statement: str, *values: Any) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as elsewhere:
-        elsewhere.execute(statement, values)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(statement, values)
 
 
 def lease(path: Path) -> tuple[Any, ...]:
-    with closing(sqlite3.connect(path)) as elsewhere:
+    with closing(sqlite3.connect(path)) as connection:
         columns = "number, owner, expires_at, worker, machine"
-        return elsewhere.execute(f"SELECT {columns} FROM claims").fetchone()
-
-
-# Between processes
-
-HOLDS = """
-import asyncio, os, sys
-from cogency_rs import SQLite, StorageError
-
-async def main(path):
-    async with SQLite(path, synchronous="OFF") as log:
-        async with log.claim("c") as claim:
-            print("has it", flush=True)
-            await asyncio.to_thread(sys.stdin.readline)
-            try:
-                await log.append("c", user_id="u", rows=[("user", "of the holder", 1.0)])
-            except StorageError as error:
-                print("lost", "claim" in str(error), error.retryable, flush=True)
-            else:
-                print("wrote", flush=True)
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-class Holder:
-    """Another process, which holds a claim until it is told to go on."""
-
-    def __init__(self, path: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", HOLDS, str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout.readline() == "has it\n"
-
-    def goes_on(self) -> str:
-        output, _ = self.process.communicate("\n", timeout=60)
-        return output
-
-    def __enter__(self) -> Holder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-async def test_another_process_is_waited_for(path, log):
-    with Holder(path) as holder:
-        with pytest.raises(BusyError, match="is being run by process") as caught:
-            await claimed(log, wait=False)
-        assert caught.value.conversation_id == "c"
-        waiting = outside(claimed(log))
-        assert await asyncio.to_thread(holder.goes_on) == "wrote\n"
-        assert await waiting == 2
-    assert [row["content"] for row in (await log.read("c")).rows] == ["of the holder"]
-
-
-@POSIX
-async def test_a_process_that_was_killed_leaves_its_claim_at_once(path, log):
-    with Holder(path) as holder:
-        holder.process.kill()
-        holder.process.wait()
-        assert await claimed(log, wait=False) == 2
-
-
-@POSIX
-async def test_a_process_that_was_stopped_for_too_long_finds_that_it_lost_its_claim(path, log):
-    with Holder(path) as holder:
-        os.kill(holder.process.pid, signal.SIGSTOP)
-        with pytest.raises(BusyError):
-            await claimed(log, wait=False)
-        change(path, "UPDATE claims SET expires_at = 0")  # as if the lease's time had passed
-        async with log.claim("c", wait=False) as claim:
-            assert claim.number == 2
-            await log.append("c", user_id="u", rows=[("user", "ours", 1.0)])
-            os.kill(holder.process.pid, signal.SIGCONT)
-            assert await asyncio.to_thread(holder.goes_on) == "lost True False\n"
-            await log.append("c", user_id="u", rows=[("user", "ours too", 2.0)])
-    assert [row["content"] for row in (await log.read("c")).rows] == ["ours", "ours too"]
+        return connection.execute(f"SELECT {columns} FROM claims").fetchone()
 
 
 @POSIX
@@ -165,44 +77,7 @@ async def test_the_child_of_a_fork_does_not_have_its_parent_s_claim(path, log):
         await log.append("c", user_id="u", rows=[("user", "still ours", 2.0)])
 
 
-WORKS = """
-import asyncio, os, sys
-from cogency_rs import SQLite
-
-async def main(path):
-    async with SQLite(path, synchronous="OFF") as log:
-        for _ in range(15):
-            async with log.claim("c"):
-                rows = [row["content"] for row in (await log.read("c")).rows]
-                await asyncio.sleep(0)
-                await log.append("c", user_id="u", rows=[("user", str(len(rows)), float(len(rows)))])
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-def test_four_processes_take_turns(path):
-    """Each process reads the log, and writes a row that depends on it: without claims, two would write the same."""
-    command = [sys.executable, "-c", WORKS, str(path)]
-    children = [subprocess.Popen(command) for _ in range(4)]
-    assert [child.wait() for child in children] == [0] * 4
-    with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT content FROM messages ORDER BY rowid").fetchall()
-    assert rows == [(str(number),) for number in range(60)]
-    assert lease(path)[:2] == (60, None)
-
-
 # The lease
-
-
-async def test_a_lease_is_renewed_while_it_is_held(path, log, monkeypatch):
-    monkeypatch.setattr(claims, "RENEWAL", 0.001)
-    async with log.claim("c"):
-        first = lease(path)
-        while lease(path)[2] == first[2]:
-            await asyncio.sleep(0.001)
-        assert lease(path)[:2] == first[:2]
-    assert lease(path)[:2] == (1, None)
 
 
 async def test_a_renewal_that_finds_another_owner_says_that_the_claim_is_lost(
@@ -216,7 +91,7 @@ async def test_a_renewal_that_finds_another_owner_says_that_the_claim_is_lost(
         with pytest.raises(StorageError, match="the claim on conversation 'c' was lost"):
             await log.append("c", user_id="u", rows=[("user", "too late", 1.0)])
     assert "was lost" in caplog.text
-    assert lease(path)[1] == "another"  # a lease that is not ours is not released
+    assert lease(path)[1] == "another"  # the lease of another owner is not released
 
 
 async def test_a_renewal_that_fails_is_tried_again(path, log, monkeypatch, caplog):
@@ -265,15 +140,6 @@ async def test_a_lease_that_this_process_did_not_release_is_taken(path, log):
     assert await claimed(log, wait=False) == 2
 
 
-async def test_deleting_a_conversation_ends_its_run(log):
-    async with log.claim("c"):
-        await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
-        assert await log.delete_conversation("c") == 1
-        with pytest.raises(StorageError, match="or the conversation was deleted"):
-            await log.append("c", user_id="u", rows=[("user", "too late", 2.0)])
-    assert (await log.read("c")).rows == []
-
-
 async def test_a_claim_that_cannot_be_released_does_not_hide_how_its_block_ended(
     path, log, monkeypatch, caplog
 ):
@@ -291,7 +157,7 @@ async def test_a_claim_that_cannot_be_released_does_not_hide_how_its_block_ended
     assert "could not be given back" in caplog.text
 
 
-async def test_a_storage_that_is_closed_inside_a_claim_leaves_it_to_the_next_one(path):
+async def test_a_storage_that_is_closed_inside_a_claim_leaves_the_claim_to_the_next_storage(path):
     log = SQLite(path)
     async with log.claim("c"):
         await log.close()
@@ -302,7 +168,7 @@ async def test_a_storage_that_is_closed_inside_a_claim_leaves_it_to_the_next_one
 # Event loops
 
 
-def test_a_loop_that_is_closed_inside_a_claim_leaves_it(path):
+def test_a_loop_that_is_closed_inside_a_claim_leaves_the_claim(path):
     log = SQLite(path, synchronous="OFF")
 
     async def hangs(entered: asyncio.Event) -> None:
@@ -336,7 +202,7 @@ async def test_a_run_that_is_collected_leaves_its_claim(log):
 
     run = hangs()
     future = run.send(None)
-    while not claim.number:  # driven by hand, so that nothing else refers to it
+    while not claim.number:  # without a task, so that nothing else refers to the run
         await asyncio.wait([future])
         future = run.send(None)
     del run, future
@@ -372,13 +238,13 @@ async def test_a_generator_may_be_driven_by_several_tasks(log):
 
 def test_threads_with_loops_of_their_own_take_turns(path):
     log = SQLite(path, synchronous="OFF")
-    inside, most = [], []
+    inside, counts = [], []  # the runs inside the claim, and how many there were after each entry
 
     async def runs() -> None:
         for _ in range(20):
             async with log.claim("c"):
                 inside.append(1)
-                most.append(len(inside))
+                counts.append(len(inside))
                 await asyncio.sleep(0)
                 inside.pop()
 
@@ -387,7 +253,7 @@ def test_threads_with_loops_of_their_own_take_turns(path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert most == [1] * 80
+    assert counts == [1] * 80
     asyncio.run(log.close())
 
 
@@ -401,13 +267,13 @@ async def test_runs_that_wait_in_this_process_are_woken_at_once_and_in_order(log
             order.append(number)
 
     async with log.claim("c"):
-        runs_waiting = [outside(runs(number)) for number in range(5)]
+        waiting = [outside(runs(number)) for number in range(5)]
         await asyncio.sleep(0)
-    await asyncio.gather(*runs_waiting)
+    await asyncio.gather(*waiting)
     assert order == list(range(5))
 
 
-async def test_a_claim_costs_no_task(log):
+async def test_a_claim_needs_no_task_of_its_own(log):
     async with log.claim("c"):
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

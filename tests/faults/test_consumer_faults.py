@@ -1,6 +1,6 @@
 """The consumer of a turn stops early: after n events, for every n, it closes the turn, throws into it or drops it.
 
-`test_cancellation.py` has the consumers that are cancelled.
+For consumers that are cancelled, see `test_cancellation.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cogency_rs import parse_tokens
-from support.aftermath import KINDS, STORES, Scene
+from support.aftermath import KINDS, STORAGE_KINDS, Scene
 from support.tools import OK, block, with_tools
 from support.turns import MODES, Chunks, Log, accumulator, check_answered, results_in, types
 from support.ways import in_both_ways
@@ -24,16 +24,16 @@ pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 TEXT = ("<think>hm</think>so", " it", f" is{block('good', 'good')}", "more")
 
 
-async def closes(scene: Scene, turns: list[Any]) -> None:
+async def closes(_: Scene, turns: list[Any]) -> None:
     await turns[0].aclose()
 
 
-async def throws(scene: Scene, turns: list[Any]) -> None:
+async def throws(_: Scene, turns: list[Any]) -> None:
     with pytest.raises(ValueError, match="enough"):
         await turns[0].athrow(ValueError("enough"))
 
 
-async def lets_go(scene: Scene, turns: list[Any]) -> None:
+async def drops(scene: Scene, turns: list[Any]) -> None:
     turns.clear()
     await scene.quiet()
 
@@ -48,10 +48,10 @@ async def of_events() -> tuple[Chunks, AsyncIterable[Any]]:
     return source, source
 
 
-@pytest.mark.parametrize("leaves", [closes, throws, lets_go])
+@pytest.mark.parametrize("leaves", [closes, throws, drops])
 @pytest.mark.parametrize("origin", [of_text, of_events])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("store", STORAGE_KINDS.values(), ids=STORAGE_KINDS)
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, both_ways, tmp_path):
     seen: list[str] = []
@@ -63,10 +63,10 @@ async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, both_wa
             turns = [scene.turns.process(events)]
             for _ in range(count):
                 seen.append((await anext(turns[0]))["type"])
-            scene.note = f"it had seen {seen}"
+            scene.note = f"the consumer had seen {seen}"
             await leaves(scene, turns)
             assert source.closed == 1
-            # If the results of calls were seen, the calls have run. If not, they were cancelled, or had ended before.
+            # Calls whose results were seen have run. The others were cancelled, or had ended before.
             endings = {"good"} if "result" in seen else {"Cancelled"}
             if both_ways.is_eager:
                 endings.add("good")
@@ -76,7 +76,7 @@ async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, both_wa
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_consumer_that_leaves_and_comes_back_to_the_same_turn(mode):
+async def test_a_consumer_that_leaves_and_reads_the_same_turn_again(mode):
     """The turn is over: it yields no more events, and saves nothing."""
     async with Scene(Log(), mode=mode) as scene:
         turn = scene.turns.process(parse_tokens("".join(TEXT)))
@@ -88,7 +88,7 @@ async def test_a_consumer_that_leaves_and_comes_back_to_the_same_turn(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_turn_that_is_made_and_never_read(mode):
+async def test_a_turn_that_is_never_read_asks_for_nothing_and_saves_nothing(mode):
     async with Scene(Log(), mode=mode) as scene:
         source = Chunks(*TEXT)
         turn = scene.turns.process(parse_tokens(source))

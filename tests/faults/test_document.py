@@ -1,12 +1,14 @@
-"""docs/reliability.md: the tests that it names exist, and its figures can be made again."""
+"""docs/reliability.md: the tests that it names exist, and its figures can be measured again."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import re
 import sqlite3
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = CHECKOUT / "docs" / "reliability.md"
 
 
-def test_every_test_that_the_document_names_is_there():
+def test_every_test_that_the_document_names_exists():
     named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", DOCUMENT.read_text(encoding="utf-8"))
     assert len(named) > 30
     for file, name in named:
@@ -26,7 +28,7 @@ def test_every_test_that_the_document_names_is_there():
 
 
 @pytest.fixture(scope="module")
-def soak() -> Any:
+def soak() -> Iterator[Any]:
     """The module `benches/soak.py`, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("soak", CHECKOUT / "benches" / "soak.py")
     module = importlib.util.module_from_spec(spec)
@@ -34,7 +36,11 @@ def soak() -> Any:
     sys.path.insert(0, str(CHECKOUT / "benches"))  # as Python does for a program in that folder
     spec.loader.exec_module(module)
     sys.path.pop(0)
-    return module
+    # It quietens this logger for its whole process, in which other tests look at what is logged.
+    logger = logging.getLogger("cogency_rs.batch")
+    level = logger.level
+    yield module
+    logger.setLevel(level)
 
 
 @pytest.fixture(params=["in SQLite", "in PostgreSQL"])
@@ -80,13 +86,13 @@ def test_the_figures_are_written_between_the_marks(soak, where, monkeypatch, cap
 DAMAGE = {
     "a row is missing": "DELETE FROM messages WHERE rowid = (SELECT MAX(rowid) / 2 FROM messages)",
     "the last rows are missing": "DELETE FROM messages WHERE conversation_id = '3' AND rowid > 30",
-    "a row is another": "UPDATE messages SET content = 'x' WHERE type = 'respond' AND rowid < 60",
-    "a row is there twice": "INSERT INTO messages SELECT message_id || 'x', conversation_id, user_id, type, content,"
+    "a row has another content": "UPDATE messages SET content = 'x' WHERE type = 'respond' AND rowid < 60",
+    "a row is stored twice": "INSERT INTO messages SELECT message_id || 'x', conversation_id, user_id, type, content,"
     " timestamp FROM messages WHERE type = 'think' LIMIT 1",
 }
 
 
-async def test_the_soak_notices_what_is_lost(soak, tmp_path):
+async def test_the_soak_notices_rows_that_are_lost_changed_or_doubled(soak, tmp_path):
     path = tmp_path / "log.db"
     place = soak.InSQLite(path)
     async with place.open() as storage:

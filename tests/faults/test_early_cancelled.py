@@ -1,4 +1,4 @@
-"""Calls that have begun early, in a turn that is cancelled or fails anywhere: nothing runs on, the log is settled."""
+"""Calls that began early in a turn that is cancelled or fails anywhere: nothing runs on, and each call is settled."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def in_file() -> SQLite:
 
 
 def chunks(text: str) -> list[str]:
-    """Chunks that end after a call or in the middle of one; few enough to cancel a turn at every place."""
+    """Chunks of 17 characters: some cuts are inside calls, and the chunks are few, so a turn has few suspensions."""
     return [text[at : at + 17] for at in range(0, len(text), 17)]
 
 
@@ -72,10 +72,14 @@ async def consume(events: AsyncGenerator[Any, None]) -> None:
             await rounds(1)
 
 
-async def check(log: Any, bench: Bench, note: str) -> None:
-    begun = [what for what in bench.journal if what.startswith("begin")]
-    over = [what for what in bench.journal if what.startswith(("end", "stop"))]
+def check_nothing_runs(bench: Bench, note: str) -> None:
+    begun = [entry for entry in bench.journal if entry.startswith("begin")]
+    over = [entry for entry in bench.journal if entry.startswith(("end", "stop"))]
     assert len(begun) == len(over), f"{note}: {bench.journal}"
+
+
+async def check(log: Any, bench: Bench, note: str) -> None:
+    check_nothing_runs(bench, note)
     records = await log.calls("c")
     assert not {each.status for each in records} & {"early", "open"}, note
     for each in records:
@@ -111,7 +115,7 @@ async def test_a_turn_that_is_cancelled_anywhere(text, dialect, make_log, option
         if ending.suspensions < at:
             break
     assert at > 10
-    assert bench.begun_early, "the test is of calls that begin early"
+    assert bench.begun_early, "this test needs calls that begin early"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +136,7 @@ async def test_a_consumer_that_leaves_after_any_event(text) -> None:
 
 
 class FailingLog(SlowMemory):
-    """A log whose save of this number, from 1, fails."""
+    """A log whose save number `at`, counted from 1, fails."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -154,13 +158,13 @@ async def test_a_log_that_fails_at_any_save(text) -> None:
         bench, log = Bench(), FailingLog(at)
         turns = Accumulator("u", "c", execution=Execution(storage=log, tools=bench.tools()))
         source = bench.chunks(chunks(text), pause=1)
+        has_failed = False
         try:
             await consume(turns.process(parse_tokens(source, errors="event")))
         except StorageError:
-            assert log.saves >= at
-        begun = [what for what in bench.journal if what.startswith("begin")]
-        over = [what for what in bench.journal if what.startswith(("end", "stop"))]
-        assert len(begun) == len(over), bench.journal
+            has_failed = True
+        assert has_failed is (log.saves >= at), f"save {at} of {log.saves}"
+        check_nothing_runs(bench, f"save {at} failed")
         assert asyncio.all_tasks() == tasks, "no task is left"
         if log.saves < at:
             break

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from cogency_rs import Parser, SQLite, ToolResult, assemble, parse_tokens, to_messages
+from cogency_rs import SQLite, ToolResult, assemble, parse_tokens, to_messages
 from support.aftermath import Scene, does
+from support.parsing import text_runs
 from support.programs import printed
 from support.tools import block, call, stored
 from support.turns import CONVERSATION, MODES, USER, Log, carry_out, results_in, types
@@ -67,7 +67,7 @@ PLACES["words of an exception"] = raising
 async def check_not_obeyed(
     mode: str, attack: str, place: Callable[[str], Any], **tool: Any
 ) -> None:
-    """Run a turn whose tool returns `attack`: the text is unchanged in the results, and nowhere else."""
+    """Run a turn whose tool returns `attack`, and check that the text is unchanged in the results and has no effect."""
     async with Scene(Log(), mode=mode, tools={"bad": does(lambda: place(attack))}) as scene:
         events = await carry_out(scene.turns, parse_tokens(block("bad")))
         assert types(events) == ["call", "execute", "result"]
@@ -132,7 +132,7 @@ async def test_an_argument_may_be_hostile_too(mode, attack):
 
 @in_both_modes
 async def test_a_call_in_results_that_the_model_repeats_does_not_run(mode):
-    """The attack is inside a block of results. The whole block is dropped."""
+    """The call is inside a block of results, and the whole block is dropped."""
     async with Scene(Log(), mode=mode) as scene:
         results = json.dumps([{"tool": "t", "status": "success", "content": ATTACK}])
         text = f"I saw <results>{results}</results> there."
@@ -145,7 +145,7 @@ async def test_a_call_in_results_that_the_model_repeats_does_not_run(mode):
 
 @pytest.mark.parametrize(
     "attack",
-    [attack for attack in ATTACKS.values() if "\ud83d" not in attack],  # SQLite refuses those
+    [attack for attack in ATTACKS.values() if "\ud83d" not in attack],  # SQLite refuses surrogates
 )
 async def test_a_user_s_text_is_shown_unchanged_and_never_read_as_a_call(attack):
     async with Scene(SQLite(":memory:")) as scene:
@@ -191,32 +191,24 @@ LOOK_ALIKES = {
 }
 
 
-def events_of(chunks: Any, mode: str) -> list[tuple[str, str]]:
-    """The events of chunks, with the text of token mode joined."""
-    parser = Parser(stream=mode)
-    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish()
-    runs = itertools.groupby(events, key=lambda event: event["type"])
-    return [(kind, "".join(each.get("content", "") for each in run)) for kind, run in runs]
-
-
 @pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
 @in_both_modes
 def test_text_that_only_looks_like_a_tag_stays_text(mode, text):
-    assert events_of([text], mode) == events_of(text, mode) == [("respond", text)]
+    assert text_runs([text], mode) == text_runs(text, mode) == [("respond", text)]
 
 
 @pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
 @in_both_modes
 def test_a_tag_beside_text_that_looks_like_one_is_a_tag(mode, text):
     expected = [("think", text), ("respond", text), ("end", "")]
-    assert events_of(f"<think>{text}</think>{text}<end>", mode) == expected
+    assert text_runs(f"<think>{text}</think>{text}<end>", mode) == expected
 
 
 @pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
 @in_both_modes
 def test_text_that_only_looks_like_a_tag_stays_in_its_argument(mode, text):
-    asked = block(call("t", x=text))
-    assert events_of(asked, mode) == [("call", stored("t", x=text)), ("execute", "")]
+    written = block(call("t", x=text))
+    assert text_runs(written, mode) == [("call", stored("t", x=text)), ("execute", "")]
 
 
 # Endless text
@@ -229,7 +221,7 @@ def megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 def feed(parser, chunks):
-    # What comes out is counted and let go, like a consumer does.
+    # Counts the events and drops them, as a consumer does.
     seen = {}
     for chunk in chunks:
         for event in parser.feed(chunk):
@@ -246,19 +238,19 @@ print(megabytes() - before)
 
 
 def measured(body: str, mode: str) -> tuple[Any, int]:
-    """Evaluate an expression; returns its value, and by how many megabytes the program grew."""
+    """Evaluate an expression in a program; returns its value, and by how many megabytes the program grew."""
     output = printed(MEASURED.replace("BODY", body.replace("MODE", repr(mode))))
     value, grown = output.splitlines()
     return json.loads(value), int(grown)
 
 
 BLOCK_BOUND = 128
-"""In megabytes: a few times `Limits().max_block_bytes`, which is 10."""
+"""In megabytes: more than ten times `Limits().max_block_bytes`, which is 10."""
 
 ENDLESS = {
-    "nothing": ("[' ' * MEGABYTE] * 10", {"respond": 10 * 2**20}),
-    "nothing in a thought": ("['<think>'] + [' ' * MEGABYTE] * 9", {}),
-    "nothing, then a word": ("[' ' * MEGABYTE] * 9 + ['x']", {"respond": 9 * 2**20 + 1}),
+    "blanks": ("[' ' * MEGABYTE] * 10", {"respond": 10 * 2**20}),
+    "blanks in a thought": ("['<think>'] + [' ' * MEGABYTE] * 9", {}),
+    "blanks, then a word": ("[' ' * MEGABYTE] * 9 + ['x']", {"respond": 9 * 2**20 + 1}),
     "opening brackets": ("['[' * MEGABYTE]", {"respond": 2**20}),
     "angle brackets": ("['<' * MEGABYTE]", {"respond": 2**20}),
     "half tags": ("['<exec' * (MEGABYTE // 5)]", {"respond": 2**20 // 5 * 5}),
@@ -289,7 +281,7 @@ BLOCKS = {
     "braces": "['<execute>[', *['{\"a\":' * (MEGABYTE // 5)] * 20]",
     "calls": '[\'<execute>[\', *[\'{"name": "t", "args": {}},\' * 20_000] * 50]',
     "keys": '[\'<execute>[{"name": "t", "args": {\', *[\'"a": 1,\' * 100_000] * 50]',
-    "no JSON": "['<execute>', *['x' * MEGABYTE] * 200]",
+    "not JSON": "['<execute>', *['x' * MEGABYTE] * 200]",
     "opening tags": "['<execute>' * (MEGABYTE // 9)] * 20",
 }
 
@@ -299,12 +291,12 @@ BLOCKS = {
 def test_a_block_that_never_ends_is_one_error(mode, chunks):
     seen, grown = measured(f"feed(Parser(stream=MODE), {chunks})", mode)
     assert list(seen) == ["respond"]
-    assert seen["respond"] < 1000, "an error that says what is wrong, and not the block"
+    assert seen["respond"] < 1000, "the error says what is wrong, and does not repeat the block"
     assert grown < BLOCK_BOUND
 
 
 @in_both_modes
-def test_endless_broken_blocks_are_an_error_each(mode):
+def test_endless_broken_blocks_are_errors_and_are_not_kept(mode):
     seen, grown = measured("feed(Parser(stream=MODE), ['<execute>[</execute>' * 5_000] * 20)", mode)
     assert list(seen) == ["respond"]
     assert grown < BLOCK_BOUND

@@ -1,4 +1,4 @@
-"""Logs of earlier versions are brought to this one in place, by whichever program is first; newer ones are refused."""
+"""The first program that opens a log of an earlier version upgrades it in place; a log of a newer one is refused."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from cogency_rs.storage import schema as sqlite_schema
 from cogency_rs.storage.postgres import schema as postgres_schema
 from cogency_rs.storage.postgres.faults import LOST_CLAIM
 from cogency_rs.testing import ScriptedModel
+from support.postgres_server import ask
 from support.programs import environment, program
 
 pytestmark = pytest.mark.timeout(100)
@@ -46,7 +47,7 @@ INSERT INTO claims VALUES ('old', 7, NULL, 0.0, 'far:1', 'far');
 
 
 def postgres_log(*changes: str) -> Callable[[str], Any]:
-    """Makes tables of version 1 in a schema, with rows."""
+    """Makes tables of version 1 with rows in a schema, and then applies `changes`."""
 
     async def make(dsn: str) -> None:
         import asyncpg
@@ -64,7 +65,7 @@ def postgres_log(*changes: str) -> Callable[[str], Any]:
 
 
 def sqlite_log(*steps: Any) -> Callable[[str], Any]:
-    """Makes a file as it was after this many steps, before they were numbered; with rows."""
+    """Makes a file with rows, as it was after these `steps` and before steps were numbered."""
 
     async def make(path: str) -> None:
         with closing(sqlite3.connect(path)) as connection:
@@ -78,7 +79,7 @@ def sqlite_log(*steps: Any) -> Callable[[str], Any]:
 
 
 EARLIER: dict[str, tuple[str, Callable[[str], Any], bool]] = {
-    # which storage; how its log was made; whether calls were kept
+    # the storage; what makes its log; whether the log has calls
     "cogency 3.3.0": ("SQLite", sqlite_log(), False),
     "a file with calls": ("SQLite", sqlite_log(*sqlite_schema.STEPS[:1]), True),
     "a file with decisions": ("SQLite", sqlite_log(*sqlite_schema.STEPS[:2]), True),
@@ -95,7 +96,7 @@ STORAGES: dict[str, Any] = {"SQLite": SQLite, "PostgreSQL": PostgreSQL}
 
 @pytest.fixture(params=EARLIER)
 def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str, bool]:
-    """A log of an earlier version: its storage, its place, and whether calls were kept."""
+    """A log of an earlier version: its storage, its place, and whether it has calls."""
     kind, make, has_calls = EARLIER[request.param]
     place = str(tmp_path / "log.db")
     if kind == "PostgreSQL":
@@ -120,7 +121,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def begin_together(kind: str, place: str, count: int) -> list[str]:
-    """Let this many programs open a log at the same moment; returns what each of them read."""
+    """Let `count` programs open a log at the same moment; returns what each of them read."""
     pipe = subprocess.PIPE
     programs = [
         subprocess.Popen(
@@ -144,7 +145,7 @@ def begin_together(kind: str, place: str, count: int) -> list[str]:
     return read
 
 
-def test_programs_that_begin_at_once_bring_it_to_this_version_and_lose_nothing(earlier):
+def test_programs_that_begin_at_once_upgrade_an_earlier_log_and_lose_nothing(earlier):
     kind, place, has_calls = earlier
     assert begin_together(kind, place, 2) == ["3\n"] * 2
 
@@ -163,9 +164,9 @@ def test_programs_that_begin_at_once_bring_it_to_this_version_and_lose_nothing(e
                 assert claim.number == (8 if has_calls else 1)
 
     asyncio.run(look())
-    version = asyncio.run(versions(kind, place))
+    applied = asyncio.run(versions(kind, place))
     steps = sqlite_schema.STEPS if kind == "SQLite" else postgres_schema.STEPS
-    assert version == [*range(1, len(steps) + 1)]
+    assert applied == [*range(1, len(steps) + 1)]
 
 
 async def versions(kind: str, place: str) -> list[int]:
@@ -173,14 +174,7 @@ async def versions(kind: str, place: str) -> list[int]:
         with closing(sqlite3.connect(place)) as connection:
             found = connection.execute("SELECT version FROM cogency_rs_version").fetchall()
     else:
-        import asyncpg
-
-        address, _, schema = place.partition("&schema=")
-        elsewhere = await asyncpg.connect(address)
-        found = await elsewhere.fetch(
-            f"SELECT version FROM {schema}.schema_version ORDER BY version"
-        )
-        await elsewhere.close()
+        found = await ask(place, "SELECT version FROM {}.schema_version ORDER BY version")
     return [row[0] for row in found]
 
 
@@ -247,7 +241,7 @@ async def test_a_file_of_a_newer_version_is_refused_in_one_line(ask, tmp_path: P
     ("command_line", "rest"),
     [("show", []), ("timeline", ["old", "-o", "turn.svg"]), ("doctor", []), ("copy", ["other.db"])],
 )
-def test_the_command_line_refuses_it_too(
+def test_the_command_line_refuses_a_file_of_a_newer_version_too(
     command, command_line, rest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -19,15 +15,15 @@ import pytest
 
 from cogency_rs import (
     Accumulator,
-    BusyError,
     Execution,
     PostgreSQL,
     StorageError,
-    ToolResult,
     parse_tokens,
 )
-from cogency_rs.storage import claims
 from cogency_rs.storage.postgres import session
+from support.postgres_server import ask
+from support.programs import started
+from support.turns_until_killed import CALLS, TEXT, Tool, reports_until_killed
 
 asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
@@ -42,51 +38,14 @@ async def log(dsn):
         yield log
 
 
-async def ask(dsn: str, statement: str, *values: object) -> list[Any]:
-    """Run a statement from elsewhere; `{}` stands for the schema."""
-    address, _, schema = dsn.partition("&schema=")
-    elsewhere = await asyncpg.connect(address)
-    try:
-        return await elsewhere.fetch(statement.format(schema), *values)
-    finally:
-        await elsewhere.close()
-
-
-def program(code: str, *arguments: object, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, text=True, **options)
-
-
 def run_together(code: str, dsn: str, number: int) -> None:
-    """Run a program this many times at once, each with its number, until all have ended without an error."""
-    children = [program(code, dsn, name) for name in range(number)]
+    """Run a program `number` times at once, each with its own number, and check that all end without an error."""
+    children = [started(code, dsn, name) for name in range(number)]
     assert [child.wait() for child in children] == [0] * number
 
 
-def outside(run: Any) -> asyncio.Task[Any]:
-    """A run that is not inside of the present one."""
-    return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
-
-
-async def claimed(log: PostgreSQL, *, wait: bool = True) -> int:
-    async with log.claim("c", wait=wait) as claim:
-        return claim.number
-
-
-class Tool:
-    name, description, schema = "t", "", {}
-
-    async def execute(self, x: int, **_: object) -> ToolResult:
-        await asyncio.sleep(x / 10000)
-        return ToolResult("ok", x)
-
-
-CALLS = [{"name": "t", "args": {"x": number}} for number in range(4)]
-TEXT = f"<think>hm</think>so<execute>{json.dumps(CALLS)}</execute>"
-
-
 async def check(dsn: str, acknowledged: Counter[tuple[str, str]]) -> None:
-    """Check that no acknowledged row was lost or doubled, and that every batch with results has one for each call."""
+    """Check that no acknowledged row was lost or doubled, and that a batch with results has one for each call."""
     async with PostgreSQL(dsn) as log:
         names = {name for name, _ in acknowledged}
         for name in names:
@@ -113,44 +72,11 @@ async def check(dsn: str, acknowledged: Counter[tuple[str, str]]) -> None:
 
 # Processes that are killed
 
-TURNS_UNTIL_KILLED = f"""
-import asyncio, os, sys
-from cogency_rs import Accumulator, Execution, PostgreSQL, ToolResult, parse_tokens
-
-class Tool:
-    name, description, schema = "t", "", {{}}
-    async def execute(self, x, **_):
-        await asyncio.sleep(x / 10000)
-        return ToolResult("ok", x)
-
-async def talk(log, name):
-    turn = Accumulator("u", name, execution=Execution(storage=log, tools=[Tool()]))
-    while True:
-        await log.save_message(name, "u", "user", "go on")
-        os.write(1, f"{{name}} user\\n".encode())
-        async for event in turn.process(parse_tokens({TEXT!r})):
-            if event["type"] in ("call", "result"):  # its row is safe
-                os.write(1, f"{{name}} {{event['type']}}\\n".encode())
-
-async def main(dsn, generation):
-    async with PostgreSQL(dsn) as log:
-        await asyncio.gather(*(talk(log, f"{{generation}}{{name}}") for name in "abc"))
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
 
 def test_after_a_kill_every_acknowledged_row_is_there_and_every_call_has_one_result(dsn):
     acknowledged: Counter[tuple[str, str]] = Counter()
     for generation in range(KILL_ROUNDS):
-        child = program(TURNS_UNTIL_KILLED, dsn, generation, stdout=subprocess.PIPE)
-        reports = child.stdout.readline()
-        time.sleep(random.uniform(0, 0.05))
-        child.kill()
-        reports += child.stdout.read()
-        child.stdout.close()
-        child.wait()
-        acknowledged.update(tuple(line.split()) for line in reports.splitlines())
+        acknowledged += reports_until_killed("PostgreSQL", dsn, generation)
     asyncio.run(check(dsn, acknowledged))
 
 
@@ -168,18 +94,18 @@ async def talk(log: PostgreSQL, name: str, turns: int, acknowledged: Counter[Any
 
 
 async def talk_while(
-    log: PostgreSQL, times: int, harm: Callable[[], Awaitable[Any]]
+    log: PostgreSQL, times: int, fault: Callable[[], Awaitable[Any]]
 ) -> Counter[Any]:
-    """Let ten conversations go on while a fault happens, this many times."""
+    """Let ten conversations go on while `fault` happens `times` times; returns the rows that were acknowledged."""
     acknowledged: Counter[Any] = Counter()
     talks = asyncio.gather(*(talk(log, f"c{number}", 15, acknowledged) for number in range(10)))
     for _ in range(times):
-        seen = acknowledged.total()
-        # It recovers before the next fault.
-        while acknowledged.total() == seen and not talks.done():
+        before = acknowledged.total()
+        # The log recovers before the next fault.
+        while acknowledged.total() == before and not talks.done():
             await asyncio.sleep(0.001)
         await asyncio.sleep(random.uniform(0, 0.03))
-        await harm()
+        await fault()
     await talks
     return acknowledged
 
@@ -239,29 +165,29 @@ async def test_an_append_whose_answer_was_lost_is_not_done_twice(dsn, log, monke
     carry_out = session.WriteStep.carry_out
     lost = []
 
-    async def loses(self: Any, connection: Any, address: Any) -> None:
+    async def loses_the_answer(self: Any, connection: Any, address: Any) -> None:
         await carry_out(self, connection, address)
         if len(lost) < 3:
             lost.append(self.author)
             raise ConnectionResetError("cut")
 
     await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
-    monkeypatch.setattr(session.WriteStep, "carry_out", loses)
+    monkeypatch.setattr(session.WriteStep, "carry_out", loses_the_answer)
     await log.append("c", user_id="u", rows=[("user", "once", 2.0)])
-    assert len(set(lost)) == 1, "it was tried again as the same"
+    assert len(set(lost)) == 1, "every attempt has the same author"
     assert [row["content"] for row in (await log.read("c")).rows] == ["before", "once"]
 
 
 async def test_a_statement_that_cannot_be_repeated_is_not_tried_twice(dsn, log, monkeypatch):
     carry_out = session.WriteStep.carry_out
 
-    async def loses(self: Any, connection: Any, address: Any) -> None:
+    async def loses_the_answer(self: Any, connection: Any, address: Any) -> None:
         await carry_out(self, connection, address)
         raise ConnectionResetError("cut")
 
     await log.save_profile("u", {"who": "A"})
     with monkeypatch.context() as patch:
-        patch.setattr(session.WriteStep, "carry_out", loses)
+        patch.setattr(session.WriteStep, "carry_out", loses_the_answer)
         with pytest.raises(StorageError, match="whether this was saved is not known") as caught:
             await log.save_profile("u", {"who": "B"})
     assert caught.value.retryable
@@ -270,82 +196,8 @@ async def test_a_statement_that_cannot_be_repeated_is_not_tried_twice(dsn, log, 
 
 # Claims
 
-HOLDS = """
-import asyncio, sys
-from cogency_rs import PostgreSQL, StorageError
 
-async def main(dsn):
-    async with PostgreSQL(dsn) as log:
-        async with log.claim("c"):
-            print("has it", flush=True)
-            await asyncio.to_thread(sys.stdin.readline)
-            try:
-                await log.append("c", user_id="u", rows=[("user", "of the holder", 1.0)])
-            except StorageError as error:
-                print("lost", "claim" in str(error), error.retryable, flush=True)
-            else:
-                print("wrote", flush=True)
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-class Holder:
-    """Another process that has a claim until it is told to go on."""
-
-    def __init__(self, dsn: str) -> None:
-        self.process = program(HOLDS, dsn, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self.process.stdout.readline() == "has it\n"
-
-    def goes_on(self) -> str:
-        output, _ = self.process.communicate("\n", timeout=60)
-        return output
-
-    def __enter__(self) -> Holder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-EXPIRE = "UPDATE {}.conversations SET lease_expires_at = now()"
-
-
-async def test_another_process_is_waited_for(dsn, log):
-    with Holder(dsn) as holder:
-        with pytest.raises(BusyError, match="is being run by process") as caught:
-            await claimed(log, wait=False)
-        assert caught.value.conversation_id == "c"
-        waiting = outside(claimed(log))
-        assert await asyncio.to_thread(holder.goes_on) == "wrote\n"
-        assert await waiting == 2
-    assert [row["content"] for row in (await log.read("c")).rows] == ["of the holder"]
-
-
-async def test_a_process_that_was_killed_leaves_its_claim_at_once(dsn, log):
-    with Holder(dsn) as holder:
-        holder.process.kill()
-        holder.process.wait()
-        assert await claimed(log, wait=False) == 2
-
-
-async def test_a_process_that_was_stopped_for_too_long_cannot_write(dsn, log):
-    with Holder(dsn) as holder:
-        os.kill(holder.process.pid, signal.SIGSTOP)
-        with pytest.raises(BusyError):
-            await claimed(log, wait=False)
-        await ask(dsn, EXPIRE)  # as if the lease's time had passed
-        async with log.claim("c", wait=False) as claim:
-            assert claim.number == 2
-            await log.append("c", user_id="u", rows=[("user", "ours", 1.0)])
-            os.kill(holder.process.pid, signal.SIGCONT)
-            assert await asyncio.to_thread(holder.goes_on) == "lost True False\n"
-            await log.append("c", user_id="u", rows=[("user", "ours too", 2.0)])
-    assert [row["content"] for row in (await log.read("c")).rows] == ["ours", "ours too"]
-
-
-async def test_a_claim_that_is_lost_fails_alone_among_what_is_saved_with_it(dsn, log):
+async def test_a_lost_claim_fails_only_the_saves_that_need_it(dsn, log):
     async with log.claim("c"):
         await ask(dsn, "UPDATE {}.conversations SET lease_owner = 'another'")
         saves = [
@@ -363,52 +215,10 @@ async def test_a_claim_that_is_lost_fails_alone_among_what_is_saved_with_it(dsn,
     assert [one.conversation_id for one in await log.conversations()] == ["e", "d", "b", "a"]
 
 
-WORKS = """
-import asyncio, sys
-from cogency_rs import PostgreSQL
-
-async def main(dsn, name):
-    async with PostgreSQL(dsn) as log:
-        for _ in range(15):
-            async with log.claim("c"):
-                rows = [row["content"] for row in (await log.read("c")).rows]
-                await asyncio.sleep(0)
-                await log.append("c", user_id="u", rows=[("user", str(len(rows)), float(len(rows)))])
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-async def test_four_processes_take_turns(dsn, log):
-    """Each process reads the log, and writes a row that depends on it: without claims, two would write the same."""
-    await asyncio.to_thread(run_together, WORKS, dsn, 4)
-    assert [row["content"] for row in (await log.read("c")).rows] == [str(n) for n in range(60)]
-    [lease] = await ask(dsn, "SELECT lease_number, lease_owner FROM {}.conversations")
-    assert tuple(lease) == (60, None)
-
-
-async def test_a_lease_is_renewed_while_it_is_held(dsn, log, monkeypatch):
-    monkeypatch.setattr(claims, "RENEWAL", 0.001)
-    expiry = "SELECT lease_expires_at FROM {}.conversations"
-    async with log.claim("c"):
-        first = await ask(dsn, expiry)
-        while await ask(dsn, expiry) == first:
-            await asyncio.sleep(0.001)
-
-
-async def test_deleting_a_conversation_ends_its_run(log):
-    async with log.claim("c"):
-        await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
-        assert await log.delete_conversation("c") == 1
-        with pytest.raises(StorageError, match="or the conversation was deleted"):
-            await log.append("c", user_id="u", rows=[("user", "too late", 2.0)])
-    assert (await log.read("c")).rows == []
-
-
 # Several programs
 
 
-MAKES = """
+WRITES = """
 import asyncio, sys
 from cogency_rs import PostgreSQL
 
@@ -424,7 +234,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def test_programs_that_begin_at_once_make_the_tables_once_and_lose_nothing(dsn):
-    run_together(MAKES, dsn, 4)
+    run_together(WRITES, dsn, 4)
 
     async def read() -> list[list[str]]:
         async with PostgreSQL(dsn) as log:
@@ -441,7 +251,7 @@ def test_programs_that_begin_at_once_make_the_tables_once_and_lose_nothing(dsn):
 
 
 async def test_a_reader_in_another_program_misses_no_row_of_several_writers(dsn, log):
-    writing = asyncio.ensure_future(asyncio.to_thread(run_together, MAKES, dsn, 3))
+    writing = asyncio.ensure_future(asyncio.to_thread(run_together, WRITES, dsn, 3))
     cursor, seen = None, list[str]()
     while True:
         over = writing.done()
@@ -464,8 +274,7 @@ async def test_after_a_fork_parent_and_child_both_go_on(dsn, log):
         try:
             loop = asyncio.new_event_loop()
             asyncio.events._set_running_loop(None)
-            child = log.append
-            loop.run_until_complete(_append(child, "of the child", 2.0))
+            loop.run_until_complete(append_row(log, "of the child", 2.0))
             code = 0
         finally:
             os._exit(code)
@@ -476,8 +285,8 @@ async def test_after_a_fork_parent_and_child_both_go_on(dsn, log):
     assert contents == ["before", "of the child", "of the parent"]
 
 
-async def _append(append: Any, content: str, timestamp: float) -> None:
-    await append("c", user_id="u", rows=[("user", content, timestamp)])
+async def append_row(log: PostgreSQL, content: str, timestamp: float) -> None:
+    await log.append("c", user_id="u", rows=[("user", content, timestamp)])
 
 
 ENDS = """

@@ -19,10 +19,9 @@ pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra pos
 pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("postgres")]
 
 TABLES, JOURNAL = 40, 24
-"""Megabytes: a little more than an empty database; and room for one segment of the write-ahead log, which has 16."""
+"""Megabytes: a little more than an empty database takes, and room for one segment of the write-ahead log, of 16."""
 
 CONTENT = "".join(f"{number:x}" for number in range(10_000))
-
 
 LATER = 1e6  # a time after that of every earlier row
 
@@ -53,7 +52,7 @@ class SmallDisk:
 
 @pytest.fixture
 def disk(request) -> Generator[SmallDisk, None, None]:
-    # pytest's own folders are not open to the user that the server runs as.
+    # The user that the server runs as cannot read pytest's own folders.
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         disk = SmallDisk(Path(folder), request.param)
@@ -71,7 +70,7 @@ def server_on(**disks: Path) -> Generator[Server, None, None]:
 
 
 async def fill(log: PostgreSQL) -> tuple[list[str], StorageError]:
-    """Save rows until one is refused; those that were acknowledged, and the refusal."""
+    """Save rows until one is refused; returns the acknowledged rows and the refusal."""
     saved: list[str] = []
     for number in range(10_000):
         content = f"{number} {CONTENT}"

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.timeout(100)
 CLOSES_ITS_LOOP = """
 import gc, logging, warnings
 from itertools import count
-# Python has words for tasks and coroutines whose loop went away, and we have some for results that could not be saved
-# there. Here that is meant.
+# Python warns of tasks and coroutines whose loop is closed, and the package logs results that could not be saved.
+# Here both are expected.
 warnings.simplefilter("ignore")
 logging.disable()
 sys.unraisablehook = lambda _: None
@@ -36,7 +36,7 @@ async def model():
         await rounds(1)
         yield chunk
 
-async def rest(scene):
+async def check(scene):
     async with scene:
         pass
 
@@ -60,7 +60,7 @@ def main(folder, mode, kind, store):
         del turn
         while gc.collect():
             pass
-        asyncio.run(rest(scene))
+        asyncio.run(check(scene))
         if done:
             break
     print("closed in", at, "places")
@@ -89,13 +89,13 @@ def test_a_loop_that_is_closed_after_any_of_its_rounds(mode, kind, store, tmp_pa
 
 ENDS = """
 class Reporting(LogWitness):
-    # Says what is safe, in words that outlive the program.
+    # Prints each row that is saved, so that the report outlives the program.
     async def append(self, conversation_id, *, user_id, rows, calls=()):
         await self.inner.append(conversation_id, user_id=user_id, rows=rows, calls=calls)
         rows = [Row(conversation_id, user_id, *row) for row in rows]
         for row in rows:
             os.write(1, (json.dumps(row) + "\\n").encode())
-        come_to(rows[-1].type)
+        reach(rows[-1].type)
 
 ways = {
     "exits": lambda: sys.exit(5),
@@ -108,16 +108,16 @@ ways = {
 
 once = threading.Lock()
 
-def come_to(place):
+def reach(place):
     if place == when and once.acquire(blocking=False):
         loop.call_soon_threadsafe(ways[way])
 
 async def awaits():
-    come_to("tools")
+    reach("tools")
     await asyncio.sleep(30)
 
 def blocks(_):
-    come_to("tools")
+    reach("tools")
     time.sleep(0.2)
 
 async def main():
@@ -136,8 +136,8 @@ else:
     asyncio.run(main())
 """
 
-IN_ORDER = ["exits", "is interrupted"]
-AT_ONCE = [
+ORDERLY = ["exits", "is interrupted"]
+ABRUPT = [
     "is told to terminate",
     "leaves at once",
     "is killed",
@@ -146,7 +146,7 @@ AT_ONCE = [
 
 SAFE = {"think": ["think"], "call": ["think", "respond", "call", "call"]}
 SAFE["tools"] = SAFE["call"]
-"""The rows in the log when a turn has come to a certain place."""
+"""The rows that are in the log when a turn reaches each place."""
 
 
 def ended(folder: Path, *arguments: str) -> list[Row]:
@@ -160,7 +160,7 @@ def ended(folder: Path, *arguments: str) -> list[Row]:
     return [Row(*json.loads(line)) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("way", [*IN_ORDER, *AT_ONCE])
+@pytest.mark.parametrize("way", [*ORDERLY, *ABRUPT])
 @pytest.mark.parametrize(
     ("mode", "when", "kind"),
     [
@@ -172,20 +172,20 @@ def ended(folder: Path, *arguments: str) -> list[Row]:
     ],
 )
 async def test_a_program_that_ends_in_the_middle_of_a_turn(mode, when, kind, way, tmp_path):
-    """Those rows are in the log; and if the program had the time to cancel its turn, its calls have their results."""
+    """Rows whose saves returned are in the log. If the program could cancel its turn, its calls have their results."""
     safe = ended(tmp_path, mode, kind, when, way)
     async with Scene(on_disk(tmp_path), mode=mode) as scene:
         scene.log.acknowledged += safe
-        # A save that was cancelled by the end of the program may have happened all the same.
+        # A save that the end of the program cancelled may still have happened.
         scene.log.unconfirmed += [row for row in await scene.rows() if row not in safe]
-        scene.has_died = way in AT_ONCE
-    if way in AT_ONCE:
+        scene.has_died = way in ABRUPT
+    if way in ABRUPT:
         assert types(safe)[: len(SAFE[when])] == SAFE[when]
     elif when == "tools":
         assert types(safe) == [*SAFE[when], "result"]
 
 
-# It forks
+# The program forks
 
 FORKS = """
 storage = on_disk(Path(sys.argv[1]))
@@ -220,7 +220,7 @@ async def main(mode, kind):
             print(types(loaded))
 
 import warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 has one for a fork with threads
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of a fork with threads
 child = sys.argv[4]
 asyncio.run(main(*sys.argv[2:4]))
 """

@@ -1,8 +1,8 @@
 """Tools on a real Ray: how a call ends when its tool fails, its worker is lost or its time is up.
 
-Tools leave lines in files, which are counted: no effect happens twice.
+Tools write lines to files, and the tests count the lines: no effect happens twice.
 
-One program has one local Ray for all of these; see `ray_session.py`.
+One program with one local Ray carries out the calls of all these tests; see `ray_session.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import secrets
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.programs import environment
+from support.ray_environment import ray_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,27 +31,15 @@ pytestmark = [
 
 SESSION = Path(__file__).resolve().parents[1] / "support" / "ray_session.py"
 
-Ask = "Callable[..., dict[str, Any]]"
-
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Have the program carry out calls; returns its answer."""
+    """A function that has the program carry out calls, and returns its answer."""
     folder = tmp_path_factory.mktemp("ray")
-    token = folder / "token"
-    token.write_text(
-        secrets.token_hex(32)
-    )  # otherwise Ray makes a token in the home directory, and keeps it
     with (folder / "stderr").open("w") as stderr:
         program = subprocess.Popen(
             [sys.executable, SESSION],
-            env={
-                **environment(),
-                "RAY_AUTH_MODE": "token",
-                "RAY_AUTH_TOKEN_PATH": str(token),
-                "RAY_USAGE_STATS_ENABLED": "0",
-                "RAY_ADDRESS": "",
-            },
+            env={**environment(), **ray_variables(folder)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -104,12 +92,12 @@ def outcomes(answer: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait as long as a loaded machine may need."""
+    """Wait until `condition` holds, for as long as a loaded machine may need."""
     for _ in range(600):
         if condition():
             return
         time.sleep(0.05)
-    pytest.fail("it did not come true")
+    pytest.fail("the condition never held")
 
 
 def is_alive(pid: int) -> bool:
@@ -123,14 +111,14 @@ def is_alive(pid: int) -> bool:
 # Where tools run
 
 
-def test_tools_run_in_other_processes_and_those_that_say_so_here(ask):
+def test_tools_run_in_other_processes_unless_they_are_local(ask):
     answer = ask(["where", {}], ["where_blocking", {}], ["where_here", {}])
     (_, first), (_, second), (_, here) = outcomes(answer)
     assert answer["pid"] not in (first, second)
     assert answer["pid"] == here
 
 
-def test_a_hook_may_have_a_tool_called_that_runs_here(ask):
+def test_a_hook_may_redirect_a_call_to_a_local_tool(ask):
     answer = ask(["where", {}], redirect=True)
     assert outcomes(answer) == [("success", answer["pid"])]
 
@@ -176,7 +164,7 @@ def test_a_tool_and_its_arguments_may_be_large(ask):
         ("unsendable", "UnsendableError: this and that", "UnsendableError"),
         ("words", "in its own words", "ToolError"),
         ("exits", "the tool asked the program to exit with 3", "SystemExit"),
-        ("no json", "its content (object) is not a JSON value: ", None),
+        ("not json", "its content (object) is not a JSON value: ", None),
     ],
 )
 def test_a_tool_s_exception_is_the_same_as_in_the_program(ask, how, outcome, kind):
@@ -216,14 +204,14 @@ def test_the_traceback_of_the_worker_is_in_the_log_record(ask):
     assert "worker.py" not in text
 
 
-def test_a_tool_that_cannot_be_pickled_is_that_call_s_failure(ask):
+def test_a_tool_that_cannot_be_pickled_fails_only_its_call(ask):
     (status, text), (other, _) = outcomes(ask(["locked", {}], ["where", {}]))
     assert (status, other) == ("failure", "success")
     assert "it cannot be sent to a worker: TypeError: cannot pickle '_thread.lock' object" in text
     assert "say remote=False" in text
 
 
-def test_a_worker_without_the_package_is_that_call_s_failure(ask, tmp_path):
+def test_a_worker_without_the_package_fails_the_call(ask, tmp_path):
     (tmp_path / "cogency_rs").mkdir()
     (tmp_path / "cogency_rs" / "__init__.py").write_text(
         "raise ModuleNotFoundError(\"No module named 'cogency_rs'\")"
@@ -278,7 +266,8 @@ def test_a_tool_that_will_not_stop_loses_its_worker(ask, file):
     [(status, _)] = outcomes(ask(["tick", {"file": str(file)}]))
     assert status == "timeout"
     [pid] = {*lines(file)}
-    wait_for(lambda: not is_alive(int(pid)))  # Ray says so a moment before the process is gone
+    # Ray reports the end of a process a moment before it is gone.
+    wait_for(lambda: not is_alive(int(pid)))
 
 
 def test_a_call_that_never_got_a_worker_does_not_start_later(ask, file):
@@ -313,7 +302,7 @@ def test_each_object_has_its_own_actor(ask):
     assert content == ["b"]
 
 
-def test_state_is_used_by_one_call_at_a_time_even_after_one_is_given_up(ask):
+def test_state_is_used_by_one_call_at_a_time_even_after_a_call_was_given_up(ask):
     ask(["look", {}], new_shelf=True)
     late = ask(["use", {"seconds": 2.5}], options={"tool_timeout": 0.5})
     assert outcomes(late)[0][0] == "timeout"
@@ -331,7 +320,7 @@ def test_an_actor_that_is_lost_is_not_made_again(ask, file):
     assert len(lines(file)) == 1
 
 
-# What tools are told
+# What a tool receives
 
 
 def test_a_tool_gets_the_context_of_its_call(ask):
@@ -348,9 +337,9 @@ def test_a_tool_gets_the_context_of_its_call(ask):
     }
 
 
-def test_an_object_is_given_what_the_turn_gives(ask):
-    [(_, given)] = outcomes(ask(["plain", {"x": 1}]))
-    assert given == ["access", "conversation_id", "sandbox_dir", "storage", "user_id", "x"]
+def test_a_plain_tool_object_gets_the_arguments_of_the_turn(ask):
+    [(_, received)] = outcomes(ask(["plain", {"x": 1}]))
+    assert received == ["access", "conversation_id", "sandbox_dir", "storage", "user_id", "x"]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
-"""Tools on a Ray that is reached through its client, `ray://host:port`: the same results and unknown outcomes."""
+"""Tools on a Ray cluster that is reached through its client, `ray://host:port`, have the same outcomes."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import secrets
 import socket
 import subprocess
 import sys
@@ -13,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from support.ports import free_port
 from support.programs import environment, program
+from support.ray_environment import ray_variables
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
@@ -60,7 +61,7 @@ async def main(address):
     calls = [("add", {"a": 1, "b": 2}), ("large", {"n": 300_000}), ("die", {}), ("hang", {})] + [("count", {})] * 2
     settings = {"log_to_driver": False, "logging_level": "ERROR"}
     executor = RayExecutor(address, settings=settings)
-    for left in reversed(range(4)):  # a head that is still starting drops its first clients where the machine is busy
+    for left in reversed(range(4)):  # on a busy machine, a head that is still starting drops its first clients
         try:
             await executor.start()
             break
@@ -81,21 +82,8 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
-
-
-def test_a_call_through_ray_s_client_is_the_same_as_one_from_the_cluster(tmp_path: Path):
-    token = tmp_path / "token"
-    token.write_text(secrets.token_hex(32))
-    env = {
-        **environment(),
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(token),
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_ADDRESS": "",
-    }
+def test_a_call_through_ray_s_client_has_the_outcome_of_one_from_the_cluster(tmp_path: Path):
+    env = {**environment(), **ray_variables(tmp_path)}
     port = free_port()
     options = {
         "port": free_port(),

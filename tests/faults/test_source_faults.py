@@ -32,14 +32,14 @@ WHEN = {
     "in a block": ["so", CALLS[:30]],
     "in a string in a block": ["so", CALLS[:20]],
 }
-"""Where in the turn the fault happens: the chunks before it."""
+"""Where in the turn the fault happens, and the chunks before it."""
 
 
 class Source:
     """Chunks of text, then a fault.
 
     Attributes:
-        waiting: set when the source has come to the fault.
+        waiting: set when the source has reached the fault.
         closed: how often the source was closed.
     """
 
@@ -105,7 +105,7 @@ async def cancelling() -> Any:
 
 @dataclass(frozen=True)
 class Fault:
-    """What the source does, and what the turn raises and returns."""
+    """What the source does, what the turn then raises, and a pattern for its text."""
 
     does: Callable[[], Awaitable[Any]]
     raises: type[BaseException]
@@ -116,7 +116,7 @@ FAULTS = {
     "raises": Fault(raising(OSError, "line broke"), OSError, "line broke"),
     "raises a timeout": Fault(raising(TimeoutError, "too slow"), TimeoutError, "too slow"),
     "raises a BaseException": Fault(raising(KeyboardInterrupt), KeyboardInterrupt, None),
-    "raises that it was cancelled": Fault(
+    "raises CancelledError": Fault(
         raising(asyncio.CancelledError, "lost"), asyncio.CancelledError, "lost"
     ),
     "gives None": Fault(giving(None), TypeError, "must be str, Thought or Finish, not NoneType"),
@@ -143,7 +143,7 @@ async def test_a_source_that_fails(mode, chunks, shape, fault):
         with pytest.raises(fault.raises, match=fault.says):
             await carry_out(scene.turns, parse_tokens(shape(source)))
         asyncio.current_task().uncancel()
-        assert scene.calls.started == [], "no call of a block that is not complete runs"
+        assert scene.calls.started == [], "no call of an incomplete block runs"
         assert source.closed == 1
 
 
@@ -161,8 +161,8 @@ async def test_a_source_that_hangs_until_the_turn_is_cancelled(mode, chunks, sha
         assert source.closed == 1
 
 
-class ClosesNever(Source):
-    """Waits without end when it is closed."""
+class HangsOnClose(Source):
+    """A source whose `aclose` never returns."""
 
     async def aclose(self) -> None:
         self.closed += 1
@@ -175,7 +175,7 @@ class ClosesNever(Source):
 async def test_a_source_that_hangs_while_it_is_closed(mode, text, both_ways):
     """The source is not asked a second time, and the turn can be cancelled."""
     async with Scene(in_memory(), mode=mode) as scene:
-        source = ClosesNever([text], hanging)
+        source = HangsOnClose([text], hanging)
         turn = asyncio.create_task(carry_out(scene.turns, parse_tokens(source)))
         await source.waiting.wait()
         turn.cancel()
@@ -202,7 +202,7 @@ async def test_a_source_that_hangs_while_others_go_on(mode):
 
 @of_every_shape
 @in_both_modes
-async def test_events_that_are_dropped_among_themselves_close_their_source(mode, shape):
+async def test_events_that_are_dropped_before_their_end_close_their_source(mode, shape):
     async with Scene(in_memory(), mode=mode) as scene:
         source = Source(["<think>hm</think>", "so", "more"], hanging)
         events = parse_tokens(shape(source), stream=mode)
@@ -216,7 +216,7 @@ async def test_events_that_are_dropped_among_themselves_close_their_source(mode,
 @of_every_shape
 @pytest.mark.parametrize("kind", KINDS)
 @in_both_modes
-async def test_a_turn_that_is_dropped_among_its_events(mode, kind, shape):
+async def test_a_turn_that_is_dropped_after_any_event(mode, kind, shape):
     """The turn is dropped after n events, for every n."""
     for count in range(1, 20):
         async with Scene(in_memory(), mode=mode, kind=kind) as scene:
@@ -232,18 +232,18 @@ async def test_a_turn_that_is_dropped_among_its_events(mode, kind, shape):
         if len(seen) < count:
             assert seen[-1] == "result"
             return
-    pytest.fail("the turn has no end")
+    pytest.fail("the turn did not end")
 
 
 @of_every_shape
 @at_every_place
 @in_both_modes
 async def test_a_turn_that_is_dropped_while_its_source_waits(mode, chunks, shape):
-    """Nothing refers to the task or to what it waits for. Python reports that, and closes its coroutines if it can."""
+    """Nothing refers to the task, or to what it waits for. Python reports it, and closes its coroutines if it can."""
     async with Scene(in_memory(), mode=mode) as scene:
         scene.tolerates = {
             "Task was destroyed but it is pending!",
-            "Task exception was never retrieved",  # from Python's own tasks that close the generators
+            "Task exception was never retrieved",  # from the tasks in which Python closes the generators
         }
         source = Source(chunks, hanging)
 
@@ -256,7 +256,7 @@ async def test_a_turn_that_is_dropped_while_its_source_waits(mode, chunks, shape
         await rounds(1)
         gc.collect()
         await scene.quiet()
-        assert turn() is None, "something keeps it alive"
+        assert turn() is None, "something refers to the turn"
 
 
 @pytest.mark.parametrize("reads", [0, 1, 9])
@@ -273,9 +273,9 @@ async def test_an_object_that_refers_to_a_source_and_its_events_can_be_collected
         model = Model()
         for _ in range(reads):
             await anext(model.events, None)
-        held = weakref.ref(model)
+        collected = weakref.ref(model)
         del model
         gc.collect()
         await scene.quiet()
         gc.collect()
-        assert held() is None
+        assert collected() is None

@@ -8,7 +8,6 @@ import os
 import random
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,6 +18,8 @@ import pytest
 
 from cogency_rs.errors import StorageError
 from cogency_rs.storage import SQLite, connection, writer
+from support.log_files import select
+from support.programs import started
 
 KILL_ROUNDS = int(os.environ.get("COGENCY_RS_KILL_ROUNDS", "10"))
 
@@ -51,28 +52,12 @@ def impatient(monkeypatch):
     monkeypatch.setattr(connection, "BUSY_TIMEOUT", 0.1)
 
 
-def select(path, query):
-    """Query the file directly, as another program would."""
-    other = sqlite3.connect(path)
-    try:
-        return other.execute(query).fetchall()
-    finally:
-        other.close()
-
-
 async def save(store, content, timestamp=None):
     return await store.save_message("c", "u", "user", content, timestamp)
 
 
 async def contents(store):
     return [message["content"] for message in await store.load_messages("c", "u")]
-
-
-def program(source, *arguments):
-    """Start a Python program with `arguments`, and with its output in a pipe."""
-    return subprocess.Popen(
-        [sys.executable, "-c", source, *map(str, arguments)], stdout=subprocess.PIPE, text=True
-    )
 
 
 # The program is killed
@@ -100,7 +85,7 @@ asyncio.run(main(*sys.argv[1:]))
 def test_a_kill_at_any_moment_loses_no_acknowledged_row(path):
     acknowledged = {}
     for generation in range(KILL_ROUNDS):
-        child = program(SAVE_UNTIL_KILLED, path, generation)
+        child = started(SAVE_UNTIL_KILLED, path, generation, stdout=subprocess.PIPE)
         first = child.stdout.readline()
         time.sleep(random.uniform(0, 0.1))
         child.kill()
@@ -138,9 +123,9 @@ asyncio.run(main(*sys.argv[1:]))
 
 async def test_programs_writing_one_new_file_at_once_lose_and_double_nothing(tmp_path):
     path = tmp_path / "new" / "store.db"
-    children = [program(SAVE_MANY, path, n) for n in range(3)]
+    children = [started(SAVE_MANY, path, n) for n in range(3)]
     for child in children:
-        await asyncio.to_thread(child.communicate)
+        await asyncio.to_thread(child.wait)
     assert [child.returncode for child in children] == [0, 0, 0]
     expected = [f"{program}.{name}.{n}" for program in range(3) for name in "ab" for n in range(50)]
     async with SQLite(path) as store:
@@ -194,11 +179,11 @@ async def test_a_file_that_is_locked_from_the_start_is_a_retryable_error(path, i
 
 @pytest.fixture
 def small_disk(monkeypatch):
-    """Let files grow to at most 40 pages (160 KiB). Call the fixture to lift the limit."""
+    """Let files grow to at most 40 pages (160 KiB); returns a function that lifts the limit."""
     pages, opened = 40, []
 
     def limit():
-        with contextlib.suppress(sqlite3.ProgrammingError):  # the connection was closed meanwhile
+        with contextlib.suppress(sqlite3.ProgrammingError):  # the connection may be closed by now
             opened[-1].execute(f"PRAGMA max_page_count = {pages}")
 
     def connect(path):
@@ -253,7 +238,7 @@ async def test_rows_saved_until_the_disk_is_full_are_all_there(store, path, smal
 
 @contextlib.contextmanager
 def unprivileged():
-    """Become a user whom permission bits bind, if this is root."""
+    """Give up the rights of root, whom permission bits do not stop; does nothing for other users."""
     if os.geteuid() != 0:
         yield
         return
@@ -272,7 +257,7 @@ def open_directory():
         yield Path(name)
 
 
-@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has other permissions")
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs the permissions of POSIX")
 async def test_a_read_only_file_is_read_and_refuses_saves(open_directory):
     path = open_directory / "store.db"
     async with SQLite(path) as store:
@@ -290,9 +275,9 @@ async def test_a_read_only_file_is_read_and_refuses_saves(open_directory):
         assert await contents(store) == ["before", "after"]
 
 
-@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has other permissions")
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs the permissions of POSIX")
 async def test_a_read_only_file_of_plain_cogency_is_read(open_directory):
-    """The file has none of our tables, and they cannot be made."""
+    """The file does not have the tables of this package, and they cannot be made."""
     path = open_directory / "store.db"
     with contextlib.closing(connection.connect(str(path))) as plain:
         plain.execute("INSERT INTO messages VALUES ('id', 'c', 'u', 'user', 'before', 1.0)")

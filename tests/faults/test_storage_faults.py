@@ -1,4 +1,4 @@
-"""The storage raises: at its n-th save, and at the n-th statement inside SQLite, for every n."""
+"""The storage raises at its n-th save, or at the n-th statement inside SQLite, for every n."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from cogency_rs import StorageError, assemble, parse_tokens
 from cogency_rs.storage import connection, readers, writer
-from support.aftermath import KINDS, STORAGES, Scene, on_disk
+from support.aftermath import KINDS, SQLITE_STORAGES, Scene, on_disk
 from support.tools import FAIL, OK, FunctionTool, block, stored, with_tools
 from support.turns import (
     CONVERSATION,
@@ -115,11 +115,11 @@ async def test_saved_calls_have_their_results_even_if_the_next_save_failed(mode,
 @in_both_modes
 async def test_an_event_whose_row_could_not_be_saved_is_not_emitted(mode, kind, fails):
     for turn in await broken_turns(mode, kind, fails):
-        done = {entry[1:] for entry in turn.log.journal if entry[0] == "saved"}
+        saved = {entry[1:] for entry in turn.log.journal if entry[0] == "saved"}
         for what, type, content in turn.log.journal:
             streams = mode == "token" and type in {"think", "respond"}
             if what == "emitted" and content is not None and not streams:
-                assert (type, content) in done, f"save {turn.at}"
+                assert (type, content) in saved, f"save {turn.at}"
 
 
 @however_often
@@ -132,7 +132,7 @@ async def test_the_source_is_closed_when_the_storage_fails(mode, kind, fails):
 
 @on_every_storage
 @in_both_modes
-async def test_the_turn_after_a_storage_s_error_works(mode, kind):
+async def test_the_turn_after_an_error_of_the_storage_works(mode, kind):
     log = kind(fault=once(1, OSError("disk full")))
     turns = accumulator(with_tools(OK, FAIL, storage=log), stream=mode)
     with pytest.raises(OSError, match="disk full"):
@@ -174,15 +174,15 @@ async def test_a_foreign_source_is_closed_when_the_storage_fails(kind, fails):
 
 
 MOMENTS = {
-    "before a row is saved": lambda fails: {"before": fails},
-    "although it is saved": lambda fails: {"after": fails},
+    "before its rows are saved": lambda fails: {"before": fails},
+    "after its rows are saved": lambda fails: {"after": fails},
 }
 
 
 @pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
 @however_often
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", SQLITE_STORAGES)
 @in_both_modes
 async def test_a_save_that_fails_loses_nothing(mode, storage, kind, fails, moment, tmp_path):
     for at in itertools.count(1):
@@ -208,7 +208,10 @@ class Statements:
 
     Args:
         at: the number of the statement that fails.
-        stays: whether all later statements fail too, until `over` is set.
+        stays: whether all later statements fail too.
+
+    Attributes:
+        over: set by a test when no further statement is to be counted or to fail.
     """
 
     def __init__(self, at: int, *, stays: bool) -> None:
@@ -248,7 +251,7 @@ class FailingConnection:
 
 
 @pytest.mark.parametrize("stays", [False, True], ids=["once", "from then on"])
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", SQLITE_STORAGES)
 @in_both_modes
 async def test_a_statement_that_fails_loses_nothing(mode, storage, stays, tmp_path, monkeypatch):
     for at in itertools.count(1):

@@ -1,4 +1,4 @@
-"""Several threads at once: event loops that share a storage, and parsers, while something goes wrong."""
+"""Several threads at once: event loops that share a storage while turns are cancelled or a loop is closed; parsers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from cogency_rs import Accumulator, Parser, parse_tokens
 from support.aftermath import GOOD, KINDS, Calls, Does, check_log, on_disk, rows_in_file, witness_of
+from support.parsing import text_runs
 from support.tools import block, call, with_tools
 from support.turns import MODES, Log, accumulator, carry_out, check_answered, types
 
@@ -25,7 +26,7 @@ in_both_modes = pytest.mark.parametrize("mode", MODES)
 
 
 def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """Do `work` in several threads that begin at once; returns what each returned, or raises what one raised."""
+    """Do `work` in `count` threads that begin at once; returns what each returned, or raises what one raised."""
     barrier = threading.Barrier(count)
     returned: dict[int, Any] = {}
     raised: list[BaseException] = []
@@ -96,35 +97,35 @@ def test_a_loop_that_is_closed_while_another_one_s_tools_run(mode):
     def closes(_: int) -> None:
         loop = asyncio.new_event_loop()
         calls = Calls()
-        waits = calls.tool("plain", "waits", Does(nothing, lambda release: release.wait(30)))
+        waits = calls.tool("plain", "waits", Does(return_at_once, lambda release: release.wait(30)))
         turns = accumulator(with_tools(waits, storage=Log()), stream=mode, tool_timeout=60)
-        loop.set_exception_handler(lambda *_: None)  # it would report the lost turn
+        loop.set_exception_handler(lambda *_: None)  # the handler would report the lost turn
         turn = loop.create_task(carry_out(turns, parse_tokens(block("waits"))))
         while not calls.started:
             loop.run_until_complete(asyncio.sleep(0.001))
         loop.close()
-        with suppress(RuntimeError):  # from the generators in which it waited
+        with suppress(RuntimeError):  # from the generators in which the turn waited
             turn.get_coro().close()
         closed.set()
         calls.release.set()
 
     def goes_on(_: int) -> list[str]:
-        kinds = [Calls().tool(kind, kind, Does(through, blocks_through)) for kind in KINDS]
-        turns = accumulator(with_tools(*kinds, storage=Log()), stream=mode, tool_timeout=60)
+        tools = [Calls().tool(kind, kind, Does(awaits_close, blocks_until_close)) for kind in KINDS]
+        turns = accumulator(with_tools(*tools, storage=Log()), stream=mode, tool_timeout=60)
         return types(asyncio.run(carry_out(turns, parse_tokens(block(*KINDS)))))
 
-    async def through() -> None:
+    async def awaits_close() -> None:
         while not closed.is_set():
             await asyncio.sleep(0.001)
 
-    def blocks_through(_: Any) -> None:
+    def blocks_until_close(_: Any) -> None:
         assert closed.wait(30)
 
     _, events = in_threads(2, lambda number: [closes, goes_on][number](number))
     assert events == ["call"] * 3 + ["execute", "result"]
 
 
-async def nothing() -> None:
+async def return_at_once() -> None:
     pass
 
 
@@ -138,14 +139,6 @@ TEXT = (
 )
 
 
-def events_of(chunks: list[str], mode: str) -> list[tuple[str, Any]]:
-    """The events of a text, with the pieces of token mode joined."""
-    parser = Parser(stream=mode)
-    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish()
-    runs = itertools.groupby(events, key=lambda event: event["type"])
-    return [(kind, "".join(each.get("content", "") for each in run)) for kind, run in runs]
-
-
 def cut(text: str, seed: int) -> list[str]:
     pick = random.Random(seed)
     cuts = sorted(pick.choices(range(len(text)), k=pick.randrange(len(text))))
@@ -154,19 +147,19 @@ def cut(text: str, seed: int) -> list[str]:
 
 @in_both_modes
 def test_sixty_four_threads_that_feed_parsers_of_their_own(mode):
-    expected = events_of([TEXT], mode)
+    expected = text_runs([TEXT], mode)
     assert len(expected) == 7
 
     def feed(number: int) -> None:
         for count in range(30):
-            assert events_of(cut(TEXT, 64 * count + number), mode) == expected
+            assert text_runs(cut(TEXT, 64 * count + number), mode) == expected
 
     in_threads(64, feed)
 
 
 @in_both_modes
 def test_sixty_four_threads_that_feed_one_parser(mode):
-    """Threads feed chunk by chunk, in any order, but no chunk is lost, doubled or torn."""
+    """The chunks of the threads come in any order, but no chunk is lost, doubled or torn."""
     parser = Parser(stream=mode)
 
     def feed(number: int) -> list[dict[str, Any]]:
@@ -181,8 +174,8 @@ def test_sixty_four_threads_that_feed_one_parser(mode):
 def test_sixty_four_threads_with_a_turn_each(mode):
     def turn(number: int) -> list[str]:
         log = Log()
-        calls = [Calls().tool(kind, kind, GOOD) for kind in KINDS]
-        turns = accumulator(with_tools(*calls, storage=log), stream=mode)
+        tools = [Calls().tool(kind, kind, GOOD) for kind in KINDS]
+        turns = accumulator(with_tools(*tools, storage=log), stream=mode)
         events = asyncio.run(carry_out(turns, parse_tokens(f"so{block(*KINDS)}")))
         check_answered(log.rows)
         return types(events)

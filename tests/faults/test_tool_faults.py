@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cogency_rs import ToolResult, parse_tokens, worker_threads
-from support.aftermath import KINDS, Does, Scene, does, until
+from support.aftermath import KINDS, Does, Scene, does
 from support.programs import printed
 from support.tools import block
 from support.turns import MODES, Log, carry_out, results_in, types
+from support.waiting import until
 from support.ways import in_both_ways, only_at_the_end
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ class NeitherExceptionNorExit(BaseException):
     pass
 
 
-class WordlessError(Exception):
+class UnprintableError(Exception):
     def __str__(self) -> str:
-        raise ValueError("no words")
+        raise ValueError("no text")
 
 
 class ResultThatRaises:
@@ -73,8 +74,8 @@ def recurse() -> Any:
     return recurse()
 
 
-def be_told_to_exit_from_outside() -> None:
-    """Raise in a thread, as a program does to end a thread that runs Python."""
+def exit_by_another_thread() -> None:
+    """Have another thread raise `SystemExit` in this one, as a program does to end a thread that runs Python."""
     me, exit_ = ctypes.c_ulong(_thread.get_ident()), ctypes.py_object(SystemExit)
     killer = threading.Thread(
         target=ctypes.pythonapi.PyThreadState_SetAsyncExc, args=(me, exit_), daemon=True
@@ -85,7 +86,7 @@ def be_told_to_exit_from_outside() -> None:
         pass
 
 
-def loop_of_itself() -> list[Any]:
+def list_that_contains_itself() -> list[Any]:
     result: list[Any] = []
     result.append(result)
     return result
@@ -102,15 +103,17 @@ async def cancel_all() -> None:
     await asyncio.sleep(0)
 
 
-def nothing(_: threading.Event) -> None:
+def do_nothing(_: threading.Event) -> None:
     return None
 
 
-IN_A_THREAD = ["plain", "blocking"]
+THREAD_KINDS = ["plain", "blocking"]
 
 FAULTS = {
     "raises": fault(raising(OSError, "no disk"), "no disk"),
-    "raises no words": fault(raising(WordlessError), "WordlessError"),
+    "raises an exception whose text cannot be made": fault(
+        raising(UnprintableError), "UnprintableError"
+    ),
     "raises a BaseException": fault(raising(NeitherExceptionNorExit, "odd"), "odd"),
     "raises several": fault(raising(ExceptionGroup, "two", [ValueError(), OSError()]), "two"),
     "raises CancelledError": fault(raising(asyncio.CancelledError), "the tool cancelled itself"),
@@ -124,29 +127,31 @@ FAULTS = {
     "sys.exit": fault(lambda: sys.exit(3), "exit with 3"),
     "sys.exit without a code": fault(sys.exit, "exit with None"),
     "exits its thread": fault(_thread.exit, "exit with None"),
-    "is told to exit from outside": fault(be_told_to_exit_from_outside, "exit", IN_A_THREAD),
-    "stops its loop": Fault(Does(stop_the_loop, nothing), "stopped before", ["blocking"]),
-    "cancels all it can see": Fault(Does(cancel_all, nothing), "cancelled itself", ["blocking"]),
+    "is made to exit by another thread": fault(exit_by_another_thread, "exit", THREAD_KINDS),
+    "stops its loop": Fault(Does(stop_the_loop, do_nothing), "stopped before", ["blocking"]),
+    "cancels every task of its loop": Fault(
+        Does(cancel_all, do_nothing), "cancelled itself", ["blocking"]
+    ),
     "returns an object": fault(object, "is not a JSON value"),
-    "returns a list that contains itself": fault(loop_of_itself, "is not a JSON value"),
+    "returns a list that contains itself": fault(list_that_contains_itself, "is not a JSON value"),
     "returns a set": fault(lambda: {1}, "is not a JSON value"),
     "returns bytes": fault(lambda: b"x", "is not a JSON value"),
     "returns a generator": fault(lambda: (n for n in []), "is not a JSON value"),
     "returns a class": fault(lambda: ToolResult, "is not a JSON value"),
     "returns a result that raises": fault(ResultThatRaises, "no outcome"),
-    "returns a failure without a text": fault(
+    "returns a failure whose message is an object": fault(
         lambda: ToolResult(object(), error=True), "is not a JSON value"
     ),
 }
 
-EACH = [
+FAULTS_BY_KIND = [
     pytest.param(fault, kind, id=f"{name}-{kind}")
     for name, fault in FAULTS.items()
     for kind in fault.kinds
 ]
 
 
-@pytest.mark.parametrize(("fault", "kind"), EACH)
+@pytest.mark.parametrize(("fault", "kind"), FAULTS_BY_KIND)
 @in_both_modes
 async def test_a_failing_tool_does_not_affect_other_calls(mode, fault, kind):
     async with Scene(Log(), mode=mode, kind=kind, tools={"bad": fault.does}) as scene:
@@ -170,7 +175,7 @@ async def block_its_loop() -> None:
 
 HANGING = [
     *(pytest.param(HANGS, kind, id=kind) for kind in KINDS),
-    pytest.param(Does(block_its_loop, nothing), "blocking", id="blocking that never awaits"),
+    pytest.param(Does(block_its_loop, do_nothing), "blocking", id="blocking that never awaits"),
 ]
 
 LIMITS = {
@@ -204,11 +209,11 @@ async def test_a_tool_that_hangs_is_cancelled_with_its_turn(mode, hangs, kind):
         assert [item["content"] for item in array] == ["Cancelled"] * 2
 
 
-# From Python 3.13 on it warns of a coroutine that would still have to wait.
+# From 3.13 on, Python warns when it collects a coroutine that would still have to wait.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @in_both_modes
 async def test_a_turn_to_which_nothing_refers_while_its_tools_hang(mode):
-    """Nothing refers to the task or to what its tools wait for: all is cancelled and collected."""
+    """Nothing refers to the task, or to what its tools wait for: all of them are cancelled and collected."""
     async with Scene(Log(), mode=mode, tools={"bad": HANGS}) as scene:
         scene.has_died = True  # Python cannot wait in a task that is being collected
         scene.tolerates = {
@@ -224,11 +229,11 @@ async def test_a_turn_to_which_nothing_refers_while_its_tools_hang(mode):
         while len(scene.calls.started) < 2:
             await asyncio.sleep(0.001)
 
-        def is_collected() -> bool:  # not yet while the loop is to go on with the turn
+        def is_collected() -> bool:  # not while the loop still has a step of the turn to run
             gc.collect()
             return turn() is None
 
-        await until(is_collected, "the turn is left")
+        await until(is_collected, "the turn is not collected")
         await scene.quiet()
         gc.collect()
         assert scene.calls.running == 0
@@ -273,7 +278,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@only_at_the_end("a result is as large whenever its call began, and slow to make")
+@only_at_the_end("when a call begins does not change the size of its result, which is slow to make")
 @pytest.mark.parametrize(
     ("mode", "kind", "how"),
     [

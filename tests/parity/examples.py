@@ -21,10 +21,12 @@ from .oracle import (
     OUR_REPORT,
     THEIR_REPORT,
     Log,
+    LogOfAda,
     Parsed,
     Raised,
     Script,
     Scripted,
+    Sleeper,
     Stored,
     cogency,
     content_of,
@@ -38,11 +40,11 @@ from .oracle import (
 )
 
 REPORT = "Error: Malformed tool call syntax. …"
-MOST = 40
+LONGEST_CONTENT = 40
 
 
 class Side:
-    """One of the two, as the names an example may use."""
+    """The names that an example may use, with the functions of one of the two packages."""
 
     def __init__(self, modules: Callable[[str], Any], parse: Callable[..., Parsed]) -> None:
         self._parse = parse
@@ -74,7 +76,7 @@ class Side:
         return content_of(self._parse(text).events[0])
 
     def calls(self, text: str) -> Any:
-        return told(outcome(lambda: [asdict(call) for call in self.parse_execute_block(text)]))
+        return plain(outcome(lambda: [asdict(call) for call in self.parse_execute_block(text)]))
 
     def is_closed_after(self, text: str) -> bool:
         async def read() -> bool:
@@ -97,9 +99,9 @@ class Side:
         )
         try:
             results = run(running)
-        except BaseException as error:  # one that no tool should raise
-            return told(Raised.of(error))
-        return told(results) if isinstance(results, Raised) else result_fields(results[0])
+        except BaseException as error:  # an exception that no tool should raise
+            return plain(Raised.of(error))
+        return plain(results) if isinstance(results, Raised) else result_fields(results[0])
 
     def batch(self, calls: Any, tools: Any) -> Any:
         execution = Execution("storage", tools, 7, "sandbox", "system")
@@ -108,11 +110,11 @@ class Side:
                 calls, execution=execution, user_id="user", conversation_id="conversation"
             )
         )
-        return told(results) if isinstance(results, Raised) else list(map(_content, results))
+        return plain(results) if isinstance(results, Raised) else list(map(_content, results))
 
     def array(self, *results: ToolResult) -> Any:
         calls = [ToolCall("t", {})] * len(results)
-        return told(outcome(self.format_results_array, calls, list(results)))
+        return plain(outcome(self.format_results_array, calls, list(results)))
 
     # The accumulator.
 
@@ -144,13 +146,9 @@ class Side:
     def saved_when_cancelled(self, events: Any) -> list[tuple[str, ...]]:
         log = Log(None)
 
-        class Sleeper(Scripted):
-            async def _act_async(self, **_: Any) -> None:
-                await asyncio.sleep(60)
-
-        execution = Execution(log, [Sleeper("t", Script())], 7, "sandbox", "system")
-
         async def read() -> list[tuple[str, ...]]:
+            asleep = Sleeper("t")
+            execution = Execution(log, [asleep], 7, "sandbox", "system")
             accumulator = self.Accumulator("user", "conversation", execution=execution)
 
             async def consume() -> None:
@@ -158,9 +156,7 @@ class Side:
                     pass
 
             turn = asyncio.create_task(consume())
-            while not log.rows:
-                await asyncio.sleep(0)
-            await asyncio.sleep(0.01)
+            await asleep.started.wait()
             turn.cancel()
             await asyncio.wait([turn])
             return [("CancelledError",)] if turn.cancelled() else []
@@ -220,7 +216,7 @@ class Side:
                 profile_enabled=profile is not None,
             )
         )
-        return told(messages)
+        return plain(messages)
 
     def history(self, rows: Any, window: int | None = None) -> Any:
         messages = self.prompt(rows, window=window)[1:]
@@ -231,20 +227,16 @@ class Side:
         return last[-55:]
 
     def prompt_of_swapped_ids(self) -> Any:
-        class OfAda(Stored):
-            async def load_messages(self, conversation_id: str, user_id: str, **_: Any) -> Any:
-                return self._events if (conversation_id, user_id) == ("talk", "ada") else []
-
         options = {"history_window": None, "history_transform": None, "profile_enabled": False}
-        storage = OfAda([{"type": "user", "content": "hello"}])
+        storage = LogOfAda([{"type": "user", "content": "hello"}])
         messages = run(self.assemble("talk", "ada", tools=[], storage=storage, **options))
         if isinstance(messages, Raised):
-            return told(messages)
+            return plain(messages)
         return [message["role"] for message in messages]
 
     def listed(self, schema: Any) -> Any:
         tool = SimpleNamespace(name="t", description="does something", schema=schema)
-        return told(outcome(self.tool_instructions, [tool]))
+        return plain(outcome(self.tool_instructions, [tool]))
 
     def system_prompt_is_cogencys(self) -> bool:
         prompt = cogency("context.system").prompt
@@ -270,7 +262,7 @@ def evaluate(code: str, side: str) -> Any:
 
 
 class _Ours:
-    """Our functions, wherever they are defined."""
+    """Stands for each of cogency's modules, with our functions."""
 
 
 for _name in cogency_rs.__all__:
@@ -283,7 +275,7 @@ def brief(event: Any) -> tuple[str, ...]:
     if content is None:
         return (fields["type"],)
     is_report = OUR_REPORT.fullmatch(content) or THEIR_REPORT.fullmatch(content)
-    return (fields["type"], REPORT if is_report else cut(content, MOST))
+    return (fields["type"], REPORT if is_report else cut(content, LONGEST_CONTENT))
 
 
 def exact(event: dict[str, Any]) -> dict[str, Any]:
@@ -295,13 +287,14 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most + 60 else f"{text[:most]}…"
 
 
-def told(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The kind and text of a `Raised`; any other value as it is."""
     return (value.kind, value.text) if isinstance(value, Raised) else value
 
 
 def raised(thunk: Callable[[], Any]) -> Any:
-    read = outcome(thunk)
-    return told(read) if isinstance(read, Raised) else "nothing"
+    found = outcome(thunk)
+    return plain(found) if isinstance(found, Raised) else "nothing"
 
 
 def _event(kind: str) -> Callable[[str], list[dict[str, Any]]]:

@@ -23,7 +23,7 @@ QUERY = "What is 2 + 3, and what is 4 + 5?"
 class Result:
     """The result of one call.
 
-    It is written differently by the two: see `success_with_its_outcome` in `differences`.
+    The two cores write it differently: see `success_with_its_outcome` in `differences`.
     """
 
     tool: str
@@ -67,7 +67,7 @@ class BrokenOff:
 
 
 Line = tuple[str, Any]
-"""Type and content of an event or a row; of a result, its `Result`s."""
+"""Type and content of an event or a row; the content of a result is a list of `Result`."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ class Seen:
     """What a run shows.
 
     Attributes:
-        events: what the user sees; in token mode, with the pieces of a run joined.
+        events: what the user sees; in token mode, with the pieces of a text joined.
         rows: the conversation in the log.
-        cause: what the `LLMError` was raised from, if one was.
-        files: in the sandbox, with what they hold.
+        cause: what the `LLMError` was raised from, if one was raised.
+        files: the names of the files in the sandbox, with their contents.
     """
 
     events: list[Line]
@@ -87,7 +87,7 @@ class Seen:
     files: dict[str, str] | None = None
 
     def written(self, core: str) -> Seen:
-        """With results as `core` writes them."""
+        """The same, with results as `core` writes them."""
 
         def line(line: Line) -> Line:
             kind, content = line
@@ -205,7 +205,7 @@ AGREE = [
         ),
     ),
     agree(
-        "no stream at all: the model is asked for its whole text",
+        "without a stream, the model is asked for its whole text",
         [says(block(ADD)), ANSWER],
         Seen(
             events=[USER, ("call", ADD), EXECUTE, ("result", SUM), ANSWERED, END],
@@ -372,7 +372,7 @@ DIFFER = [
     ),
     Scenario(
         # Plain: the model is told less.
-        "a call to a tool that is not there",
+        "a call of a tool that does not exist",
         [says(block(ADD, LOST)), ANSWER],
         because=("tool_that_is_not_registered",),
         plain=Seen(
@@ -397,8 +397,8 @@ DIFFER = [
         ),
     ),
     Scenario(
-        # Plain: the model reads a word in quotes.
-        "a call that ends in an exception of Python's",
+        # Plain: the model reads only the key that was missing, in quotes.
+        "a call that ends in an exception",
         [says(block(ADD, CRASH)), ANSWER],
         because=("error_with_its_class",),
         plain=Seen(

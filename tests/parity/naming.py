@@ -1,4 +1,4 @@
-"""The vocabulary of the examples once more: here an example gives the names of the differences that apply to it."""
+"""A second meaning for the words of an example: with it, the example gives the differences that apply to its input."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Naming:
 
 
 class _Anything:
-    """An outcome, a part of which an example may take."""
+    """Stands for an outcome; an example may take a part of it."""
 
     def __getitem__(self, _: Any) -> _Anything:
         return self

@@ -1,7 +1,7 @@
 """cogency 3.3.0 and cogency-rs over the same input, with outcomes that can be compared.
 
 An outcome holds everything a caller can see (events with their keys in order, stored rows, what was raised), with
-times replaced by `TIME` and our reports of malformed blocks by `MALFORMED`, since both differ by nature.
+times replaced by `TIME` and reports of malformed blocks by `MALFORMED`, since both differ by nature.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def joined(shapes: Iterable[Shape]) -> list[Shape]:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The events of a text and, where it was raised instead of an end, the error."""
+    """The events of a text, and the exception that was raised after them, if any."""
 
     events: list[Shape]
     raised: Raised | None = None
@@ -191,7 +191,7 @@ def _parsed(make: Callable[[], AsyncIterator[Any]]) -> Parsed:
             except StopIteration as done:
                 events.append(shape(done.value))
             else:
-                raise AssertionError("the parser waits for something else than its source")
+                raise AssertionError("the parser waits for something other than its source")
     except StopAsyncIteration:
         return Parsed(events)
     except Exception as error:
@@ -225,7 +225,7 @@ class Script:
 
     Attributes:
         value: what it returns, or the exception that it raises.
-        how: `async`: a coroutine; `plain`: a plain `def`.
+        how: `async` for a coroutine function, `plain` for a plain function.
         refuse: returns the tool's result for arguments that it refuses, and `None` for others.
     """
 
@@ -259,6 +259,31 @@ class Scripted:
 
     async def _act_async(self, **args: Any) -> Any:
         return self._act(**args)
+
+
+class Sleeper(Scripted):
+    """A tool whose calls never return.
+
+    Attributes:
+        started: set when a call has begun.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, Script())
+        self.started = asyncio.Event()
+
+    async def _act_async(self, **_: Any) -> None:
+        self.started.set()
+        await asyncio.Event().wait()
+
+
+class ToolClass:
+    """A class whose instances are tools."""
+
+    name = "t"
+
+    async def execute(self, **_: Any) -> ToolResult:
+        return ToolResult("done")
 
 
 # The executor.
@@ -325,8 +350,8 @@ class Scenario:
         turns: the events of each turn as some parser makes them; an exception among them is raised by it.
         scripts: the tools by name.
         stream: the accumulator's mode.
-        max_failures: the accumulator's.
-        failing_save: which row, counted from 0, the storage refuses.
+        max_failures: the option of the accumulator.
+        failing_save: the number of the row, counted from 0, that the storage refuses.
     """
 
     turns: tuple[tuple[Any, ...], ...]
@@ -341,7 +366,7 @@ class Turn:
     """The outcome of one turn.
 
     Attributes:
-        batches: of each batch, the calls and the results, where they could be observed.
+        batches: the calls and the results of each batch; only for cogency's turns.
     """
 
     events: list[Shape]
@@ -373,7 +398,7 @@ class Log:
         self.rows.append((conversation_id, user_id, type, content, time))
         return "id"
 
-    def taken(self) -> list[tuple[Any, ...]]:
+    def take_rows(self) -> list[tuple[Any, ...]]:
         rows, self.rows = self.rows, []
         return rows
 
@@ -383,10 +408,10 @@ async def _turn(accumulator: Any, events: AsyncIterator[Any], log: Log) -> Turn:
     raised = None
     try:
         async for made in accumulator.process(events):
-            shapes.append(shape(made))  # noqa: PERF401  # events before an error count
+            shapes.append(shape(made))  # noqa: PERF401  # keeps the events before an error
     except (Exception, asyncio.CancelledError) as error:
         raised = Raised.of(error)
-    return Turn(shapes, log.taken(), raised)
+    return Turn(shapes, log.take_rows(), raised)
 
 
 def _execution(scenario: Scenario, log: Log) -> Execution:
@@ -395,7 +420,7 @@ def _execution(scenario: Scenario, log: Log) -> Execution:
 
 
 def our_turns(scenario: Scenario, sources: Sequence[Any] = ()) -> list[Turn]:
-    """Our turns; over `sources` instead of the scenario's events, where these are given."""
+    """Our turns, over `sources` if there are any, otherwise over the scenario's events."""
 
     async def turns() -> list[Turn]:
         log = Log(scenario.failing_save)
@@ -413,7 +438,7 @@ def our_turns(scenario: Scenario, sources: Sequence[Any] = ()) -> list[Turn]:
 
 
 def their_turns(scenario: Scenario, *, apart: bool = False) -> list[Turn]:
-    """Cogency's turns; `apart`, each with an accumulator of its own, which share the circuit breaker."""
+    """Cogency's turns. With `apart`, each turn has an accumulator of its own, and all share one circuit breaker."""
     module = cogency("core.accumulator")
 
     async def turns() -> list[Turn]:
@@ -443,7 +468,7 @@ def their_turns(scenario: Scenario, *, apart: bool = False) -> list[Turn]:
 
 
 class _observed:  # noqa: N801
-    """Writes down the batches that cogency's accumulator runs, and changes nothing."""
+    """Notes the batches that cogency's accumulator runs, and changes nothing."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -486,3 +511,10 @@ class Stored:
         if isinstance(self._profile, Exception):
             raise self._profile
         return self._profile
+
+
+class LogOfAda(Stored):
+    """A storage whose only conversation is the one named `talk`, of the user `ada`."""
+
+    async def load_messages(self, conversation_id: str, user_id: str, **_: Any) -> Any:
+        return self._events if (conversation_id, user_id) == ("talk", "ada") else []

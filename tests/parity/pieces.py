@@ -73,7 +73,7 @@ class Piece:
 
     @cached_property
     def value(self) -> Any:
-        """The JSON of a block that is complete, or `None` if the body is not JSON."""
+        """The JSON value of a complete block, or `None` if the body is not JSON."""
         return self._values[0] if self._values else None
 
     @cached_property
@@ -106,7 +106,7 @@ class Piece:
             return False
         if self._values:
             return not self.is_malformed(limits)
-        return self.size <= limits.max_block_bytes and _goes_on(self.body.lstrip())
+        return self.size <= limits.max_block_bytes and _is_beginning(self.body.lstrip())
 
 
 def pieces(text: str, limits: Limits = DEFAULT, *, is_cut: bool = False) -> list[Piece]:
@@ -134,13 +134,14 @@ def pieces(text: str, limits: Limits = DEFAULT, *, is_cut: bool = False) -> list
 
 
 def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
-    """`<results>` is a tag only if an array or its closing tag follows, as far as the limit lets one see."""
-    behind = tag.string[tag.end() :]
-    array = behind.lstrip()
+    """Whether a tag counts: `<results>` only if an array or its closing tag follows within the limit, others always."""
+    after = tag.string[tag.end() :]
+    array = after.lstrip()
     if tag[1] != "results":
         return True
-    free = limits.max_block_bytes - _size(behind.removesuffix(array))
-    # As bytes, since the last character may be cut; what it is only counts outside a string, where none may stand.
+    free = limits.max_block_bytes - _size(after.removesuffix(array))
+    # The limit may cut a character that is not ASCII, so this reads bytes. Such a character may stand only in a string,
+    # where it does not matter which one it is.
     seen = array.encode("utf-8", "surrogatepass")[: max(0, free)].decode("latin-1")
     if not seen.startswith("["):
         return seen.startswith("</results>")
@@ -148,44 +149,45 @@ def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
         try:
             _LENIENT.raw_decode(seen)
         except ValueError:
-            return _goes_on(seen)
+            return _is_beginning(seen)
         except RecursionError:
             return True
     return True
 
 
-def _piece(kind: str, behind: str, limits: Limits, is_cut: bool) -> Piece:
+def _piece(kind: str, after: str, limits: Limits, is_cut: bool) -> Piece:
+    """The piece that an opening tag of this kind begins, with `after` as the text after the tag."""
     if kind == "end":
         return Piece(kind, "")
     is_block = kind == "execute"
-    end = _end_of_block(behind, limits, is_cut) if is_block else behind.find(f"</{kind}>")
+    end = _end_of_block(after, limits, is_cut) if is_block else after.find(f"</{kind}>")
     if end == -1:
-        return Piece(kind, behind, closed=False)
-    return Piece(kind, behind[:end])
+        return Piece(kind, after, closed=False)
+    return Piece(kind, after[:end])
 
 
-def _end_of_block(behind: str, limits: Limits, is_cut: bool) -> int:
-    """Where the closing tag of a block begins; -1 when it has none."""
-    start = len(behind) - len(behind.lstrip())
+def _end_of_block(text: str, limits: Limits, is_cut: bool) -> int:
+    """The index in `text`, which follows the opening tag, of the block's closing tag; -1 if there is none."""
+    start = len(text) - len(text.lstrip())
     with generous():
         try:
-            _, end = _LENIENT.raw_decode(behind, start)
+            _, end = _LENIENT.raw_decode(text, start)
         except ValueError:
             end = -1
         except RecursionError:
-            return behind.find(_CLOSE)
+            return text.find(_CLOSE)
     if end != -1:
-        tail = behind[end:].lstrip()
-        end = len(behind) - len(tail)
-        if tail.startswith(_CLOSE) and _size(behind[:end]) <= limits.max_block_bytes:
+        tail = text[end:].lstrip()
+        end = len(text) - len(tail)
+        if tail.startswith(_CLOSE) and _size(text[:end]) <= limits.max_block_bytes:
             return end
-        if _CLOSE.startswith(tail) and _size(behind[:end]) <= limits.max_block_bytes:
+        if _CLOSE.startswith(tail) and _size(text[:end]) <= limits.max_block_bytes:
             return -1
-    elif _size(behind) <= limits.max_block_bytes:
-        goes_on = _goes_on if is_cut else _is_unfinished
-        if goes_on(behind[start:]):
+    elif _size(text) <= limits.max_block_bytes:
+        is_open = _is_beginning if is_cut else _is_unfinished
+        if is_open(text[start:]):
             return -1
-    return behind.find(_CLOSE)
+    return text.find(_CLOSE)
 
 
 def _is_unfinished(text: str) -> bool:
@@ -206,9 +208,9 @@ def _is_unfinished(text: str) -> bool:
     return False
 
 
-def _goes_on(text: str) -> bool:
+def _is_beginning(text: str) -> bool:
     """Whether `text` is the beginning of some JSON."""
-    # Inside a string, perhaps in the middle of an escape.
+    # The text may end inside a string, perhaps in the middle of an escape.
     string = re.sub(r"(?<!\\)((?:\\\\)*)\\(u[0-9a-fA-F]{0,3})?\Z", r"\1", text) + '"'
     return _is_unfinished(text) or _is_unfinished(string)
 
@@ -244,7 +246,7 @@ def _size(text: str) -> int:
 
 @contextmanager
 def generous() -> Iterator[None]:
-    """Python with room for deep nesting and for integers of any length."""
+    """Let Python read deep nesting, and integers of any length."""
     depth, digits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
     sys.setrecursionlimit(max(depth, 50_000))
     sys.set_int_max_str_digits(0)

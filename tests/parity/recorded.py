@@ -20,6 +20,6 @@ def lines(recordings: Path, name: str) -> list[dict[str, Any]]:
 
 
 def texts_of(recordings: Path, name: str) -> Iterator[tuple[str, list[str]]]:
-    """The texts of a file: the id of each, and its chunks."""
+    """The id and the chunks of each text in a file of recordings."""
     for line in lines(recordings, name):
         yield line["id"], line.get("tokens") or [line["text"]]

@@ -16,7 +16,7 @@ from cogency_rs import ToolError, ToolResult
 from .oracle import Batch, Scenario, Script, cogency
 
 EXAMPLES = int(os.environ.get("COGENCY_RS_PARITY_EXAMPLES", "0"))
-"""Examples per property; 0 for a number that keeps the suite short, and the same examples every time."""
+"""Examples per property; with 0, a number that keeps the suite short, and the same examples every time."""
 
 
 def parity(examples: int = 300) -> settings:
@@ -278,13 +278,13 @@ json_trees = st.recursive(
     lambda items: st.one_of(st.lists(items, max_size=3), st.dictionaries(plain, items, max_size=3)),
     max_leaves=6,
 )
-no_json = st.sampled_from([b"", b"bytes", {1, 2}, set(), object, 1j, {("a",): 1}])
-no_numbers = st.sampled_from([math.nan, [0, math.inf], {"a": [{"b": -math.inf}]}])
-anything = st.one_of(json_trees, no_json, no_numbers)
+not_json = st.sampled_from([b"", b"bytes", {1, 2}, set(), object, 1j, {("a",): 1}])
+not_finite = st.sampled_from([math.nan, [0, math.inf], {"a": [{"b": -math.inf}]}])
+anything = st.one_of(json_trees, not_json, not_finite)
 
 
-class WordlessError(Exception):
-    """An exception with nothing to say."""
+class TextlessError(Exception):
+    """An exception whose text is empty."""
 
 
 class UnreadableError(Exception):
@@ -309,7 +309,7 @@ errors = st.one_of(
             ValueError("bad"),
             KeyError("key"),
             TypeError(""),
-            WordlessError(),
+            TextlessError(),
             OSError(2, "No such file"),
             Exception("é\ud800"),
             StopAsyncIteration("x"),
@@ -378,7 +378,7 @@ turn_schemas = st.one_of(
         st.sampled_from([{}, {"additionalProperties": True}, {"additionalProperties": False}]),
     ),
 )
-"""Schemas that declare arguments which the turn gives too."""
+"""Schemas that declare arguments which the turn also gives."""
 batches = st.builds(
     Batch,
     calls=st.lists(

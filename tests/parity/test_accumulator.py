@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,6 +23,8 @@ from .oracle import (
     Scenario,
     Script,
     Scripted,
+    Sleeper,
+    ToolClass,
     Turn,
     cogency,
     content_of,
@@ -53,7 +54,7 @@ modes = st.sampled_from(["event", "token"])
 
 
 def comparable(turns: list[Turn], names: set[str]) -> list[Any]:
-    """Turns by what they emit, save and raise; where the words of a `TypeError` are ours, by its type."""
+    """What turns emit, save and raise; of a `TypeError` whose text is our own, only the type."""
     words_differ = differences.event_without_text.name in names
 
     def raised(error: Raised | None) -> Any:
@@ -74,8 +75,6 @@ def test_events_of_any_parser_give_cogency_s_events_and_rows(scenario):
 
 # From a model's text to events and rows.
 
-OUR_REPORT_WITHIN = re.compile(OUR_REPORT.pattern, re.DOTALL)
-
 
 def check_text(chunks: list[str], scripts: dict[str, Script], mode: str) -> None:
     """Compare a turn over our parser with cogency's accumulator over the events that we promise."""
@@ -92,11 +91,11 @@ def check_text(chunks: list[str], scripts: dict[str, Script], mode: str) -> None
 
 
 def our_turn(chunks: list[str], scenario: Scenario) -> Turn:
-    """A turn of our accumulator over our parser, its events joined, reports of malformed blocks by name."""
+    """A turn of our accumulator over our parser, with its events joined and `MALFORMED` for each report of a block."""
     [turn] = our_turns(scenario, [cogency_rs.parse_tokens(stream(chunks))])
 
     def named(content: Any) -> Any:
-        return OUR_REPORT_WITHIN.sub(MALFORMED, content) if isinstance(content, str) else content
+        return OUR_REPORT.sub(MALFORMED, content) if isinstance(content, str) else content
 
     events = [with_content(event, named(content_of(event))) for event in turn.events]
     rows = [(*row[:3], named(row[3]), row[4]) for row in turn.rows]
@@ -120,7 +119,7 @@ def test_a_recorded_text_gives_cogency_s_events_and_rows(recordings, name, mode)
         check_text(chunks, tools, mode)
 
 
-# Rows that cannot be saved, turns that do not end by themselves.
+# Storages that fail, executions that are refused, turns that are cancelled.
 
 
 @parity(200)
@@ -172,14 +171,6 @@ def test_the_state_of_a_turn_is_not_shown():
     assert kept[0] == kept[1]
 
 
-class Uninstanced:
-    """A tool, once there is an instance of it."""
-
-    name = "t"
-
-    async def execute(self, **_: Any) -> None: ...
-
-
 @pytest.mark.parametrize(
     ("storage", "tools", "mode"),
     [
@@ -189,7 +180,7 @@ class Uninstanced:
         (Log(None), [object()], "token"),
         (Log(None), [SimpleNamespace(name="t")], "event"),
         (Log(None), [Scripted], "event"),
-        (Log(None), [Uninstanced], "event"),
+        (Log(None), [ToolClass], "event"),
         (Log(None), [], "tokens"),
         (Log(None), [], None),
     ],
@@ -223,7 +214,7 @@ def test_tools_of_one_name_are_refused_and_under_install_the_first_counts():
 
 @pytest.mark.parametrize("mode", ["event", "token"])
 def test_a_turn_that_is_cancelled_has_all_its_results(mode):
-    """One tool is done, one sleeps, when the turn is cancelled."""
+    """When the turn is cancelled, one tool is done and one sleeps."""
     call = '{"name": "%s", "args": {}}'
     events = [
         {"type": "call", "content": call % "done", "timestamp": 1.0},
@@ -232,7 +223,7 @@ def test_a_turn_that_is_cancelled_has_all_its_results(mode):
     ]
 
     async def rows(make: Any) -> list[Any]:
-        log, asleep = Log(None), Sleeper("asleep", Script())
+        log, asleep = Log(None), Sleeper("asleep")
         tools = [Scripted("done", Script(ToolResult("ok"))), asleep]
         execution = Execution(log, tools, 7, "sandbox", "system")
         accumulator = make("user", "conversation", execution=execution, stream=mode)
@@ -254,13 +245,3 @@ def test_a_turn_that_is_cancelled_has_all_its_results(mode):
     )
     assert differences.turn_that_is_cancelled(1)
     assert asyncio.run(rows(cogency_rs.Accumulator)) == [*theirs, ("result", results)]
-
-
-class Sleeper(Scripted):
-    def __init__(self, name: str, script: Script) -> None:
-        super().__init__(name, script)
-        self.started = asyncio.Event()
-
-    async def _act_async(self, **_: Any) -> None:
-        self.started.set()
-        await asyncio.sleep(60)

@@ -1,8 +1,8 @@
 """A real agent over real HTTP, on plain cogency and with `install()`.
 
 cogency's own `Agent`, with its own OpenAI provider on the `openai` SDK, talks to a server on 127.0.0.1 that streams a
-script. `AGREE` and `DIFFER`, in `http_scenarios`, have for each script what the user sees and what is in the log.
-Nothing waits for a clock.
+script. `AGREE` and `DIFFER` in `http_scenarios` say what the user sees and what is in the log for each script.
+Nothing depends on the time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.timeout(30)
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No key, proxy or address of the environment, and no way to the network for a word list."""
+    """Hide the environment's keys, proxies and addresses, and keep cogency from fetching a tokenizer's vocabulary."""
     for name in list(os.environ):
         if name.upper().startswith("OPENAI_") or name.upper().endswith("_PROXY"):
             monkeypatch.delenv(name)
@@ -87,7 +87,7 @@ def test_a_difference_is_a_deliberate_one(scenario):
 
 
 @pytest.mark.parametrize("scenario", AGREE, ids=str)
-async def test_where_both_agree_the_model_is_sent_the_same(scenario, tmp_path):
+async def test_the_model_is_sent_the_same_where_both_agree(scenario, tmp_path):
     requests = {}
     for core in (PLAIN, INSTALLED):
         folder = tmp_path / core
@@ -100,7 +100,7 @@ async def test_where_both_agree_the_model_is_sent_the_same(scenario, tmp_path):
 
 
 def _without_outcomes(body: dict[str, Any]) -> dict[str, Any]:
-    """A request as plain cogency would write its results: with the content of a success alone."""
+    """A request with its results as plain cogency writes them: the content of a success without its outcome."""
     messages = []
     for message in body["input"]:
         content = message["content"]

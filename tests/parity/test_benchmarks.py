@@ -1,6 +1,6 @@
-"""The benchmark program, on rows that take no time: what it shows, keeps and writes is one set of figures.
+"""The benchmark program on quick rows: its table, JSON, document and chart all show the same figures.
 
-No time is judged here; counts, which are the same on every machine, are.
+The tests check counts, which are the same on every machine, and no times.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def shown(row: dict) -> list[str]:
     ]
 
 
-def test_a_row_and_a_group_can_be_asked_for_by_name(run):
+def test_rows_and_groups_are_chosen_by_name(run):
     assert {row["row"] for row in run.rows} == {*TIMED, *COUNTED}
 
 
@@ -98,7 +98,7 @@ def test_the_table_and_the_document_show_the_figures_that_the_json_has(run):
     assert len(printed) == 1 + len(run.rows)
 
 
-def test_the_document_counts_the_bounds_and_names_where_it_was_measured(run):
+def test_the_document_counts_the_bounds_and_describes_the_machine(run):
     bounds = [bound["reached"] for row in run.rows for bound in row["must"]]
     assert f"{sum(bounds)} of {len(bounds)} bounds are reached" in run.document
     for name, value in run.json["environment"].items():
@@ -142,13 +142,13 @@ def test_the_chart_shows_every_row_and_its_ratio_and_nothing_outside_its_frame(r
             assert 0 <= float(element.get(axis, 0)) <= most
 
 
-def test_json_can_go_where_the_table_would(tmp_path):
+def test_json_can_be_printed_in_place_of_the_table():
     done = compare("--only=turn-commits", "--json")
     assert [row["row"] for row in json.loads(done.stdout)["rows"]] == ["turn-commits"]
     assert "turn-commits" in done.stderr
 
 
-def test_an_unknown_row_is_named_with_those_there_are_and_the_document_has_them_all():
+def test_the_refusal_of_an_unknown_row_lists_every_row_of_the_document():
     done = compare("--only=parse-even", "--only=load")
     message, _, known = done.stderr.strip().partition(" There are: ")
     assert (done.returncode, message) == (1, "There is no row parse-even.")
@@ -164,7 +164,7 @@ def test_an_unknown_row_is_named_with_those_there_are_and_the_document_has_them_
         (["--rounds=0"], "'0' is not a whole number above 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_measured(options, problem):
+def test_options_that_make_no_sense_are_refused_before_anything_is_measured(options, problem):
     done = compare(*options)
     assert (done.returncode, done.stdout) == (2, "")
     assert problem in done.stderr
@@ -178,7 +178,7 @@ def test_an_interrupt_leaves_what_was_written_before(tmp_path):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as program:
-        program.stdout.readline()  # the heads: from here on it measures
+        program.stdout.readline()  # the table's head: from here on the program measures
         program.send_signal(signal.SIGINT)
         _, errors = program.communicate(timeout=60)
     assert (program.returncode, errors) == (1, "Interrupted; nothing was written.\n")

@@ -1,4 +1,4 @@
-"""Calls and results are written and read as by cogency, also for wrong arguments."""
+"""Calls and results are written and read as cogency does it, also for wrong arguments."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ def test_parse_tool_call(text):
 
 @parity(200)
 @given(any_text.filter(lambda text: isinstance(text, str)))
-def test_parse_tool_call_keeps_what_it_tried(text):
-    def tried(parse: Any) -> Any:
+def test_an_error_of_parse_tool_call_keeps_the_text(text):
+    def kept(parse: Any) -> Any:
         try:
             parse(text)
         except ValueError as error:
             return error.original_json
         return None
 
-    assert tried(cogency_rs.parse_tool_call) == tried(cogency("core.codec").parse_tool_call)
+    assert kept(cogency_rs.parse_tool_call) == kept(cogency("core.codec").parse_tool_call)
 
 
 def json_of(value: Any) -> str:
@@ -187,16 +187,21 @@ tools = st.one_of(
 
 
 @parity(300)
-@given(st.one_of(st.lists(tools, max_size=3), st.lists(tools, max_size=3).map(iter), wrong))
-def test_tool_instructions(listed):
-    if not hasattr(listed, "__next__") and not has_json_schema(listed):
-        assert ours("tool_instructions", listed) == theirs("tool_instructions", listed)
+@given(st.lists(tools, max_size=3), st.sampled_from([list, tuple, iter]))
+def test_tool_instructions(listed, given_as):
+    if not has_json_schema(listed):
+        found = ours("tool_instructions", given_as(listed))
+        assert found == theirs("tool_instructions", given_as(listed))
 
 
-def has_json_schema(listed: Any) -> bool:
-    return isinstance(listed, list) and any(
-        differences.tool_with_a_json_schema(tool) for tool in listed
-    )
+@parity(50)
+@given(wrong)
+def test_tool_instructions_of_anything_else(listed):
+    assert ours("tool_instructions", listed) == theirs("tool_instructions", listed)
+
+
+def has_json_schema(listed: list[Any]) -> bool:
+    return any(differences.tool_with_a_json_schema(tool) for tool in listed)
 
 
 @parity(100)
@@ -208,12 +213,12 @@ def test_a_json_schema_is_listed_as_the_flat_one_is(parameters):
         "required": [name for name, required in parameters.items() if required],
     }
     flat = {name: {"required": required} for name, required in parameters.items()}
-    described, plain = (
+    described, described_flat = (
         SimpleNamespace(name="t", description="does something", schema=each)
         for each in (schema, flat)
     )
     assert has_json_schema([described])
-    assert ours("tool_instructions", [described]) == theirs("tool_instructions", [plain])
+    assert ours("tool_instructions", [described]) == theirs("tool_instructions", [described_flat])
 
 
 def test_recorded_calls(recordings):

@@ -1,4 +1,4 @@
-"""A log becomes cogency's messages, byte for byte, and is asked for as cogency asks for it."""
+"""A log becomes cogency's messages, byte for byte, and `assemble` asks the storage what cogency's asks it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 import cogency_rs
 
 from . import differences
-from .oracle import Raised, Stored, cogency, outcome, run, skip_without_cogency
+from .oracle import LogOfAda, Raised, Stored, cogency, outcome, run, skip_without_cogency
 from .pieces import generous
 from .recorded import lines
 from .strategies import json_trees, logs, made, odd_logs, parity, stored, words
@@ -33,7 +33,7 @@ def ours(events: Any) -> Any:
 
 
 def same(found: Any, wanted: Any) -> bool:
-    """Equal, in the order of keys too, and where it is NaN."""
+    """Whether two values are equal, also in the order of their keys; NaN equals NaN."""
     return repr(found) == repr(wanted)
 
 
@@ -62,7 +62,7 @@ huge = st.sampled_from([4300, 4301, 6000]).flatmap(
 
 @parity(100)
 @given(st.lists(st.one_of(stored, made("call", deep), made("call", huge)), max_size=6))
-def test_what_python_cannot_read_is_shown(events):
+def test_calls_that_python_cannot_read_are_shown(events):
     names = {each.name for each in differences.ROWS for row in events if each(row)}
     with generous() if names else nullcontext():
         wanted = theirs(events)
@@ -85,7 +85,7 @@ class Shouted(str):
         return self.upper()
 
 
-class Unshown:
+class Unprintable:
     def __format__(self, spec: str) -> str:
         raise LookupError("not to be shown")
 
@@ -93,7 +93,7 @@ class Unshown:
 @pytest.mark.parametrize("kind", ["user", "think", "respond", "call", "result", Shade.DARK])
 @pytest.mark.parametrize(
     "content",
-    [object, int, Shade.DARK, Shouted("a"), Unshown(), 1.5, b"{}", True, [], Decimal("1.0")],
+    [object, int, Shade.DARK, Shouted("a"), Unprintable(), 1.5, b"{}", True, [], Decimal("1.0")],
 )
 def test_content_of_any_type_gives_what_cogency_gives(kind, content):
     events = [{"type": "respond", "content": "a"}, {"type": kind, "content": content}]
@@ -133,13 +133,13 @@ async def refused(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @cache
 def installed() -> Any:
-    """Our `assemble` as an installed cogency has it."""
+    """Our `assemble`, as `install()` puts it into cogency."""
     with cogency_rs.install() as made:
         return made.replacements["cogency.context.assembly.assemble"][1]
 
 
 def assembled(assemble: Any, events: Any, profile: Any, options: dict[str, Any]) -> Any:
-    """What `assemble` gives and what it asked its storage for.
+    """What `assemble` returns or raises, and what it asked its storage for.
 
     Cogency is given the log with a result for every call.
     """
@@ -187,7 +187,7 @@ def test_assemble_gives_cogency_s_history(events, profile, options):
     "events", [[], [{"type": "metric", "content": ""}], [{"type": "call", "content": "{}"}]]
 )
 def test_a_transform_sees_the_history_that_cogency_s_sees(events):
-    """Also one that is empty, though the log is not."""
+    """Also an empty history, of an empty log or of a log whose rows are not shown."""
     options = {
         "user_id": "u",
         "history_window": None,
@@ -232,7 +232,7 @@ def test_recorded_conversations_are_assembled_like_cogency_s(recordings):
 
 
 async def test_a_growing_log_is_assembled_like_cogency_s(recordings):
-    """Over our own storage, which folds only what is new since the last time."""
+    """Over our own storage, which folds only the rows that are new since the last prompt."""
     options = {
         "tools": [],
         "history_window": None,
@@ -267,8 +267,8 @@ def merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def since(starts: list[int], messages: list[Any], window: int | None) -> list[Any]:
-    """Whole turns that fit, and the last one."""
+def windowed(starts: list[int], messages: list[Any], window: int | None) -> list[Any]:
+    """The messages of the last whole turns that fit the window, and always of the last turn."""
     if not differences.window_in_a_turn(starts, len(messages), window):
         return messages if window is None else messages[-window:]
     fitting = [start for start in starts if len(messages) - start <= window]
@@ -291,7 +291,7 @@ reports = made(
     st.lists(st.one_of(stored, stored, stored, reports), max_size=10),
     st.sampled_from([None, None, 1, 2, 5]),
 )
-def test_our_own_assemble_gives_cogency_s_history_but_for_what_is_listed(events, window):
+def test_our_own_assemble_gives_cogency_s_history_except_for_the_named_differences(events, window):
     options = {"user_id": "u", "conversation_id": "c", "tools": [], "history_window": window}
     found = run(cogency_rs.assemble(storage=Stored(events), **options))
     expected = outcome(differences.messages_of, events)
@@ -304,17 +304,17 @@ def test_our_own_assemble_gives_cogency_s_history_but_for_what_is_listed(events,
         return
     system, *history = found
     assert differences.words_of_the_system_prompt(system)
-    assert history == merged(since(differences.turns(events), expected, window))
+    assert history == merged(windowed(differences.turns(events), expected, window))
 
 
-@pytest.mark.parametrize("length", [100_000, 100_001])
-def test_our_own_assemble_shows_results_up_to_a_bound(length):
+@pytest.mark.parametrize(("length", "is_cut"), [(100_000, False), (100_001, True)])
+def test_our_own_assemble_shows_results_up_to_a_bound(length, is_cut):
     [row] = result = [{"type": "result", "content": json.dumps([{"content": "x" * length}])}]
     events = [{"type": "call", "content": '{"name": "t"}'}, *result]
     options = {"user_id": "u", "conversation_id": "c", "tools": []}
     *_, last = run(cogency_rs.assemble(storage=Stored(events), **options))
     *_, theirs = differences.messages_of(events)
-    is_cut = differences.results_beyond_the_bound(row, length - 1) and length > 100_000
+    assert differences.results_beyond_the_bound(row, 100_000) is is_cut
     assert (last != theirs) is is_cut
 
 
@@ -330,11 +330,7 @@ def test_our_own_assemble_words_its_failures_differently():
 
 
 def test_our_own_assemble_refuses_swapped_ids():
-    class OfAda(Stored):
-        async def load_messages(self, conversation_id: str, user_id: str, **_: Any) -> Any:
-            return self._events if (conversation_id, user_id) == ("talk", "ada") else []
-
-    storage = OfAda([{"type": "user", "content": "hello"}])
+    storage = LogOfAda([{"type": "user", "content": "hello"}])
     for ids in [("ada", "talk"), ("talk", "ada"), ("ada", "new")]:
         found = run(cogency_rs.assemble(*ids, tools=[], storage=storage))
         assert isinstance(found, Raised) is differences.swapped_ids({("ada", "talk")}, *ids)

@@ -1,4 +1,4 @@
-"""`install()` and `uninstall()`: what is replaced, where, and that it all comes back."""
+"""`install()` and `uninstall()`: what is replaced, where, and that every original is put back."""
 
 import asyncio
 import subprocess
@@ -14,7 +14,7 @@ import cogency_rs
 from cogency_rs import dropin
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # its own, about its fallback for uuid7
+    warnings.simplefilter("ignore", DeprecationWarning)  # cogency's, about its fallback for uuid7
     pytest.importorskip("cogency", reason="needs cogency 3.3.0 (Python 3.11 or 3.12)")
     import cogency.agent
     import cogency.context.assembly
@@ -74,7 +74,7 @@ def test_no_original_is_left_in_any_module():
 
 
 async def test_no_call_begins_while_the_model_still_writes():
-    """As in cogency, whatever a tool says of itself."""
+    """As in cogency, even if the tool is `read_only`."""
     begun = []
 
     class Reads:
@@ -169,7 +169,7 @@ def test_an_unknown_version_is_refused_with_the_supported_ones_and_force_goes_ah
     assert cogency_rs.install(force=True).missing() == []
 
 
-def test_a_name_that_is_not_there_leaves_everything_as_it_was(monkeypatch):
+def test_a_name_that_cogency_does_not_have_leaves_everything_as_it_was(monkeypatch):
     monkeypatch.delattr(cogency.lib.sqlite, "SQLite")
     before = names_of_cogency()
     with pytest.raises(cogency_rs.ConfigError, match=r"cogency\.lib\.sqlite\.SQLite was not found"):
@@ -185,7 +185,7 @@ def test_a_limit_with_an_impossible_value_is_refused_by_name(limits):
     assert dropin.installation() is None
 
 
-async def test_values_that_cross_the_border_are_cogencys_own():
+async def test_the_calls_results_and_errors_that_callers_get_are_cogencys_own():
     protocols, errors = sys.modules["cogency.core.protocols"], sys.modules["cogency.core.errors"]
     codec = sys.modules["cogency.core.codec"]
     with cogency_rs.install():
@@ -197,8 +197,10 @@ async def test_values_that_cross_the_border_are_cogencys_own():
         execution = cogency.core.config.Execution(
             storage=None, tools=(), shell_timeout=1, sandbox_dir="", access="sandbox"
         )
-        where = {"execution": execution, "user_id": "u", "conversation_id": "c"}
-        assert type(await cogency.core.executor.execute_tool(call, **where)) is protocols.ToolResult
+        options = {"execution": execution, "user_id": "u", "conversation_id": "c"}
+        assert (
+            type(await cogency.core.executor.execute_tool(call, **options)) is protocols.ToolResult
+        )
         with pytest.raises(errors.ProtocolError) as caught:
             cogency.core.parser.parse_execute_block("<execute>oops</execute>")
         assert caught.value.original_input == "<execute>oops</execute>"
@@ -224,19 +226,19 @@ async def test_what_the_storage_returns_and_raises_is_cogencys_own(tmp_path):
 
 
 def test_every_tool_of_cogency_s_that_does_not_await_is_known_to_block():
-    """They run programs, read files and fetch pages; only the one that asks the storage awaits it."""
+    """Such tools run programs, read files and fetch pages. Only `Recall` awaits: it asks the storage."""
     tools = sys.modules["cogency.tools"]
     awaiting = {"Recall"}
     assert set(dropin.BLOCKING) | awaiting == {name for name in tools.__all__ if name[0].isupper()}
 
 
 async def test_cogency_s_own_shell_calls_run_at_the_same_time_off_the_loop(tmp_path, monkeypatch):
-    shell, where = sys.modules["cogency.tools.shell"], []
+    shell, threads = sys.modules["cogency.tools.shell"], []
     all_there = threading.Barrier(4)
     run = shell.subprocess.run
 
     def meet(*args, **kwargs):
-        where.append(threading.get_ident())
+        threads.append(threading.get_ident())
         all_there.wait(10)
         return run(*args, **kwargs)
 
@@ -254,7 +256,7 @@ async def test_cogency_s_own_shell_calls_run_at_the_same_time_off_the_loop(tmp_p
             [call] * 4, execution=execution, user_id="u", conversation_id="c"
         )
     assert [result.content for result in results] == ["hello"] * 4
-    assert threading.get_ident() not in where
+    assert threading.get_ident() not in threads
 
 
 async def test_cogency_s_own_tool_error_keeps_its_message_and_is_not_logged(caplog):

@@ -17,6 +17,7 @@ from .oracle import (
     Raised,
     Script,
     Scripted,
+    ToolClass,
     cogency,
     our_execute,
     outcome,
@@ -65,7 +66,7 @@ def test_arguments_that_fit_their_schema_change_nothing(schema, args):
 
 @parity(200)
 @given(turn_schemas, st.data(), st.sampled_from(["t", "shell"]), st.sampled_from(["user", ""]))
-def test_a_tool_gets_what_cogency_gives_it_but_for_what_its_schema_declares(
+def test_a_tool_gets_what_cogency_gives_it_except_for_what_its_schema_declares(
     schema, data, name, user_id
 ):
     declared = st.sampled_from(sorted(differences.declared_arguments(schema)) or ["x"])
@@ -113,21 +114,12 @@ class Nameless:
         return DONE
 
 
-class Unexecutable:
+class WithoutExecute:
     name = "t"
 
 
-class Uninstanced:
-    """A tool, once there is an instance of it."""
-
-    name = "t"
-
-    async def execute(self, **_: Any) -> ToolResult:
-        return DONE
-
-
-class Giving(Tool):
-    """A plain function that gives a coroutine."""
+class ReturnsCoroutine(Tool):
+    """A tool whose `execute` is a plain callable that returns a coroutine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,13 +136,13 @@ class Picky(Tool):
 
 
 class Unwritable(Tool):
-    """It fails, and says why; its content is never read."""
+    """Returns a failure whose content JSON cannot hold; the content of a failure is never read."""
 
     def __init__(self) -> None:
         Scripted.__init__(self, "t", Script(ToolResult("my words", content={1, 2}, error=True)))
 
 
-class Mute:
+class MinimalResult:
     """A result with only the attributes that cogency reads."""
 
     outcome = "it went wrong"
@@ -167,19 +159,19 @@ def installed_execute_tools() -> Any:
         return executor.execute_tools
 
 
-def told(execute: Any, make_calls: Any, make_tools: Any) -> Any:
-    """What an `execute_tools` gives."""
+def executed(execute: Any, make_calls: Any, make_tools: Any) -> Any:
+    """What this `execute_tools` returns or raises."""
     execution = Execution("s", make_tools(), 7, "d", "system")
-    given = run(
+    found = run(
         execute(make_calls(), execution=execution, user_id="user", conversation_id="conversation")
     )
-    return given if isinstance(given, Raised) else [result_fields(each) for each in given]
+    return found if isinstance(found, Raised) else [result_fields(each) for each in found]
 
 
 def both(make_calls: Any, make_tools: Any) -> list[Any]:
-    """What cogency's `execute_tools` gives, and ours in its place."""
+    """The outcomes of cogency's `execute_tools`, and of ours in its place."""
     sides = cogency("core.executor").execute_tools, installed_execute_tools()
-    return [told(execute, make_calls, make_tools) for execute in sides]
+    return [executed(execute, make_calls, make_tools) for execute in sides]
 
 
 KINDS = [
@@ -194,17 +186,23 @@ KINDS = [
     pytest.param(lambda: [call()], lambda: [Tool(), Picky()], id="equal names"),
     pytest.param(lambda: [call()], lambda: [Tool()] * 2, id="one tool twice"),
     pytest.param(lambda: [call()], lambda: [Nameless()], id="a tool without a name"),
-    pytest.param(lambda: [call()], lambda: [Tool(), Nameless()], id="and one that nobody asks for"),
+    pytest.param(
+        lambda: [call()],
+        lambda: [Tool(), Nameless()],
+        id="a tool without a name that is not called",
+    ),
     pytest.param(lambda: [call()], lambda: [len], id="a function"),
-    pytest.param(lambda: [call()], lambda: [Giving()], id="a function that gives a coroutine"),
+    pytest.param(
+        lambda: [call()], lambda: [ReturnsCoroutine()], id="a callable that returns a coroutine"
+    ),
     pytest.param(lambda: [call()], lambda: [Unwritable()], id="a failure with odd content"),
     pytest.param(lambda: [call(args={"storage": 1})], lambda: [Tool()], id="an injected argument"),
-    pytest.param(lambda: [5], lambda: [Tool()], id="a call that is none"),
+    pytest.param(lambda: [5], lambda: [Tool()], id="an item that is not a call"),
     pytest.param(lambda: [{"name": "t", "args": {}}], lambda: [Tool()], id="a dict for a call"),
     pytest.param(call, lambda: [Tool()], id="a call in place of the calls"),
     pytest.param(lambda: "t", lambda: [Tool()], id="a str in place of the calls"),
-    pytest.param(lambda: [call([])], list, id="a name that has no hash"),
-    pytest.param(lambda: [call(5)], list, id="a name that is no str"),
+    pytest.param(lambda: [call([])], list, id="a name that cannot be hashed"),
+    pytest.param(lambda: [call(5)], list, id="a name that is not a str"),
 ]
 
 
@@ -215,8 +213,8 @@ def test_arguments_of_every_kind_give_what_cogency_gives(calls, tools):
 
 
 @pytest.mark.parametrize(("calls", "tools"), KINDS)
-def test_without_cogency_mistakes_are_refused_and_the_rest_is_as_in_cogency(calls, tools):
-    found = told(cogency_rs.execute_tools, calls, tools)
+def test_without_install_mistakes_are_refused_and_the_rest_is_as_in_cogency(calls, tools):
+    found = executed(cogency_rs.execute_tools, calls, tools)
     listed = list(tools() or ())
     if differences.something_that_is_not_a_call(calls()):
         assert found.kind == "TypeError"
@@ -232,9 +230,12 @@ def test_without_cogency_mistakes_are_refused_and_the_rest_is_as_in_cogency(call
     ("calls", "tools", "error"),
     [
         pytest.param(
-            lambda: [call()], lambda: [Unexecutable()], AttributeError, id="a tool without execute"
+            lambda: [call()],
+            lambda: [WithoutExecute()],
+            AttributeError,
+            id="a tool without execute",
         ),
-        pytest.param(lambda: [call()], lambda: [Uninstanced], TypeError, id="a class"),
+        pytest.param(lambda: [call()], lambda: [ToolClass], TypeError, id="a class"),
         pytest.param(
             lambda: [call(args={"x": 1}), call()],
             lambda: [Picky()],
@@ -242,11 +243,16 @@ def test_without_cogency_mistakes_are_refused_and_the_rest_is_as_in_cogency(call
             id="a missing argument",
         ),
         pytest.param(
-            lambda: [call(args={1: 2})], lambda: [Tool()], TypeError, id="a keyword that is no str"
+            lambda: [call(args={1: 2})],
+            lambda: [Tool()],
+            TypeError,
+            id="a keyword that is not a str",
         ),
     ],
 )
-def test_what_cannot_be_called_fails_as_in_cogency_with_the_class_of_the_error(calls, tools, error):
+def test_a_tool_that_cannot_be_called_fails_as_in_cogency_with_the_class_of_the_error(
+    calls, tools, error
+):
     assert differences.error_with_its_class(Script(error("words")))
     theirs, found = both(calls, tools)
     start = "Tool execution failed: "
@@ -257,13 +263,13 @@ def test_what_cannot_be_called_fails_as_in_cogency_with_the_class_of_the_error(c
     ]
 
 
-def test_no_calls_need_no_execution():
+def test_an_empty_batch_needs_an_execution_only_without_install():
     for execute in (cogency("core.executor").execute_tools, installed_execute_tools()):
-        given = run(execute([], execution=None, user_id="", conversation_id=""))
-        assert given == []
+        found = run(execute([], execution=None, user_id="", conversation_id=""))
+        assert found == []
     assert differences.something_that_is_not_a_tool(None)
-    given = run(cogency_rs.execute_tools([], execution=None))
-    assert given.kind == "AttributeError"
+    found = run(cogency_rs.execute_tools([], execution=None))
+    assert found.kind == "AttributeError"
 
 
 @pytest.mark.parametrize("args", [None, 5, "ab", [("x", 1)], [1]])
@@ -283,12 +289,12 @@ def test_a_falsy_tool_is_a_tool():
     assert found == [("done", "it", False)]
 
 
-def test_a_result_is_read_as_far_as_cogency_reads_it():
-    class Muted(Tool):
+def test_a_result_needs_only_the_attributes_that_cogency_reads():
+    class Minimal(Tool):
         def __init__(self) -> None:
-            Scripted.__init__(self, "t", Script(Mute()))
+            Scripted.__init__(self, "t", Script(MinimalResult()))
 
-    theirs, found = both(lambda: [call()], lambda: [Muted()])
+    theirs, found = both(lambda: [call()], lambda: [Minimal()])
     assert found == theirs
 
 

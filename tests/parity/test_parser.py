@@ -178,9 +178,9 @@ def test_a_block_gives_cogency_s_calls(text):
 
 
 def check_block(text: str) -> None:
-    """Hold `parse_execute_block` to cogency's, over the first block of `text`."""
-    _, tag, behind = text.partition("<execute>")
-    piece = pieces(tag + behind)[0] if tag else None
+    """Compare our `parse_execute_block` with cogency's, over the first block of `text`."""
+    _, tag, after = text.partition("<execute>")
+    piece = pieces(tag + after)[0] if tag else None
     found = block(cogency_rs.parse_execute_block, text)
     theirs = block(cogency("core.parser").parse_execute_block, text)
     names = set()
@@ -200,14 +200,14 @@ def check_block(text: str) -> None:
 
 
 def _raises_in_cogency(piece: Any) -> bool:
-    """Whether cogency raises something else than `ProtocolError` for a malformed block."""
+    """Whether cogency raises another exception than `ProtocolError` for a malformed block."""
     return differences.nesting_beyond_the_limit(piece, DEFAULT) or (
         outcome(cogency("core.parser").parse_execute_block, str(piece)).kind == "ValueError"
     )
 
 
 def block(parse: Any, text: Any) -> Any:
-    """The calls, or what was raised with its `original_input`."""
+    """The calls, or the exception that was raised, with its `original_input`."""
     try:
         return [(call.name, call.args) for call in parse(text)]
     except Exception as error:

@@ -59,7 +59,7 @@ def count(upto: int) -> list[int]:
 
 
 class Model:
-    """A model that gives the answers it was made with, and keeps its requests."""
+    """A model that gives fixed answers, and keeps its requests."""
 
     def __init__(self, *turns: str) -> None:
         self.turns = list(turns)
@@ -115,7 +115,7 @@ def test_an_agent_lists_and_runs_a_function(core, tmp_path):
         for each in refused
     ]
     assert "Done." in [event.get("content") for event in events]
-    # And the model reads them.
+    # The model reads these results.
     assert any(json.dumps(refused[1])[1:-1] in message["content"] for message in model.sent[1])
 
 
@@ -128,7 +128,7 @@ def test_a_plain_function_runs_in_a_thread_where_our_core_is_installed(tmp_path)
     assert result == [{"tool": "count", "status": "success", "content": [0, 1, 2]}]
 
 
-def test_a_function_is_a_tool_in_cogency_s_eyes(core):
+def test_cogency_accepts_a_function_as_a_tool(core):
     assert isinstance(move, cogency("core.protocols").Tool)
     assert cogency("core.registry").ToolRegistry(None).register(move, "test") is None
 

@@ -20,7 +20,6 @@ import json
 import re
 import sqlite3
 import threading
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing
@@ -44,10 +43,8 @@ from support.turns import (
     carry_out,
     check_answered,
 )
+from support.waiting import until
 from support.ways import is_dropped, is_eager
-
-PATIENCE = 20
-"""Seconds after which something that should end by itself counts as hanging."""
 
 # Storages
 
@@ -61,20 +58,21 @@ def in_memory(_: Path | None = None) -> SQLite:
     return SQLite(":memory:")
 
 
-STORAGES = [on_disk, in_memory]
+SQLITE_STORAGES = [on_disk, in_memory]
+"""A SQLite log in each of its places."""
 
-STORES: dict[str, Callable[[Path], Any]] = {
+STORAGE_KINDS: dict[str, Callable[[Path], Any]] = {
     "row by row": lambda _: Log(before=1, after=1),
     "in batches": lambda _: BatchLog(before=1, after=1),
     "SQLite": in_memory,
 }
-"""A storage of every kind; those with a list of rows are slow."""
+"""A storage of every kind of interface; the saves of a `Log` wait, before and after the rows are in it."""
 
 Fault = Callable[[int], BaseException | None]
 """Gets the number of a save, from 1; returns what to raise, or `None`."""
 
 
-def nothing(_: int) -> None:
+def no_fault(_: int) -> None:
     return None
 
 
@@ -87,7 +85,7 @@ class Witness:
         after: what a save raises after the rows were saved.
     """
 
-    def __init__(self, storage: Any, before: Fault = nothing, after: Fault = nothing) -> None:
+    def __init__(self, storage: Any, before: Fault = no_fault, after: Fault = no_fault) -> None:
         self.inner = storage
         self.before, self.after = before, after
         self.saves = 0
@@ -153,7 +151,7 @@ def witness_of(storage: Any, **faults: Fault) -> Witness:
 
 
 async def rows_in(storage: Any) -> list[Row]:
-    """The rows of the log; of a file, read directly and not through the storage."""
+    """The rows of the log; if it is a file, they are read from it and not through the storage."""
     if isinstance(storage, Log):
         return storage.rows
     if storage.db_path == ":memory:":
@@ -181,14 +179,14 @@ KINDS = ["async", "plain", "blocking"]
 
 @dataclass(frozen=True)
 class Does:
-    """What a tool does: as a coroutine function, and as a plain function, which gets the event that ends the scene."""
+    """What a tool does as a coroutine function, and as a plain function, which gets `Calls.release`."""
 
     awaits: Callable[[], Awaitable[Any]]
     blocks: Callable[[threading.Event], Any]
 
 
 def does(action: Callable[[], Any]) -> Does:
-    """A tool that does the same as both; the coroutine function waits a little first."""
+    """What a tool does if both its functions do the same; the coroutine function waits a little first."""
 
     async def awaits() -> Any:
         await rounds(1)
@@ -257,7 +255,7 @@ class Scene:
         storage: a `SQLite`, which is closed at the end, or a `Log`.
         mode: "event" or "token".
         kind: the kind of its tools, one of `KINDS`.
-        tools: what the tools do, by name; there is always `good`, which only succeeds.
+        tools: what the tools do, by name; `good`, which succeeds, is added to them.
         before: see `Witness`.
         after: see `Witness`.
         options: options of the accumulator.
@@ -279,8 +277,8 @@ class Scene:
         mode: str = "event",
         kind: str = "async",
         tools: dict[str, Does] | None = None,
-        before: Fault = nothing,
-        after: Fault = nothing,
+        before: Fault = no_fault,
+        after: Fault = no_fault,
         **options: Any,
     ) -> None:
         self.log = witness_of(storage, before=before, after=after)
@@ -335,7 +333,7 @@ class Scene:
         return asyncio.all_tasks() - self._tasks - {asyncio.current_task()}
 
     async def rows(self) -> list[Row]:
-        """The present rows of the log."""
+        """The rows that the log has now."""
         return await rows_in(self.log.inner)
 
     async def check(self) -> None:
@@ -353,6 +351,7 @@ class Scene:
         if is_log(self.log.inner):
             records = await self.log.inner.calls(CONVERSATION)
         early = [each for each in records if is_dropped(each) or each.status == "early"]
+        # Only a table of calls, which such a storage does not have, shows the calls that began early and were dropped.
         started = None if is_eager() and not is_log(self.log.inner) else self.calls.started
         check_log(rows, self.log.acknowledged, started or (), [each.name for each in early])
         unsure = any(row.type in {"call", "result"} for row in self.log.unconfirmed)
@@ -362,13 +361,13 @@ class Scene:
             here = [row for row in rows if row.conversation_id == CONVERSATION]
             check_calls(here, [each for each in records if each not in early])
             assert self.has_died or self.log.has_failed or all(map(is_dropped, early))
-        self.log.before = self.log.after = nothing
+        self.log.before = self.log.after = no_fault
         await self._next_turn(rows)
 
     async def _next_turn(self, before: list[Row]) -> None:
         events = await carry_out(self.turns, parse_tokens(f"on{block('good', 'good')}"))
-        spoken = {"respond", "starts", "is over"}
-        assert [event["type"] for event in events if event["type"] not in spoken] == [
+        ignored = {"respond", "starts", "is over"}
+        assert [event["type"] for event in events if event["type"] not in ignored] == [
             *("call", "call", "execute", "result")
         ]
         rows = await self.rows()
@@ -419,7 +418,7 @@ def check_calls(rows: Iterable[Row], calls: Iterable[CallRecord]) -> None:
 
 
 def answers(rows: Iterable[Row]) -> list[tuple[list[str], list[dict[str, Any]]]]:
-    """The batches that the next prompt shows: the names of the called tools, and their results."""
+    """For each batch that the next prompt shows, the names of the called tools, and their results."""
     folding = Folding(FoldOptions())
     folding.extend(row._asdict() for row in rows)
     shown = [message["content"] for message in folding.messages()]
@@ -442,17 +441,9 @@ def pool_threads() -> int:
 
 
 def threads() -> set[threading.Thread]:
-    """The threads that Python knows, but for those of the core's pool, which is bounded and stays."""
+    """The threads that Python knows, without those of the core's pool, which is bounded and stays."""
     return {thread for thread in threading.enumerate() if not is_worker(thread)}
 
 
 def is_worker(thread: threading.Thread) -> bool:
     return thread.name.startswith("cogency-rs-")
-
-
-async def until(is_so: Callable[[], bool], otherwise: str) -> None:
-    """Wait for something that happens by itself."""
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline, otherwise
-        await asyncio.sleep(0.001)

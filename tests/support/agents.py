@@ -45,6 +45,18 @@ def model_of(agent: Agent[Any, Any]) -> ScriptedModel:
     return agent._settings.model
 
 
+def agent_and_model(*answers: Any, **options: Any) -> tuple[Agent[Any, str], ScriptedModel]:
+    """The same as `agent`, and its model."""
+    made = agent(*answers, **options)
+    return made, model_of(made)
+
+
+def run_and_model(question: str, *answers: Any, **options: Any) -> tuple[Any, ScriptedModel]:
+    """The result of a run whose model gives these answers, and the model."""
+    made, model = agent_and_model(*answers, **options)
+    return made.run_sync(question), model
+
+
 def prompts(agent: Agent[Any, Any]) -> list[list[dict[str, Any]]]:
     """The messages of each request to the model, without the system prompt."""
     return [list(request.messages[1:]) for request in model_of(agent).requests]
@@ -70,7 +82,7 @@ def results(agent: Agent[Any, Any], conversation_id: str = "c") -> list[list[dic
 
 
 class Journal(Hooks):
-    """Notes every trigger, in order."""
+    """Notes each call of a hook, in order."""
 
     def __init__(self, journal: list[str], name: str = "", **options: Any) -> None:
         super().__init__(**options)

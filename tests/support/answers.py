@@ -14,24 +14,24 @@ from support.tools import block
 BATCH = [ToolCall("short", {}), ToolCall("long", {}), ToolCall("bad", {})]
 
 
-def has(request: Any, sign: str) -> int:
-    """How many messages after the system prompt contain this."""
-    return sum(sign in json.dumps(each) for each in request.messages[1:])
+def count_of(request: Any, words: str) -> int:
+    """How many messages after the system prompt contain these words."""
+    return sum(words in json.dumps(each) for each in request.messages[1:])
 
 
 def text(request: Any) -> Any:
-    return "done" if has(request, "<results>") else "So.\n" + block(*BATCH)
+    return "done" if count_of(request, "<results>") else "So.\n" + block(*BATCH)
 
 
 def native(request: Any) -> Any:
-    if has(request, "tool_call_id"):
+    if count_of(request, "tool_call_id"):
         return "done"
     calls = [ToolCallDelta(n, f"call_{n}", each.name, "{}") for n, each in enumerate(BATCH)]
     return [TextDelta("So."), *calls, Finish("tool_calls")]
 
 
 def react(request: Any) -> Any:
-    seen = has(request, "Observation: ")
+    seen = count_of(request, "Observation: ")
     if seen == len(BATCH):
         return json.dumps({"thought": "t", "type": "final_answer", "answer": "done"})
     name = BATCH[seen].name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cogency_rs import ToolCall, ToolResult, execute_tools
+from cogency_rs import ToolCall, ToolExecution, ToolResult, execute_calls, execute_tools
 from support.tools import with_tools
 
 if TYPE_CHECKING:
@@ -14,3 +14,8 @@ if TYPE_CHECKING:
 async def execute(calls: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolResult]:
     options = {"user_id": "u", "conversation_id": "c", **options}
     return await execute_tools(calls, execution=with_tools(*tools), **options)
+
+
+async def records(calls: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolExecution]:
+    """What is noted of each call of a batch."""
+    return await execute_calls(calls, execution=with_tools(*tools), **options)

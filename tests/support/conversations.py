@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cogency_rs import History
 from support.tools import stored
 
 Event = dict[str, Any]
-Said = tuple[str, Any]
+Message = tuple[str, Any]
 """Role and content of a message."""
+
+UNMERGED = History(merge_roles=False)
+"""Each row is a message of its own, even after another of its role."""
 
 
 def event(type: str, content: Any = None) -> Event:
@@ -36,15 +40,15 @@ def result(content: Any = "[1]") -> Event:
     return event("result", content)
 
 
-def by_user(content: Any = "hi") -> Said:
+def by_user(content: Any = "hi") -> Message:
     return ("user", content)
 
 
-def by_assistant(*parts: str) -> Said:
+def by_assistant(*parts: str) -> Message:
     return ("assistant", "\n".join(parts))
 
 
-def results(content: str = "[1]") -> Said:
+def results(content: str = "[1]") -> Message:
     return ("user", f"<results>\n{content}\n</results>")
 
 

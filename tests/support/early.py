@@ -10,8 +10,8 @@ from cogency_rs import Accumulator, Execution, Memory, ToolContext, parse_tokens
 from support.tools import rounds
 from support.ways import is_dropped
 
-EVENTS = ("type", "content", "payload", "kind", "name", "index", "said")
-"""The keys of an event whose values do not depend on when it comes."""
+STABLE_KEYS = ("type", "content", "payload", "kind", "name", "index", "said")
+"""The keys of an event whose values do not depend on the time."""
 
 
 @dataclass
@@ -20,13 +20,13 @@ class Bench:
 
     Attributes:
         journal: what happened, in order: `"begin n"`, `"end n"` or `"stop n"` for the call with `n`, `"written"` when
-            the model has written its last chunk, or no more of it is read.
+            the model has written its last chunk, or its answer is closed.
     """
 
     journal: list[str] = field(default_factory=list)
 
     def tools(self) -> list[Any]:
-        """`read` and its kind may begin early; `write` and `alone` may not."""
+        """`read`, `fail`, `say` and `block` may begin early; `alone`, `secret` and `write` may not."""
 
         async def work(n: int, times: int) -> int:
             self.journal.append(f"begin {n}")
@@ -50,7 +50,7 @@ class Bench:
 
         @tool(read_only=True)
         async def say(n: int, context: ToolContext[Any]) -> int:
-            """Read, and tell of it."""
+            """Read, and emit an event."""
             context.emit({"type": "progress", "said": n})
             return await work(n, 2)
 
@@ -125,7 +125,7 @@ async def turn(
     )
     source: Any = parse_tokens(bench.chunks(chunks), **reading)
     events = [
-        {key: event[key] for key in EVENTS if key in event}
+        {key: event[key] for key in STABLE_KEYS if key in event}
         async for event in turns.process(source)  # type: ignore[attr-defined]
     ]
     rows = [(row["type"], row["content"]) for row in (await storage.read("c")).rows]

@@ -30,6 +30,18 @@ async def refusal(made: Any, /, **arguments: Any) -> str:
     return result.outcome.removeprefix(f"Invalid arguments for tool '{made.name}': ")
 
 
+def takes(hint: Any, **default: Any) -> FunctionTool[..., Any]:
+    """A tool with one parameter, `x`, of this hint; it keeps its argument in `takes.got`, and returns it."""
+
+    async def function(x: Any) -> Any:
+        takes.got = x
+        return x
+
+    function.__annotations__ = {"x": hint}
+    function.__defaults__ = tuple(default.values())
+    return tool(function, name="f")
+
+
 # A function that becomes a tool
 
 

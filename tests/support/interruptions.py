@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Moment = Callable[[Callable[[], None], Any], None]
-"""Called just before the coroutine suspends, with a function that cancels it and with what it waits for."""
+"""Called just before the coroutine suspends, with a function that cancels it and the future it waits for, if any."""
 
 
 def as_it_begins_to_wait(cancel: Callable[[], None], waited_for: Any) -> None:
@@ -24,15 +24,15 @@ def while_it_waits(cancel: Callable[[], None], waited_for: Any) -> None:
     loop.call_soon(loop.call_soon, cancel)
 
 
-def when_it_need_not_wait_any_longer(cancel: Callable[[], None], waited_for: Any) -> None:
-    # Runs before the callback that wakes the task, since that is added later, when the task suspends.
+def when_the_wait_is_over(cancel: Callable[[], None], waited_for: Any) -> None:
+    # This callback runs before the one that wakes the task, which is added later, when the task suspends.
     if waited_for is None:
         asyncio.get_running_loop().call_soon(cancel)
     else:
         waited_for.add_done_callback(lambda _: cancel())
 
 
-MOMENTS = [as_it_begins_to_wait, while_it_waits, when_it_need_not_wait_any_longer]
+MOMENTS = [as_it_begins_to_wait, while_it_waits, when_the_wait_is_over]
 
 
 @dataclass

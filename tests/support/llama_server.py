@@ -1,4 +1,4 @@
-"""llama.cpp's server, a real one, with a model that is made for the test; see `tiny_model`."""
+"""A real server of llama.cpp, with a model that is made for the test; see `tiny_model`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def llama_server(model: Path, *keys: str) -> Iterator[LlamaServer]:
 
     Args:
         model: the file.
-        keys: the keys that it accepts; without any it answers everybody.
+        keys: the keys that it accepts; if there are none, it answers every request.
     """
     program = Path(__file__).with_name("llama_program.py")
     log = model.with_suffix(".log")

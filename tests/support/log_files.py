@@ -7,8 +7,6 @@ import contextlib
 import sqlite3
 import threading
 
-import pytest
-
 
 @contextlib.contextmanager
 def locked(path):
@@ -22,7 +20,7 @@ def locked(path):
 
 
 def select(path, query, *values):
-    """Ask the file itself, as another program would."""
+    """Run a query on the file itself, as another program would."""
     connection = sqlite3.connect(path)
     try:
         return connection.execute(query, values).fetchall()
@@ -40,15 +38,6 @@ async def start(*coroutines):
     for _ in range(3):
         await asyncio.sleep(0)
     return tasks
-
-
-async def until(true):
-    """Wait, at most some seconds, until another thread has done its work."""
-    for _ in range(5000):
-        if true():
-            return
-        await asyncio.sleep(0.001)
-    pytest.fail("it did not happen")
 
 
 def contents(messages):

@@ -27,7 +27,7 @@ class Stored(NamedTuple):
     Attributes:
         at: its timestamp.
         saved: when it was saved; by default at its timestamp.
-        id: its id; by default one that tells when the row was saved.
+        id: its id; by default a UUID that holds the time when the row was saved.
         call: the record of a call.
     """
 

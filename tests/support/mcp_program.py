@@ -94,7 +94,7 @@ def process() -> int:
 async def grow(context: Context, name: str) -> str:
     server.add_tool(greet, name=name)
     await context.session.send_tool_list_changed()  # the notification of the older protocol
-    await context.notify_tools_changed()  # that of the newer one
+    await context.notify_tools_changed()  # the notification of the newer one
     return "grown"
 
 

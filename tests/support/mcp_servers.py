@@ -12,9 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cogency_rs import MCPServer
+from cogency_rs import MCPServer, tool
+from support.ports import free_port
 
 HERE = Path(__file__).parent
+
+
+@tool
+def search(word: str) -> str:
+    """Searches here."""
+    return f"{word} here"
 
 
 def small(*tools: str, habit: str = "plain", **options: Any) -> MCPServer:
@@ -56,12 +63,6 @@ def listening(*command: str, port: int = 0) -> Iterator[tuple[str, subprocess.Po
     finally:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def is_running(process: int) -> bool:

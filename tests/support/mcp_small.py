@@ -1,8 +1,8 @@
 """A small MCP server for tests that starts at once, since it imports nothing: `python -IS mcp_small.py HABIT`.
 
 It speaks the older protocol over stdio. The arguments after its habit name its tools. Each tool returns its arguments
-and the id of the process; `die` ends the server, and `refuse` is an error
-of the protocol. Its habits:
+and the id of the process, but `die` ends the server, a call of `hang` is never answered, and `refuse` is an error of
+the protocol. Its habits:
 
 - `plain`: none.
 - `mute`: it never answers.
@@ -55,6 +55,7 @@ for line in sys.stdin:
     elif method == "tools/call" and message["params"]["name"] == "refuse":
         answer(message, error={"code": -32602, "message": "Not this."})
     elif method == "tools/call":
-        answer(message, result=called(message["params"]))
+        if message["params"]["name"] != "hang":
+            answer(message, result=called(message["params"]))
     elif "id" in message:
         answer(message, error={"code": -32601, "message": "Method not found"})

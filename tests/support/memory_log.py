@@ -1,4 +1,4 @@
-"""Logs in memory, for tests of their faults."""
+"""A log in memory, for tests of its faults."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Ending(Enum):
 
 
 class Hold(Enum):
-    """Stands after the pieces of a reply: nothing more is sent, and the client has to go."""
+    """Stands after the pieces of a reply: nothing more is sent, and the client has to close the connection."""
 
     HOLD = "hold"
 
@@ -80,6 +80,7 @@ class ModelServer(LocalServer):
 
     Attributes:
         requests: the requests so far.
+        connections: how many connections there have been.
         url: the server's address, without a path.
     """
 
@@ -87,6 +88,7 @@ class ModelServer(LocalServer):
         super().__init__(port)
         self.replies = list(replies)
         self.requests: list[Exchange] = []
+        self.connections = 0
 
     async def __aexit__(
         self,
@@ -106,6 +108,7 @@ class ModelServer(LocalServer):
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
+        self.connections += 1
         while True:
             self.requests.append(await read_request(reader))
             missing = Reply({"error": {"message": "the script has no reply"}}, 418)

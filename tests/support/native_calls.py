@@ -1,13 +1,15 @@
-"""Agents whose model makes its provider's own tool calls: their tools, the calls, and runs of them."""
+"""Agents whose model makes native tool calls: their tools, the calls, and runs."""
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
-from cogency_rs import Agent, ToolCallDelta, tool
+from cogency_rs import ToolCallDelta, tool
 from cogency_rs.testing import ScriptedModel
-from support.agents import add, fail
+from support.agents import add, agent_and_model, fail, run_and_model
+from support.chunks import cut
 
 
 @tool
@@ -34,33 +36,23 @@ def calling(
 
 def pieces(delta: ToolCallDelta, size: int = 3) -> list[ToolCallDelta]:
     """The deltas of a call in pieces, as providers stream it."""
-    text = delta.arguments
     return [
         ToolCallDelta(delta.index, delta.id, delta.name),
-        *(
-            ToolCallDelta(delta.index, arguments=text[at : at + size])
-            for at in range(0, len(text), size)
-        ),
+        *(ToolCallDelta(delta.index, arguments=piece) for piece in cut(delta.arguments, size)),
     ]
 
 
-def agent_of(*answers: Any, driver: Any = "native", **options: Any) -> tuple[Agent, ScriptedModel]:
-    model = ScriptedModel(list(answers))
-    return Agent(model, tools=options.pop("tools", TOOLS), driver=driver, **options), model
-
-
-def run(*answers: Any, **options: Any) -> tuple[Any, ScriptedModel]:
-    agent, model = agent_of(*answers, **options)
-    return agent.run_sync("19 + 23?"), model
+agent_of = partial(agent_and_model, tools=TOOLS, driver="native")
+run = partial(run_and_model, "19 + 23?", tools=TOOLS, driver="native")
 
 
 def events(*answers: Any, mode: Any = "token", **options: Any) -> list[dict[str, Any]]:
     agent, _ = agent_of(*answers, **options)
 
-    async def all() -> list[dict[str, Any]]:
+    async def collect() -> list[dict[str, Any]]:
         return [event async for event in agent.stream("19 + 23?", mode=mode)]
 
-    return asyncio.run(all())
+    return asyncio.run(collect())
 
 
 def last(model: ScriptedModel) -> list[dict[str, Any]]:

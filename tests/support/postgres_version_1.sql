@@ -1,5 +1,5 @@
--- The tables and functions of version 1 as the first programs made them; {schema} stands for the schema.
--- The last ones of version 1 had decisions beside calls, and no index on how a call is.
+-- The tables and functions of version 1 as its first programs made them; {schema} stands for the schema.
+-- Its last programs made a column of decisions in the table of calls, and made no index on the status of calls.
 CREATE SCHEMA {schema};
 CREATE TABLE {schema}.schema_version (version integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now());
 INSERT INTO {schema}.schema_version (version) VALUES (1);
@@ -61,7 +61,7 @@ CREATE TABLE {schema}.profiles (
     char_count integer NOT NULL,
     PRIMARY KEY (user_id, version)
 );
--- The last append of each program, so that one whose answer was lost is not done twice.
+-- The last append of each program, so that an append whose answer was lost is not done twice.
 CREATE TABLE {schema}.writers (
     writer text PRIMARY KEY,
     sequence bigint NOT NULL,
@@ -98,7 +98,7 @@ BEGIN
     ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, used_at = excluded.used_at
     WHERE w.sequence < excluded.sequence;
     IF NOT FOUND THEN
-        RETURN false;  -- an earlier try did it, whose answer was lost
+        RETURN false;  -- an earlier try, whose answer was lost, did it
     END IF;
 
     WITH heads AS (

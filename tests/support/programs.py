@@ -53,6 +53,15 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
+def started(code: str, *arguments: Any, **options: Any) -> subprocess.Popen[str]:
+    """Start `code` as it is, without `PRELUDE`; `options` are those of `Popen`.
+
+    Warnings are ignored: what a program imports, such as cogency, may warn.
+    """
+    command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, env=environment(), text=True, **options)
+
+
 def run(code: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
     """Run `code`, after `PRELUDE`, to its end."""
     return subprocess.run(

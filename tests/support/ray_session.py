@@ -1,6 +1,6 @@
 """A program with one local Ray, which carries out batches of calls for `test_ray.py`.
 
-It reads a request as a line of JSON and answers with one: `{"do": ..., ...}`, see `Session`.
+It reads requests as lines of JSON, each with the arguments of `Session.calls`, and answers each with a line of JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from cogency_rs import Execution, Hooks, ToolCall, execute_calls, tool
+from cogency_rs import Execution, FunctionTool, Hooks, ToolCall, execute_calls, tool
 from cogency_rs.executors.ray import RayExecutor
 from support import ray_tools
 
@@ -60,14 +60,14 @@ def heavy() -> int:
 
 
 class Redirect(Hooks):
-    """Has another tool called."""
+    """Replaces each call with a call of another tool."""
 
     def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
         return ToolCall("where_here", {})
 
 
 class Session:
-    """The requests of the tests, by name."""
+    """Carries out the requests of the tests, with the executors and the state that they share."""
 
     def __init__(self, folder: str) -> None:
         self.shelf = ray_tools.Shelf()
@@ -75,7 +75,7 @@ class Session:
         self.settings = {**SETTINGS, "_temp_dir": folder}
 
     def executor(self, options: dict[str, Any]) -> RayExecutor:
-        """The executor for these options, made only once, so that Ray is started once."""
+        """The executor for these options, which is made only once, so that Ray is started only once."""
         options = {"grace": 1.0, "context_vars": [ray_tools.who], **options}
         found = self.executors.get(repr(options))
         if found is None:
@@ -84,7 +84,7 @@ class Session:
         return found
 
     def tools(self) -> list[Any]:
-        found = [each for each in vars(ray_tools).values() if isinstance(each, type(tool(wait)))]
+        found = [each for each in vars(ray_tools).values() if isinstance(each, FunctionTool)]
         shelf = self.shelf
         mine = [shelf.put, shelf.look, shelf.use, shelf.hold, shelf.burn]
         return [*found, *mine, ray_tools.Plain(), locked, heavy]
@@ -102,7 +102,7 @@ class Session:
         in_trace: bool = False,
         worker_path: str | None = None,
     ) -> dict[str, Any]:
-        """Carry out a batch; cancelled once the file `cancel_after` has a line."""
+        """Carry out a batch; it is cancelled as soon as the file `cancel_after` has a line."""
         if new_shelf:
             self.shelf = ray_tools.Shelf()
         if who:
@@ -128,7 +128,8 @@ class Session:
             )
         )
         if cancel_after is not None:
-            while not has_lines(cancel_after):
+            # A batch that is over before the file has a line says in its records why.
+            while not has_lines(cancel_after) and not batch.done():
                 await asyncio.sleep(0.02)
             batch.cancel()
         try:
@@ -148,7 +149,7 @@ def has_lines(file: str) -> bool:
 
 
 async def wait() -> None:
-    """Do nothing; its tool has the class of all tools."""
+    """Do nothing."""
 
 
 def enter_trace() -> None:
@@ -160,7 +161,7 @@ def enter_trace() -> None:
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # Ray prints
+    os.dup2(2, 1)  # since Ray prints to standard output
     log = Log()
     logging.getLogger("cogency_rs").addHandler(log)
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:

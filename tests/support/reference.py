@@ -59,7 +59,7 @@ def next_tag(text: str, at: int, limits: Limits) -> re.Match[str] | None:
 
 
 def begins_with_results(text: str, limits: Limits) -> bool:
-    """Whether `text` begins with an array or the closing tag, within the limit."""
+    """Whether `text` begins with an array or with the closing tag, within the limit."""
     array = text.lstrip()
     free = limits.max_block_bytes - size(text.removesuffix(array))
     # As bytes, since the last character may be cut. That matters only outside a string, where it would be wrong anyway.
@@ -122,7 +122,7 @@ def ends_with_one_of(endings: list[str], text: str) -> bool:
 
 
 def complaint(text: str) -> int | None:
-    """The place where `json` finds that `text` is not JSON."""
+    """The place at which `json` reports that `text` is not JSON; `None` if it is."""
     try:
         READER.raw_decode(text)
     except json.JSONDecodeError as error:

@@ -77,7 +77,7 @@ class Terminal:
         os.write(self._ours, text.encode())
 
     def until(self, text: str, *, pressing: str = "") -> str:
-        """Wait until a text is shown after the one waited for before; returns what was shown until then.
+        """Wait until a text is shown after the last one waited for; returns what was shown since that one.
 
         Args:
             text: the text.

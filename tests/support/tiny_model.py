@@ -22,13 +22,13 @@ __all__ = ["Endless", "tiny_model"]
 
 @dataclass(frozen=True)
 class Endless:
-    """An answer that is written again and again, until somebody stops it."""
+    """An answer that is written again and again, until its request is cancelled."""
 
     text: str
 
 
 WIDTH = 512
-"""Numbers that stand for one token, and so the most tokens there may be."""
+"""How many numbers stand for one token, and so how many tokens there may be."""
 
 HEADS, FEED_FORWARD, CONTEXT = 8, 32, 1 << 16
 
@@ -74,7 +74,7 @@ class _Tokens:
         return len(self.texts) - 1
 
     def chain(self, at: int, text: str) -> list[int]:
-        """Lead from a token to those of a text."""
+        """Make the tokens of a text, of which each leads to the next, and `at` to the first; returns them."""
         made: list[int] = []
         for piece in self._cut(text.replace(" ", "\u2581")):
             self.next[at] = at = self.add(piece)
@@ -82,7 +82,7 @@ class _Tokens:
         return made
 
     def _cut(self, text: str) -> list[str]:
-        """Cut a text into pieces that no other chain has, since a token leads to one other."""
+        """Cut a text into pieces that no other chain has, since each token leads to only one other."""
         pieces: list[str] = []
         at = 0
         while at < len(text):
@@ -97,7 +97,7 @@ class _Tokens:
 
 
 def _template(keys: Sequence[str]) -> str:
-    """A chat template, in the form that has calls as Hermes and Qwen write them."""
+    """A chat template with calls in the form of Hermes and Qwen."""
     choice = "".join(
         f"{{% {'if' if not number else 'elif'} {key!r} in said %}}<|answer {number}|>"
         for number, key in enumerate(keys)
@@ -220,7 +220,7 @@ def _fact(value: object) -> bytes:
             count = len(numbers)
             return struct.pack(f"<IIQ{count}i", ARRAY, INT32, count, *numbers)
         case _:
-            raise TypeError(f"no kind of value of GGUF is {value!r}")
+            raise TypeError(f"GGUF has no kind of value for {value!r}")
 
 
 def _text(text: str) -> bytes:

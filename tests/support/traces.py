@@ -28,7 +28,7 @@ class Traces:
         return sorted(self.exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
 
     def tree(self) -> list[str]:
-        """The names of the spans in that order, each indented below its parent."""
+        """The names of the spans in the order in which they began, each indented below its parent."""
         parents = {span.context.span_id: span.parent for span in self.spans}
 
         def depth(parent: Any) -> int:
@@ -44,7 +44,7 @@ class Traces:
 
 @dataclass
 class Metrics:
-    """The exported metrics: of each, its points by their labels."""
+    """The exported metrics: for each, its points and their labels."""
 
     reader: InMemoryMetricReader
     provider: MeterProvider

@@ -11,7 +11,7 @@ from cogency_rs import Accumulator, Execution
 from support.tools import block, rounds, stored
 
 Entry = tuple[str, str, str | None]
-"""What happened to which type and content: `("saved", "think", "hm")`."""
+"""What happened, and the type and content of the row or event: `("saved", "think", "hm")`."""
 
 USER, CONVERSATION = "user-7", "conversation-1"
 
@@ -117,7 +117,7 @@ def event(type: str, content: Any = None, **more: Any) -> dict[str, Any]:
 
 
 async def events_of(items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    """Pass events on through a generator that is not ours."""
+    """Pass events on through a generator that is not one of the package's."""
     async for item in items:
         yield item
 

@@ -1,12 +1,12 @@
 """Both ways to carry out a batch: its calls begin while the model still writes them, or when it is complete.
 
-A test module that has `in_both_ways` among its marks runs each of its tests in both ways. A test whose promise belongs
-to one of them says so with `only_at_the_end("why")`.
+A test module that has `in_both_ways` among its marks runs each of its tests in both ways. A test that holds for
+the second way only says so with `only_at_the_end("why")`.
 
 `Way.until_complete` waits until the calls that have begun count, for tests that stop a turn in the middle of its batch.
 
 In the eager way every tool counts as `read_only`, and every source is slow: it lets the event loop run after each brace
-that may end a call, and announces the calls of parsers that do not do it themselves.
+that may end a call, and announces the calls of parsers that do not announce them.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ in_both_ways = pytest.mark.usefixtures("both_ways")
 """Runs each test of a module in both ways."""
 
 only_at_the_end = pytest.mark.only_at_the_end
-"""Runs a test of such a module in one way only; called with the reason."""
+"""Runs a test of such a module only in the way in which calls begin at the end; called with the reason."""
 
 PAUSE = 2
-"""Rounds of the event loop after each piece: a call that has begun is started, and over if it waits for nothing."""
+"""Rounds of the event loop between parts: enough for a call to start, and to end if it waits for nothing."""
 
 
 @dataclass
@@ -59,8 +59,8 @@ class Way:
 
     Attributes:
         is_eager: whether they may begin before their batch is complete.
-        begun: how many calls did.
-        missed: how many batches were complete before their first call had begun, although it might have.
+        begun: how many calls began early.
+        missed: how many batches were complete before their first call had begun, although it might have begun early.
     """
 
     is_eager: bool
@@ -80,7 +80,7 @@ AT_THE_END = Way(is_eager=False)
 
 
 def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
-    """Let calls begin early, of any tool that is not a barrier and needs no approval."""
+    """Let calls of every tool begin early, unless it is sequential or needs approval."""
     way = Way(is_eager=True)
     begin_early, forget, complete = ToolBatch.begin_early, ToolBatch.forget, EarlyCalls.complete
 
@@ -97,12 +97,12 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
 
     def completed(early: EarlyCalls) -> Any:
         calls, has_begun = early._log.calls, early._batch is not None
-        batch, said = complete(early)
+        batch, events = complete(early)
         if has_begun:
             way._open.remove(batch)
         elif calls and not batch._options.has_call_hooks:
             way.missed += early_module._may_begin(calls[0], batch._tools)
-        return batch, said
+        return batch, events
 
     monkeypatch.setattr(ToolBatch, "begin_early", begun)
     monkeypatch.setattr(ToolBatch, "forget", forgotten)
@@ -130,7 +130,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
 
 
 def is_eager() -> bool:
-    """Whether the calls of the test that runs begin early."""
+    """Whether calls begin early in the running test."""
     return accumulator_module.ClosedOnce is not ClosedOnce
 
 
@@ -144,7 +144,7 @@ async def _whole(text: str) -> AsyncIterator[str]:
 
 
 class _Slowed(ABC):
-    """Another iterator, with pauses after its items; it is closed as that one is."""
+    """Hands on the items of another iterator in parts, with pauses between the parts; closing it closes the other."""
 
     def __init__(self, source: Any) -> None:
         self._source = aiter(source)
@@ -164,7 +164,7 @@ class _Slowed(ABC):
 
     @abstractmethod
     def parts(self, item: Any) -> list[Any]:
-        """The parts of an item, each of which is waited for."""
+        """The parts of an item, in order."""
 
 
 class _Pieces(_Slowed):

@@ -1,8 +1,8 @@
 """What an editor knows of events: one look at `type` tells which one it is.
 
 `make types` has mypy and pyright check the files of this folder; nothing runs them. `assert_type` states the inferred
-type. A line that ends with an ignore for each of the two is a mistake that both must find: they report an ignore that
-suppresses nothing.
+type. A line with an ignore comment for each of the two is a mistake that both must find: they report an ignore comment
+that suppresses nothing.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def misspelt(event: Event) -> bool:
     return event["type"] == "calls"  # type: ignore[comparison-overlap]  # pyright: ignore[reportUnnecessaryComparison]
 
 
-async def from_where_they_come(turn: Accumulator) -> None:
+async def as_returned(turn: Accumulator) -> None:
     async for event in parse_tokens("text", stream="token"):
         assert_type(event, Event)
     async for emitted in turn.process(parse_tokens("text")):

@@ -1,4 +1,4 @@
-"""What type checkers know of the log: our storages follow the protocol, and so does a class of the reader's."""
+"""What type checkers know of the log: our storages follow the protocol, and so does a class of the user's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures of several unit tests, which import what they need only when a test asks for them."""
+"""Fixtures that unit tests share. Each imports what it needs only when a test asks for it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from support.pictures import Picture
     from support.traces import Metrics, Traces
 
 
 @pytest.fixture
 def traces() -> Iterator[Traces]:
-    """Traces of this test alone. After the test, tracing is off and there is no present span."""
+    """Collects the traces of one test, which must not leave a current span."""
     from opentelemetry import context
 
     from cogency_rs import uninstrument
@@ -33,3 +34,12 @@ def metrics() -> Iterator[Metrics]:
     metrics = Metrics.new()
     yield metrics
     metrics.provider.shutdown()
+
+
+@pytest.fixture
+def session(tmp_path) -> Picture:
+    """The picture of the session that most tests of pictures draw."""
+    from support import logs
+    from support.pictures import drawn
+
+    return drawn(tmp_path, logs.SESSION)

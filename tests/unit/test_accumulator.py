@@ -1,7 +1,7 @@
 """The accumulator: what a turn saves, emits and runs, and in which order.
 
-`TURNS` is the specification of the order: each row is carried out from a model's text and from the events of another
-parser, with both kinds of storage, and gives the same journal.
+`TURNS` is the specification of the order: each row is carried out on a model's text and on the events of another
+parser, with both kinds of storage, and always gives the same journal.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ from support.ways import in_both_ways, only_at_the_end
 pytestmark = [in_both_ways, pytest.mark.timeout(20)]
 
 
+YEAR = 366 * 24 * 3600
 OK_RESULT = json.dumps([{"tool": "ok", "status": "success", "outcome": "ok", "content": {}}])
 
 
@@ -71,15 +72,15 @@ def turn(name: str, chunks: tuple[str, ...], *, event: list[Entry], token: list[
 
 
 TURNS = [
-    turn("nothing", (), event=[], token=[]),
+    turn("an empty answer", (), event=[], token=[]),
     turn(
-        "text is one unit, or what has come",
+        "text is one unit in event mode, and pieces in token mode",
         ("Hel", "lo"),
         event=both("respond", "Hello"),
         token=[emitted("respond", "Hel"), emitted("respond", "lo"), saved("respond", "Hello")],
     ),
     turn(
-        "text is stripped, or kept as it was",
+        "text is stripped in event mode, and unchanged in token mode",
         (" a", " b ", "\n"),
         event=both("respond", "a b"),
         token=[
@@ -122,7 +123,7 @@ TURNS = [
         token=[emitted("think", "a"), emitted("think", "b"), saved("think", "ab")],
     ),
     turn(
-        "text before a call comes before it",
+        "text before a call is saved and emitted before the call",
         ("Let me look.", block("ok")),
         event=[*both("respond", "Let me look."), *CALLED],
         token=[
@@ -144,7 +145,7 @@ TURNS = [
         ],
     ),
     turn(
-        "an empty batch is announced and leaves nothing",
+        "an empty batch is announced and leaves no row",
         (block(),),
         event=[emitted("execute")],
         token=[emitted("execute")],
@@ -162,7 +163,7 @@ TURNS = [
         token=[emitted("respond", "bye"), saved("respond", "bye"), emitted("end")],
     ),
     turn(
-        "end ends the turn also within a chunk",
+        "end ends the turn within a chunk too",
         (f"bye<end>more{block('ok')}<end>",),
         event=[*both("respond", "bye"), emitted("end")],
         token=[emitted("respond", "bye"), saved("respond", "bye"), emitted("end")],
@@ -175,13 +176,13 @@ TURNS = [
         token=[emitted("respond", "a"), saved("respond", "a"), *CALLED],
     ),
     turn(
-        "forged results that were cut off, likewise",
+        "forged results that are cut off are neither saved nor emitted",
         ('<results>[{"tool": "ok"',),
         event=[],
         token=[],
     ),
     turn(
-        "characters of every kind stay what they are",
+        "characters of every kind are kept",
         ("é日😀\0\ud83d",),
         event=both("respond", "é日😀\0\ud83d"),
         token=[emitted("respond", "é日😀\0\ud83d"), saved("respond", "é日😀\0\ud83d")],
@@ -205,7 +206,7 @@ async def test_the_order_of_a_turn(chunks, journals, mode, origin, kind):
 
 
 def ordered(journal: list[Entry]) -> tuple[list[Entry], list[Entry], dict[Any, str]]:
-    """The order of the rows, the order of the events, and whether a unit was saved or emitted first.
+    """The order of the rows, the order of the events, and for each unit whether it was saved or emitted first.
 
     Rows that belong together may be saved together, before the first of them is emitted.
     """
@@ -237,7 +238,7 @@ async def test_a_row_has_its_conversation_user_type_content_and_time():
 
 
 async def test_a_storage_may_be_a_mock():
-    """A mock has every attribute, but its class has not. So rows are saved one by one."""
+    """A mock has every attribute, but its class has no `save_messages`. So rows are saved one by one."""
     storage = AsyncMock()
     turns = accumulator(with_tools(OK, storage=storage))
     await carry_out(turns, parse_tokens(block("ok", "ok")))
@@ -263,7 +264,7 @@ async def test_the_calls_of_a_block_are_saved_one_by_one_if_the_storage_cannot_s
     assert contents == [stored("ok"), stored("fail"), stored("ok")]
 
 
-@only_at_the_end("a call that begins early has a record then, and no row yet")
+@only_at_the_end("a call that begins early has a record before it has a row")
 @pytest.mark.parametrize("kind", LOGS)
 async def test_all_calls_are_saved_before_execute_and_before_a_tool_starts(kind):
     log = kind(before=3)
@@ -331,7 +332,7 @@ async def test_the_rows_of_a_turn_are_in_the_order_of_their_times(mode):
     assert (len(times), times) == (5, sorted(times))
 
 
-async def test_a_row_of_text_has_the_time_when_it_began():
+async def test_a_row_of_text_has_the_time_at_which_the_text_began():
     log = Log()
     turns = accumulator(with_tools(storage=log), stream="token")
     events = await carry_out(turns, parse_tokens(Chunks("a", "b", pause=1)))
@@ -410,7 +411,7 @@ async def test_turns_of_one_accumulator_may_overlap():
     assert contents == [{"n": n} for n in range(5)]
 
 
-async def test_a_turn_in_sqlite_is_the_next_prompt(tmp_path):
+async def test_a_turn_that_sqlite_has_saved_is_in_the_next_prompt(tmp_path):
     async with SQLite(tmp_path / "store.db") as store:
         turns = accumulator(with_tools(OK, FAIL, storage=store))
         await carry_out(turns, parse_tokens(FULL_TURN))
@@ -421,7 +422,7 @@ async def test_a_turn_in_sqlite_is_the_next_prompt(tmp_path):
     assert results["content"].startswith("<results>\n[")
 
 
-# What cannot carry a turn
+# What is refused
 
 
 class Nameless:
@@ -488,23 +489,25 @@ def test_an_option_of_the_wrong_type_is_refused_at_construction(option, value):
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("tool_timeout", 1e9),
-        ("tool_timeout", 1e20),
-        ("tool_timeout", sys.float_info.max),
-        ("tool_timeout", sys.maxsize),
+        ("tool_timeout", YEAR),
         ("max_concurrency", 10**6),
         ("max_concurrency", sys.maxsize),
         ("max_concurrency", 2**64),
     ],
 )
-async def test_a_limit_may_be_very_large_or_is_refused_at_construction(option, value):
+async def test_a_limit_may_be_very_large(option, value):
     log = Log()
-    try:
-        turns = accumulator(with_tools(OK, storage=log), **{option: value})
-    except ConfigError:
-        return
+    turns = accumulator(with_tools(OK, storage=log), **{option: value})
     await carry_out(turns, parse_tokens(block("ok")))
     assert types(log.rows) == ["call", "result"]
+
+
+@pytest.mark.parametrize("seconds", [YEAR + 1, 1e20, sys.float_info.max, sys.maxsize])
+def test_a_time_limit_above_a_year_is_refused_at_construction(seconds):
+    with pytest.raises(
+        ConfigError, match="tool_timeout must be above 0 seconds and at most a year"
+    ):
+        accumulator(with_tools(OK, storage=Log()), tool_timeout=seconds)
 
 
 def test_a_mock_with_a_name_is_a_tool():

@@ -127,7 +127,7 @@ async def test_the_results_are_in_call_order_one_for_each_call():
     assert events[-1]["content"] == log.rows[-1].content
 
 
-async def test_the_results_of_as_many_calls_as_a_block_may_have():
+async def test_a_block_with_the_most_calls_has_a_result_for_each():
     calls = [call("ok", n=n) for n in range(Limits().max_calls)]
     log = BatchLog()
     await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(block(*calls)))
@@ -136,7 +136,7 @@ async def test_the_results_of_as_many_calls_as_a_block_may_have():
 
 
 class Raising:
-    """A value that raises whatever is done with it."""
+    """A result that raises when this attribute is read."""
 
     def __init__(self, attribute: str) -> None:
         self._attribute = attribute
@@ -170,25 +170,27 @@ HOSTILE = {
     "a value whose outcome cannot be read": returns(Raising("outcome")),
     "a value whose content cannot be read": returns(Raising("content")),
     "a value whose error cannot be read": returns(Raising("error")),
-    "a result without content": returns(SimpleNamespace(outcome="ok", error=False, content={1})),
+    "a result of another class whose content is not JSON": returns(
+        SimpleNamespace(outcome="ok", error=False, content={1})
+    ),
     "a result whose error is neither true nor false": returns(ToolResult("ok", "", Undecided())),
-    "a result whose outcome is no JSON": returns(ToolResult({1}, "")),
-    "a failure whose message is no JSON": returns(ToolResult({1}, "", error=True)),
+    "a result whose outcome is not JSON": returns(ToolResult({1}, "")),
+    "a failure whose message is not JSON": returns(ToolResult({1}, "", error=True)),
     "content that cannot be listed": returns(ToolResult("ok", Unlisted(a=1))),
     "an error that cannot be shown": raises(MuteError()),
-    "a value that JSON cannot hold": returns({1}),
-    "a number that JSON does not have": returns(ToolResult("ok", [float("nan")])),
-    "an outcome that is such a number": returns(ToolResult(float("inf"))),
-    "nesting without end": returns((nest := [], nest.append(nest))[0]),
+    "a value that is not JSON": returns({1}),
+    "a number that JSON cannot hold": returns(ToolResult("ok", [float("nan")])),
+    "an outcome that is a number JSON cannot hold": returns(ToolResult(float("inf"))),
+    "a list that contains itself": returns((nest := [], nest.append(nest))[0]),
     "an error": raises(RuntimeError("no")),
-    "a cancellation of its own": raises(asyncio.CancelledError()),
+    "a cancellation that the tool raises": raises(asyncio.CancelledError()),
     "a request to exit": raises(SystemExit(3)),
-    "an exception that is no Exception": raises(type("Odd", (BaseException,), {})("no")),
+    "an exception that is not an Exception": raises(type("Odd", (BaseException,), {})("no")),
 }
 
 
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
-async def test_whatever_a_tool_does_fails_only_its_own_call(hostile):
+async def test_a_hostile_tool_fails_only_its_own_call(hostile):
     log = Log()
     turns = accumulator(with_tools(OK, hostile, storage=log))
     await carry_out(turns, parse_tokens(block("ok", "t", "ok")))
@@ -198,7 +200,7 @@ async def test_whatever_a_tool_does_fails_only_its_own_call(hostile):
 
 async def test_the_results_are_valid_json():
     def refuse(name: str) -> None:
-        raise AssertionError(f"{name} is no JSON")
+        raise AssertionError(f"{name} is not JSON")
 
     numbers = returns({"rows": [1.5, float("inf")]})
     log = Log()
@@ -216,16 +218,16 @@ async def test_the_results_are_valid_json():
 
 
 @pytest.mark.parametrize(
-    ("thing", "words"),
+    ("added", "problem"),
     [({1}, "Object of type set is not JSON serializable"), (float("nan"), "JSON has no NaN, and [0] is one")],
     ids=repr,
 )  # fmt: skip
-async def test_content_that_changes_after_its_call_is_written_in_its_latest_state(thing, words):
+async def test_content_that_is_not_json_any_more_after_its_call_fails_only_its_call(added, problem):
     shared: list[Any] = []
 
     async def spoil(**_: Any) -> None:
         await rounds(3)
-        shared.append(thing)
+        shared.append(added)
 
     log = Log()
     turns = accumulator(with_tools(OK, returns(shared), FunctionTool("spoil", spoil), storage=log))
@@ -233,7 +235,7 @@ async def test_content_that_changes_after_its_call_is_written_in_its_latest_stat
     check_answered(log.rows)
     first, *others = results_in(log.rows)[0]
     message = "Tool execution failed: its result is not a JSON value: "
-    assert (first["status"], first["content"]) == ("failure", message + words)
+    assert (first["status"], first["content"]) == ("failure", message + problem)
     assert [item["status"] for item in others] == ["success", "success"]
 
 
@@ -268,7 +270,7 @@ async def test_a_log_with_an_integer_that_python_cannot_read_can_still_be_sent()
 
 
 def unreadable_depth() -> int:
-    """A nesting of brackets too deep for Python to read, which depends on its version and on the stack."""
+    """How deep brackets must be nested so that Python cannot read them. It depends on its version and on the stack."""
     depth = sys.getrecursionlimit()
     with suppress(RecursionError):
         while True:
@@ -290,7 +292,7 @@ async def test_arguments_nested_deeper_than_python_reads_fail_only_their_call():
 # What tools are given
 
 
-async def test_the_tools_get_the_arguments_of_the_turn():
+async def test_tools_are_given_the_arguments_of_the_call_and_of_the_turn():
     seen: dict[str, Any] = {}
 
     async def look(**arguments: Any) -> None:

@@ -212,7 +212,7 @@ async def test_the_limits_of_the_parser_hold():
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_parser_that_has_begun_is_read_on_as_events(mode):
+async def test_the_rest_of_a_parser_that_has_begun_is_read_as_events(mode):
     events = parse_tokens(Chunks("<think>a</think>", "b", "c", block("ok")))
     first = await anext(events)
     log = Log()
@@ -221,7 +221,7 @@ async def test_a_parser_that_has_begun_is_read_on_as_events(mode):
     assert rest[0]["content"] == "bc"
 
 
-async def test_a_parser_that_a_turn_reads_yields_nothing_to_others():
+async def test_a_parser_that_a_turn_has_read_yields_nothing_to_later_readers():
     events = parse_tokens(Chunks("a", "b"))
     turns = accumulator(with_tools(storage=Log()))
     first = await carry_out(turns, events)

@@ -1,4 +1,4 @@
-"""What a reader of the package index finds: links that lead somewhere, and a page that is rendered."""
+"""The page of a release on the package index: its links lead somewhere, and it is rendered."""
 
 from __future__ import annotations
 

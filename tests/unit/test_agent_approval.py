@@ -1,4 +1,4 @@
-"""Calls that need approval: it is asked for at once, or the run waits and is resumed, also by another process."""
+"""Calls that need approval: the agent asks at once, or the run waits until it is resumed, even by another process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 
 class Mail:
-    """A tool that sends mail and needs approval; and the mail that it sent."""
+    """A tool that sends mail and needs approval, and the addresses that it sent mail to."""
 
     def __init__(self, **options: Any) -> None:
         self.sent: list[str] = []
@@ -51,7 +51,7 @@ def sending(*to: str, more: tuple[Any, ...] = ()) -> str:
     return calls(*(ToolCall("send", {"to": each}) for each in to), *more)
 
 
-def waiting(
+def mailing(
     *answers: Any, mail: Mail | None = None, **options: Any
 ) -> tuple[Agent[Any, str], Mail]:
     mail = mail or Mail()
@@ -63,7 +63,7 @@ def waiting(
 
 @pytest.mark.parametrize("answer", [True, ToolApproved()])
 async def test_f29_a_call_that_was_approved_runs(answer):
-    mine, mail = waiting(sending("ada"), "done", approve=lambda ctx, call: answer)
+    mine, mail = mailing(sending("ada"), "done", approve=lambda ctx, call: answer)
     assert (await mine.run("?")).output == "done"
     assert mail.sent == ["ada"]
 
@@ -78,7 +78,7 @@ async def test_f29_a_call_that_was_approved_runs(answer):
     ids=["F29 no", "F29 denied", "F29 denied with a message"],
 )
 async def test_f29_a_call_that_was_rejected_does_not_run_and_the_model_is_told(answer, says):
-    mine, mail = waiting(sending("ada"), "done", approve=lambda ctx, call: answer)
+    mine, mail = mailing(sending("ada"), "done", approve=lambda ctx, call: answer)
     result = await mine.run("?", conversation_id="c")
     [execution] = result.steps[0].executions
     assert (execution.status, execution.error, mail.sent) == ("denied", says, [])
@@ -90,17 +90,17 @@ async def test_f29_a_call_without_an_answer_in_time_is_rejected():
         await asyncio.Event().wait()
         return True
 
-    mine, mail = waiting(sending("ada"), "done", approve=never, approval_timeout=0.02)
+    mine, mail = mailing(sending("ada"), "done", approve=never, approval_timeout=0.02)
     [execution] = (await mine.run("?")).steps[0].executions
     assert (execution.status, mail.sent) == ("denied", [])
     assert str(execution.error).startswith("Tool 'send' execution was rejected by user.")
 
 
-async def test_f28_a_preview_that_raises_is_a_refusal(caplog):
+async def test_f28_a_preview_that_raises_is_a_refusal():
     def preview(ctx: Any, call: Any) -> bool:
         raise OSError("no preview of that")
 
-    mine, mail = waiting(sending("ada"), "done", approve=preview)
+    mine, mail = mailing(sending("ada"), "done", approve=preview)
     [execution] = (await mine.run("?")).steps[0].executions
     assert (execution.status, mail.sent) == ("denied", [])
     assert "no preview of that" in str(execution.error)
@@ -116,17 +116,17 @@ async def test_f28_a_preview_that_raises_is_a_refusal(caplog):
     ],
     ids=["granted", "with other arguments", "rejected", "rejected with a reason"],
 )
-async def test_a_decision_is_in_the_table_of_calls(answer, decision):
+async def test_the_table_of_calls_has_the_decision(answer, decision):
     more = (ToolCall("add", {"a": 1, "b": 2}),)
-    mine, _ = waiting(sending("ada", more=more), "done", approve=lambda ctx, call: answer)
+    mine, _ = mailing(sending("ada", more=more), "done", approve=lambda ctx, call: answer)
     await mine.run("?", conversation_id="c")
     asked, other = await mine.storage.calls("c")
     assert json.loads(asked.decision) == decision
-    assert other.decision is None, "nobody was asked"
+    assert other.decision is None, "no approval was asked for"
 
 
-async def test_if_nobody_can_be_asked_the_table_has_no_decision():
-    child, mail = waiting(sending("ada"), "done")
+async def test_a_call_that_is_denied_without_asking_has_no_decision_in_the_table():
+    child, mail = mailing(sending("ada"), "done")
     parent = agent(
         calls(ToolCall("child", {"question": "?"})), "done", tools=[child.as_tool("child", "It.")]
     )
@@ -140,7 +140,7 @@ async def test_if_nobody_can_be_asked_the_table_has_no_decision():
 # The run waits
 
 
-async def test_if_nobody_can_be_asked_the_run_waits_and_no_call_of_the_batch_runs():
+async def test_without_an_approve_the_run_waits_and_no_call_of_the_batch_runs():
     ran: list[int] = []
 
     @tool
@@ -157,15 +157,15 @@ async def test_if_nobody_can_be_asked_the_run_waits_and_no_call_of_the_batch_run
     assert types(mine) == ["user", "call", "call"]
 
 
-async def waits(*to: str, mail: Mail | None = None, after: Any = "done") -> tuple[Any, ...]:
-    mine, mail = waiting(sending(*to), after, mail=mail)
+async def waiting_run(*to: str, mail: Mail | None = None, after: Any = "done") -> tuple[Any, ...]:
+    mine, mail = mailing(sending(*to), after, mail=mail)
     result = await mine.run("?", conversation_id="c")
     assert result.status == "waiting"
     return mine, mail, [str(call.id) for call in result.waiting]
 
 
 async def test_approved_calls_run_and_the_run_goes_on():
-    mine, mail, [id] = await waits("ada")
+    mine, mail, [id] = await waiting_run("ada")
     result = await mine.resume("c", {id: True})
     assert (result.output, result.status, mail.sent) == ("done", "completed", ["ada"])
     [record] = await mine.storage.calls("c")
@@ -176,7 +176,7 @@ async def test_approved_calls_run_and_the_run_goes_on():
 
 
 async def test_decisions_may_come_one_after_the_other():
-    mine, mail, ids = await waits("ada", "bob", "eve")
+    mine, mail, ids = await waiting_run("ada", "bob", "eve")
     first = await mine.resume("c", {ids[1]: False})
     assert (first.status, mail.sent) == ("waiting", [])
     assert [call.id for call in first.waiting] == [ids[0], ids[2]]
@@ -190,14 +190,14 @@ async def test_decisions_may_come_one_after_the_other():
 
 
 async def test_a_decision_cannot_be_changed_later():
-    mine, mail, ids = await waits("ada", "bob")
+    mine, mail, ids = await waiting_run("ada", "bob")
     await mine.resume("c", {ids[0]: False})
     await mine.resume("c", {ids[0]: True, ids[1]: True})
     assert mail.sent == ["bob"]
 
 
 async def test_arguments_may_be_edited():
-    mine, mail, [id] = await waits("ada")
+    mine, mail, [id] = await waiting_run("ada")
     result = await mine.resume("c", {id: ToolApproved({"to": "bob"})})
     assert mail.sent == ["bob"]
     assert result.steps[0].executions[0].args == {"to": "bob"}
@@ -205,21 +205,21 @@ async def test_arguments_may_be_edited():
 
 async def test_a_predicate_decides_which_calls_of_a_batch_wait():
     mail = Mail(requires_approval=lambda call: call.args["to"] == "eve")
-    mine, mail, ids = await waits("ada", "eve", mail=mail)
+    mine, mail, ids = await waiting_run("ada", "eve", mail=mail)
     assert len(ids) == 1
     assert (await mine.resume("c", {ids[0]: True})).status == "completed"
     assert mail.sent == ["ada", "eve"]
 
 
 async def test_a_decision_for_an_unknown_call_is_ignored_and_logged(caplog):
-    mine, mail, [id] = await waits("ada")
+    mine, mail, [id] = await waiting_run("ada")
     result = await mine.resume("c", {id: True, "nobody": True})
     assert (result.status, mail.sent) == ("completed", ["ada"])
     assert "Nothing waits for the decision of 'nobody': it is ignored" in caplog.text
 
 
-async def test_a_decision_that_comes_too_late_is_ignored_and_logged(caplog):
-    mine, mail, [id] = await waits("ada")
+async def test_a_decision_after_the_run_is_over_is_ignored_and_logged(caplog):
+    mine, mail, [id] = await waiting_run("ada")
     await mine.resume("c", {id: False})
     result = await mine.resume("c", {id: True})
     assert (result.output, result.status, mail.sent) == ("done", "completed", [])
@@ -227,8 +227,8 @@ async def test_a_decision_that_comes_too_late_is_ignored_and_logged(caplog):
     assert len(model_of(mine).requests) == 2
 
 
-async def test_a_new_question_while_calls_wait_gives_them_up():
-    mine, mail, [id] = await waits("ada", after="never mind")
+async def test_a_new_question_gives_up_the_calls_that_wait():
+    mine, mail, [id] = await waiting_run("ada", after="never mind")
     result = await mine.run("Something else?", conversation_id="c")
     assert (result.output, mail.sent) == ("never mind", [])
     assert types(mine) == ["user", "call", "result", "user", "respond"]
@@ -239,8 +239,8 @@ async def test_a_new_question_while_calls_wait_gives_them_up():
     assert mail.sent == []
 
 
-async def test_an_agent_that_can_ask_resumes_what_another_left_waiting():
-    mine, mail, _ = await waits("ada", "bob")
+async def test_an_agent_with_an_approve_resumes_a_run_that_another_left_waiting():
+    mine, mail, _ = await waiting_run("ada", "bob")
     asked: list[str] = []
 
     async def approve(ctx: Any, call: ToolCall) -> bool:
@@ -261,28 +261,28 @@ async def test_hooks_are_asked_when_the_calls_run():
             seen.append(call.name)
             return call
 
-    mine, mail = waiting(sending("ada"), "done", hooks=[Watch()])
+    mine, mail = mailing(sending("ada"), "done", hooks=[Watch()])
     result = await mine.run("?", conversation_id="c")
     assert seen == []
     await mine.resume("c", {str(result.waiting[0].id): True})
     assert (seen, mail.sent) == (["send"], ["ada"])
 
 
-async def test_two_callers_that_resume_at_once_run_nothing_twice():
-    mine, mail, [id] = await waits("ada")
+async def test_two_callers_that_resume_at_once_run_no_call_twice():
+    mine, mail, [id] = await waiting_run("ada")
     both = await asyncio.gather(mine.resume("c", {id: True}), mine.resume("c", {id: True}))
     assert [each.output for each in both] == ["done", "done"]
     assert mail.sent == ["ada"]
 
 
 async def test_resumed_calls_do_not_count_as_a_step():
-    mine, _, [id] = await waits("ada")
+    mine, _, [id] = await waiting_run("ada")
     result = await mine.resume("c", {id: True}, limits=UsageLimits(steps=1))
     assert (result.output, len(result.steps)) == ("done", 2)
 
 
 async def test_resume_streams_too():
-    mine, _, [id] = await waits("ada")
+    mine, _, [id] = await waiting_run("ada")
     async with mine.resume_stream("c", {id: True}) as events:
         seen = [event["type"] async for event in events]
     assert seen == ["call", "execute", "result", "metric", "respond", "metric"]
@@ -293,7 +293,7 @@ async def test_resume_streams_too():
 
 
 @pytest.mark.parametrize("storage", [Memory, lambda: SQLite(":memory:")], ids=["memory", "SQLite"])
-async def test_a_conversation_that_is_answered_gives_its_answer_and_asks_nobody(storage):
+async def test_resuming_an_answered_conversation_gives_its_answer_and_asks_no_model(storage):
     log = storage()
     mine = agent("So.\n" + adding(1, 2), "It is 3.", storage=log)
     first = await mine.run("?", conversation_id="c")
@@ -304,7 +304,7 @@ async def test_a_conversation_that_is_answered_gives_its_answer_and_asks_nobody(
         await log.close()
 
 
-async def test_a_run_that_a_tool_ended_is_over_with_its_output():
+async def test_resuming_a_run_that_a_tool_ended_gives_its_output():
     @tool(ends_run=True)
     async def finish() -> dict[str, int]:
         """Finish."""
@@ -417,7 +417,7 @@ async def test_another_process_resumes_with_the_decision(tmp_path: Path):
     assert log.read_text().split() == ["ada"]
 
 
-async def test_with_a_storage_that_keeps_no_calls_calls_that_need_approval_are_denied():
+async def test_calls_that_need_approval_are_denied_if_the_storage_does_not_keep_calls():
     class Rows:
         def __init__(self) -> None:
             self.rows: list[dict[str, Any]] = []
@@ -428,7 +428,7 @@ async def test_with_a_storage_that_keeps_no_calls_calls_that_need_approval_are_d
         async def load_messages(self, c: str, u: str, limit: int | None = None) -> Any:
             return self.rows
 
-    mine, mail = waiting(sending("ada"), "done", storage=Rows())
+    mine, mail = mailing(sending("ada"), "done", storage=Rows())
     result: RunResult[str] = await mine.run("?", conversation_id="c")
     assert (result.output, mail.sent) == ("done", [])
     assert result.steps[0].executions[0].status == "denied"

@@ -1,4 +1,4 @@
-"""An agent as a tool of another: a run of its own, whose usage counts for its caller and which ends with it."""
+"""An agent as the tool of another, here its child: each call is a run that counts for its caller, and ends with it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def with_child(child: Agent[Any, Any], *answers: Any, **options: Any) -> Agent[A
     return agent(*answers, tools=[child.as_tool("research", "Looks things up."), add], **options)
 
 
-async def test_a_call_is_a_run_and_its_output_the_result():
+async def test_a_call_is_a_run_and_the_run_s_output_is_the_result():
     child = agent("42")
     mine = with_child(child, ASK, "It is 42.")
     result = await mine.run("?", conversation_id="c", user_id="ada", deps="database")
@@ -41,7 +41,7 @@ async def test_a_call_is_a_run_and_its_output_the_result():
     assert [each["content"] for each in request.messages[1:]] == ["How many?"]
 
 
-async def test_it_has_its_own_conversation_and_its_caller_s_user_and_deps():
+async def test_the_child_has_its_own_conversation_and_its_caller_s_user_and_deps():
     seen: list[Any] = []
 
     class Look(Hooks):
@@ -73,7 +73,7 @@ async def test_two_calls_are_two_runs_at_once():
     assert most == 2
 
 
-async def test_its_usage_counts_for_its_caller():
+async def test_the_child_s_usage_counts_for_its_caller():
     child = agent(["42", Usage(input_tokens=100, output_tokens=10)])
     own = Usage(input_tokens=5, output_tokens=1)
     mine = with_child(child, [own, ASK], [own, "done"])
@@ -99,7 +99,7 @@ ALWAYS = [Usage(input_tokens=10), adding(1, 2)]
     ],
     ids=["steps", "tokens", "calls"],
 )
-async def test_it_stops_when_a_limit_of_its_caller_is_reached(limits, reason, says, asked):
+async def test_the_child_stops_when_a_limit_of_its_caller_is_reached(limits, reason, says, asked):
     child = agent(lambda _: ALWAYS)
     mine = with_child(child, lambda _: [Usage(), ASK], limits=limits)
     result = await mine.run("?")
@@ -112,7 +112,7 @@ async def test_it_stops_when_a_limit_of_its_caller_is_reached(limits, reason, sa
     assert (result.stop.reason, result.stop.message) == (reason, says)
 
 
-async def test_its_own_limits_stop_only_itself():
+async def test_the_child_s_own_limits_stop_only_the_child():
     child = agent(lambda _: ALWAYS, limits=UsageLimits(steps=2))
     result = await with_child(child, ASK, "done").run("?")
     assert result.steps[0].executions[0].error == (
@@ -121,7 +121,7 @@ async def test_its_own_limits_stop_only_itself():
     assert result.output == "done"
 
 
-async def test_a_run_after_it_begins_at_0():
+async def test_each_run_of_the_child_counts_from_0():
     child = agent(lambda _: "42", limits=UsageLimits(steps=1))
     mine = with_child(child, ASK, ASK, "done", limits=UsageLimits(steps=5))
     assert (await mine.run("?")).output == "done"
@@ -129,7 +129,7 @@ async def test_a_run_after_it_begins_at_0():
 
 
 class Silent:
-    """A model that never answers, and notes that it was closed."""
+    """A model that never ends its answer, and counts how often it was opened and closed."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -145,7 +145,7 @@ class Silent:
             self.closed += 1
 
 
-async def test_it_is_cancelled_with_its_caller():
+async def test_the_child_is_cancelled_with_its_caller():
     model = Silent()
     child = Agent(model)
     mine = with_child(child, ASK)
@@ -159,7 +159,7 @@ async def test_it_is_cancelled_with_its_caller():
     assert [type for *_, (type, _, _) in rows] == ["user", "respond", "cancelled"]
 
 
-async def test_its_caller_s_time_limit_holds_for_it_too():
+async def test_the_caller_s_time_limit_holds_for_the_child_too():
     model = Silent()
     mine = with_child(Agent(model), ASK, limits=UsageLimits(seconds=0.1))
     result = await mine.run("?")
@@ -169,7 +169,7 @@ async def test_its_caller_s_time_limit_holds_for_it_too():
     assert result.stop.reason is StopReason.TIME_LIMIT
 
 
-async def test_a_stop_of_its_caller_stops_it_at_its_own_boundary():
+async def test_a_stop_of_the_caller_stops_the_child_before_its_next_step():
     class Stops(Hooks):
         def before_step(self, ctx: Any) -> None:
             if ctx.step == 1:
@@ -184,7 +184,7 @@ async def test_a_stop_of_its_caller_stops_it_at_its_own_boundary():
     assert stream.result.stop.message == "enough"
 
 
-async def test_its_error_is_the_call_s_failure():
+async def test_the_child_s_error_is_the_call_s_failure():
     child = agent(ConnectionError("dead"))
     result = await with_child(child, ASK, "sorry").run("?")
     assert result.steps[0].executions[0].error == "Tool execution failed: ConnectionError: dead"
@@ -207,10 +207,12 @@ SEND = calls(ToolCall("send", {"to": "ada"}))
         (None, lambda ctx, call: True, "success"),
         (lambda ctx, call: True, lambda ctx, call: False, "success"),
     ],
-    ids=["nobody", "its caller asks", "it asks itself"],
+    ids=["neither has an approve", "the caller has one", "both have one"],
 )
-async def test_its_own_approve_or_its_caller_s_is_asked_about_its_calls(own, callers, answer):
-    """It never waits: nobody could resume it for its caller."""
+async def test_calls_of_the_child_are_approved_by_its_own_approve_or_else_by_its_caller_s(
+    own, callers, answer
+):
+    """The child never waits: its caller could not resume it."""
     seen: list[str] = []
 
     class Look(Hooks):
@@ -223,7 +225,7 @@ async def test_its_own_approve_or_its_caller_s_is_asked_about_its_calls(own, cal
     assert (seen, result.status) == ([answer], "completed")
 
 
-async def test_agents_may_be_nested_as_deep_as_one_likes():
+async def test_agents_may_be_nested_to_any_depth():
     depths: list[int] = []
 
     class Look(Hooks):
@@ -237,24 +239,18 @@ async def test_agents_may_be_nested_as_deep_as_one_likes():
     assert depths == [0, 1, 2, 3, 4, 5]
 
 
-async def test_an_agent_that_only_ever_asks_itself_stops_at_its_callers_limit():
-    tools: list[Any] = []
-    made = ScriptedModel(lambda _: ASK)
-
-    @tool
-    async def research(question: str) -> Any:
-        """Ask."""
-        raise AssertionError("never")
-
-    inner = Agent(made, tools=[research])
-    tools.append(inner.as_tool("research", "Asks itself."))
-    object.__setattr__(inner._settings, "tools", tuple(tools))
-    result = await inner.run("?", limits=UsageLimits(steps=7))
-    assert len(made.requests) == 7
+async def test_agents_that_only_ever_ask_the_next_one_stop_at_the_outer_run_s_limit():
+    # Ends after 50 requests, so that runs without that limit end too.
+    model = ScriptedModel(lambda _: ASK if len(model.requests) < 50 else "42.")
+    mine = Agent(model)
+    for _ in range(20):
+        mine = Agent(model, tools=[mine.as_tool("research", "Asks the next one.")])
+    result = await mine.run("?", limits=UsageLimits(steps=7))
+    assert len(model.requests) == 7
     assert result.status == "stopped"
 
 
-async def test_an_agent_that_a_plain_tool_runs_is_a_run_by_itself():
+async def test_an_agent_that_a_plain_tool_runs_does_not_count_for_the_caller():
     child = agent("42")
 
     @tool

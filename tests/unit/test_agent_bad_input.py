@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -58,7 +59,10 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "a name as model": (lambda: Agent("gpt-7"), r"'gpt-7' cannot be a model: .* stream\(request\)"),
     "two tools of one name": (made(tools=[add, another_add]), r"add"),
-    "something that is not a tool": (made(tools=[lambda: 1]), r"."),
+    "something that is not a tool": (
+        made(tools=[lambda: 1]),
+        r"cannot be a tool: make a tool of the function with @cogency_rs\.tool",
+    ),
     "an unknown driver": (made(driver="xml"), r"there is no driver 'xml'; choose one of \"text\""),
     "something that is not a driver": (
         made(driver=object()),
@@ -75,7 +79,7 @@ CASES: dict[str, tuple[Any, str]] = {
         r"steps must be a whole number from 1 on, or None, got 0",
     ),
     "a limit that is text": (lambda: UsageLimits(total_tokens="many"), r"total_tokens must be"),  # type: ignore[arg-type]
-    "no seconds": (lambda: UsageLimits(seconds=0), r"seconds must be above 0"),
+    "a time limit of 0": (lambda: UsageLimits(seconds=0), r"seconds must be above 0"),
     "limits that are a number": (made(limits=5), r"limits must be a UsageLimits, got 5"),
     "recovery that is a number": (made(recovery=5), r"recovery must be a Recovery, got 5"),
     "an error limit of 0": (lambda: Recovery(same_error_limit=0), r"same_error_limit must be"),
@@ -90,27 +94,27 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "something that is not middleware": (made(middleware=["log"]), r"'log' cannot be called"),
     "something that cannot approve": (made(approve="yes"), r"'yes' cannot be called"),
-    "no time for an approval": (made(approval_timeout=0), r"approval_timeout must be above 0"),
-    "no concurrency": (made(max_concurrency=0), r"max_concurrency must be"),
-    "no time for a tool": (made(tool_timeout=-1), r"tool_timeout must be above 0"),
-    "stop at an unknown tool": (
+    "an approval timeout of 0": (made(approval_timeout=0), r"approval_timeout must be above 0"),
+    "a concurrency of 0": (made(max_concurrency=0), r"max_concurrency must be"),
+    "a negative tool timeout": (made(tool_timeout=-1), r"tool_timeout must be above 0"),
+    "an unknown tool to stop at": (
         made(stop_at_tools=["multiply"]),
         r"stop_at_tools names 'multiply', and there is no such tool. Tools: add, fail",
     ),
-    "an unknown way to fail": (
+    "an unknown on_failure": (
         made(on_failure="explode"),
         r"on_failure must be \"continue\" or \"raise\", got 'explode'",
     ),
-    "an unknown way to block": (made(on_block="explode"), r"on_block must be"),
-    "an unknown way to be busy": (made(on_busy="explode"), r"on_busy must be"),
-    "an unknown way to call": (made(calls="explode"), r"calls must be"),
+    "an unknown on_block": (made(on_block="explode"), r"on_block must be"),
+    "an unknown on_busy": (made(on_busy="explode"), r"on_busy must be"),
+    "an unknown calls": (made(calls="explode"), r"calls must be"),
     "a storage without methods": (
         made(storage=object()),
         r"cannot be the log of an agent: .*save_message and load_messages; give SQLite\(\)",
     ),
     "a storage that only saves": (made(storage=SavesOnly()), r"cannot be the log of an agent"),
     "a storage's class": (made(storage=SavesAndLoads), r"cannot be the log of an agent"),
-    "a storage that cannot be claimed": (
+    "a storage without claims": (
         made(storage=SavesAndLoads(), on_busy="error"),
         r'on_busy="error" needs a storage that conversations can be claimed in',
     ),
@@ -119,7 +123,7 @@ CASES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("make", "says"), CASES.values(), ids=CASES)
-def test_is_refused_when_it_is_made(make, says):
+def test_a_wrong_argument_is_refused_at_construction(make, says):
     with pytest.raises(ConfigError, match=says) as raised:
         make()
     assert "\n" not in str(raised.value)
@@ -160,7 +164,7 @@ async def test_a_wrong_step_of_a_script_is_named():
         (lambda messages: None, "a model must give an async iterable of text, not NoneType"),
     ],
 )
-async def test_a_model_that_returns_no_stream_is_an_error_that_says_so(gives, says):
+async def test_a_model_that_does_not_return_a_stream_is_an_error_that_says_so(gives, says):
     with pytest.raises(TypeError, match=says):
         await Agent(gives).run("?")
 
@@ -173,7 +177,7 @@ async def test_a_model_whose_pieces_are_not_text_is_an_error_that_says_so():
         await Agent(numbers).run("?")
 
 
-async def test_decisions_for_a_conversation_that_does_not_wait():
+async def test_a_decision_for_a_conversation_that_does_not_wait_is_refused():
     mine = agent("hi")
     await mine.run("?", conversation_id="c")
     with pytest.raises(
@@ -183,7 +187,7 @@ async def test_decisions_for_a_conversation_that_does_not_wait():
     assert (await mine.resume("c", {})).output == "hi"
 
 
-async def test_a_conversation_that_is_not_there():
+async def test_resuming_an_unknown_conversation_is_refused():
     with pytest.raises(
         ConfigError, match=r"no conversation 'c'.*: ask with run\(\), or check the id"
     ):
@@ -191,8 +195,6 @@ async def test_a_conversation_that_is_not_there():
 
 
 def test_anything_but_a_decision_is_refused():
-    import asyncio
-
     with pytest.raises(TypeError, match="a decision is True, False, ToolApproved or ToolDenied"):
         asyncio.run(agent("hi").resume("c", {"x": "yes"}))  # type: ignore[dict-item]
 

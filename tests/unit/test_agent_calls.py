@@ -1,4 +1,4 @@
-"""The calls of a run: how each call and its siblings end, whatever one of them does."""
+"""The calls of a run: how each call and the others of its batch end, whatever one of them does."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_c30_a_tool_that_raises_is_a_failure_and_the_others_are_collected(
     assert result.status == "completed"
 
 
-async def test_c31_on_failure_raise_raises_when_every_call_has_its_result_in_the_log_too():
+async def test_c31_on_failure_raise_raises_after_every_call_has_its_result_in_the_log():
     mine = agent(calls("fail", ToolCall("add", {"a": 1, "b": 2})), on_failure="raise")
     with pytest.raises(ToolError, match=r"'fail' failed: .*no") as raised:
         await mine.run("?", conversation_id="c")
@@ -96,7 +96,7 @@ async def test_c33_stop_run_in_a_tool_settles_the_batch_then_stops_and_the_reaso
     assert types(mine) == ["user", "call", "call", "result"]
 
 
-async def test_c33_a_tool_may_ask_through_its_context():
+async def test_c33_a_tool_may_stop_the_run_through_its_context():
     @tool
     async def enough(context: ToolContext[Any]) -> str:
         """Stop."""
@@ -150,7 +150,7 @@ async def test_c37_a_stop_in_mid_batch_leaves_one_result_a_call():
     assert [stored[0]["content"], stored[2]["content"]] == [3, 7]
 
 
-async def test_c38_a_run_with_500_calls_in_one_batch():
+async def test_c38_a_batch_may_have_500_calls():
     batch = calls(*(ToolCall("add", {"a": n, "b": 1}) for n in range(500)))
     result = await agent(batch, "done").run("?")
     assert [each.value for each in result.steps[0].executions] == list(range(1, 501))

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from cogency_rs import (
+    Agent,
     BlockTool,
     HookError,
     Hooks,
     ModelResponse,
+    ScriptedDriver,
     SkipTool,
     StopReason,
     ToolCall,
@@ -20,7 +22,18 @@ from cogency_rs import (
     UsageLimits,
     tool,
 )
-from support.agents import Journal, add, adding, agent, calls, fail, model_of, prompts, results
+from support.agents import (
+    Journal,
+    add,
+    adding,
+    agent,
+    calls,
+    fail,
+    model_of,
+    prompts,
+    results,
+    types,
+)
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -37,7 +50,7 @@ async def test_c24_a_before_hook_renames_the_call_and_the_record_holds_it():
     mine = agent(calls("sum"), "done", hooks=[hook(before_tool_execute=rename)])
     [execution] = (await mine.run("?", conversation_id="c")).steps[0].executions
     assert (execution.name, execution.args, execution.value) == ("add", {"a": 40, "b": 2}, 42)
-    assert results(mine) == [[{"tool": "sum", "status": "success", "content": 42}]], "as it asked"
+    assert results(mine) == [[{"tool": "sum", "status": "success", "content": 42}]], "as asked"
 
 
 def block_adding(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
@@ -141,7 +154,7 @@ async def test_c36_state_that_tool_hooks_write_is_there_in_the_next_step():
 
 
 async def test_state_that_any_trigger_writes_lasts_to_the_end_of_the_run():
-    """Each trigger notes its name; the last two return the notes."""
+    """Each trigger adds its name to the state. `seen` keeps the names that the state had then."""
     seen: dict[str, list[str]] = {}
 
     def noting(trigger: str) -> Any:
@@ -156,9 +169,9 @@ async def test_state_that_any_trigger_writes_lasts_to_the_end_of_the_run():
     assert len(triggers) == 10
     hooks = [hook(**{name: noting(name) for name in triggers})]
     await agent(calls("fail"), "done", hooks=hooks, limits=UsageLimits(steps=1)).run("?")
-    in_a_run = ["before_run", "before_step", "before_model_request", "after_model_response"]
-    in_a_run += ["before_tool_execute", "after_tool_execute", "after_step", "on_stop", "after_run"]
-    assert seen["after_run"] == in_a_run
+    in_order = ["before_run", "before_step", "before_model_request", "after_model_response"]
+    in_order += ["before_tool_execute", "after_tool_execute", "after_step", "on_stop", "after_run"]
+    assert seen["after_run"] == in_order
 
     def breaks(request: Any) -> Any:
         raise OSError("the network is gone")
@@ -166,7 +179,7 @@ async def test_state_that_any_trigger_writes_lasts_to_the_end_of_the_run():
     with pytest.raises(OSError, match="the network is gone"):
         await agent(breaks, hooks=hooks).run("?")
     assert seen["on_error"] == ["before_run", "before_step", "before_model_request", "on_error"]
-    assert set(in_a_run) | {"on_error"} == set(triggers)
+    assert set(in_order) | {"on_error"} == set(triggers)
 
 
 async def test_c41_hooks_of_a_higher_priority_come_first_and_equal_ones_in_order():
@@ -239,7 +252,9 @@ FIXED = [
 @pytest.mark.parametrize(
     ("trigger", "field", "value", "kind"), FIXED, ids=[f"C43 {t} {f}" for t, f, *_ in FIXED]
 )
-async def test_c43_a_field_that_is_fixed_names_hook_field_and_trigger(trigger, field, value, kind):
+async def test_c43_a_change_of_a_fixed_field_is_an_error_that_names_hook_trigger_and_field(
+    trigger, field, value, kind
+):
     mine = agent(adding(1, 2), "3", hooks=[hook(**{trigger: changes(field, value)})])
     with pytest.raises(HookError) as raised:
         await mine.run("?", conversation_id="c")
@@ -250,7 +265,7 @@ async def test_c43_a_field_that_is_fixed_names_hook_field_and_trigger(trigger, f
     )
 
 
-WRONG = {
+MUST_RETURN = {
     "before_run": "nothing",
     "after_run": "a RunResult",
     "before_step": "nothing",
@@ -262,21 +277,23 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("trigger", WRONG)
+@pytest.mark.parametrize("trigger", MUST_RETURN)
 async def test_c43_a_wrong_return_value_of_a_trigger_is_named(trigger):
     mine = agent(adding(1, 2), "3", hooks=[hook(**{trigger: gives("text")})])
-    with pytest.raises(HookError, match=rf"Guard\.{trigger} must return {WRONG[trigger]}, .*str"):
+    with pytest.raises(
+        HookError, match=rf"Guard\.{trigger} must return {MUST_RETURN[trigger]}, .*str"
+    ):
         await mine.run("?")
 
 
-async def test_a_call_that_a_hook_makes_anew_keeps_its_id():
-    def anew(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
+async def test_a_call_that_a_hook_replaces_keeps_its_id():
+    def replace(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
         return ToolCall(call.name, {"a": 1, "b": 1})
 
-    from cogency_rs import Agent, ScriptedDriver
-
     driver = ScriptedDriver([ToolCall("add", {"a": 0, "b": 0}, id="call_7"), "done"])
-    mine = Agent(lambda _: "", tools=[add], driver=driver, hooks=[hook(before_tool_execute=anew)])
+    mine = Agent(
+        lambda _: "", tools=[add], driver=driver, hooks=[hook(before_tool_execute=replace)]
+    )
     [execution] = (await mine.run("?")).steps[0].executions
     assert (execution.id, execution.call.id, execution.value) == ("call_7", "call_7", 2)
 
@@ -293,7 +310,7 @@ async def test_c45_a_before_step_hook_that_raises_fails_the_run_and_there_is_no_
     assert journal == ["before_run", "on_error HookError", "after_run failed"]
 
 
-@pytest.mark.parametrize("trigger", sorted(WRONG))
+@pytest.mark.parametrize("trigger", sorted(MUST_RETURN))
 async def test_an_exception_of_a_hook_is_the_error_of_the_run_and_every_call_has_its_result(
     trigger,
 ):
@@ -305,8 +322,6 @@ async def test_an_exception_of_a_hook_is_the_error_of_the_run_and_every_call_has
         await mine.run("?", conversation_id="c")
     assert str(raised.value) == f"Hook Guard.{trigger} failed: OSError: no"
     assert isinstance(raised.value.cause, OSError)
-    from support.agents import types
-
     assert types(mine).count("call") == sum(len(batch) for batch in results(mine))
 
 

@@ -1,4 +1,4 @@
-"""The limits of a run: steps, calls, tokens, time; and how it is stopped."""
+"""The limits of a run: steps, calls, tokens, time; and how a caller stops a run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def always(_: Any) -> str:
     return ADDING
 
 
-async def test_c50_two_steps_and_always_a_call():
+async def test_c50_a_run_stops_at_its_limit_of_steps():
     mine = agent(always, limits=UsageLimits(steps=2))
     result = await mine.run("?", conversation_id="c")
     assert len(result.steps) == 2
@@ -135,7 +135,7 @@ async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results
 
     @tool
     async def stick(context: ToolContext[Any]) -> str:
-        """Wait for ever, once the other call is over and the time nearly so."""
+        """Let the other call end, let the time run out, and wait for ever."""
         nonlocal stopped
         try:
             await both_ways.until_complete()
@@ -159,7 +159,7 @@ async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results
     assert [each["status"] for each in results(mine)[0]] == ["failure", "success"]
 
 
-async def test_a_time_limit_while_the_model_is_silent(clock):
+async def test_a_time_limit_stops_a_run_whose_model_is_silent(clock):
     async def silent(request: Any) -> Any:
         clock.now = 59.99
         yield "Well, "
@@ -215,13 +215,13 @@ async def test_a_model_that_never_waits_is_still_stopped(clock):
     assert events.result.stop.reason is StopReason.TIME_LIMIT
 
 
-async def test_a_timeout_error_of_the_model_is_the_models():
+async def test_a_timeout_error_of_the_model_is_not_taken_for_the_run_s_limit():
     mine = agent(TimeoutError("the server is slow"), limits=UsageLimits(seconds=20))
     with pytest.raises(TimeoutError, match="the server is slow"):
         await mine.run("?")
 
 
-async def test_c51_a_stop_that_is_asked_for_waits_for_the_boundary():
+async def test_c51_a_stop_waits_for_the_end_of_the_step():
     @tool
     async def ask_to_stop() -> str:
         """Ask for a stop, and go on."""
@@ -264,7 +264,7 @@ async def test_c51_a_stop_while_the_model_answers_keeps_the_answer():
     assert types(mine) == ["user", "respond", "cancelled"]
 
 
-async def test_a_stop_from_another_thread():
+async def test_another_thread_may_stop_a_run():
     def work() -> None:
         stream.stop("from a thread")
         done.set()
@@ -317,7 +317,7 @@ async def test_hooks_are_told_of_a_limit_that_is_reached():
     assert journal[-2:] == ["on_stop steps_limit", "after_run stopped"]
 
 
-async def test_c52_statuses_are_these():
+async def test_c52_the_statuses_of_a_run():
     from typing import get_args
 
     from cogency_rs.agent import RunStatus

@@ -14,6 +14,7 @@ from cogency_rs import (
     Agent,
     ConfigError,
     Finish,
+    HookError,
     Hooks,
     Memory,
     ModelRequest,
@@ -49,7 +50,7 @@ async def test_c1_an_answer_is_one_step_and_the_output():
 
 
 @pytest.mark.parametrize("driver", ["text", "native", "react"])
-async def test_a_function_may_give_reasoning_as_parse_tokens_reads_it(driver):
+async def test_a_model_function_may_yield_thoughts_and_a_finish(driver):
     answer = (
         '{"thought": "", "type": "final_answer", "answer": "Hi."}' if driver == "react" else "Hi."
     )
@@ -86,7 +87,7 @@ async def test_c3_a_driver_of_the_users_own_runs():
     assert result.output == "HI"
 
 
-async def test_c4_a_batch_has_one_execution_a_call_in_call_order():
+async def test_c4_a_batch_has_one_execution_per_call_in_call_order():
     second = asyncio.Event()
 
     @tool
@@ -119,7 +120,7 @@ async def test_a_run_writes_question_calls_results_and_answer(storage):
 
 
 class Asks(Hooks):
-    """Asks for a stop, or for going on, after the steps that are named."""
+    """Asks for a stop, or asks to go on, after the steps with these indices."""
 
     def __init__(self, *, stop: set[int] = frozenset(), go_on: set[int] = frozenset()) -> None:  # type: ignore[assignment]
         super().__init__()
@@ -145,11 +146,11 @@ class Asks(Hooks):
         (["3", "4"], {"stop": {0}}, 1, "stopped"),
     ],
     ids=[
-        "C46 calls go on",
-        "C46 a stop comes before calls",
-        "C46 going on comes before a stop",
-        "C46 an answer is the end",
-        "C46 going on comes before the end",
+        "C46 a run goes on after calls",
+        "C46 a stop outweighs calls",
+        "C46 going on outweighs a stop",
+        "C46 an answer ends the run",
+        "C46 going on outweighs an answer",
         "C46 both, after an answer",
         "C46 a stop, after an answer",
     ],
@@ -173,7 +174,7 @@ async def test_c46_on_stop_may_ask_to_go_on():
     assert result.stop.message == "stopped after 1"
 
 
-async def test_c47_iter_gives_one_step_an_answer_and_a_guard_before_a_step_gives_none():
+async def test_c47_iter_gives_a_step_for_each_answer_and_none_for_a_step_that_a_hook_refused():
     class Guard(Hooks):
         def before_step(self, ctx: Any) -> None:
             if ctx.step == 2:
@@ -189,7 +190,7 @@ async def test_c47_iter_gives_one_step_an_answer_and_a_guard_before_a_step_gives
     assert len(model_of(mine).requests) == 2
 
 
-def test_c48_of_several_signals_the_first_of_the_most_important_reason_counts():
+def test_c48_the_first_signal_with_the_most_important_reason_counts():
     order = [
         *("error", "stop_requested", "user_requested", "steps_limit", "token_limit"),
         *("time_limit", "retry_limit", "finish_reason", "completed", "unknown"),
@@ -210,7 +211,7 @@ def test_c48_of_several_signals_the_first_of_the_most_important_reason_counts():
         ("time_limit", StopReason.TIME_LIMIT, {}),
         ("budget", StopReason.UNKNOWN, {"reason": "budget"}),
     ],
-    ids=["C49 a reason", "C49 its value", "C49 a word of the user's own"],
+    ids=["C49 a reason", "C49 a reason's value", "C49 a word of the user's own"],
 )
 async def test_c49_the_reason_of_a_stop_run_is_kept(given, reason, context):
     @tool
@@ -300,7 +301,7 @@ async def test_results_of_tools_that_end_the_run_are_the_output():
     )
 
 
-async def test_a_stop_at_tools_ends_the_run_as_ends_run_does_but_only_when_it_succeeds():
+async def test_a_tool_in_stop_at_tools_ends_the_run_but_only_if_it_succeeds():
     mine = agent(calls("fail"), adding(1, 2), stop_at_tools=["fail", "add"])
     result = await mine.run("?")
     assert (result.output, result.status, len(result.steps)) == (3, "completed", 2)
@@ -316,9 +317,7 @@ async def test_a_driver_may_end_a_run_after_its_calls():
     assert (await mine.resume("c")).status == "completed"
 
 
-async def test_a_run_stops_for_the_words_of_a_provider_that_are_named():
-    from cogency_rs import Finish
-
+async def test_a_run_stops_at_the_finish_reasons_that_are_named():
     mine = agent(["I can't", Finish("content_filter")], finish_reasons=["content_filter"])
     result = await mine.run("?")
     assert result.status == "stopped"
@@ -339,7 +338,7 @@ async def test_the_events_of_a_run_in_their_order():
 
 
 async def test_which_events_of_a_run_are_in_the_log():
-    """As the protocol's table says; an `error` that the model caused is a row too, with which it is told."""
+    """Those in the protocol's table. An `error` that the model caused is a row too, so that the model is told."""
     mine = agent("So.\n" + adding(1, 2), "<execute>[{]</execute>", "<think>hm</think>3", "4")
     stream = mine.stream("1 + 2?", conversation_id="c", mode="event")
     seen: list[str] = []
@@ -354,7 +353,7 @@ async def test_which_events_of_a_run_are_in_the_log():
     assert types(mine) == saved
 
 
-async def test_texts_between_calls_are_a_paragraph_each():
+async def test_each_text_between_calls_is_a_paragraph():
     bodies = ({"tool_name": "add", "arguments": {"a": 1, "b": n}} for n in (1, 2))
     one, two = (f"<tool>{json.dumps(body)}</tool>" for body in bodies)
     for mode in ("event", "token"):
@@ -364,7 +363,7 @@ async def test_texts_between_calls_are_a_paragraph_each():
         assert events.result.steps[0].text == "First.\n\nSecond."
 
 
-async def test_hooks_are_asked_in_this_order():
+async def test_the_order_in_which_hooks_are_called():
     journal: list[str] = []
     await agent(adding(1, 2), "3", hooks=[Journal(journal)]).run("?")
     assert journal == [
@@ -378,7 +377,7 @@ async def test_hooks_are_asked_in_this_order():
     ]
 
 
-async def test_an_after_run_hook_that_fails_is_told_once():
+async def test_an_after_run_hook_that_fails_is_called_once():
     journal: list[str] = []
 
     class Fails(Journal):
@@ -386,14 +385,12 @@ async def test_an_after_run_hook_that_fails_is_told_once():
             self.note("after_run")
             raise OSError("no")
 
-    from cogency_rs import HookError
-
     with pytest.raises(HookError, match=r"Fails\.after_run failed: OSError: no"):
         await agent("hi", hooks=[Fails(journal)]).run("?")
     assert journal.count("after_run") == 1
 
 
-async def test_two_runs_of_one_agent_at_once_share_nothing():
+async def test_runs_of_one_agent_at_the_same_time_share_nothing():
     def answer(request: Any) -> str:
         return request.messages[-1]["content"]
 

@@ -1,4 +1,4 @@
-"""The final answer as a value: asked for, read, and asked for again if it does not fit."""
+"""The final answer as a value: the model is asked for it, and is asked again if the answer does not fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pydantic
 import pytest
-from typing_extensions import TypedDict  # before Python 3.12 pydantic takes only this one
+from typing_extensions import TypedDict  # before Python 3.12, pydantic accepts only this one
 
 from cogency_rs import Agent, ConfigError, tool
 from cogency_rs.agent.output import Fault, output_of
@@ -131,7 +131,7 @@ async def test_a_run_asks_until_the_answer_fits() -> None:
     assert second[-2] == {"role": "assistant", "content": "Oslo"}
 
 
-async def test_a_model_that_never_gets_it_right_is_stopped() -> None:
+async def test_a_run_stops_if_the_answers_never_fit() -> None:
     model = ScriptedModel(lambda _: "Oslo")
     result = await Agent(model, output_type=City).run("Which city?")
     assert (result.status, result.stop and result.stop.reason) == ("stopped", "retry_limit")
@@ -139,7 +139,7 @@ async def test_a_model_that_never_gets_it_right_is_stopped() -> None:
     assert result.output == "Oslo"
 
 
-def test_the_schema_for_a_provider_is_an_object_with_what_it_refers_to() -> None:
+def test_the_schema_for_a_provider_is_an_object_with_its_definitions() -> None:
     city, tree, number = output_of(City).schema, output_of(Tree).schema, output_of(int).schema
     assert city is not None
     assert city["properties"].keys() == {"name", "people"}

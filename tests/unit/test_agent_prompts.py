@@ -1,4 +1,4 @@
-"""The prompts of a run: each begins as the one before it, and ephemeral messages stand at the end."""
+"""The prompts of a run: each begins with the one before it, and ephemeral messages stand at the end."""
 
 from __future__ import annotations
 
@@ -19,15 +19,9 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
-from support.agents import add, adding, agent, calls, prompts
+from support.agents import add, adding, agent, calls, fail, prompts
 
 pytestmark = pytest.mark.timeout(60)
-
-
-@tool
-async def fail() -> str:
-    """Fail."""
-    raise ValueError("no")
 
 
 @tool(visible=False)
@@ -61,7 +55,7 @@ HISTORIES = st.builds(
 
 
 def check_growth(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
-    """Everything up to the first new message is unchanged, byte for byte."""
+    """The prompt `after` begins with `before`, byte for byte; the last message of `before` may have grown."""
     *same, last = before
     assert after[: len(same)] == same
     assert len(after) > len(same)
@@ -75,7 +69,7 @@ def is_report(message: dict[str, Any]) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(runs=RUNS, history=HISTORIES)
-async def test_each_prompt_of_a_run_begins_as_the_one_before_it(runs, history):
+async def test_each_prompt_of_a_run_begins_with_the_one_before_it(runs, history):
     storage = Memory()
     for number, steps in enumerate(runs):
         model = ScriptedModel([*steps, *(["done"] * 9)], chunk=None)
@@ -148,7 +142,7 @@ QUESTION, NEXT = row("user", "a?"), row("user", "b?")
 
 
 @pytest.mark.parametrize(
-    ("earlier", "left"),
+    ("earlier", "kept"),
     [
         ([QUESTION, row("respond", "so"), CALL, RESULT, row("respond", "3")], ["user", "respond"]),
         ([QUESTION, row("think", "hm"), row("respond", "3")], ["user", "respond"]),
@@ -163,33 +157,33 @@ QUESTION, NEXT = row("user", "a?"), row("user", "b?")
         ([], []),
     ],
     ids=[
-        *("C54 calls", "C54 thoughts", "C54 a tool ended it", "C54 cancelled", "C54 died"),
-        *("C54 an error", "C54 before any question", "C54 nothing"),
+        *("C54 calls", "C54 thoughts", "C54 a tool ended it", "C54 cancelled"),
+        *("C54 a run that died", "C54 an error", "C54 before any question", "C54 no earlier rows"),
     ],
 )
 @pytest.mark.parametrize("window", [None, 50])
-async def test_c54_the_rows_that_are_left_of_an_earlier_question(earlier, left, window):
+async def test_c54_the_rows_that_are_kept_of_an_earlier_question(earlier, kept, window):
     class Rows:
         async def newest(self, limit: int) -> list[ROW]:
             return rows[-limit:]
 
         async def folded(self, options: Any) -> Any:
-            raise AssertionError("rows are left out, so nothing folded is of use")
+            raise AssertionError("rows are left out, so messages of all rows are of no use")
 
     current = [NEXT, row("think", "t"), CALL, RESULT]
     rows = [*earlier, *current]
     history = History(earlier="answers", window=window, merge_roles=False)
     found = await history.rows(Rows())
-    assert [each["type"] for each in found] == [*left, "user", "think", "call", "result"]
+    assert [each["type"] for each in found] == [*kept, "user", "think", "call", "result"]
     from cogency_rs._core import FoldOptions
 
     count, messages = await history.load(Rows(), FoldOptions())
     assert count == len(rows)
     assert messages[-1]["role"] == "user"
-    assert len(messages) == len(left) + 3
+    assert len(messages) == len(kept) + 3
 
 
-async def test_a_driver_of_ones_own_is_given_the_same_rows():
+async def test_a_driver_of_the_users_own_is_given_the_same_rows():
     class Counts:
         rows: list[list[str]] = []  # noqa: RUF012
 
@@ -204,7 +198,7 @@ async def test_a_driver_of_ones_own_is_given_the_same_rows():
     assert driver.rows == [["user"], ["user"]]
 
 
-async def test_a_history_begins_at_one_place_for_a_whole_run():
+async def test_the_history_begins_at_the_same_row_for_a_whole_run():
     mine = agent("one", adding(1, 2), adding(3, 4), "two", history=History(window=3))
     await mine.run("1?", conversation_id="c")
     await mine.run("2?", conversation_id="c")

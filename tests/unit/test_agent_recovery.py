@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Recovery, StopReason, StopSignal, ToolCall, UsageLimits, tool
-from support.agents import add, agent, prompts, results, types
+from cogency_rs import Finish, Recovery, StopReason, StopSignal, ToolCall, UsageLimits, tool
+from support.agents import add, agent, model_of, prompts, results, types
 from support.ways import in_both_ways
 
 pytestmark = [in_both_ways, pytest.mark.timeout(30)]
@@ -25,16 +25,16 @@ LONG = "x" * 5000
 
 @tool
 async def breaks() -> None:
-    """Fail with a long text."""
+    """Fail."""
     raise ValueError("it broke")
 
 
-def forged(*answers: Any, **options: Any) -> Any:
+def forge_agent(*answers: Any, **options: Any) -> Any:
     return agent(*answers, dialect="forge-json", **{"tools": [add, breaks], **options})
 
 
 async def test_f22_results_go_back_as_the_next_user_message_and_the_text_keeps_its_order():
-    mine = forged(f"First.\n{ADD}\nThen.\n{forge('add', a=3, b=4)}\nLast.", "done")
+    mine = forge_agent(f"First.\n{ADD}\nThen.\n{forge('add', a=3, b=4)}\nLast.", "done")
     await mine.run("?", conversation_id="c")
     question, assistant, returned = prompts(mine)[1]
     assert [each["role"] for each in (question, assistant, returned)] == [
@@ -66,7 +66,7 @@ MALFORMED = {
 async def test_f23_the_model_is_told_what_was_wrong_and_the_correct_form_for_one_step(
     answer, code, what
 ):
-    mine = forged(answer, ADD, ADD, require_tool=True, limits=UsageLimits(steps=3))
+    mine = forge_agent(answer, ADD, ADD, require_tool=True, limits=UsageLimits(steps=3))
     stream = mine.stream("?", conversation_id="c")
     events = [event async for event in stream]
     [error] = [event for event in events if event["type"] == "error"]
@@ -76,10 +76,10 @@ async def test_f23_the_model_is_told_what_was_wrong_and_the_correct_form_for_one
     assert what in told["content"]
     assert FORM in told["content"]
     assert len(told["content"].replace(FORM, "")) < 300 + 200
-    assert prompts(mine)[1][-2] == {"role": "assistant", "content": answer}, "its own text"
+    assert prompts(mine)[1][-2] == {"role": "assistant", "content": answer}, "the model's text"
     for later in prompts(mine)[2:]:
-        assert what not in str(later), "ephemeral"
-    assert types(mine).count("error") == 1, "the log has it"
+        assert what not in str(later), "the report is ephemeral"
+    assert types(mine).count("error") == 1, "the log has the report"
     assert [step.kind for step in stream.result.steps] == ["error", *["tool_execution"] * 2]
 
 
@@ -92,7 +92,7 @@ async def test_f23_the_model_is_told_what_was_wrong_and_the_correct_form_for_one
     ids=["F23 unknown_tool", "F23 tool_execution"],
 )
 async def test_f23_a_call_that_fails_has_a_result_that_says_so(call, what):
-    mine = forged(call, "done")
+    mine = forge_agent(call, "done")
     await mine.run("?", conversation_id="c")
     assert results(mine)[0][0]["content"].endswith(what)
     assert what.removeprefix("'") in prompts(mine)[1][-1]["content"]
@@ -115,14 +115,14 @@ async def test_f23_a_call_that_fails_has_a_result_that_says_so(call, what):
     ids=[
         "F24 malformed",
         "F24 of one tool",
-        "F24 worded otherwise each time",
+        "F24 worded differently each time",
         "F24 of two tools in turn",
         "F24 a success resets",
         "F24 another kind resets",
     ],
 )
 async def test_f24_five_equal_errors_in_a_row_end_the_run(answers, steps, says):
-    result = await forged(*answers).run("?")
+    result = await forge_agent(*answers).run("?")
     assert len(result.steps) == steps
     if says is None:
         assert result.status == "completed"
@@ -136,23 +136,25 @@ async def test_f24_five_equal_errors_in_a_row_end_the_run(answers, steps, says):
 
 @pytest.mark.parametrize("most", [1, 2, None])
 async def test_f24_the_limit_is_an_option(most):
-    mine = forged(lambda _: "<tool>{]</tool>", recovery=Recovery(most), limits=UsageLimits(steps=8))
+    mine = forge_agent(
+        lambda _: "<tool>{]</tool>", recovery=Recovery(most), limits=UsageLimits(steps=8)
+    )
     assert len((await mine.run("?")).steps) == (most or 8)
 
 
-async def test_f24_equal_errors_of_one_batch_count_once_since_the_model_has_read_none_of_them():
+async def test_f24_equal_errors_of_one_batch_count_once():
     batch = "\n".join([forge("breaks")] * 9)
-    assert (await forged(*[batch] * 4, "done").run("?")).status == "completed"
-    assert len((await forged(lambda _: batch).run("?")).steps) == 5
+    assert (await forge_agent(*[batch] * 4, "done").run("?")).status == "completed"
+    assert len((await forge_agent(lambda _: batch).run("?")).steps) == 5
 
 
 @pytest.mark.parametrize("name", ["task_completion", "ask_question", "converse"])
-async def test_f25_a_tool_that_ends_the_run(name):
+async def test_f25_a_tool_may_end_the_run(name):
     async def speak(message: str) -> str:
         return message
 
     ends = tool(speak, name=name, description="Speak to the user.", ends_run=True)
-    mine = forged(ADD, forge(name, message="Which one?"), tools=[add, ends])
+    mine = forge_agent(ADD, forge(name, message="Which one?"), tools=[add, ends])
     result = await mine.run("?", conversation_id="c")
     assert (result.output, result.status, len(result.steps)) == ("Which one?", "completed", 2)
     assert result.stop == StopSignal(
@@ -161,11 +163,11 @@ async def test_f25_a_tool_that_ends_the_run(name):
 
 
 async def test_f26_an_answer_without_a_call_is_the_final_answer_by_default():
-    assert (await forged("42").run("?")).output == "42"
+    assert (await forge_agent("42").run("?")).output == "42"
 
 
-async def test_f26_with_require_tool_it_is_an_error():
-    mine = forged("42", ADD, require_tool=True, stop_at_tools=["add"])
+async def test_f26_with_require_tool_an_answer_without_a_call_is_an_error():
+    mine = forge_agent("42", ADD, require_tool=True, stop_at_tools=["add"])
     result = await mine.run("?", conversation_id="c")
     assert result.steps[0].kind == "error"
     assert result.steps[0].error is not None
@@ -180,9 +182,9 @@ async def test_f27_a_hidden_tool_is_callable_and_not_listed(visible):
         """Do something that the prompt does not list."""
         return "done in secret"
 
-    mine = forged(forge("secret"), "done", tools=[add, secret])
+    mine = forge_agent(forge("secret"), "done", tools=[add, secret])
     result = await mine.run("?", conversation_id="c")
-    system = mine._settings.model.requests[0].messages[0]["content"]
+    system = model_of(mine).requests[0].messages[0]["content"]
     assert "add" in system
     assert "secret" not in system
     assert result.steps[0].executions[0].value == "done in secret"
@@ -195,18 +197,19 @@ async def test_f27_a_predicate_is_asked_once_a_run_so_that_prompts_stay_equal():
         asked.append(ctx.run_id)
         return len(asked) % 2 == 1
 
-    sometimes = tool(breaks._function, name="sometimes", description="S.", visible=visible)
-    mine = forged(ADD, ADD, "done", tools=[add, sometimes])
+    @tool(visible=visible)
+    async def sometimes() -> None:
+        """Do nothing."""
+
+    mine = forge_agent(ADD, ADD, "done", tools=[add, sometimes])
     await mine.run("?")
     assert len(asked) == 1
-    systems = {request.messages[0]["content"] for request in mine._settings.model.requests}
+    systems = {request.messages[0]["content"] for request in model_of(mine).requests}
     assert len(systems) == 1
 
 
-async def test_an_answer_that_was_cut_is_recognized_and_never_run():
-    from cogency_rs import Finish
-
-    mine = forged([f"{ADD[:-12]}", Finish("length")], ADD, "done")
+async def test_a_call_that_was_cut_off_is_recognised_and_never_runs():
+    mine = forge_agent([f"{ADD[:-12]}", Finish("length")], ADD, "done")
     result = await mine.run("?", conversation_id="c")
     assert [step.outcome.value for step in result.steps] == ["truncated", "acted", "answered"]
     assert [len(step.executions) for step in result.steps] == [0, 1, 0]

@@ -43,7 +43,7 @@ DEEDS = [
 
 @tool
 async def act(deed: str, context: ToolContext[Any]) -> Any:
-    """Do one of these."""
+    """Do this deed."""
     await asyncio.sleep(0)
     match deed:
         case "raise":

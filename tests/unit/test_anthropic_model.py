@@ -61,7 +61,7 @@ async def test_a_block_of_thinking_ends_with_its_signature():
     assert seen == [ESTIMATE, *thought, TextDelta("Hi"), *ENDING]
 
 
-async def test_thinking_that_came_encrypted_is_kept_to_be_sent_back():
+async def test_encrypted_thinking_is_kept_and_sent_back():
     redacted = block(0, {"type": "redacted_thinking", "data": "ZGF0YQ=="})
     seen = await answer(start(), *redacted, *text(1, "Hi"), *end())
     [kept] = [piece for piece in seen if isinstance(piece, ReasoningDelta)]
@@ -130,11 +130,11 @@ async def test_a_refusal_is_an_error_and_its_usage_is_counted():
             LLMError, match=r"the model m refused to answer \(bio: not this\); ask in another way"
         ):
             async for piece in model.stream(ModelRequest(HI)):
-                seen.append(piece)  # noqa: PERF401  # what came before counts
+                seen.append(piece)  # noqa: PERF401  # the pieces before the error count
     assert seen == [ESTIMATE, TextDelta("I"), Usage(5, 7)]
 
 
-async def test_kinds_of_events_and_blocks_that_are_not_known_are_left_out():
+async def test_unknown_kinds_of_events_and_blocks_are_left_out():
     server_tool = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
     odd = block(0, server_tool, {"type": "odd_delta"})
     assert await answer(start(), event("odd"), *odd, *text(1, "Hi"), *end()) == [
@@ -181,7 +181,7 @@ async def test_several_turns_go_over_one_connection():
     async with served(first, Reply([start(), *text(0, "2"), *end()])) as (server, model):
         assert (await ask(model, tools=(ADD,)))[-1] == Finish("tool_calls")
         assert (await ask(model))[1] == TextDelta("2")
-        assert len(server._connections) == 1
+        assert server.connections == 1
 
 
 async def test_called_as_a_function_it_yields_text_and_reasoning():
@@ -195,7 +195,7 @@ async def test_called_as_a_function_it_yields_text_and_reasoning():
     ]
 
 
-async def test_closing_ends_the_request():
+async def test_closing_the_stream_ends_the_request():
     async with served(Reply([start(), *text(0, "Hi")[:2], HOLD])) as (server, model):
         async with aclosing(model.stream(ModelRequest(HI))) as pieces:
             assert [await anext(pieces), await anext(pieces)] == [ESTIMATE, TextDelta("Hi")]
@@ -231,7 +231,7 @@ async def test_a_connection_that_drops_after_the_reason_has_no_effect():
         assert await ask(model) == [ESTIMATE, TextDelta("Hi"), *ENDING]
 
 
-# Made wrong
+# Arguments
 
 
 @pytest.mark.parametrize(

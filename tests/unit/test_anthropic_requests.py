@@ -16,14 +16,12 @@ from support.anthropic_served import (
 
 pytest.importorskip("anthropic")
 
-from cogency_rs import (
-    SpecificTool,
-)
+from cogency_rs import SpecificTool
 
 # What is sent
 
 
-async def test_a_request_is_messages_and_how_long_the_answer_may_be():
+async def test_a_request_has_the_messages_and_the_greatest_length_of_the_answer():
     content = [{"type": "text", "text": "Hi"}]
     assert await body() == {
         "model": "m",
@@ -34,7 +32,7 @@ async def test_a_request_is_messages_and_how_long_the_answer_may_be():
     assert (await body(settings={"max_tokens": 9, "top_k": 4}))["top_k"] == 4
 
 
-def asked(id: str, arguments: str = '{"a": 1}') -> dict[str, Any]:
+def tool_call(id: str, arguments: str = '{"a": 1}') -> dict[str, Any]:
     return {"id": id, "type": "function", "function": {"name": "add", "arguments": arguments}}
 
 
@@ -61,7 +59,7 @@ async def test_history_is_sent_as_alternating_turns_of_blocks():
                     {"text": "hm", "signature": "c2ln"},
                     {"text": "not signed", "signature": None},
                 ],
-                "tool_calls": [asked("x"), asked("call.y:1", "")],
+                "tool_calls": [tool_call("x"), tool_call("call.y:1", "")],
             },
             result("x", "5", is_error=False),
             result("call.y:1", "no", is_error=True),
@@ -110,7 +108,7 @@ async def test_history_is_sent_as_alternating_turns_of_blocks():
 
 async def test_results_stand_before_the_user_s_text():
     late = [
-        {"role": "assistant", "content": None, "tool_calls": [asked("x")]},
+        {"role": "assistant", "content": None, "tool_calls": [tool_call("x")]},
         {"role": "user", "content": "Hurry"},
         result("x", ""),
     ]
@@ -125,7 +123,7 @@ async def test_results_stand_before_the_user_s_text():
 async def test_arguments_that_are_not_an_object_are_kept_as_text(arguments):
     history = [
         *HI,
-        {"role": "assistant", "content": "", "tool_calls": [asked("x", arguments)]},
+        {"role": "assistant", "content": "", "tool_calls": [tool_call("x", arguments)]},
         result("x", "no"),
     ]
     [_, turn, _] = (await body(history, tools=(ADD,)))["messages"]
@@ -156,30 +154,33 @@ async def test_pictures_are_sent_as_they_are_or_by_their_address():
     ],
 )
 async def test_tools_are_declared_with_the_choice_among_them(choice, sent):
-    asked = await body(tools=(ADD,), tool_choice=choice)
-    assert asked["tools"] == [
+    request = await body(tools=(ADD,), tool_choice=choice)
+    assert request["tools"] == [
         {"name": "add", "description": "Adds.", "input_schema": ADD.parameters}
     ]
-    assert asked["tool_choice"] == sent
+    assert request["tool_choice"] == sent
     alone = {} if choice == "none" else {"disable_parallel_tool_use": True}
-    asked = await body(tools=(ADD,), tool_choice=choice, parallel_tool_calls=False)
-    assert asked["tool_choice"] == sent | alone
+    request = await body(tools=(ADD,), tool_choice=choice, parallel_tool_calls=False)
+    assert request["tool_choice"] == sent | alone
     assert "tool_choice" not in await body(tool_choice=choice, parallel_tool_calls=False)
 
 
 async def test_without_tools_those_of_the_history_are_declared_and_cannot_be_called():
-    history = [*HI, {"role": "assistant", "content": "", "tool_calls": [asked("x"), asked("y")]}]
+    history = [
+        *HI,
+        {"role": "assistant", "content": "", "tool_calls": [tool_call("x"), tool_call("y")]},
+    ]
     sent = await body([*history, result("x", "1"), result("y", "2")])
     assert sent["tools"] == [{"name": "add", "input_schema": {"type": "object"}}]
     assert sent["tool_choice"] == {"type": "none"}
 
 
-async def test_stop_strings_are_sent_but_for_white_space_which_is_refused():
+async def test_stop_strings_are_sent_except_those_of_white_space_which_the_api_refuses():
     assert (await body(stop=("</execute>", "\n\n")))["stop_sequences"] == ["</execute>"]
     assert "stop_sequences" not in await body(stop=("\n",))
 
 
-async def test_a_schema_goes_beside_the_effort():
+async def test_a_schema_is_sent_beside_the_effort():
     schema = {"type": "object", "additionalProperties": False}
     sent = await body(output_schema=schema, model={"output_config": {"effort": "low"}})
     assert sent["output_config"] == {
@@ -205,7 +206,7 @@ TURNS = [
     *HI,
     {"role": "assistant", "content": "Yes?"},
     {"role": "user", "content": "Add"},
-    {"role": "assistant", "content": "", "tool_calls": [asked("x")]},
+    {"role": "assistant", "content": "", "tool_calls": [tool_call("x")]},
     result("x", "5"),
 ]
 

@@ -17,7 +17,7 @@ from cogency_rs import (
 )
 from support.conversations import (
     Event,
-    Said,
+    Message,
     by_assistant,
     by_user,
     execute,
@@ -50,7 +50,7 @@ class Store:
         return self._profile
 
 
-async def prompt(store: Any, user_id: str = "u", **options: Any) -> list[Said]:
+async def prompt(store: Any, user_id: str = "u", **options: Any) -> list[Message]:
     messages = await assemble(user_id, "c", tools=[OK], storage=store, **options)
     return [(message["role"], message["content"]) for message in messages]
 
@@ -95,7 +95,7 @@ async def test_the_history_may_be_changed_before_it_is_sent():
     assert [(message["role"], message["content"]) for message in messages] == FOLDED[-3:]
 
 
-async def test_without_a_history_there_is_nothing_to_change():
+async def test_an_empty_history_is_not_given_to_the_transform():
     async def compress(messages: list[Any]) -> list[Any]:
         raise AssertionError("called")
 
@@ -151,7 +151,7 @@ async def test_the_prompt_of_a_stored_turn(tmp_path):
     assert messages[2]["content"] == f"<think>hm</think>\nso\n{execute(('ok', {}))}"
 
 
-async def test_a_conversation_is_one_user_s(tmp_path):
+async def test_the_history_of_a_user_has_only_that_user_s_rows(tmp_path):
     async with SQLite(tmp_path / "store.db") as store:
         await store.save_message("c", "u", "user", "mine", 1.0)
         await store.save_message("c", "other", "respond", "not mine", 2.0)
@@ -175,7 +175,9 @@ async def test_swapped_ids_are_refused(tmp_path):
     ("user_id", "conversation_id"),
     [("ada", "new"), ("talk", "new"), ("", "ada"), ("new", "talk"), ("ada", "ada")],
 )
-async def test_a_conversation_that_is_new_is_empty(tmp_path, user_id, conversation_id):
+async def test_ids_that_are_not_swapped_are_those_of_an_empty_conversation(
+    tmp_path, user_id, conversation_id
+):
     async with SQLite(tmp_path / "store.db") as store:
         await store.save_message("talk", "ada", "user", "hello")
         messages = await assemble(user_id, conversation_id, tools=[], storage=store)
@@ -183,7 +185,7 @@ async def test_a_conversation_that_is_new_is_empty(tmp_path, user_id, conversati
 
 
 @pytest.mark.parametrize("window", [None, 5])
-async def test_only_if_nothing_was_found_the_log_is_asked_for_swapped_ids(window):
+async def test_the_log_is_asked_for_swapped_ids_only_if_nothing_was_found(window):
     empty, talk = Store(), Store(TALK)
     for store in (empty, talk):
         await prompt(store, history_window=window)
@@ -202,7 +204,7 @@ async def test_a_profile_follows_the_system_prompt():
     assert rest == FOLDED
 
 
-async def test_a_profile_is_the_user_s():
+async def test_the_profile_is_loaded_for_the_user():
     store = Store(TALK, profile={"who": "Ada"})
     await prompt(store, profile_enabled=True)
     assert store.asked == ["u", ("c", "u", None)]

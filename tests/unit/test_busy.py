@@ -46,13 +46,13 @@ async def test_a_second_turn_is_refused(log):
     assert types(await carry_out(turns, parse_tokens("Hello."))) == ["respond"]
 
 
-async def test_other_conversations_are_not_kept_waiting(log):
+async def test_a_claim_of_another_conversation_does_not_count(log):
     async with log.claim("another"):
         turns = accumulator(with_tools(storage=log), on_busy="error")
         assert types(await carry_out(turns, parse_tokens("Hello."))) == ["respond"]
 
 
-async def test_a_tool_that_runs_its_own_conversation_is_refused_and_not_kept_waiting_for_itself(
+async def test_a_tool_that_runs_its_own_conversation_is_refused_instead_of_waiting_for_itself(
     log,
 ):
     async def again(**_: Any) -> str:

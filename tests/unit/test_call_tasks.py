@@ -1,4 +1,4 @@
-"""Every call has an asyncio task of its own, and all that asyncio promises about tasks holds in a tool."""
+"""Every call has its own asyncio task, and a tool can rely on everything that asyncio promises about tasks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_a_tool_may_cancel_and_uncancel_its_task(options):
 
 
 @LIMITS
-async def test_a_cancellation_that_comes_too_late_hits_no_other_task(options):
+async def test_a_cancellation_that_comes_too_late_does_not_reach_another_task(options):
     async def first(**_: Any) -> str:
         asyncio.get_running_loop().call_later(0.001, asyncio.current_task().cancel)
         return "first"
@@ -101,7 +101,7 @@ async def test_debuggers_see_the_tool():
     assert task in asyncio.all_tasks()
     assert task.get_name() == "look"
     assert len(task.get_stack()) == 1
-    awaited = task.get_coro().cr_await  # there is one frame around the tool's
+    awaited = task.get_coro().cr_await  # only one frame is around the tool's own
     assert awaited.cr_code is look.__code__
     batch.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -142,7 +142,7 @@ async def test_the_message_of_a_cancellation_reaches_the_tool():
     assert seen == [("stop it",)]
 
 
-async def test_no_call_s_task_is_another_s():
+async def test_each_call_has_its_own_task():
     seen: list[Any] = []
 
     async def look(**_: Any) -> None:
@@ -171,7 +171,7 @@ async def run(*tools):
 
 
 def printed(code: str) -> list[str]:
-    """What a program without worker threads prints."""
+    """What this code prints in a new interpreter, where no worker thread has started yet."""
     done = subprocess.run(
         [sys.executable, "-c", THREADS + code], capture_output=True, text=True, check=True
     )
@@ -231,8 +231,8 @@ async def test_an_argument_that_a_tool_declares_comes_from_the_model():
     assert results[1].content == turn
 
 
-async def test_a_tool_that_takes_no_further_arguments_is_handed_none():
-    """Such as a tool of an MCP server."""
+async def test_a_tool_that_forbids_further_arguments_gets_only_the_model_s():
+    """For example, a tool of an MCP server."""
     given: list[dict[str, Any]] = []
 
     class Tool:
@@ -250,10 +250,10 @@ async def test_a_tool_that_takes_no_further_arguments_is_handed_none():
     assert given == [{"x": 1}]
 
 
-# Nothing is kept
+# What is freed after a batch
 
 
-async def test_a_batch_is_collected_when_it_is_over():
+async def test_a_batch_that_is_over_is_collected():
     watched: list[Any] = []
 
     class Tool:
@@ -268,7 +268,7 @@ async def test_a_batch_is_collected_when_it_is_over():
     del tool
     await rounds(2)
     gc.collect()
-    assert [each() for each in watched] == [None, None]
+    assert [reference() for reference in watched] == [None, None]
 
 
 @pytest.mark.parametrize("options", [{}, {"tool_timeout": 60, "max_concurrency": 1}], ids=repr)
@@ -289,15 +289,15 @@ def test_a_loop_that_is_abandoned_is_collected_with_its_tools(options):
     del loop, tool
     for _ in range(2):  # closed coroutines use their event loop once more
         gc.collect()
-    assert [each() for each in watched] == [None, None, None]
+    assert [reference() for reference in watched] == [None, None, None]
 
 
-async def test_a_task_factory_of_the_program_makes_the_tasks():
-    made: list[str] = []
+async def test_the_program_s_task_factory_makes_the_tasks():
+    made: list[asyncio.Task[Any]] = []
 
     def factory(loop: Any, work: Any, **options: Any) -> asyncio.Task[Any]:
         task = asyncio.Task(work, loop=loop, **options)
-        made.append(task.get_name())
+        made.append(task)
         return task
 
     asyncio.get_running_loop().set_task_factory(factory)
@@ -305,4 +305,5 @@ async def test_a_task_factory_of_the_program_makes_the_tasks():
         await execute(OK, names=["ok", "ok"])
     finally:
         asyncio.get_running_loop().set_task_factory(None)
-    assert made[-2:] == ["ok", "ok"] or len(made) == 2  # 3.11 names a task after it is made
+    # Read at the end: older versions of Python name a task only after the factory has made it.
+    assert [task.get_name() for task in made] == ["ok", "ok"]

@@ -1,4 +1,4 @@
-"""The table of calls: what it has after a turn of each kind, and files without that table."""
+"""The table of calls: what it holds after each kind of turn, and files that do not have it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def outline(calls: list[CallRecord]) -> list[tuple[str, str, int]]:
     return [(call.name, call.status, call.attempt) for call in calls]
 
 
-# What a turn leaves
+# What a turn leaves in the table
 
 
 class Refuses(Hooks):
@@ -126,7 +126,7 @@ async def test_a_call_is_settled_with_its_execution_s_status_and_times(log, name
     assert (call.position, call.server, call.worker) == (0, None, worker())
 
 
-async def test_the_calls_of_a_batch_stand_in_order_and_batches_do_too(log):
+async def test_calls_are_in_order_within_a_batch_and_across_batches(log):
     turns = accumulator(with_tools(OK, storage=log))
     for _ in range(2):
         await carry_out(turns, parse_tokens(block("ok", "ok", "ok")))
@@ -136,22 +136,22 @@ async def test_the_calls_of_a_batch_stand_in_order_and_batches_do_too(log):
     assert [call.id for call in calls] == sorted({call.id for call in calls})
 
 
-async def test_the_id_in_the_log_is_the_one_that_tool_hooks_and_middleware_are_told(log):
-    told = []
+async def test_the_tool_hooks_and_middleware_see_the_id_that_is_in_the_log(log):
+    seen = []
 
     @tool
     async def tells(context: ToolContext) -> str:
         """Tell."""
-        told.append(context.execution_id)
+        seen.append(context.execution_id)
         return "told"
 
     class Listens(Hooks):
         def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-            told.append(execution.id)
+            seen.append(execution.id)
             return execution
 
     async def passes(invocation: Any, next: Any) -> Any:
-        told.append(invocation.id)
+        seen.append(invocation.id)
         return await next(invocation)
 
     turn = Accumulator(
@@ -163,7 +163,7 @@ async def test_the_id_in_the_log_is_the_one_that_tool_hooks_and_middleware_are_t
     )
     await carry_out(turn, parse_tokens(block("tells")))
     [call] = await log.calls("c")
-    assert told == [call.id] * 3
+    assert seen == [call.id] * 3
 
 
 async def test_a_call_is_open_while_its_tool_runs(log, both_ways):
@@ -183,7 +183,7 @@ async def test_a_call_is_open_while_its_tool_runs(log, both_ways):
 
 
 @only_at_the_end("a call that begins early has run by then, and keeps its result")
-async def test_calls_that_never_ran_are_cancelled_with_their_results_row(log):
+async def test_calls_that_never_ran_are_cancelled_and_have_a_row_of_results(log):
     turns = accumulator(with_tools(OK, storage=log))
     async with aclosing(turns.process(parse_tokens(block("ok", "ok")))) as events:
         async for found in events:
@@ -202,7 +202,7 @@ async def test_the_calls_are_settled_when_the_breaker_opens(log):
 
 
 async def test_calls_that_are_saved_one_by_one_have_the_same_batch(log):
-    """The calls of another parser, with text between them."""
+    """As another parser may give them, with text between them."""
 
     async def events():
         yield event("call", call("ok"))
@@ -233,7 +233,7 @@ async def test_arguments_that_cannot_be_read_are_a_call_too(log):
 
 
 @pytest.mark.parametrize("storage", [Log, BatchLog])
-async def test_a_storage_without_append_is_given_the_rows_alone(storage):
+async def test_a_storage_without_append_is_given_only_the_rows(storage):
     log = storage()
     await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(f"a{block('ok')}"))
     assert types(log.rows) == ["respond", "call", "result"]
@@ -276,7 +276,7 @@ async def test_a_list_is_not_a_log_although_it_can_append():
     ids=["save_message", "save_messages", "append"],
 )
 @pytest.mark.parametrize("type", ["assistant", "tool", "", "User"])
-async def test_a_row_of_an_unknown_type_is_refused_with_those_that_are_known(log, save, type):
+async def test_a_row_of_an_unknown_type_is_refused_and_the_known_types_are_listed(log, save, type):
     with pytest.raises(ConfigError) as caught:
         await save(log, type)
     assert str(caught.value) == (
@@ -296,8 +296,8 @@ def tables(path: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
-def old(path: Path) -> Path:
-    """A file as cogency itself makes it."""
+def old_file(path: Path) -> Path:
+    """A log as cogency itself writes it, without our tables."""
     logs.write(
         path,
         [
@@ -313,7 +313,7 @@ def old(path: Path) -> Path:
 
 
 async def test_an_old_file_is_upgraded_by_the_first_turn(path):
-    async with SQLite(old(path)) as log:
+    async with SQLite(old_file(path)) as log:
         assert len((await log.read(CONVERSATION)).rows) == 3
         assert await log.calls(CONVERSATION) == []
         await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(block("ok")))
@@ -321,7 +321,7 @@ async def test_an_old_file_is_upgraded_by_the_first_turn(path):
     assert tables(path) >= OURS
 
 
-async def test_cogency_s_tables_are_as_they_were(path):
+async def test_a_new_file_has_cogency_s_tables_and_ours(path):
     async with SQLite(path) as log:
         await log.save_message("c", "u", "user", "hello")
     with closing(connect(str(path.with_name("plain.db")))):
@@ -330,7 +330,7 @@ async def test_cogency_s_tables_are_as_they_were(path):
 
 
 async def test_an_old_file_that_is_locked_can_be_read(path):
-    with closing(sqlite3.connect(old(path), isolation_level=None)) as elsewhere:
+    with closing(sqlite3.connect(old_file(path), isolation_level=None)) as elsewhere:
         elsewhere.execute("BEGIN IMMEDIATE")
         async with SQLite(path) as log:
             assert len((await log.read(CONVERSATION)).rows) == 3
@@ -338,29 +338,29 @@ async def test_an_old_file_that_is_locked_can_be_read(path):
         elsewhere.execute("ROLLBACK")
 
 
-# Whose ids
+# Ids from the model and from the provider
 
 
-WRITTEN = (
+CALL_WITH_ID = (
     "<|tool_calls_section_begin|><|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{}"
     "<|tool_call_end|><|tool_calls_section_end|>"
 )
 
 
 async def test_an_id_that_the_model_wrote_is_in_its_row_but_does_not_identify_the_call(log):
-    told: list[str] = []
+    seen: list[str] = []
 
     @tool
     async def look(context: ToolContext[None]) -> str:
-        told.append(context.execution_id)
+        seen.append(context.execution_id)
         return "ok"
 
     turns = Accumulator(USER, CONVERSATION, execution=Execution(storage=log, tools=[look]))
     for _ in range(2):
-        async for _event in turns.process(parse_tokens(WRITTEN, dialect="kimi-k2")):
+        async for _event in turns.process(parse_tokens(CALL_WITH_ID, dialect="kimi-k2")):
             pass
     ids = [call.id for call in await log.calls(CONVERSATION)]
-    assert ids == told
+    assert ids == seen
     assert len(set(ids)) == 2
     assert "functions.look:0" not in ids
     rows = await log.load_messages(CONVERSATION, USER)

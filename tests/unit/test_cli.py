@@ -306,7 +306,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-# Interrupts, pipes and full disks, in programs of their own.
+# Interrupts, pipes and full disks; each command runs in its own process.
 
 
 @pytest.fixture
@@ -385,24 +385,24 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(long_log, tmp_pat
 
 @POSIX
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_standard_output_that_was_closed_before_is_no_error(long_log, tmp_path, name):
+def test_a_closed_standard_output_is_not_an_error(long_log, tmp_path, name):
     assert closed(">&-", WRITERS[name](long_log, tmp_path)) == (0, b"", b"")
 
 
 @POSIX
-def test_a_standard_error_that_was_closed_before_is_no_error(tmp_path):
+def test_a_closed_standard_error_is_not_an_error(tmp_path):
     assert closed("2>&-", ["show", tmp_path]) == (2, b"", b"")
     assert closed("2>&-", ["--no-such"]) == (2, b"", b"")
 
 
 @POSIX
-def test_a_standard_input_that_was_closed_before_is_an_error_in_one_line():
+def test_a_closed_standard_input_is_an_error_in_one_line():
     message = b"cogency-rs: standard input is closed; name a FILE\n"
     assert closed("<&-", ["parse"]) == (2, b"", message)
 
 
 def closed(which: str, args: list[object]) -> tuple[int, bytes, bytes]:
-    """Run a command with one of its three files closed."""
+    """Run a command with one of its three standard streams closed from the start."""
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {which}', "sh", *PROGRAM, *map(str, args)],
         capture_output=True,
@@ -426,7 +426,7 @@ def test_an_interrupt_while_text_arrives_ends_with_130():
     assert program.stdout is not None
     program.stdin.write(b"<think>a</think>b<end>")
     program.stdin.flush()
-    assert b'"think"' in program.stdout.readline()  # it runs
+    assert b'"think"' in program.stdout.readline()  # the command is running
     program.send_signal(signal.SIGINT)
     _, err = program.communicate(timeout=60)
     assert (program.returncode, err) == (130, b"cogency-rs: interrupted\n")

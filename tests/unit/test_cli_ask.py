@@ -64,7 +64,7 @@ def test_the_answer_alone_is_on_standard_output_and_the_rest_on_standard_error(a
     assert "\x1b" not in ended.err
 
 
-def test_quiet_says_nothing_of_calls(ask, place):
+def test_quiet_does_not_show_calls(ask, place):
     ended = ask("What is here?", "--files", place, "--quiet", answers=[LOOK, "A file."])
     assert (ended.code, ended.out, ended.err) == (0, "A file.\n", "")
 
@@ -79,15 +79,13 @@ def test_quiet_says_nothing_of_calls(ask, place):
         (["-"], b"caf\xe9", "caf\ufffd"),
     ],
 )
-def test_the_question_is_the_words_and_standard_input_where_a_dash_stands(
-    ask, words, stdin, question
-):
+def test_a_dash_in_the_question_stands_for_standard_input(ask, words, stdin, question):
     assert ask(*words, answers=["Yes."], stdin=stdin).out == "Yes.\n"
     assert asked() == question
 
 
 @pytest.mark.parametrize("words", [["-"], [""], [" "]])
-def test_no_question_is_refused(ask, words):
+def test_an_empty_question_is_refused(ask, words):
     ended = ask(*words, answers=[])
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("cogency-rs: there is no question; give one")
@@ -123,7 +121,7 @@ def test_a_model_that_fails_ends_with_1(ask):
     assert ended.err == "cogency-rs: no server answers; is it running?\n"
 
 
-def test_whatever_a_model_raises_is_one_line(ask):
+def test_any_exception_of_a_model_is_shown_in_one_line(ask):
     ended = ask("Hi", answers=[RuntimeError("a\nb")])
     assert (ended.code, ended.out, ended.err) == (1, "", "cogency-rs: RuntimeError: a b\n")
 
@@ -141,7 +139,7 @@ def look() -> str:
 @pytest.mark.parametrize(
     ("option", "times"), [((), 1), (("--quiet",), 0), (("--json",), 0)], ids=["", "quiet", "json"]
 )
-def test_a_failed_tool_is_shown_with_the_calls_and_always_as_a_warning(ask, option, times):
+def test_a_failed_tool_is_shown_only_with_the_calls_and_other_warnings_always(ask, option, times):
     answers = [LOOK_AT_IT, "Dark."]
     ended = ask("?", *option, "--tools", f"{__name__}:look", answers=answers)
     assert ended.code == 0
@@ -166,7 +164,7 @@ def test_a_call_that_waits_ends_with_3_and_is_not_run(ask, place):
     assert not (place / "b").exists()
 
 
-def test_a_call_that_waits_in_a_log_can_be_asked_about_later(ask, place, tmp_path):
+def test_a_call_that_waits_in_a_log_can_be_approved_later(ask, place, tmp_path):
     db = tmp_path / "log.db"
     ended = ask("Hi", "--files", place, "--db", db, "--json", answers=[WRITE])
     result = ended.objects[-1]
@@ -175,13 +173,13 @@ def test_a_call_that_waits_in_a_log_can_be_asked_about_later(ask, place, tmp_pat
     assert f"`cogency-rs chat --db {db} --resume {result['conversation_id']}` asks" in ended.err
 
 
-def test_with_yes_it_runs(ask, place):
+def test_yes_runs_a_call_that_needs_approval(ask, place):
     ended = ask("Hi", "--files", place, "--yes", answers=[WRITE, "Done."])
     assert (ended.code, ended.out) == (0, "Done.\n")
     assert (place / "b").read_text() == "x"
 
 
-def test_a_conversation_of_a_log_goes_on(ask, tmp_path):
+def test_a_conversation_in_a_log_is_continued(ask, tmp_path):
     options = ("--db", tmp_path / "log.db", "--conversation", "daily")
     ask("I am Ada.", *options, answers=["Hello."])
     ask("Who am I?", *options, answers=["Ada."])

@@ -133,21 +133,23 @@ def test_a_call_that_needs_approval_is_asked_about_with_a_preview(
 
 
 def test_after_always_a_tool_is_not_asked_about_again(chat, place):
-    back = calls(("edit_file", {"path": "a.txt", "old": "2", "new": "two"}))
-    ended = chat("Change it.\na\n", EDIT, back, "Done.", options=("--files", place))
+    edit_back = calls(("edit_file", {"path": "a.txt", "old": "2", "new": "two"}))
+    ended = chat("Change it.\na\n", EDIT, edit_back, "Done.", options=("--files", place))
     assert ended.out.count("Run it?") == 1
     assert (place / "a.txt").read_text() == "one\ntwo\n"
 
 
-def test_yes_asks_nothing(chat, place):
+def test_yes_runs_calls_without_asking(chat, place):
     ended = chat("Change it.\n", EDIT, "Done.", options=("--files", place, "--yes"))
     assert "Run it?" not in ended.out
     assert (place / "a.txt").read_text() == "one\n2\n"
 
 
 def test_calls_of_a_batch_that_need_no_approval_are_not_asked_about(chat, place):
-    both = calls(("list_files", {}), ("nothing", {}), ("write_file", {"path": "b", "content": "x"}))
-    ended = chat("Go.\ny\n", both, "Done.", options=("--files", place))
+    batch = calls(
+        ("list_files", {}), ("nothing", {}), ("write_file", {"path": "b", "content": "x"})
+    )
+    ended = chat("Go.\ny\n", batch, "Done.", options=("--files", place))
     assert ended.out.count("Run it?") == 1
     assert "Tool 'nothing' not registered" in ended.out
     assert (place / "b").read_text() == "x"
@@ -181,7 +183,7 @@ def test_a_preview_may_be_awaited(chat):
 # Going on later.
 
 
-def test_a_conversation_goes_on_in_another_program(chat, tmp_path):
+def test_a_conversation_is_continued_in_another_process(chat, tmp_path):
     db = tmp_path / "log.db"
     first = chat("I am Ada.\n", "Hello.", options=("--db", db))
     assert f"goes on with: --db {db} --resume " in first.out
@@ -193,7 +195,7 @@ def test_a_conversation_goes_on_in_another_program(chat, tmp_path):
         assert asked[1]["content"] == "I am Ada."
 
 
-def test_calls_that_wait_are_asked_about_when_it_is_resumed(chat, place, tmp_path):
+def test_calls_that_wait_are_asked_about_when_the_chat_is_resumed(chat, place, tmp_path):
     options = ("--files", place, "--db", tmp_path / "log.db")
     first = chat("Change it.\n", EDIT, options=options)
     assert "not run; /resume asks again" in first.out
@@ -235,7 +237,7 @@ def test_tools_are_listed_with_what_they_do(chat, place):
     assert "  edit_file     Replace a text in a file, asks first\n" in out
 
 
-def test_without_tools_it_says_how_to_have_some(chat):
+def test_without_tools_it_says_which_options_offer_some(chat):
     assert "none; --files DIR, --tools MODULE and --mcp FILE offer some" in chat("/tools\n").out
 
 
@@ -264,7 +266,7 @@ def test_another_model_may_be_asked(chat, monkeypatch):
     assert out.endswith("\n  other\n")
 
 
-# What goes wrong, and that it goes on.
+# Errors, after which the chat goes on.
 
 
 @pytest.mark.parametrize(
@@ -351,14 +353,14 @@ def test_native_calls_are_shown_and_go_back_with_their_results(command, monkeypa
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(sys, "stdin", io.StringIO("What is here?\n"))
     function = {"name": "list_files", "arguments": ""}
-    asks = [
+    choices = [
         {"delta": {"reasoning_content": "I look "}},
         {"delta": {"reasoning_content": "first."}},
         {"delta": {"tool_calls": [{"index": 0, "id": "call_1", "function": function}]}},
         {"delta": {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}},
         {"delta": {}, "finish_reason": "tool_calls"},
     ]
-    pieces = [sse({"choices": [{"index": 0, **choice}]}) for choice in asks]
+    pieces = [sse({"choices": [{"index": 0, **choice}]}) for choice in choices]
     with Background() as background:
         server = background.enter(ModelServer([Reply([*pieces, sse("[DONE]")]), HELLO]))
         url = f"{server.url}/v1"

@@ -21,7 +21,7 @@ from cogency_rs.cli.chat.events import CallBegan, CallEnded, Warned
 
 @pytest.fixture
 def shown(monkeypatch) -> tuple[view_module.View, io.StringIO]:
-    """A view on a terminal, drawn anew at every event."""
+    """A view at a terminal, drawn again after every event; and what it has written."""
     monkeypatch.setattr(view_module, "_REDRAW", 0)
     monkeypatch.setattr(view_module, "_SECONDS", 0)
     out = io.StringIO()
@@ -56,7 +56,7 @@ def test_a_live_line_shows_what_the_chat_waits_for(shown):
     view.__exit__(None, None, None)
     ended = drawn(out)
     assert "1.50 s" in ended
-    assert ended.rindex("\x1b[?25h") > ended.rfind("\x1b[?25l"), "the cursor is there again"
+    assert ended.rindex("\x1b[?25h") > ended.rfind("\x1b[?25l"), "the cursor is shown again"
 
 
 def test_a_warning_stands_on_a_line_of_its_own_and_calls_go_on(shown):
@@ -66,10 +66,10 @@ def test_a_warning_stands_on_a_line_of_its_own_and_calls_go_on(shown):
     drawn(out)
     view.happened(Warned("server 'a' ended"))
     assert "server 'a' ended" in (text := drawn(out))
-    assert "look()" in text[text.index("ended") :], "what runs is drawn again"
+    assert "look()" in text[text.index("ended") :], "the running call is drawn again"
 
 
-def test_an_answer_is_markdown_at_a_terminal_and_as_it_is_anywhere_else(shown):
+def test_the_markdown_of_an_answer_is_rendered_only_at_a_terminal(shown):
     view, out = shown
     view.happened({"type": "respond", "content": "**so**"})
     view.__exit__(None, None, None)
@@ -113,7 +113,7 @@ async def model(messages):
 
 
 @POSIX
-def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_it_leaves(tmp_path):
+def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_leaves_the_chat(tmp_path):
     from support.terminals import CTRL_C, Terminal
 
     (tmp_path / "endless.py").write_text(MODEL)

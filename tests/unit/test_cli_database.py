@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(command, path, dsn) -> str:
-    """The session of the tests, in PostgreSQL."""
+    """The address of a log in PostgreSQL that holds `logs.SESSION`."""
     assert command("copy", path, dsn).code == 0
     return dsn
 
@@ -86,14 +86,14 @@ def test_a_call_that_began_before_it_had_a_row_is_found_by_its_row(tmp_path, dsn
     ],
     ids=" ".join,
 )
-def test_a_database_is_shown_as_its_file_is(command, path, database, args):
+def test_a_log_in_a_database_is_shown_like_the_same_log_in_a_file(command, path, database, args):
     of_file, of_database = in_both(command, path, database, *args)
     assert of_database == of_file
 
 
 def test_the_address_of_a_database_is_shown_without_user_and_password(command, database):
-    named = database.replace("postgres@", f"postgres:{SECRET}@")
-    ended = command("show", named)
+    address = database.replace("postgres@", f"postgres:{SECRET}@")
+    ended = command("show", address)
     assert ended.out.startswith("1 conversation in 127.0.0.1:")
     assert SECRET not in ended.out + ended.err
 
@@ -108,14 +108,14 @@ def test_the_address_of_a_database_is_shown_without_user_and_password(command, d
 )
 @pytest.mark.parametrize("args", [("show",), ("doctor",), ("copy", "FROM"), ("copy", "TO")])
 def test_an_address_that_is_not_a_log_is_refused(command, tmp_path, postgres, args, change, parts):
-    named = f"{postgres.address}&schema=test".replace(*change)
+    address = f"{postgres.address}&schema=test".replace(*change)
     match args:
         case ("copy", "FROM"):
-            ended = command("copy", named, tmp_path / "new.db")
+            ended = command("copy", address, tmp_path / "new.db")
         case ("copy", "TO"):
-            ended = command("copy", logs.write(tmp_path / "store.db", logs.SESSION), named)
+            ended = command("copy", logs.write(tmp_path / "store.db", logs.SESSION), address)
         case _:
-            ended = command(args[0], named)
+            ended = command(args[0], address)
     assert all(part in ended.err for part in parts), ended.err
     assert ended.code in (1, 2)
     assert ended.err.count("\n") == 1
@@ -132,17 +132,17 @@ def test_reading_makes_no_tables(command, dsn, tmp_path, args):
         assert "?schema=NAME" in ended.err
 
 
-def test_an_unknown_conversation(command, database):
+def test_an_unknown_conversation_is_refused(command, database):
     ended = command("show", database, "stagign")
     assert ended.code == 2
     assert "has no conversation stagign" in ended.err
 
 
-# Who works on it
+# Claims, and calls without a result
 
 
 @pytest.mark.parametrize("kind", ["file", "database"])
-def test_doctor_says_who_has_a_claim_and_which_calls_have_no_result(command, tmp_path, dsn, kind):
+def test_doctor_shows_claims_and_calls_without_a_result(command, tmp_path, dsn, kind):
     db = dsn if kind == "database" else str(tmp_path / "store.db")
     storage: Any = PostgreSQL if kind == "database" else SQLite
     worker = "far:1"
@@ -239,7 +239,9 @@ def test_copying_there_and_back_changes_nothing(command, dsn, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("way", ["to a database", "to a file"])
-def test_a_copy_that_was_interrupted_goes_on_where_it_was(command, dsn, tmp_path, monkeypatch, way):
+def test_a_copy_that_was_interrupted_goes_on_where_it_stopped(
+    command, dsn, tmp_path, monkeypatch, way
+):
     file = str(tmp_path / "store.db")
     source, target = (file, dsn) if way == "to a database" else (dsn, file)
     kinds: tuple[Any, Any] = (SQLite, PostgreSQL)
@@ -296,7 +298,7 @@ async def test_a_copy_that_reads_back_differently_is_an_error(tmp_path):
     target = copy_command.FileArchive(str(tmp_path / "two.db"))
 
     async def store(*_: Any, **__: Any) -> None:
-        """Lose it."""
+        """Lose the conversation."""
 
     target.store = store
     with pytest.raises(StorageError, match="1 rows became 0"):

@@ -86,8 +86,9 @@ def test_the_description_of_a_dialect_names_its_marks(command, name):
         ("hermes", "reasoning", "<think> … </think>"),
         ("react", "reasoning", "Thought: … (up to the next mark)"),
         ("harmony", "reasoning", "messages of analysis"),
-        ("react-json", "reasoning", "the key thought"),
-        ("json-plain", "reasoning", "not marked"),
+        ("react-json", "reasoning", "<think> … </think> and the key thought"),
+        ("json-plain", "reasoning", "<think> … </think>"),
+        ("llama3-json", "reasoning", "not marked"),
         ("hermes", "values", "JSON"),
         ("kimi-k2", "values", "JSON"),
         ("lfm2", "values", "Python literals; true, false and null too"),
@@ -122,7 +123,7 @@ def test_the_description_of_a_dialect_names_its_marks(command, name):
         ("cogency", "left out", "<results> … </results>"),
     ],
 )
-def test_the_description_of_a_dialect(command, name, label, expected):
+def test_each_line_of_the_description_of_a_dialect(command, name, label, expected):
     assert facts(Dialect(name))[label] == expected
     assert f"{label:<11}{expected[:50]}" in command("dialects", name).out
 
@@ -131,7 +132,7 @@ def test_a_field_that_a_dialect_lacks_is_not_shown(command):
     assert "left out" not in command("dialects", "json-plain").out
 
 
-def test_a_dialect_of_ones_own_can_be_described():
+def test_a_dialect_that_is_not_a_preset_can_be_described():
     hermes = Dialect("hermes")
     own = hermes.replace(name="own", models="", begins_in_reasoning=True)
     assert facts(own) == facts(hermes) | {

@@ -31,7 +31,7 @@ def test_it_says_what_is_installed_and_that_it_works():
     ended = commands.run("doctor", "--json")
     assert (ended.code, ended.err) == (0, "")
     [found] = ended.objects
-    theirs = version("cogency")
+    cogency = version("cogency")
     assert found | {"package": None, "platform": None} == {
         "usable": True,
         "problems": [],
@@ -55,7 +55,7 @@ def test_it_says_what_is_installed_and_that_it_works():
             "journal_mode": "wal",
             "synchronous": "FULL",
         },
-        "cogency": theirs and {"version": theirs, "supported": theirs.startswith("3.3.")},
+        "cogency": cogency and {"version": cogency, "supported": cogency.startswith("3.3.")},
         "extras": {
             name: version(name) for name in ("rich", "typer", "uvloop", "pydantic", "asyncpg")
         },
@@ -88,7 +88,7 @@ def test_the_report_for_a_person_says_the_same():
     assert ended.out.endswith("\nturn      works\nall of it can be used\n")
 
 
-# Its reports in other states.
+# Reports when a part is missing, or not as it should be.
 
 
 def broken_turn(monkeypatch) -> None:
@@ -159,9 +159,9 @@ def test_a_part_that_cannot_be_used_is_a_problem_and_ends_with_1(
     [found] = ended.objects
     assert (ended.code, found["usable"]) == (1, False)
     assert any(text.startswith(problem) for text in found["problems"])
-    told = command("doctor")
-    assert (told.code, told.out.endswith("\nnot usable\n")) == (1, True)
-    assert " ".join(problem.split()[:5]) in " ".join(told.out.split())
+    for_person = command("doctor")
+    assert (for_person.code, for_person.out.endswith("\nnot usable\n")) == (1, True)
+    assert " ".join(problem.split()[:5]) in " ".join(for_person.out.split())
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "command-line.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 DIFFERENT = "…"
-"""Stands for any text of a line."""
+"""Stands for any text in a line; at the end of a line, for any number of further lines too."""
 
 EXAMPLES = [match.group(1) for match in BLOCK.finditer(DOCUMENT.read_text(encoding="utf-8"))]
 
@@ -43,7 +43,7 @@ def test_an_example_is_what_the_command_line_prints(tmp_path, environment, examp
     folder.mkdir()
     logs.write(folder / "store.db", logs.SESSION)
     steps = [step.partition("\n") for step in re.split(r"^\$ ", example, flags=re.MULTILINE)[1:]]
-    mark = "\x01"
+    separator = "\x01"
     script = "".join(f"{step[0]}\nstatus=$?; printf '\\001'; (exit $status)\n" for step in steps)
     done = subprocess.run(
         ["sh", "-c", script],
@@ -56,14 +56,14 @@ def test_an_example_is_what_the_command_line_prints(tmp_path, environment, examp
         timeout=100,
         check=False,
     )
-    printed = done.stdout.split(mark)[:-1]
+    printed = done.stdout.split(separator)[:-1]
     assert len(printed) == len(steps)
     for (step, _, expected), out in zip(steps, printed, strict=True):
         assert re.fullmatch(pattern(expected), out), f"{step} printed:\n{out}"
 
 
 def pattern(expected: str) -> str:
-    """What matches an expected output: a line that ends with the mark may go on for several."""
+    """The regular expression for an expected output, in which `DIFFERENT` matches as it says."""
     text = re.escape(expected)
     return text.replace(re.escape(DIFFERENT) + "\\\n", "[^\0]*?\\\n").replace(
         re.escape(DIFFERENT), ".*"

@@ -54,12 +54,12 @@ def held(path: Path, *statements: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def kill(path: Path, *statements: str) -> None:
-    """Let another program run some statements, and die."""
+    """Let another program run some statements, and kill it."""
     with held(path, *statements) as program:
         program.kill()
 
 
-# How a database may be found. Each leaves SESSION and one row more in it.
+# States in which a database may be found. In each, it holds SESSION and one more row.
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def path(tmp_path) -> Path:
 
 
 def files(path: Path) -> dict[str, tuple[bytes, int]]:
-    """All files beside a database: what they hold, and when they were written."""
+    """The contents and times of all files in the folder of a database."""
     return {
         file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()
     }
@@ -153,7 +153,7 @@ def files(path: Path) -> dict[str, tuple[bytes, int]]:
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_the_newest_rows_are_found_and_no_file_is_changed_or_made(path, state):
-    """In programs of their own, as commands are: a process that closes a file loses all its locks on the file."""
+    """Each command runs in its own process, because a process that closes a file loses all its locks on that file."""
     with state(path):
         before = files(path)
         listed = commands.run("show", path, "--json")
@@ -199,7 +199,7 @@ def test_a_reader_does_not_disturb_a_program_that_opens_writes_and_closes_all_th
     assert len(logs.SESSION) <= counts[0] <= counts[-1] <= written
 
 
-def test_a_log_in_a_folder_reached_by_a_link_is_read_where_it_is(path, tmp_path):
+def test_a_log_that_is_reached_by_a_link_is_read_in_its_own_folder(path, tmp_path):
     kill(path, NEWER)
     link = tmp_path / "link.db"
     link.symlink_to(path)
@@ -248,10 +248,10 @@ def test_a_lock_ends_the_command_with_1(command, path, monkeypatch):
 
 
 @pytest.fixture
-def touched(monkeypatch) -> Callable[[int], None]:
-    """Lets the file be changed in the middle of this many reads."""
+def touch(monkeypatch) -> Callable[[int], None]:
+    """Changes the file in the middle of this many reads."""
 
-    def touched(times: int) -> None:
+    def touch(times: int) -> None:
         check = log._check_schema
         moments = iter(range(times))
 
@@ -263,17 +263,17 @@ def touched(monkeypatch) -> Callable[[int], None]:
 
         monkeypatch.setattr(log, "_check_schema", checked)
 
-    return touched
+    return touch
 
 
-def test_a_file_that_changes_while_it_is_read_without_locks_is_read_again(path, touched):
-    touched(3)
+def test_a_file_that_changes_while_it_is_read_without_locks_is_read_again(path, touch):
+    touch(3)
     assert log.conversations(path)[0].rows == len(logs.SESSION)
 
 
-def test_a_file_that_changes_all_the_time_is_given_up(path, touched, monkeypatch):
+def test_a_file_that_changes_all_the_time_is_given_up(path, touch, monkeypatch):
     monkeypatch.setattr(log, "_PATIENCE", 0.05)
-    touched(sys.maxsize)
+    touch(sys.maxsize)
     with pytest.raises(StorageError, match="changes all the time; try again"):
         log.conversations(path)
 
@@ -281,7 +281,7 @@ def test_a_file_that_changes_all_the_time_is_given_up(path, touched, monkeypatch
 # Rows.
 
 
-def test_conversations_are_those_of_a_user_and_listed_by_their_last_row(tmp_path):
+def test_a_conversation_is_listed_once_per_user_in_order_of_the_last_rows(tmp_path):
     path = tmp_path / "log.db"
     row = logs.Stored
     logs.write(path, [row("user", "one", 10), row("user", "two", 11)], conversation="a", user="u")
@@ -306,7 +306,7 @@ def test_conversations_are_those_of_a_user_and_listed_by_their_last_row(tmp_path
     ]
 
 
-def test_rows_come_in_the_order_of_their_times_and_then_as_they_were_saved(tmp_path):
+def test_rows_are_in_order_of_their_times_and_then_in_the_order_of_saving(tmp_path):
     rows = [logs.Stored("user", str(at), at) for at in (3, 1, 2)] + [logs.Stored("think", "b", 1)]
     path = logs.write(tmp_path / "log.db", rows)
     assert [row.content for row in log.rows(path, "staging")] == ["1", "b", "2", "3"]
@@ -323,7 +323,7 @@ def test_rows_come_in_the_order_of_their_times_and_then_as_they_were_saved(tmp_p
         ("é", None),
     ],
 )
-def test_when_a_row_was_saved_is_read_off_its_id(tmp_path, id, saved):
+def test_the_time_at_which_a_row_was_saved_is_read_from_its_id(tmp_path, id, saved):
     path = logs.write(tmp_path / "log.db", [logs.Stored("user", "x", 0, id=id)])
     assert [row.saved for row in log.rows(path, "staging")] == [saved]
 
@@ -348,7 +348,7 @@ def test_rows_with_values_of_other_types_are_still_read(tmp_path, content, times
     assert [entry.question for entry in log.conversations(path)] == [read[0]]
 
 
-# Who wrote it.
+# Logs that cogency_rs and cogency wrote.
 
 
 async def save(storage: object) -> None:

@@ -17,9 +17,10 @@ from cogency_rs import Parser
 from cogency_rs.cli.parse import Utf8
 from support import commands
 from support.commands import POSIX, PROGRAM
+from support.outlines import parse, timeless
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 TEXT = (
     "<think>Two at once.</think>Both, naïvely: 東京\n"
@@ -28,12 +29,7 @@ TEXT = (
 
 
 def expected(text: str, stream: str) -> list[dict[str, Any]]:
-    parser = Parser(stream=stream)
-    return timeless([*parser.feed(text), *parser.finish()])
-
-
-def timeless(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in event.items() if key != "timestamp"} for event in events]
+    return timeless(parse([text], stream=stream))
 
 
 @pytest.mark.parametrize("stream", ["event", "token"])
@@ -103,7 +99,7 @@ def test_text_is_read_in_the_dialects_that_are_named(dialect, stream):
     assert (calls, ended.code, ended.err) == (len(names), 0, "")
 
 
-def test_the_tools_say_of_what_type_a_value_is(tmp_path):
+def test_the_schema_of_a_tool_gives_a_value_its_type(tmp_path):
     file = tmp_path / "tools.json"
     file.write_text(json.dumps(TOOLS), encoding="utf-8")
     read = []
@@ -160,12 +156,12 @@ class Following:
         self._program.stdin.flush()
 
     def read(self) -> tuple[str, str | None]:
-        """The next event; waits until it is printed."""
+        """The type and content of the next event; waits until it is printed."""
         event = self.event()
         return event["type"], event.get("content")
 
     def event(self) -> dict[str, Any]:
-        """The next event whole, but for its time."""
+        """The next event, without its time."""
         assert self._program.stdout is not None
         return timeless([json.loads(self._program.stdout.readline())])[0]
 
@@ -191,7 +187,7 @@ def test_each_event_is_printed_when_it_is_known_and_not_when_the_input_ends():
         assert (code, json.loads(out)["content"], err) == (0, "more", "")
 
 
-def test_in_token_mode_text_is_printed_as_it_arrives_also_between_two_bytes_of_a_character():
+def test_in_token_mode_text_is_printed_as_it_arrives_even_if_a_character_is_cut():
     with Following("--stream", "token") as parse:
         parse.write("He said: 東".encode()[:-1])
         assert parse.read() == ("respond", "He said: ")

@@ -142,7 +142,7 @@ async def test_a_list_or_one_tool_can_be_named(folder, tools, names):
         assert [tool.name for tool in await server.tools()] == names
 
 
-async def test_over_http(folder, monkeypatch):
+async def test_over_http_tools_are_called(folder, monkeypatch):
     monkeypatch.chdir(folder)
     command = [*commands.PROGRAM, "serve", "geometry", "--http", "127.0.0.1:PORT"]
     with listening(*command) as (url, _):
@@ -173,7 +173,7 @@ def test_a_tool_that_cannot_be_served_is_an_error_in_one_line(folder, args, word
     assert ended.err.count("\n") == 1
 
 
-def test_an_address_that_is_taken_is_an_error_that_says_so(folder):
+def test_an_address_in_use_is_an_error_that_says_so(folder):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -184,7 +184,7 @@ def test_an_address_that_is_taken_is_an_error_that_says_so(folder):
 
 
 @commands.POSIX
-def test_an_interrupt_ends_it(folder, monkeypatch):
+def test_an_interrupt_ends_the_server(folder, monkeypatch):
     monkeypatch.chdir(folder)
     command = [*commands.PROGRAM, "serve", "geometry", "--http", "127.0.0.1:PORT"]
     with listening(*command) as (_, process):

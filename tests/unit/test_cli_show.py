@@ -190,7 +190,7 @@ def test_calls_whose_times_are_in_the_log_show_them(command, tmp_path):
 
 
 class Many(Sequence[LoggedTurn]):
-    """Turns that note how much had been written when each was read."""
+    """A sequence of turns that notes how much output had been written when each turn was read."""
 
     def __init__(self, number: int, out: io.StringIO) -> None:
         self._number = number
@@ -212,11 +212,11 @@ def test_the_first_turns_are_written_before_the_last_is_put_together():
     turns = Many(2000, out)
     ConversationPrinter(Page(Console(file=out, width=80))).show("long", turns)
     assert out.getvalue().count("Why?") == 2000
-    assert turns.written[500] > 0  # the first turns have been written
-    assert len(set(turns.written)) < 100  # and not each by itself, which takes long
+    assert turns.written[500] > 0  # the first turns have already been written
+    assert len(set(turns.written)) < 100  # several turns are written at once, which is faster
 
 
-# What else a log may hold.
+# Other rows that a log may hold.
 
 
 def shown(command, tmp_path: Path, rows: list[Stored], *options: str) -> list[str]:
@@ -244,7 +244,7 @@ BODY = " " * 24
         (success("t", "done", {"a": [1, "é"]}), ["success  1.00 s  done", '  {"a": [1, "é"]}']),
         (success("t", None, 0), ["success  1.00 s  0"]),
         (success("t", None, {"a": [1, "é"]}), ['success  1.00 s  {"a": [1, "é"]}']),
-        # The content, or else the outcome; cogency 3.3.0 writes all of them so.
+        # Only a content, as cogency 3.3.0 writes every result: the tool's content, or else its outcome.
         (success("t", None, "done"), ["success  1.00 s  done"]),
         (success("t", None, "a\nb"), ["success  1.00 s", "  a", "  b"]),
         (success("t"), ["success  1.00 s"]),
@@ -287,7 +287,7 @@ def test_output_that_could_not_be_read_shows_what_was_wrong_and_what_was_written
     ]
 
 
-def test_a_conversation_whose_ids_say_nothing_says_that_its_times_are_not_known(command, tmp_path):
+def test_a_conversation_whose_ids_hold_no_times_says_that_its_times_are_unknown(command, tmp_path):
     rows = [row._replace(id=str(number)) for number, row in enumerate(answered(failure("t", "no")))]
     path = logs.write(tmp_path / "log.db", rows)
     out = command("show", path, "staging").out
@@ -373,7 +373,7 @@ def test_characters_that_the_encoding_cannot_represent_are_replaced(path):
     assert (ended.code, ended.err, ended.out.isascii()) == (0, "", True)
 
 
-def test_half_a_character_in_a_call_is_shown(command, tmp_path):
+def test_a_lone_surrogate_in_a_call_is_shown(tmp_path):
     rows = [Stored("call", r'{"name": "t", "args": {"k": "\ud83d"}}', 0)]
     path = logs.write(tmp_path / "log.db", rows)
     for options in ([], ["--json"]):

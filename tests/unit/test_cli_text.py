@@ -18,21 +18,13 @@ from cogency_rs.cli import progress
 from cogency_rs.cli.progress import Progress
 from cogency_rs.cli.text import duration, first_lines, moment, one_line, signature, visible
 from cogency_rs.cli.wrap import Wrapper, wrapped as wrapped_whole
+from support.chunks import cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TURNING = {
-    "LRE",
-    "RLE",
-    "LRO",
-    "RLO",
-    "PDF",
-    "LRI",
-    "RLI",
-    "FSI",
-    "PDI",
-}  # the direction of writing
+DIRECTION_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+"""The bidirectional classes of characters that change the direction of writing."""
 
 
 @pytest.mark.parametrize(
@@ -56,7 +48,7 @@ def test_characters_that_control_a_terminal_are_replaced(text, shown):
 def test_no_control_character_is_left():
     shown = visible("".join(map(chr, range(0x3000))))
     left = [char for char in shown if unicodedata.category(char) == "Cc"]
-    turning = [char for char in shown if unicodedata.bidirectional(char) in TURNING]
+    turning = [char for char in shown if unicodedata.bidirectional(char) in DIRECTION_CONTROLS]
     assert (left, turning) == (["\t", "\n"], [])
 
 
@@ -134,7 +126,7 @@ def clock(monkeypatch) -> list[float]:
     return times
 
 
-def test_work_that_is_soon_done_shows_no_progress(monkeypatch, clock):
+def test_short_work_shows_no_progress(monkeypatch, clock):
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
     with Progress("reading", total=10) as shown:
         clock[0] = 0.4
@@ -149,7 +141,7 @@ def test_long_work_shows_how_far_it_is_and_cleans_up(monkeypatch, clock):
     with Progress("reading a\x1b[red]file", total=10) as shown:
         clock[0] = 1.0
         shown.at(5)
-        shown.at(6)  # too soon to write it again
+        shown.at(6)  # too soon to be drawn again
         clock[0] = 2.0
         shown.at(20)
         drawn = terminal.getvalue()
@@ -164,7 +156,7 @@ def test_long_work_shows_how_far_it_is_and_cleans_up(monkeypatch, clock):
     assert max(cell_len(line.strip()) for line in lines) <= 60
     left = terminal.getvalue().removeprefix(drawn)
     assert left.endswith("\x1b[2K")  # the line is empty again
-    assert "\x1b[?25h" in left  # and the cursor there
+    assert "\x1b[?25h" in left  # the cursor is shown again
 
 
 def test_work_of_unknown_size_shows_how_long_it_takes(monkeypatch, clock):
@@ -176,7 +168,7 @@ def test_work_of_unknown_size_shows_how_long_it_takes(monkeypatch, clock):
     assert "reading 0:01:01" in STYLE.sub("", terminal.getvalue())
 
 
-def test_progress_is_for_terminals(capsys, clock):
+def test_progress_is_shown_only_at_a_terminal(capsys, clock):
     with Progress("reading") as shown:
         clock[0] = 9.0
         shown.at()
@@ -184,10 +176,6 @@ def test_progress_is_for_terminals(capsys, clock):
 
 
 # Wrapping.
-
-
-def pieces(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def wrapped(pieces: Sequence[str], width: int = 20, margin: int = 4) -> str:
@@ -216,7 +204,7 @@ def test_lines_end_between_words(text, lines):
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
 def test_lines_end_between_words_however_the_text_is_cut(size):
     text = "Reading both files side by side\nwill show:\n\n  what differs, and since when."
-    assert wrapped(pieces(text, size)) == wrapped([text])
+    assert wrapped(cut(text, size)) == wrapped([text])
 
 
 @given(
@@ -229,4 +217,4 @@ def test_text_that_is_whole_is_wrapped_like_text_that_streams(text, width, margi
 @pytest.mark.parametrize("size", [1, 3, 99])
 def test_no_line_is_too_long(size):
     text = " ".join("x" * length for length in range(40)) + "\n" + " " * 50 + "y"
-    assert max(map(len, wrapped(pieces(text, size)).split("\n"))) == 20
+    assert max(map(len, wrapped(cut(text, size)).split("\n"))) == 20

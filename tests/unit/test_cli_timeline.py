@@ -26,12 +26,6 @@ from cogency_rs.cli.log import rows
 from cogency_rs.cli.turns import turns_of
 from support.pictures import Picture, drawn, timed
 
-
-@pytest.fixture
-def session(tmp_path) -> Picture:
-    return drawn(tmp_path, logs.SESSION)
-
-
 # What is drawn.
 
 
@@ -69,7 +63,7 @@ def test_a_heading_has_the_turn_s_number_time_and_outcome(session):
 
 
 def at(seconds: float, *, span: float = 8.71) -> float:
-    """The place of a moment of the session in the picture."""
+    """The horizontal position of a time in the picture; `span` is how long the turn takes."""
     return pytest.approx(picture.PLOT + (picture.PLOT_END - picture.PLOT) * seconds / span, abs=0.1)
 
 
@@ -96,13 +90,13 @@ def test_a_bar_lasts_as_long_as_the_log_says(session, text, style, began, ended)
     ("text", "waited"),
     [("Both files at once, with the log:", (2.006, 2.55)), ("The stop tag.", (6.813, 7.4))],
 )
-def test_a_thin_line_is_where_the_model_is_waited_for(session, text, waited):
+def test_a_thin_line_shows_the_wait_for_the_model(session, text, waited):
     [line] = [shape for shape in session.in_the_line_of(text) if shape.kind == "line"]
     assert (line.left, line.right) == tuple(map(at, waited))
 
 
-def test_only_what_the_log_knows_is_given_in_figures(session):
-    """The time of a single call is known; for calls that ran together, only the time of all."""
+def test_figures_are_given_only_for_times_that_are_in_the_log(session):
+    """The time of a single call is known. Of calls that ran together, only the time of all of them is."""
     right = [
         shape.text for shape in session.texts if shape.right == pytest.approx(picture.DURATIONS_END)
     ]
@@ -179,7 +173,7 @@ def test_a_call_is_drawn_from_when_it_began_to_when_it_ended(tmp_path, text, sty
     assert (bar.style, bar.left, bar.right) == (style, left, right)
 
 
-def test_the_figures_of_calls_whose_times_are_in_the_log_are_theirs(tmp_path):
+def test_calls_whose_times_are_in_the_log_have_figures_of_their_own(tmp_path):
     found = drawn(tmp_path, timed((1.5, 2.5, "success"), (2.5, 4.5, "timeout")))
     right = [
         shape.text for shape in found.texts if shape.right == pytest.approx(picture.DURATIONS_END)
@@ -188,24 +182,23 @@ def test_the_figures_of_calls_whose_times_are_in_the_log_are_theirs(tmp_path):
     assert "Hatched" not in found.svg
 
 
-def test_the_model_is_waited_for_until_the_calls_are_handed_out_and_not_until_one_begins(tmp_path):
+def test_the_wait_for_the_model_ends_when_the_calls_are_handed_out_not_when_one_begins(tmp_path):
     found = drawn(tmp_path, timed((3.0, 4.0, "success")))
     [line] = [shape for shape in found.in_the_line_of("done 0") if shape.kind == "line"]
     assert (line.left, line.right) == (at(0, span=10), at(1, span=10))
 
 
-def test_a_call_that_never_began_is_a_moment(tmp_path):
+def test_a_call_that_never_began_is_a_dot(tmp_path):
     found = drawn(tmp_path, timed((None, 5, "cancelled"), (1, 5, "success")))
     [mark] = [shape for shape in found.in_the_line_of("cancelled: no 0") if shape.kind == "circle"]
     assert mark.style == "failed"
 
 
-def test_rows_whose_ids_say_nothing_are_moments_and_a_note_says_why(tmp_path):
+def test_rows_whose_ids_hold_no_times_are_dots_and_a_note_says_why(tmp_path):
     found = drawn(tmp_path, [row._replace(id=str(n)) for n, row in enumerate(logs.SESSION)])
     assert found.bars == []
-    assert (
-        len([shape for shape in found.shapes if shape.kind == "circle"]) == 11 + 5
-    )  # and the legend
+    dots = [shape for shape in found.shapes if shape.kind == "circle"]
+    assert len(dots) == 11 + 5  # 5 of them are in the legend
     assert any(words.startswith("How long things took is not drawn") for words in found.words)
     assert [words for words in found.words if "≤" in words] == []
 
@@ -221,12 +214,12 @@ def two_turns(tmp_path) -> Path:
             Stored("user", "one", 0),
             Stored("respond", "a", 1),
             Stored("user", "two", 9),
-            *logs_of_a_call(10),
+            *failed_call(10),
         ],
     )
 
 
-def logs_of_a_call(at: float) -> list[Stored]:
+def failed_call(at: float) -> list[Stored]:
     return [
         Stored("call", call("t"), at),
         Stored("result", json.dumps([failure("t", "no")]), at, at + 1),
@@ -292,7 +285,7 @@ def test_a_link_is_followed(command, two_turns):
 
 
 @POSIX
-def test_a_pipe_with_a_name_is_written_to(command, two_turns):
+def test_a_named_pipe_is_written_to(command, two_turns):
     pipe = two_turns.with_name("pipe")
     os.mkfifo(pipe)
     read: list[str] = []
@@ -304,7 +297,7 @@ def test_a_pipe_with_a_name_is_written_to(command, two_turns):
 
 
 @pytest.mark.parametrize("name", ["store.db", "store.db-wal", "store.db-shm", "link.svg"])
-def test_the_log_itself_is_never_written_over(command, two_turns, name):
+def test_the_log_itself_is_never_overwritten(command, two_turns, name):
     two_turns.with_name("store.db-wal").touch()
     two_turns.with_name("store.db-shm").touch()
     two_turns.with_name("link.svg").symlink_to(two_turns)
@@ -328,12 +321,12 @@ def test_a_call_that_began_while_the_model_wrote_begins_before_the_model_s_bar_e
     shown = drawn(tmp_path, early)
     text, look, read = shown.bars
     assert text.left < look.left < read.left < text.right < read.right
-    assert look.right < text.right, "it was over before the model was done"
+    assert look.right < text.right, "the call was over before the model was"
     assert {"3.00 s", "4.00 s", "6.00 s"} <= set(shown.words), "two calls, and their batch"
     assert any("need not wait" in words for words in shown.words)
 
 
-def test_without_text_the_bar_lies_on_the_line_of_the_model_s_turn(tmp_path):
+def test_without_text_the_bar_of_an_early_call_overlaps_the_wait_for_the_model(tmp_path):
     early = [
         Stored("user", "Hello", 0.0),
         Stored("call", call("look"), 8.0, call=logs.record("look", 0, 3.0, 9.0)),

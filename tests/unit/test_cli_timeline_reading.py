@@ -14,13 +14,7 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 
 from cogency_rs.cli import picture
-from support.pictures import SVG, Picture, drawn, timed
-
-
-@pytest.fixture
-def session(tmp_path) -> Picture:
-    return drawn(tmp_path, logs.SESSION)
-
+from support.pictures import SVG, drawn, timed
 
 NASTY = "<&\"'> \x1b[31m ]]> \x00\ud7ff\ufffe 深い🙂 \u202e" + "x" * 200
 
@@ -85,7 +79,7 @@ def test_no_label_overlaps_another_one_or_a_bar(tmp_path, scene):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_everything_is_on_the_paper(tmp_path, scene):
+def test_everything_is_inside_the_picture(tmp_path, scene):
     found = drawn(tmp_path, SCENES[scene](), conversation=scene + NASTY)
     assert [
         shape
@@ -124,7 +118,7 @@ def test_nothing_in_a_log_controls_the_viewer_of_the_picture(tmp_path, scene):
         "\u202e",
         "\ufffe",
     }
-    found.svg.encode("utf-8")  # without half characters
+    found.svg.encode("utf-8")  # raises if there is a lone surrogate
 
 
 def test_pointing_at_a_line_shows_more_of_it(tmp_path):
@@ -142,12 +136,12 @@ def test_a_picture_of_a_large_output_is_small(tmp_path):
     assert len(drawn(tmp_path, stored).svg) < 20_000
 
 
-def test_it_needs_no_other_file(session):
+def test_a_picture_does_not_load_other_files(session):
     assert "http" not in session.svg.replace("http://www.w3.org/2000/svg", "")
     assert not any(word in session.svg for word in ("href", "@import", "src=", "<script", "url(h"))
 
 
-def test_it_is_light_or_dark_like_the_page_it_is_on(session):
+def test_a_picture_is_light_or_dark_like_its_page(session):
     style = session.root.find(f"{SVG}style").text
     light, dark = style.split("@media (prefers-color-scheme: dark)")
     for name in picture._COLOURS:
@@ -160,8 +154,8 @@ def test_it_is_light_or_dark_like_the_page_it_is_on(session):
     ("colour", "ratio"),
     [("ink", 7), ("soft", 4.5), ("failed", 4.5), ("think", 3), ("text", 3), ("done", 3)],
 )
-def test_colours_can_be_told_from_the_paper(paper, colour, ratio):
-    """The contrast that WCAG 2 asks of text (4.5) and of graphics (3)."""
+def test_colours_have_enough_contrast_with_their_background(paper, colour, ratio):
+    """WCAG 2 asks for a contrast of at least 4.5 for text and 3 for graphics."""
 
     def luminance(name: str) -> float:
         code = picture._COLOURS[name][paper]
@@ -171,6 +165,6 @@ def test_colours_can_be_told_from_the_paper(paper, colour, ratio):
         ]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    for behind in ("paper", "band"):
-        low, high = sorted([luminance(colour), luminance(behind)])
+    for background in ("paper", "band"):
+        low, high = sorted([luminance(colour), luminance(background)])
         assert (high + 0.05) / (low + 0.05) >= ratio

@@ -21,7 +21,7 @@ from cogency_rs.cli.turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What the format wants of an event, by its phase: complete, instant, metadata.
+# The fields that the format requires of an event, by its phase: complete, instant, metadata.
 FIELDS = {
     "X": {"ph", "name", "cat", "pid", "tid", "ts", "dur", "args"},
     "i": {"ph", "name", "cat", "pid", "tid", "ts", "s", "args"},
@@ -41,7 +41,7 @@ SESSION = [
 
 
 def events_of(text: str) -> list[dict[str, Any]]:
-    """The events of a trace, each of which is as the format wants it."""
+    """The events of a trace, after a check that each of them is as the format requires."""
 
     def refused(constant: str) -> Any:
         raise ValueError(f"{constant} is not JSON")
@@ -101,7 +101,7 @@ def test_an_event_of_a_call_has_its_id_name_and_status(tmp_path):
     assert (a["outcome"], a["content"]) == ("fine", "all\nof it")
     assert (b["name"], b["status"], b["content"]) == ("b", "timeout", "late")
     assert len({a["id"], b["id"]}) == 2
-    # The table of calls has nothing of the last one, so its times are those of its batch.
+    # The last call has no record in the table of calls, so its times are those of its batch.
     assert "id" not in c
     assert (c["status"], c["duration"]) == (
         "success",
@@ -110,26 +110,28 @@ def test_an_event_of_a_call_has_its_id_name_and_status(tmp_path):
     assert "duration" not in a
 
 
-def test_rows_whose_ids_say_nothing_are_instants(tmp_path):
+def test_rows_whose_ids_hold_no_times_are_instants(tmp_path):
     stored = [row._replace(id=str(number), call=None) for number, row in enumerate(SESSION)]
     assert slices(traced(tmp_path, stored)) == []
 
 
 def test_a_call_without_a_result_is_an_instant_that_says_so(tmp_path):
     events = traced(tmp_path, [Stored("user", "u", 0), Stored("call", call("a"), 1)])
-    [asked] = [event for event in events if event.get("cat") == "call"]
-    assert (asked["ph"], asked["args"]["status"]) == ("i", "no result in the log")
+    [instant] = [event for event in events if event.get("cat") == "call"]
+    assert (instant["ph"], instant["args"]["status"]) == ("i", "no result in the log")
 
 
 HOSTILE = '\x1b[2J"</script>\x00\u202e東京\U0001f642\n'
 
 
-def test_hostile_text_is_shown_and_half_a_character_replaced(tmp_path):
-    asked = json.dumps({"name": HOSTILE + "\ud83d", "args": {HOSTILE: [float("nan"), "\udc00"]}})
+def test_hostile_text_is_shown_and_lone_surrogates_are_replaced(tmp_path):
+    hostile_call = json.dumps(
+        {"name": HOSTILE + "\ud83d", "args": {HOSTILE: [float("nan"), "\udc00"]}}
+    )
     stored = [
         Stored("user", HOSTILE * 500, 0),
         Stored(HOSTILE, HOSTILE, 1),
-        Stored("call", asked, 2),
+        Stored("call", hostile_call, 2),
         Stored("call", "[" * 9, 2),
     ]
     events = traced(tmp_path, stored, conversation=HOSTILE)
@@ -149,7 +151,7 @@ spans = st.tuples(times, times).map(sorted)
 
 @st.composite
 def turns(draw) -> list[LoggedTurn]:
-    """Turns in order of when they began, whose clocks may have been set back."""
+    """Turns in the order in which they began; their times may overlap, as after a clock was set back."""
     made = [LoggedTurn(number, dated=True) for number in range(1, draw(st.integers(1, 4)) + 1)]
     for turn in made:
         for began, ended in draw(st.lists(spans, min_size=1, max_size=6)):

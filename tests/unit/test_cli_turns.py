@@ -1,4 +1,4 @@
-"""Rows of a log to turns: which results belong to which calls, and which times are known."""
+"""How the rows of a log become turns: which results belong to which calls, and which times are known."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ A, B = call("a"), call("b")
             [[[("a", None)], ("respond", "r"), [("b", "2")]]],
         ),
         ([row("call", A), row("cancelled", "")], [[[("a", None)], ("cancelled", "")]]),
-        (  # results of something else
+        (  # results of another tool
             [row("call", A), row("result", results(success("b", "1")))],
             [[[("a", None)], ("result", results(success("b", "1")))]],
         ),
@@ -113,7 +113,7 @@ A, B = call("a"), call("b")
             [row("call", A), row("result", "[" * 99_999)],
             [[[("a", None)], ("result", "[" * 99_999)]],
         ),
-        (  # rows that are not calls keep their place
+        (  # calls that cannot be read keep their place
             [
                 row("call", "no JSON"),
                 row("call", "{}"),
@@ -152,7 +152,7 @@ ANSWER = results(success("a", "1"))
 @pytest.mark.parametrize(
     ("rows", "known"),
     [
-        # Text lasts until it is saved, a batch from when it is handed out until its results are.
+        # Text lasts until it is saved; a batch lasts from when it is handed out until its results are saved.
         (
             [
                 row("user", "u", 0),
@@ -164,13 +164,13 @@ ANSWER = results(success("a", "1"))
             ],
             [(0, 0), (1, 2), (2, 4.002), (4.002, 7), (8, 9)],
         ),
-        # A slow reader delays saves: an entry that is saved after the next one began ends where that began.
+        # A slow reader delays saves: an entry that was saved after the next one began ends when the next one began.
         ([row("think", "t", 1, 5), row("respond", "r", 2, 6)], [(1, 2), (2, 6)]),
         # A batch whose calls were handed out late begins when they were saved.
         ([row("call", A, 1, 1.9), row("result", ANSWER, 1, 3)], [(1.9, 3)]),
         # Without results the duration is unknown.
         ([row("call", A, 1, 1.5)], [(1.5, None)]),
-        # A clock of milliseconds is behind one of microseconds.
+        # A time in whole milliseconds may be earlier than the same time in microseconds.
         ([row("respond", "r", 1.0009, 1.0)], [(1.001, 1.001)]),
     ],
 )
@@ -186,12 +186,12 @@ DAY = 86400.0
     "rows",
     [
         [row("user", "u", 0), undated("think", "t", 1), row("respond", "r", 2)],
-        # Copied a day later, all at once: each row alone could be right.
+        # Copied a day later, all at once: the times of each row alone are possible.
         [row("user", "u", 0, DAY), row("think", "t", 1, DAY)],
         [row("call", A, 0, DAY), row("result", ANSWER, 0, DAY)],
         [row("call", A, 0, DAY), row("call", B, 0, DAY)],
         [row("call", A, 0, 0), row("result", ANSWER, 0, DAY), row("respond", "r", 2, DAY)],
-        # Timestamps that are not from the clock.
+        # Timestamps that are later than the time of saving.
         [row("user", "u", 0, -DAY)],
         [row("user", "u", 0, 0), row("think", "t", 5, 3)],
     ],

@@ -64,7 +64,7 @@ def test_a_call_that_json_cannot_hold_is_a_type_error(call):
     ],
     ids=lambda call: call.name,
 )
-def test_a_call_comes_back_as_it_was(call):
+def test_a_call_that_is_written_and_read_back_is_unchanged(call):
     assert parse_tool_call(format_call_agent(call)) == call
 
 
@@ -205,7 +205,7 @@ def test_without_results_the_array_is_empty():
     assert format_results_array([], []) == "[]"
 
 
-def test_results_of_another_class_are_results():
+def test_results_may_be_of_another_class():
     @dataclass
     class Result:
         outcome: str = "ok"
@@ -287,7 +287,7 @@ def test_a_field_that_is_not_a_string_is_a_value_error_that_names_it(text, messa
         parse_tool_result(text)
 
 
-# Tools as a prompt lists them
+# The list of tools in a prompt
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_a_field_that_is_not_a_string_is_a_value_error_that_names_it(text, messa
     ],
     ids=repr,
 )
-def test_a_tool_is_a_line(schema, parameters):
+def test_a_tool_is_listed_in_one_line(schema, parameters):
     listed = FunctionTool("read", nothing, "Reads a file.", schema)
     assert tool_instructions([listed]) == f"TOOLS:\nread({parameters}) - Reads a file."
 
@@ -317,7 +317,7 @@ def test_without_tools_the_list_is_empty():
     assert tool_instructions([]) == "TOOLS:\n"
 
 
-def test_a_tool_without_a_schema_takes_nothing():
+def test_a_tool_without_a_schema_has_no_parameters():
     bare = SimpleNamespace(name="now", description="Tells the time.")
     assert tool_instructions([bare]) == "TOOLS:\nnow() - Tells the time."
 

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    to_messages,
-)
+from cogency_rs import to_messages
 from support.conversations import (
     Event,
-    Said,
+    Message,
     by_assistant,
     by_user,
     called,
@@ -28,7 +26,7 @@ from support.conversations import (
 )
 
 
-def folded(events: Any) -> list[Said]:
+def folded(events: Any) -> list[Message]:
     messages = to_messages(events)
     assert all(list(message) == ["role", "content"] for message in messages)
     return [(message["role"], message["content"]) for message in messages]
@@ -36,10 +34,10 @@ def folded(events: Any) -> list[Said]:
 
 T = ("t", {})
 
-FOLDS: list[tuple[str, list[Event], list[Said]]] = [
+FOLDS: list[tuple[str, list[Event], list[Message]]] = [
     ("nothing", [], []),
     ("a user message", [user()], [by_user()]),
-    ("user messages stay two", [user("a"), user("b")], [by_user("a"), by_user("b")]),
+    ("two user messages are not joined", [user("a"), user("b")], [by_user("a"), by_user("b")]),
     ("an empty user message", [user("")], [by_user("")]),
     ("text", [respond()], [by_assistant("so")]),
     ("thought is in its tags", [think()], [by_assistant("<think>hm</think>")]),
@@ -84,7 +82,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [results(), by_assistant("so", "x")],
     ),
     (
-        "results without calls, again and again",
+        "several results without calls",
         [think(), result("a"), result("b"), user()],
         [results("a"), results("b"), by_assistant("<think>hm</think>"), by_user()],
     ),
@@ -94,7 +92,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant("a", execute(T)), results("1"), results("2"), by_assistant("b")],
     ),
     ("calls without results are dropped at the end", [called()], []),
-    ("the text before them is not", [respond(), called()], [by_assistant("so")]),
+    ("text before calls without results is kept", [respond(), called()], [by_assistant("so")]),
     (
         "calls without results are dropped at the next user message",
         [respond(), called(), user(), result()],
@@ -110,9 +108,9 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [respond(), called(), result(""), respond("x")],
         [by_assistant("so", execute(T)), by_assistant("x")],
     ),
-    ("empty results without calls are nothing", [respond(), result("")], [by_assistant("so")]),
+    ("empty results without calls make no message", [respond(), result("")], [by_assistant("so")]),
     (
-        "what else is in the log is skipped",
+        "rows of other types are skipped",
         [
             user(),
             event("metric"),
@@ -128,12 +126,12 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_user(), by_assistant("so")],
     ),
     (
-        "what else is in the log does not end a turn",
+        "rows of other types do not end a turn",
         [respond("a"), {"type": "end"}, respond("b"), called(), {"type": "execute"}, result()],
         [by_assistant("a", "b", execute(T)), results()],
     ),
     (
-        "tags in contents are contents",
+        "tags in contents are text",
         [user("<think>"), think("</think><execute>"), respond("<results>")],
         [by_user("<think>"), by_assistant("<think></think><execute></think>", "<results>")],
     ),
@@ -164,7 +162,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
     ),
     # Malformed calls
     (
-        "a call that is JSON but no call is skipped",
+        "a call row whose JSON is not a call is skipped",
         [*[event("call", text) for text in ("5", "null", "[]", "{}", '"t"')], called(), result()],
         [by_assistant(execute(T)), results()],
     ),
@@ -232,7 +230,7 @@ def test_a_block_is_rebuilt_with_the_indentation_of_python_s_json(arguments):
 
 
 @pytest.mark.parametrize("depth", [100, 190])
-def test_a_call_may_be_nested_as_deep_as_the_parser_lets_it(depth):
+def test_a_call_may_be_nested_as_deep_as_the_parser_allows(depth):
     arguments: dict[str, Any] = {}
     for _ in range(depth):
         arguments = {"a": arguments}
@@ -320,7 +318,7 @@ def test_the_rows_are_not_changed():
     assert json.dumps(rows) == before
 
 
-def test_a_long_log():
+def test_a_long_log_is_folded():
     rows = [user(), think(), respond(), called(), called(), result()] * 2000
     messages = folded(rows)
     assert len(messages) == 6000

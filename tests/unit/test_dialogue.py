@@ -108,25 +108,25 @@ ROWS = st.lists(
 def test_passages_agree_with_the_core_s_folding(rows) -> None:
     folding = Folding(FoldOptions())
     folding.extend(rows)
-    from_core = [
+    of_the_core = [
         ("user" if message["role"] == "user" else "model", message["content"].count('"name": "'))
         for message in folding.messages()
     ]
-    ours = []
+    of_dialogue = []
     for passage in dialogue(rows):
         match passage:
             case Question():
-                ours.append(("user", 0))
+                of_dialogue.append(("user", 0))
             case ModelPassage(calls=()):
-                ours.append(("model", 0))
+                of_dialogue.append(("model", 0))
             case ModelPassage():
-                ours += [("model", len(passage.calls)), ("user", 0)]
+                of_dialogue += [("model", len(passage.calls)), ("user", 0)]
             case Report():
-                # There, a report's text and the text before it are one message.
-                if not ours or ours[-1] != ("model", 0):
-                    ours.append(("model", 0))
-                ours.append(("user", 0))
-    assert ours == from_core
+                # In the core's messages, a report and the text before it are one.
+                if not of_dialogue or of_dialogue[-1] != ("model", 0):
+                    of_dialogue.append(("model", 0))
+                of_dialogue.append(("user", 0))
+    assert of_dialogue == of_the_core
 
 
 def record(id: str, name: str = "t") -> CallRecord:
@@ -144,7 +144,9 @@ def record(id: str, name: str = "t") -> CallRecord:
         ([call("a"), call("b")], [record("x", "c"), record("y", "b")], ["call00000", "y"]),
     ],
 )
-def test_a_call_keeps_its_id_or_has_that_of_its_record_or_of_its_place(rows, records, ids) -> None:
+def test_the_id_of_a_call_is_its_own_or_its_record_s_or_is_made_of_its_place(
+    rows, records, ids
+) -> None:
     assert [each.id for each in with_ids(stored_calls(rows), records).values()] == ids
 
 
@@ -163,11 +165,11 @@ def test_a_call_keeps_its_id_or_has_that_of_its_record_or_of_its_place(rows, rec
     ],
     ids=lambda value: f"C11 {value!r}"[:20].encode("ascii", "replace").decode(),
 )
-def test_c11_a_result_is_a_string_as_it_is_or_json(value, text) -> None:
+def test_c11_a_result_is_shown_as_its_string_or_as_json(value, text) -> None:
     assert shown_text(CallOutcome(value)) == text
 
 
-def test_an_outcome_that_adds_to_the_content_stands_before_it() -> None:
+def test_an_outcome_is_shown_before_the_content() -> None:
     item = {"tool": "t", "status": "success", "outcome": "Read 2 lines", "content": "a\nb"}
     passage = dialogue([call(), row("result", [item])])[0]
     assert isinstance(passage, ModelPassage)

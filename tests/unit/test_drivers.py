@@ -74,12 +74,12 @@ def test_anything_but_a_driver_is_refused(driver, message) -> None:
 
 
 @pytest.mark.parametrize("driver", ["native", "react"])
-def test_a_dialect_belongs_to_the_driver_of_text(driver) -> None:
+def test_only_the_text_driver_takes_a_dialect(driver) -> None:
     with pytest.raises(ConfigError, match='dialect is what the driver "text" speaks'):
         agent_of(driver, dialect="hermes")
 
 
-# Drivers of tests and of one's own
+# Prompts, scripted drivers, and drivers that a program defines
 
 
 @pytest.mark.parametrize("driver", ["text", "native", "react"])
@@ -90,19 +90,19 @@ def test_every_driver_s_prompt_has_identity_instructions_and_guidance_for_tools(
         return about
 
     model = ScriptedModel(['{"thought": "t", "type": "final_answer", "answer": "fine"}'])
-    asked = "Be brief.\n\n# Tools\n\nPrefer none of them."
+    instructions = "Be brief.\n\n# Tools\n\nPrefer none of them."
     agent = Agent(
         model,
         tools=[recall],
         driver=driver,
         identity="You are Ada.",
-        instructions=asked,
+        instructions=instructions,
     )
     agent.run_sync("?")
     prompt = model.requests[0].messages[0]["content"]
     assert prompt.startswith("You are Ada.\n\n")
     assert "The tool `recall` finds what the user said" in prompt
-    assert asked in prompt
+    assert instructions in prompt
 
 
 def test_c1_a_script_that_answers_is_one_step() -> None:
@@ -111,7 +111,7 @@ def test_c1_a_script_that_answers_is_one_step() -> None:
     assert [step.kind for step in result.steps] == ["final_response"]
 
 
-def test_c2_the_runtime_is_made_once_a_run_before_its_first_step() -> None:
+def test_c2_the_runtime_is_made_once_per_run_before_its_first_step() -> None:
     driver = ScriptedDriver([ToolCall("fail", {}), "a", ToolCall("fail", {}), "b"])
     agent = agent_of(driver)
     agent.run_sync("q")
@@ -122,7 +122,7 @@ def test_c2_the_runtime_is_made_once_a_run_before_its_first_step() -> None:
 
 
 class Countdown:
-    """A driver made by a program: it calls a tool, and then answers with the result."""
+    """A driver that a program defines: it calls a tool, and then answers with the result."""
 
     async def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterator[dict[str, Any]]:
         if not run.steps:
@@ -133,13 +133,13 @@ class Countdown:
             yield {"type": "respond", "content": f"{runtime.ctx.question} {execution.value}"}
 
 
-def test_c3_a_driver_of_ones_own_runs() -> None:
+def test_c3_a_driver_that_a_program_defines_runs() -> None:
     driver: Driver = Countdown()
     result = agent_of(driver).run_sync("1 + 2 is")
     assert result.output == "1 + 2 is 3"
 
 
-def test_c4_a_batch_has_one_execution_a_call_in_call_order() -> None:
+def test_c4_a_batch_has_one_execution_per_call_in_call_order() -> None:
     calls = [ToolCall("echo", {"value": 1}), ToolCall("fail", {}), ToolCall("echo", {"value": 2})]
     result = agent_of(ScriptedDriver([calls, "done"])).run_sync("q")
     made = [(each.name, each.status, each.value) for each in result.steps[0].executions]
@@ -157,7 +157,7 @@ def test_c56_a_script_that_is_exhausted_says_so() -> None:
         agent_of(driver).run_sync("q")
 
 
-def test_calls_that_are_not_complete_pass_through_in_their_place() -> None:
+def test_pieces_of_calls_pass_through_in_their_place() -> None:
     step = [
         {"type": "respond", "content": "a"},
         {"type": "tool_call_start", "index": 0, "name": "fail", "timestamp": 1.0},
@@ -177,7 +177,7 @@ def test_calls_that_are_not_complete_pass_through_in_their_place() -> None:
     ]  # fmt: skip
 
 
-# The same events, whatever the model speaks
+# The same events from calls in text and from native calls
 
 WORDS = st.text("ab .,\n", min_size=1, max_size=8).filter(str.strip)
 VALUES = st.none() | st.booleans() | st.integers() | st.text("a<&>\"'\\é", max_size=5)
@@ -219,7 +219,7 @@ def as_deltas(step: Any, size: int) -> list[str | Delta]:
     return deltas
 
 
-def told(driver: str, answers: list[Any]) -> list[tuple[Any, ...]]:
+def events_of(driver: str, answers: list[Any]) -> list[tuple[Any, ...]]:
     """The events of a run, without times, tokens and the provider's ids."""
     agent = agent_of(driver, model=ScriptedModel(answers))
 
@@ -240,6 +240,6 @@ def told(driver: str, answers: list[Any]) -> list[tuple[Any, ...]]:
 @given(SCRIPTS, st.integers(1, 9))
 def test_a_script_gives_the_same_run_by_text_and_by_native_calls(script, size) -> None:
     steps, answer = script
-    by_text = told("text", [*map(as_text, steps), answer])
-    by_calls = told("native", [*(as_deltas(step, size) for step in steps), answer])
+    by_text = events_of("text", [*map(as_text, steps), answer])
+    by_calls = events_of("native", [*(as_deltas(step, size) for step in steps), answer])
     assert by_text == by_calls

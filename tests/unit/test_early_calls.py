@@ -1,4 +1,4 @@
-"""Calls of tools that have no effect outside begin while the model still writes their batch."""
+"""Calls of read-only tools begin while the model still writes their batch."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from cogency_rs import (
     Accumulator,
     Agent,
+    CallRecord,
     Dialect,
     Execution,
     Finish,
@@ -28,6 +29,8 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
+from support.chunks import cut
+from support.clock import in_exact_time
 from support.early import Bench, turn
 from support.tools import block, call, rounds
 
@@ -35,12 +38,8 @@ NOT_VALID = '{"dropped": "its batch was not valid"}'
 
 
 def written(*names: str) -> str:
-    """A block of calls of these tools; each has its place as its argument."""
+    """A block of calls of these tools; the argument of each call is its place in the block."""
     return block(*(call(name, n=place) for place, name in enumerate(names)))
-
-
-def cut(text: str, size: int = 4) -> list[str]:
-    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 # Which calls begin early
@@ -86,12 +85,14 @@ async def test_with_eager_turned_off_no_call_begins_early() -> None:
 @pytest.mark.parametrize(
     ("arguments", "early"), [({"n": 0}, True), ({}, False), ({"n": "x"}, False)], ids=str
 )
-async def test_a_call_with_wrong_arguments_is_refused_with_its_batch(arguments, early) -> None:
+async def test_a_call_with_wrong_arguments_and_those_after_it_do_not_begin_early(
+    arguments, early
+) -> None:
     bench = Bench()
     calls = block(ToolCall("read", arguments), call("read", n=1))
     await turn(bench, cut(calls), eager=True)
     assert (0 in bench.begun_early) is early
-    assert (1 in bench.begun_early) is False or early
+    assert early or 1 not in bench.begun_early
 
 
 @pytest.mark.parametrize("name", sorted({*Dialect.presets()} - {"react-json"}))
@@ -105,21 +106,21 @@ async def test_in_every_dialect_a_call_begins_before_the_next_is_written(name) -
     assert [status for _, status, _ in done.records] == ["success"] * 2
 
 
-# The reader, the log and the model see the same
+# The reader, the log and the model see the same events and results
 
 
 def batches() -> st.SearchStrategy[tuple[list[str], str]]:
-    """The tools that a batch calls, and the text after it in its block."""
+    """The tools that a batch calls, and junk that stands after its calls in the block."""
     names = st.sampled_from(
         ["read", "read", "read", "say", "fail", "block", "alone", "write", "nowhere"]
     )
-    damage = st.sampled_from(["", "", "", "x", '{"name": 3}', "{", "12"])
-    return st.tuples(st.lists(names, min_size=1, max_size=6), damage)
+    junk = st.sampled_from(["", "", "", "x", '{"name": 3}', "{", "12"])
+    return st.tuples(st.lists(names, min_size=1, max_size=6), junk)
 
 
-def damaged(names: list[str], behind: str) -> str:
+def damaged(names: list[str], junk: str) -> str:
     text = written(*names)
-    return text if not behind else text.replace("]</execute>", f", {behind}]</execute>")
+    return text if not junk else text.replace("]</execute>", f", {junk}]</execute>")
 
 
 @settings(max_examples=60, deadline=None)
@@ -127,11 +128,11 @@ def damaged(names: list[str], behind: str) -> str:
     answer=st.lists(batches(), min_size=1, max_size=3),
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=8),
     mode=st.sampled_from(["event", "token"]),
-    most=st.sampled_from([None, 1, 2]),
-    shows=st.sampled_from(["whole", "stream"]),
+    max_concurrency=st.sampled_from([None, 1, 2]),
+    calls=st.sampled_from(["whole", "stream"]),
 )
 def test_a_turn_is_the_same_whether_its_calls_begin_early_or_not(
-    answer, sizes, mode, most, shows
+    answer, sizes, mode, max_concurrency, calls
 ) -> None:
     text = " so ".join(itertools.starmap(damaged, answer))
     chunks, at = [], 0
@@ -140,30 +141,39 @@ def test_a_turn_is_the_same_whether_its_calls_begin_early_or_not(
             break
         chunks.append(text[at : at + size])
         at += size
-    options = {"mode": mode, "max_concurrency": most, "calls": shows, "max_failures": 99}
+    options = {
+        "mode": mode,
+        "max_concurrency": max_concurrency,
+        "calls": calls,
+        "max_failures": 99,
+    }
 
     async def both() -> None:
         early, late = Bench(), Bench()
         with_early = await turn(early, chunks, eager=True, **options)
         without = await turn(late, chunks, eager=False, **options)
         assert without.dropped == []
-        assert (_told_apart(with_early.events), with_early.rows, with_early.records) == (
-            _told_apart(without.events),
+        assert (
+            _without_order_of_progress(with_early.events),
+            with_early.rows,
+            with_early.records,
+        ) == (
+            _without_order_of_progress(without.events),
             without.rows,
             without.records,
         )
         assert with_early.outcome == without.outcome
         begun = [what for what in early.journal if what.startswith("begin")]
         over = [what for what in early.journal if what.startswith(("end", "stop"))]
-        assert len(begun) == len(over), "what has begun is awaited"
+        assert len(begun) == len(over), "every call that began has ended or was stopped"
 
     asyncio.run(both())
 
 
-def _told_apart(events: list[dict[str, Any]]) -> Any:
-    """Events of tools follow `execute`; their order among themselves may differ."""
-    spoken = sorted(event["said"] for event in events if event["type"] == "progress")
-    return spoken, [event for event in events if event["type"] != "progress"]
+def _without_order_of_progress(events: list[dict[str, Any]]) -> Any:
+    """The events, apart from those of tools, whose order among themselves may differ."""
+    progress = sorted(event["said"] for event in events if event["type"] == "progress")
+    return progress, [event for event in events if event["type"] != "progress"]
 
 
 async def test_events_of_an_early_call_follow_its_batch_s_execute() -> None:
@@ -187,10 +197,9 @@ async def test_calls_of_a_broken_block_that_have_begun_are_stopped_and_dropped(t
     bench = Bench()
     done = await turn(bench, cut(text), eager=True)
     assert len(bench.begun_early) >= 2
-    assert sorted(what.split()[0] for what in bench.journal if what != "written") == sorted(
-        ["begin"] * len(bench.begun_early)
-        + [what.split()[0] for what in bench.journal if what.startswith(("end", "stop"))]
-    )
+    begun = [what for what in bench.journal if what.startswith("begin")]
+    over = [what for what in bench.journal if what.startswith(("end", "stop"))]
+    assert len(begun) == len(over) == len(bench.begun_early)
     assert len(done.dropped) == len(bench.begun_early)
     assert {each[1:] for each in done.dropped} == {("cancelled", NOT_VALID)}
     assert [event["type"] for event in done.events] == ["error"]
@@ -201,7 +210,7 @@ async def test_calls_of_a_broken_block_that_have_begun_are_stopped_and_dropped(t
 
 
 async def test_a_broken_block_does_not_affect_the_blocks_before_and_after_it() -> None:
-    """All blocks of an answer are one batch here."""
+    """In this dialect, all blocks of an answer are one batch."""
     good, bad = Dialect("hermes").write_calls([call("read", n=6)]).strip(), "<tool_call>\n"
     bad += '{"name": "read", "arguments": {"n": 5}} x\n</tool_call>'
     last = good.replace("6", "2")
@@ -239,7 +248,7 @@ async def test_a_source_that_fails_stops_the_calls_that_have_begun() -> None:
     assert "result" not in [row["type"] for row in (await storage.read("c")).rows]
 
 
-async def test_a_stop_that_a_dropped_call_asked_for_is_dropped() -> None:
+async def test_a_stop_that_a_dropped_call_asked_for_is_ignored() -> None:
     @tool(read_only=True)
     async def stop(context: ToolContext[Any]) -> str:
         """Ask for the end."""
@@ -295,8 +304,6 @@ async def test_a_call_is_in_the_log_before_it_begins() -> None:
 
 async def test_a_call_that_began_in_a_program_that_died_is_settled_by_the_next_run() -> None:
     log = Memory()
-    from cogency_rs.storage.log import CallRecord
-
     await log.append("c", user_id="u", rows=[("user", "hm", 1.0)])
     await log.append(
         "c", user_id="u", rows=(), calls=[CallRecord("1", "b", 0, "read", status="early")]
@@ -311,7 +318,7 @@ async def test_a_call_that_began_in_a_program_that_died_is_settled_by_the_next_r
     )
 
 
-# Layers around calls
+# Hooks, middleware and limits
 
 
 async def test_hooks_run_for_all_calls_before_any_call_begins() -> None:
@@ -336,7 +343,7 @@ async def test_hooks_of_runs_do_not_delay_calls() -> None:
     assert 0 in bench.begun_early
 
 
-async def test_middleware_stands_around_a_call_that_begins_early() -> None:
+async def test_middleware_wraps_a_call_that_begins_early() -> None:
     bench, around = Bench(), list[str]()
 
     async def layer(invocation: Any, next: Any) -> Any:
@@ -351,19 +358,27 @@ async def test_middleware_stands_around_a_call_that_begins_early() -> None:
     assert sorted(around) == ["in 0", "in 1", "out 0", "out 1"]
 
 
-async def test_the_time_of_a_batch_begins_when_it_is_complete() -> None:
-    bench = Bench()
+@in_exact_time
+async def test_the_time_limit_of_a_batch_starts_when_the_batch_is_complete() -> None:
+    is_written = asyncio.Event()
+
+    @tool(read_only=True)
+    async def read(n: int) -> int:
+        """Read until the model has written its batch, and a little longer."""
+        await is_written.wait()
+        await asyncio.sleep(0.5)
+        return n
 
     async def chunks() -> Any:
-        for chunk in cut(written("read", "read")):
-            await asyncio.sleep(0.01)
+        *most, last = cut(written("read", "read"))
+        for chunk in most:
+            await asyncio.sleep(1)
             yield chunk
+        is_written.set()
+        yield last
 
     turns = Accumulator(
-        "u",
-        "c",
-        execution=Execution(storage=Memory(), tools=bench.tools()),
-        batch_timeout=0.1,
+        "u", "c", execution=Execution(storage=Memory(), tools=[read]), batch_timeout=1
     )
     async for _ in turns.process(parse_tokens(chunks())):
         pass
@@ -421,7 +436,9 @@ def deltas(*names: str, size: int = 5) -> list[Any]:
 
 
 @pytest.mark.parametrize("eager", [True, False])
-async def test_an_agent_on_native_calls_starts_each_as_its_arguments_close(eager) -> None:
+async def test_with_native_calls_an_agent_starts_each_when_its_arguments_are_complete(
+    eager,
+) -> None:
     bench = Bench()
     model = Slow(bench, deltas("read", "read", "write", "read"), ["fine"])
     agent = Agent(model, tools=bench.tools(), driver=NativeDriver(), eager=eager)

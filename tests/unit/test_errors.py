@@ -10,6 +10,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from cogency_rs import ConfigError, Finish, Limits, Parser, parse_tokens
+from support.cost import is_linear
+from support.outlines import timeless
 from support.texts import texts
 from support.turns import Chunks
 
@@ -77,7 +79,7 @@ def test_an_unknown_mode_of_errors_is_refused(errors):
         Parser(errors=errors)
 
 
-def test_the_kept_part_of_a_block_that_is_too_long_is_bounded():
+def test_the_raw_text_of_a_block_that_is_too_long_is_bounded():
     limits = Limits(max_block_bytes=50)
     events = read("<execute>[", *["x" * 7] * 1000, "</execute>ok", limits=limits)
     assert names(events) == ["malformed", "respond"]
@@ -92,10 +94,6 @@ def cut_texts(draw: st.DrawFn) -> list[str]:
     text = draw(texts)
     cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=12)))
     return [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
-
-
-def timeless(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in event.items() if key != "timestamp"} for event in events]
 
 
 @relaxed
@@ -120,12 +118,12 @@ def test_any_chunks_give_the_same_errors_under_small_limits(chunks, end):
 
 @relaxed
 @given(texts)
-def test_an_error_stands_where_the_report_stands_and_changes_nothing_else(text):
+def test_error_events_stand_where_reports_stand_and_nothing_else_differs(text):
     def shape(events: list[dict[str, Any]]) -> list[Any]:
-        is_report = "Error: Malformed tool call syntax."
+        prefix = "Error: Malformed tool call syntax."
         return [
             "error"
-            if event["type"] == "error" or event.get("content", "").startswith(is_report)
+            if event["type"] == "error" or event.get("content", "").startswith(prefix)
             else (event["type"], event.get("content"))
             for event in events
             if event.get("raw") != ""  # a call inside reasoning, which cogency does not report
@@ -136,7 +134,7 @@ def test_an_error_stands_where_the_report_stands_and_changes_nothing_else(text):
 
 @relaxed
 @given(texts)
-def test_the_place_of_an_error_is_in_its_raw_text_and_its_raw_text_is_in_the_text(text):
+def test_an_error_s_place_lies_in_its_raw_text_which_is_part_of_the_text(text):
     for event in read(text):
         if event["type"] == "error" and event["raw"]:
             lines = event["raw"].split("\n")
@@ -200,7 +198,7 @@ def test_an_error_of_the_source_is_not_blamed_on_the_model():
     assert names(read(end=ConnectionError("refused"))) == []
 
 
-def test_a_closing_tag_in_a_string_that_was_cut_is_the_string_s():
+def test_a_closing_tag_in_a_string_that_was_cut_belongs_to_the_string():
     text = '<execute>[{"name": "write", "args": {"text": "a block ends with </execute> and'
     for end in ("length", ConnectionError("reset")):
         [error] = read(text, end=end)
@@ -307,7 +305,7 @@ def test_nothing_inside_reasoning_is_ever_a_call(stream, text, expected):
         '[{"name": "t", "args": {"x": 1,}}]',
     ],
 )
-def test_blocks_as_small_models_write_them(body):
+def test_lenient_reading_accepts_blocks_as_small_models_write_them(body):
     text = f"<execute>{body}</execute>"
     assert names(read(text)) == ["malformed"]
     events = read(text, lenient=True)
@@ -353,7 +351,9 @@ def test_lenient_reading_does_not_change_valid_blocks(text, end):
 
 
 @pytest.mark.parametrize("filler", ["`", " ", "```\n", "x", "\n```json"])
-def test_lenient_reading_is_linear(filler):
-    # With quadratic cost, this would take minutes.
-    for text in (filler * 200_000, "[]" + filler * 200_000):
-        read("<execute>", *text[:400_000], lenient=True)
+@pytest.mark.parametrize("begin", ["", "[]"])
+def test_lenient_reading_is_linear(begin, filler):
+    def read_characters(count: int) -> None:
+        read("<execute>", *(begin + filler * count)[:count], lenient=True)
+
+    assert is_linear(read_characters, 200_000)

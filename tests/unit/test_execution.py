@@ -110,7 +110,7 @@ def texts(results):
 
 def test_blocking_tools_run_at_the_same_time_and_the_loop_goes_on(run):
     tool = Blocking()
-    tool.started = threading.Barrier(5)  # four calls and the loop, none of which can go on alone
+    tool.started = threading.Barrier(5)  # four calls and the loop, which wait for each other
 
     async def main():
         running = asyncio.ensure_future(batch(tool, calls=[ToolCall("blocking", {})] * 4))
@@ -143,9 +143,7 @@ def test_a_plain_function_that_returns_an_awaitable_is_awaited_on_the_loop(run):
 
 
 @pytest.mark.parametrize("blocking", [False, True], ids=["on the loop", "in a thread"])
-def test_context_variables_of_the_caller_are_seen_in_every_tool_and_changes_stay_there(
-    run, blocking
-):
+def test_every_tool_sees_the_caller_s_context_variables_and_its_changes_stay_its_own(run, blocking):
     def say():
         seen = who.get()
         who.set("the tool")
@@ -167,7 +165,7 @@ def test_at_most_max_concurrency_calls_run_at_once(run):
     assert tool.most == 8
 
 
-def test_a_timeout_fails_its_call_alone_and_its_coroutine_is_cancelled_and_awaited(run):
+def test_a_timeout_fails_only_its_call_whose_coroutine_is_cancelled_and_awaited(run):
     tool = Sleeping()
     calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 0.001)]
     results = run(batch(tool, calls=calls, tool_timeout=0.1))
@@ -235,7 +233,7 @@ def test_an_exception_of_a_tool_is_its_own_call_s_result(run, blocking, error, o
 
 
 @pytest.mark.parametrize("blocking", [False, True], ids=["on the loop", "in a thread"])
-def test_an_interrupt_in_a_tool_goes_on_to_the_program(run, blocking):
+def test_an_interrupt_in_a_tool_reaches_the_program(run, blocking):
     def say():
         raise KeyboardInterrupt
 
@@ -333,7 +331,7 @@ def test_a_call_that_is_over_keeps_its_result_when_its_observer_is_cancelled(run
     assert [result.content for result in run(main())] == ["done"]
 
 
-def test_an_observer_that_never_ends_costs_no_call_its_result(run):
+def test_a_call_keeps_its_result_if_its_observer_never_ends(run):
     async def ended(call, result, seconds):
         await asyncio.Event().wait()
 
@@ -394,7 +392,7 @@ JSON_SCHEMA = {
         (FLAT, {"path": "äöüß"}, "argument 'path' must have at most 3 characters, and had 4"),
         (FLAT, {"path": ["a", "b"]}, None),  # "string" also stands for all types that have no name
         (FLAT, {"path": "a", "note": "b", "size": None}, None),
-        (FLAT, {"path": "a", "note": ["b"]}, None),  # also among other types
+        (FLAT, {"path": "a", "note": ["b"]}, None),  # also in a list of types
         (
             FLAT,
             {"path": "a", "size": "b"},

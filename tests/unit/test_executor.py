@@ -1,4 +1,4 @@
-"""The executor: a batch runs at the same time, and the results come in call order."""
+"""The executor: the calls of a batch run at the same time, and their results come in call order."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_an_empty_batch_has_no_results():
     assert await execute([], OK) == []
 
 
-async def test_one_call():
+async def test_a_call_can_be_executed_alone():
     result = await execute_tool(
         call("ok", a=1), execution=with_tools(OK), user_id="u", conversation_id="c"
     )
@@ -65,7 +65,7 @@ async def test_calls_may_be_a_tuple():
 
 
 @pytest.mark.parametrize("options", [{}, {"max_concurrency": 10}, {"tool_timeout": 60}], ids=repr)
-async def test_a_thousand_calls(options):
+async def test_a_thousand_calls_are_executed(options):
     async def echo(n: int, **_: Any) -> int:
         await rounds(n % 3)
         return n
@@ -90,7 +90,7 @@ async def test_all_calls_of_a_batch_run_at_once(count):
     assert [result.content for result in results] == [True] * count
 
 
-async def test_the_loop_runs_on_while_tools_wait():
+async def test_the_loop_goes_on_while_tools_wait():
     tool = Waiting()
     batch = asyncio.create_task(execute([call("wait")], tool))
     await tool.started.wait()
@@ -123,7 +123,7 @@ async def test_a_tool_may_run_a_batch():
     assert result.content == ["bottom"] * 32
 
 
-async def test_a_tool_may_run_a_batch_without_waiting():
+async def test_a_tool_may_run_a_batch_before_it_waits_for_anything():
     async def nest(depth: int, **_: Any) -> Any:
         if depth == 0:
             return "bottom"
@@ -146,14 +146,14 @@ def test_one_event_loop_may_follow_another():
 
 def test_loops_in_several_threads_run_at_once():
     met: list[list[Any]] = []
-    everybody = threading.Barrier(4)
+    all_threads = threading.Barrier(4)
 
     async def main() -> list[Any]:
         barrier = asyncio.Barrier(20)
 
         async def meet(n: int, **_: Any) -> int:
             if n == 0:
-                await asyncio.to_thread(everybody.wait)
+                await asyncio.to_thread(all_threads.wait)
             await barrier.wait()
             return n
 

@@ -1,4 +1,4 @@
-"""What a tool gets: the model's arguments, the turn's, and the caller's context variables."""
+"""What a tool gets: arguments from the model and from the turn, and the caller's context variables."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ async def test_without_a_user_there_is_no_user_id():
     assert await arguments_of("t", {}, user_id="") == expected
 
 
-async def test_the_shell_gets_its_timeout_too():
+async def test_the_shell_gets_its_timeout_from_the_turn():
     assert await arguments_of("shell", {}) == {**TURN, "timeout": 7}
 
 
-async def test_another_tool_s_timeout_is_the_model_s():
+async def test_another_tool_gets_its_timeout_from_the_model():
     assert await arguments_of("t", {"timeout": 1}) == {**TURN, "timeout": 1}
 
 
@@ -84,20 +84,20 @@ async def test_the_arguments_in_a_call_are_not_changed():
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("VARIABLE", default="unset")
 
 
-async def _sets(value: str, **_: Any) -> str:
+async def _sets_in_a_coroutine(value: str, **_: Any) -> str:
     seen = VARIABLE.get()
     VARIABLE.set(value)
     await rounds(1)
     return f"{seen} {VARIABLE.get()}"
 
 
-def _sets_at_once(value: str, **_: Any) -> str:
+def _sets_in_a_function(value: str, **_: Any) -> str:
     seen = VARIABLE.get()
     VARIABLE.set(value)
     return f"{seen} {VARIABLE.get()}"
 
 
-@pytest.mark.parametrize("execute_", [_sets, _sets_at_once])
+@pytest.mark.parametrize("execute_", [_sets_in_a_coroutine, _sets_in_a_function])
 @pytest.mark.parametrize("options", [{}, {"max_concurrency": 1}], ids=repr)
 async def test_a_tool_sees_the_caller_s_variables_and_its_changes_stay_its_own(execute_, options):
     VARIABLE.set("caller")

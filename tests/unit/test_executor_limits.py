@@ -1,4 +1,4 @@
-"""The executor: how many calls run at once and for how long, blocking tools, and that nothing is left afterwards."""
+"""The executor: how many calls run at once and for how long, blocking tools, and what is left afterwards."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import (
-    ConfigError,
-    ToolCall,
-    ToolResult,
-    execute_tool,
-    execute_tools,
-)
+from cogency_rs import ConfigError, ToolResult, execute_tool
+from support.batches import execute
 from support.tools import (
     FAIL,
     OK,
@@ -33,14 +28,9 @@ from support.tools import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
 pytestmark = pytest.mark.timeout(20)
-
-
-async def execute(calls: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolResult]:
-    options = {"user_id": "u", "conversation_id": "c", **options}
-    return await execute_tools(calls, execution=with_tools(*tools), **options)
 
 
 # How many at once
@@ -69,7 +59,7 @@ class Counting:
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 9, 10, 11])
-async def test_no_more_calls_run_at_once_than_may_and_they_start_in_order(most):
+async def test_at_most_max_concurrency_calls_run_at_once_and_they_start_in_order(most):
     tool = Counting()
     calls = [call("count", n=n) for n in range(10)]
     results = await execute(calls, tool, max_concurrency=most)
@@ -78,7 +68,7 @@ async def test_no_more_calls_run_at_once_than_may_and_they_start_in_order(most):
     assert tool.most <= most
 
 
-async def test_as_many_calls_run_at_once_as_may():
+async def test_as_many_calls_run_at_once_as_max_concurrency_allows():
     barrier = asyncio.Barrier(3)
 
     async def meet(**_: Any) -> bool:
@@ -119,8 +109,8 @@ async def test_a_call_that_takes_too_long_is_cancelled_and_awaited():
             steps.append("cleaned up")
 
     tools = [FunctionTool("t", clean_up)]
-    for kind in ("a batch", "one call"):
-        if kind == "a batch":
+    for way in ("a batch", "one call"):
+        if way == "a batch":
             [result] = await execute([call("t")], *tools, tool_timeout=SOON)
         else:
             result = await execute_tool(
@@ -144,7 +134,7 @@ async def _raises_instead() -> Any:
 
 
 @pytest.mark.parametrize("then", [_returns_anyway, _raises_instead])
-async def test_a_call_that_takes_too_long_has_failed_whatever_it_does_then(then):
+async def test_a_call_that_takes_too_long_has_failed_whatever_it_does_afterwards(then):
     async def resist(**_: Any) -> Any:
         try:
             await asyncio.Event().wait()
@@ -156,7 +146,7 @@ async def test_a_call_that_takes_too_long_has_failed_whatever_it_does_then(then)
     assert "timed out" in result.outcome
 
 
-async def test_the_time_of_a_call_begins_when_it_starts():
+async def test_the_time_limit_of_a_call_starts_when_the_call_starts():
     slow = Waiting()
     calls = [call("wait"), call("ok"), call("wait"), call("ok")]
     results = await execute(calls, slow, OK, tool_timeout=SOON, max_concurrency=1)
@@ -206,7 +196,7 @@ class Blocking(FunctionTool):
 
 
 class Gate:
-    """A gate at which threads wait until it is opened, at the latest at the end of the test."""
+    """A gate at which threads wait until it is opened; the fixture opens it at the end of the test."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()
@@ -254,12 +244,12 @@ in_a_worker_thread = pytest.mark.parametrize("kind", [plain, marked, marked_plai
 
 @in_a_worker_thread
 async def test_results_of_blocking_and_other_tools_are_in_call_order(kind, gate):
-    async def let_on(**_: Any) -> str:
+    async def open_the_gate(**_: Any) -> str:
         await reached(gate)
         gate.open()
         return "other"
 
-    tools = [kind(lambda **_: gate.wait() or "blocked"), FunctionTool("other", let_on)]
+    tools = [kind(lambda **_: gate.wait() or "blocked"), FunctionTool("other", open_the_gate)]
     results = await execute([call("t"), call("other"), call("t")], *tools)
     assert [result.content for result in results] == ["blocked", "other", "blocked"]
 
@@ -293,7 +283,7 @@ async def test_a_tool_that_blocks_may_use_the_caller_s_loop(kind):
 
 
 @in_a_worker_thread
-async def test_many_tools_that_block(kind):
+async def test_many_blocking_calls_are_executed(kind):
     results = await execute([call("t", n=n) for n in range(300)], kind(lambda n, **_: n))
     assert [result.content for result in results] == list(range(300))
 
@@ -337,10 +327,10 @@ async def test_a_tool_that_blocks_may_run_a_batch_of_such_tools():
     assert result.content == ["bottom"] * 16
 
 
-# A caller that leaves
+# Callers that are cancelled or gone
 
 
-async def test_a_cancelled_batch_has_stopped_when_its_caller_knows():
+async def test_a_cancelled_batch_has_stopped_before_its_caller_goes_on():
     slow, steps = Waiting(), []
 
     async def clean_up(**_: Any) -> None:
@@ -390,7 +380,7 @@ async def test_a_batch_that_is_dropped_stops_its_tools():
     assert sorted(journal) == ["started", "started", "stopped", "stopped"]
 
 
-# Nothing is kept
+# What a batch keeps alive
 
 
 class Payload(list):
@@ -400,7 +390,7 @@ class Payload(list):
 async def alive_after(batch: Callable[[Payload], Awaitable[Any]]) -> int:
     """How many of 20 batches keep their argument alive when they are over.
 
-    At most one: the last, whose exception the interpreter may still hold.
+    One may: the last, whose exception the interpreter may still hold.
     """
     watched = []
     for _ in range(20):
@@ -491,7 +481,7 @@ class TestALoopWithEagerTasks:
         [result] = await execute([call("look")], FunctionTool("look", look))
         assert (result.content, asyncio.current_task()) == (False, caller)
 
-    async def test_a_cancelled_batch_has_stopped_when_its_caller_knows(self):
+    async def test_a_cancelled_batch_has_stopped_before_its_caller_goes_on(self):
         slow = Waiting()
         batch = asyncio.create_task(execute([call("wait")] * 2, slow))
         await slow.started.wait()

@@ -1,4 +1,4 @@
-"""Results of tools, whatever these do, and of calls that cannot be carried out."""
+"""The result of a call, whatever its tool does, and of a call that cannot be carried out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def failed(text: str) -> tuple[bool, str, Any]:
     return (True, text, None)
 
 
-def gave(content: Any) -> tuple[bool, None, Any]:
+def succeeded(content: Any) -> tuple[bool, None, Any]:
     return (False, None, content)
 
 
@@ -77,15 +77,15 @@ async def _ends_an_iteration(**_: Any) -> None:
 DONE = [
     (returns(ToolResult("ok", "text")), (False, "ok", "text")),
     (returns(ToolResult("no", "text", error=True)), (True, "no", "text")),
-    (returns("text"), gave("text")),
-    (returns(""), gave("")),
-    (returns(None), gave(None)),
-    (returns(0), gave(0)),
-    (returns(False), gave(False)),
-    (returns(2.5), gave(2.5)),
-    (returns([]), gave([])),
-    (returns({"a": [1, {"b": None}]}), gave({"a": [1, {"b": None}]})),
-    (returns({"outcome": "x", "error": True}), gave({"outcome": "x", "error": True})),
+    (returns("text"), succeeded("text")),
+    (returns(""), succeeded("")),
+    (returns(None), succeeded(None)),
+    (returns(0), succeeded(0)),
+    (returns(False), succeeded(False)),
+    (returns(2.5), succeeded(2.5)),
+    (returns([]), succeeded([])),
+    (returns({"a": [1, {"b": None}]}), succeeded({"a": [1, {"b": None}]})),
+    (returns({"outcome": "x", "error": True}), succeeded({"outcome": "x", "error": True})),
     (returns({1, 2}), failed("set")),
     (returns(b"bytes"), failed("bytes")),
     (returns(asyncio), failed("module")),
@@ -135,7 +135,7 @@ DONE = [
 @pytest.mark.parametrize(
     ("tool", "expected"), [pytest.param(*row, id=row[0].description) for row in DONE]
 )
-async def test_whatever_a_tool_does_becomes_its_call_s_result(tool, expected):
+async def test_whatever_a_tool_does_becomes_the_result_of_its_call(tool, expected):
     before, result, after = await execute([call("ok"), call("t"), call("ok")], OK, tool)
     error, text, content = expected
     assert result.error is error
@@ -236,7 +236,7 @@ async def test_a_result_is_returned_unchanged():
     assert result is given
 
 
-async def test_a_result_of_another_class_is_a_result():
+async def test_a_result_may_be_of_another_class():
     """Cogency's own, for example."""
     given = SimpleNamespace(outcome="no", content=None, error=True)
     [result] = await execute([call("t")], returns(given))
@@ -256,11 +256,11 @@ async def test_without_tools_every_call_is_a_failure():
     assert result.outcome.startswith("Tool 'ok' not registered")
 
 
-def function_without_a_name() -> None: ...
+def plain_function() -> None: ...
 
 
 class NamedClass:
-    """A tool, once there is an instance of it."""
+    """A class whose instances are tools."""
 
     name, description, schema = "t", "", {}
 
@@ -271,7 +271,7 @@ class NamedClass:
     ("tools", "says"),
     [
         ([returns("first"), returns("second")], "two tools are named 't'"),
-        ([function_without_a_name], "make a tool of the function with @cogency_rs.tool"),
+        ([plain_function], "make a tool of the function with @cogency_rs.tool"),
         ([{"name": "t"}], "it needs a name that is a str, and an execute method"),
         ([FunctionTool], "hand over an instance of the class"),
         ([NamedClass], "hand over an instance of the class"),
@@ -328,7 +328,7 @@ async def test_anything_but_a_call_is_refused_by_a_batch(calls, says):
         await execute(calls, OK)
 
 
-async def test_a_batch_needs_no_user_no_conversation_and_no_storage():
+async def test_a_batch_does_not_need_a_user_a_conversation_or_a_storage():
     [result] = await execute_tools([call("ok")], execution=Execution(tools=[OK]))
     assert (result.error, result.content) == (False, {})
 

@@ -1,4 +1,4 @@
-"""Executors: which tools they run, and that hooks, approval, limits and the rest still apply to the calls."""
+"""Executors: which tools they run, and that hooks, approval, retries and limits still apply to the calls."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ async def test_a_hook_may_send_a_call_to_a_tool_that_runs_here():
     assert [result.content for result in results] == ["here"]
 
 
-async def test_approval_retries_and_observers_stand_around_it():
+async def test_approval_retries_and_observers_apply_to_a_call_that_runs_elsewhere():
     @tool(remote=True, requires_approval=True, idempotent=True, retries=1)
     async def careful() -> str:
         """Ask first."""
@@ -170,7 +170,7 @@ async def test_approval_retries_and_observers_stand_around_it():
     assert len({invocation.id for invocation in elsewhere.ran}) == 1
 
 
-async def test_a_call_that_is_lost_is_unknown_and_not_tried_again():
+async def test_the_outcome_of_a_lost_call_is_unknown_and_it_is_not_retried():
     @tool(remote=True, idempotent=True, retries=3)
     async def idle() -> str:
         """Idle."""
@@ -184,7 +184,7 @@ async def test_a_call_that_is_lost_is_unknown_and_not_tried_again():
     assert record.error == "Tool execution failed: the worker was lost"
 
 
-async def test_the_log_knows_that_a_call_is_unknown():
+async def test_the_log_records_that_the_outcome_of_a_call_is_unknown():
     text = '<execute>[{"name": "free", "args": {}}]</execute>'
     async with SQLite(":memory:") as storage:
         turn = Accumulator(
@@ -199,7 +199,7 @@ async def test_the_log_knows_that_a_call_is_unknown():
     assert record.status == "unknown"
 
 
-async def test_a_call_whose_time_is_up_is_stopped_there():
+async def test_a_call_that_times_out_is_stopped_in_its_executor():
     stopped: list[str] = []
 
     async def for_ever() -> None:
@@ -217,7 +217,7 @@ async def test_a_call_whose_time_is_up_is_stopped_there():
     assert (record.status, stopped) == ("timeout", ["there"])
 
 
-async def test_an_agent_refuses_a_tool_that_nothing_takes_and_runs_the_others_elsewhere():
+async def test_an_agent_needs_an_executor_for_a_tool_that_must_run_elsewhere():
     answers = ['<execute>[{"name": "marked", "args": {}}]</execute>', "done"]
     with pytest.raises(ConfigError, match="'marked' is to run in another process"):
         Agent(ScriptedModel(answers), tools=[marked])

@@ -1,4 +1,4 @@
-"""The tools for the files of a folder: what they return, what they refuse, and that no path leads out."""
+"""The tools for the files of a folder: what they return, what they refuse, and that no path leads out of it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Call = Callable[..., Any]
 
 @pytest.fixture(params=["descriptors", "paths"])
 def place(request, tmp_path, monkeypatch) -> Path:
-    """A folder next to a secret file; used with open folders, and as on systems that cannot open folders."""
+    """A folder next to a secret file; used through open folders, and by paths as on systems without them."""
     if request.param == "paths":
         monkeypatch.setattr(folder_module, "_BY_DESCRIPTOR", False)
     elif not folder_module._BY_DESCRIPTOR:
-        pytest.skip("this system opens no files within an open folder")
+        pytest.skip("this system cannot open a file within an open folder")
     (tmp_path / "secret.txt").write_text("a secret\n")
     place = tmp_path / "place"
     (place / "src").mkdir(parents=True)
@@ -59,9 +59,9 @@ def problem(result: ToolResult) -> str:
 
 def preview(place: Path, name: str, **args: object) -> str:
     [tool] = [tool for tool in file_tools(place) if tool.name == name]
-    asked = options_of(tool).preview
-    assert asked is not None
-    return str(asked(ToolCall(name, args)))
+    show = options_of(tool).preview
+    assert show is not None
+    return str(show(ToolCall(name, args)))
 
 
 def test_tools_that_read_are_read_only_and_tools_that_write_need_approval_and_run_alone(tmp_path):
@@ -238,7 +238,7 @@ async def test_an_edit_changes_one_place_and_shows_it(call, place):
         ("", "old must not be empty; write_file writes a whole file"),
     ],
 )
-async def test_an_edit_that_is_not_clear_changes_nothing(call, place, old, message):
+async def test_an_edit_that_does_not_name_one_place_changes_nothing(call, place, old, message):
     assert problem(await call("edit_file", path="a.txt", old=old, new="x")) == message
     assert (place / "a.txt").read_text() == "one\ntwo\nthree\n"
 
@@ -248,13 +248,13 @@ async def test_an_edit_of_all_places(call, place):
     assert (place / "a.txt").read_text() == "onE\ntwo\nthrEE\n"
 
 
-async def test_an_edit_keeps_a_file_s_line_ends(call, place):
+async def test_an_edit_keeps_a_file_s_line_endings(call, place):
     (place / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
     await call("edit_file", path="dos.txt", old="one\ntwo\n", new="1\n2\n")
     assert (place / "dos.txt").read_bytes() == b"1\r\n2\r\n"
 
 
-async def test_edits_of_one_batch_all_count(place):
+async def test_all_edits_of_one_batch_are_made(place):
     calls = [
         ToolCall("edit_file", {"path": "a.txt", "old": old, "new": old.upper()})
         for old in ("one", "two", "three")
@@ -281,7 +281,7 @@ async def test_a_file_that_is_written_keeps_its_permissions(call, place):
     assert [path.name for path in place.iterdir() if path.name.endswith(".tmp")] == []
 
 
-async def test_half_a_character_cannot_be_written_and_leaves_the_file(call, place):
+async def test_half_a_character_is_refused_and_the_file_stays_as_it_was(call, place):
     result = await call("write_file", path="a.txt", content="a\ud83d")
     assert "half a character" in problem(result)
     assert (place / "a.txt").read_text() == "one\ntwo\nthree\n"
@@ -333,12 +333,12 @@ def test_a_preview_shows_what_a_call_would_do_and_does_nothing(place, name, args
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
 
 
-# Nothing leads out.
+# No path leads out of the folder.
 
-OUT = ["../secret.txt", "src/../../secret.txt", "/etc/hosts", "..", "/", "a/../../..", "a\0b"]
+PATHS_OUT = ["../secret.txt", "src/../../secret.txt", "/etc/hosts", "..", "/", "a/../../..", "a\0b"]
 
 
-@pytest.mark.parametrize("path", OUT)
+@pytest.mark.parametrize("path", PATHS_OUT)
 @pytest.mark.parametrize(
     ("name", "args"),
     [
@@ -374,7 +374,7 @@ async def test_a_link_is_not_followed_wherever_it_leads(call, place, target, pat
 
 
 @POSIX
-async def test_a_link_is_listed_as_what_it_is_and_left_out_of_a_search(call, place):
+async def test_a_link_is_listed_as_a_link_and_left_out_of_a_search(call, place):
     (place / "link").symlink_to("..")
     assert "link  (a link, not followed)" in (await call("list_files", recursive=True)).content
     assert (await call("search_files", text="secret")).content == ""
@@ -391,7 +391,7 @@ async def test_a_pipe_is_not_waited_for(call, place):
 
 
 @POSIX
-async def test_another_name_of_a_file_outside_keeps_its_bytes(call, place):
+async def test_writing_to_a_hard_link_leaves_the_file_outside_as_it_was(call, place):
     os.link(place.parent / "secret.txt", place / "same")
     await call("write_file", path="same", content="x")
     assert (place.parent / "secret.txt").read_text() == "a secret\n"
@@ -406,7 +406,7 @@ NAMES = st.sampled_from(["..", ".", "", "src", "a.txt", "link", "…", " ", "~",
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(parts=st.lists(NAMES, max_size=6), absolute=st.booleans())
-def test_whatever_the_path_nothing_outside_is_reached(tmp_path_factory, parts, absolute):
+def test_no_path_reaches_a_file_outside(tmp_path_factory, parts, absolute):
     home = tmp_path_factory.mktemp("home")
     place = home / "place"
     (place / "src").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Assembling again costs only what is new, and gives the same as assembling for the first time."""
+"""A second prompt folds only the new rows, and is the same as one made from all rows."""
 
 import gc
 import json
@@ -10,21 +10,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cogency_rs import History, SQLite, assemble, foldings, to_messages
+from support.conversations import UNMERGED
 from support.memory_log import MemoryLog
 
 CALL = json.dumps({"name": "t", "args": {"x": 1}})
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
-APART = History(merge_roles=False)
 INTERRUPTED = '[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]'
 
 
-async def assembled(storage, user="u", conversation="c", history=APART):
+async def assembled(storage, user="u", conversation="c", history=UNMERGED):
     messages = await assemble(user, conversation, tools=[], storage=storage, history=history)
     return messages[1:]
 
 
-class Anew:
-    """A storage with the same rows, which are loaded whole each time."""
+class Unkept:
+    """A storage with the same rows, which are loaded and folded whole for each prompt."""
 
     def __init__(self, storage):
         self.load_messages = storage.load_messages
@@ -37,7 +37,7 @@ async def storage(tmp_path):
 
 
 @pytest.fixture
-def fed(monkeypatch):
+def folded_rows(monkeypatch):
     """Notes every row that is folded."""
     rows, folding = [], foldings.Folding
 
@@ -75,7 +75,7 @@ steps = st.lists(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps, st.booleans())
-def test_whatever_is_written_in_between_a_prompt_is_the_same_as_one_folded_anew(
+def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
     tmp_path_factory, steps, merge_roles
 ):
     import asyncio
@@ -86,50 +86,50 @@ def test_whatever_is_written_in_between_a_prompt_is_the_same_as_one_folded_anew(
         path = tmp_path_factory.mktemp("foldings") / "store.db"
         async with SQLite(path, synchronous="OFF") as storage:
             await storage.save_message("c", "u", "user", "hello", 0.0)
-            with closing(sqlite3.connect(path, isolation_level=None)) as elsewhere:
-                for number, (step, what) in enumerate(steps):
+            with closing(sqlite3.connect(path, isolation_level=None)) as other_connection:
+                for number, (step, argument) in enumerate(steps):
                     if step == "assemble":
-                        assert await assembled(storage, what, history=history) == await assembled(
-                            Anew(storage), what, history=history
-                        )
+                        assert await assembled(
+                            storage, argument, history=history
+                        ) == await assembled(Unkept(storage), argument, history=history)
                     elif step == "delete":
-                        elsewhere.execute(
+                        other_connection.execute(
                             "DELETE FROM messages WHERE rowid IN (SELECT rowid FROM messages LIMIT ?)",
-                            (what,),
+                            (argument,),
                         )
                     else:
-                        kind, time, user = what
+                        kind, time, user = argument
                         content = {"call": CALL, "result": RESULT}.get(kind, str(number))
                         if step == "save":
                             await storage.save_message("c", user, kind, content, float(time))
                         else:
-                            elsewhere.execute(
+                            other_connection.execute(
                                 "INSERT INTO messages VALUES (?, 'c', ?, ?, ?, ?)",
                                 (f"id {number}", user, kind, content, float(time)),
                             )
             assert await assembled(storage, history=history) == await assembled(
-                Anew(storage), history=history
+                Unkept(storage), history=history
             )
 
     asyncio.run(main())
 
 
-async def test_only_rows_that_are_new_are_folded(storage, fed):
+async def test_only_new_rows_are_folded(storage, folded_rows):
     for number in range(5):
         await storage.save_message("c", "u", "user", str(number))
     await assembled(storage)
     await storage.save_message("c", "u", "respond", "5")
-    del fed[:]
+    del folded_rows[:]
     await assembled(storage)
-    assert fed == ["5"]
+    assert folded_rows == ["5"]
 
 
 async def test_only_messages_after_the_last_settled_question_are_merged_again(storage, monkeypatch):
-    given, whole = [], foldings.merged
+    merges, merged = [], foldings.merged
 
     def noted(messages):
-        given.append([message["content"] for message in messages])
-        return whole(messages)
+        merges.append([message["content"] for message in messages])
+        return merged(messages)
 
     for kind, content in [("user", "1"), ("respond", "2"), ("call", CALL), ("result", RESULT)]:
         await storage.save_message("c", "u", kind, content)
@@ -140,15 +140,15 @@ async def test_only_messages_after_the_last_settled_question_are_merged_again(st
     await storage.save_message("c", "u", "respond", "3")
     monkeypatch.setattr(foldings, "merged", noted)
     assert (await assembled(storage, history=History()))[:3] == first
-    assert given == [[first[2]["content"].removesuffix("\n\nmore"), "more", "3"]]
+    assert merges == [[first[2]["content"].removesuffix("\n\nmore"), "more", "3"]]
 
 
-async def test_a_row_with_an_older_time_from_another_process_is_noticed(storage, fed):
+async def test_a_row_with_an_older_time_from_another_process_is_noticed(storage, folded_rows):
     await storage.save_message("c", "u", "user", "second", 2.0)
     await assembled(storage)
     await storage.save_message("c", "u", "user", "first", 1.0)
     assert [message["content"] for message in await assembled(storage)] == ["first", "second"]
-    assert fed == ["second", "first", "second"]
+    assert folded_rows == ["second", "first", "second"]
 
 
 async def test_rows_of_one_time_keep_their_order(storage):
@@ -161,14 +161,14 @@ async def test_rows_of_one_time_keep_their_order(storage):
 async def test_a_deleted_conversation_is_empty_and_may_begin_again(storage):
     await storage.save_message("c", "u", "user", "old", 1.0)
     await assembled(storage)
-    with closing(sqlite3.connect(storage.db_path, isolation_level=None)) as elsewhere:
-        elsewhere.execute("DELETE FROM messages")
+    with closing(sqlite3.connect(storage.db_path, isolation_level=None)) as other_connection:
+        other_connection.execute("DELETE FROM messages")
     assert await assembled(storage) == []
     await storage.save_message("c", "u", "user", "new", 1.0)
     assert await assembled(storage) == [{"role": "user", "content": "new"}]
 
 
-async def test_the_messages_are_the_caller_s_to_change(storage):
+async def test_the_caller_may_change_the_messages(storage):
     await storage.save_message("c", "u", "user", "hello")
     messages = await assembled(storage)
     messages[0]["content"] = "changed"
@@ -178,18 +178,18 @@ async def test_the_messages_are_the_caller_s_to_change(storage):
 
 @pytest.mark.parametrize(("bound", "most"), [("CONVERSATIONS", 2), ("CHARACTERS", 10)])
 async def test_the_least_recently_used_conversation_is_dropped(
-    storage, fed, monkeypatch, bound, most
+    storage, folded_rows, monkeypatch, bound, most
 ):
     monkeypatch.setattr(foldings, bound, most)
     for name in "abc":
         await storage.save_message(name, "u", "user", f"hi, {name}")
     for name in "abc":
         await assembled(storage, conversation=name)
-    del fed[:]
+    del folded_rows[:]
     await assembled(storage, conversation="c")
-    assert fed == []
+    assert folded_rows == []
     await assembled(storage, conversation="a")
-    assert fed == ["hi, a"]
+    assert folded_rows == ["hi, a"]
 
 
 async def test_memory_storage_is_folded_too():
@@ -198,7 +198,7 @@ async def test_memory_storage_is_folded_too():
         assert await assembled(storage) == [{"role": "user", "content": "hello"}]
 
 
-async def test_a_storage_with_a_load_messages_of_its_own_is_asked(tmp_path):
+async def test_a_storage_that_overrides_load_messages_is_read_through_it(tmp_path):
     class Loud(SQLite):
         async def load_messages(self, *args, **kwargs):
             rows = await super().load_messages(*args, **kwargs)
@@ -209,14 +209,14 @@ async def test_a_storage_with_a_load_messages_of_its_own_is_asked(tmp_path):
         assert await assembled(storage) == [{"role": "user", "content": "HELLO"}]
 
 
-async def test_a_row_that_is_not_json_raises_what_loading_it_raises(storage):
+async def test_a_row_that_is_not_json_raises_the_error_of_json(storage):
     await storage.save_message("c", "u", "call", "no json")
     for _ in range(2):
         with pytest.raises(json.JSONDecodeError):
             await assembled(storage)
 
 
-# A process died between the calls and their results
+# After a process that died between calls and their results
 
 CALLS = [("user", "go"), ("respond", "so"), ("call", CALL)]
 
@@ -232,7 +232,7 @@ async def test_calls_without_results_are_shown_with_a_failure_each(storage, afte
     assert messages[3:] == [{"role": "user", "content": content} for _, content in after]
 
 
-async def test_results_that_come_later_take_the_place_of_the_failures(storage):
+async def test_results_that_come_later_replace_the_failures(storage):
     for kind, content in CALLS:
         await storage.save_message("c", "u", kind, content)
     await assembled(storage)
@@ -241,8 +241,8 @@ async def test_results_that_come_later_take_the_place_of_the_failures(storage):
     assert messages[2:] == [{"role": "user", "content": f"<results>\n{RESULT}\n</results>"}]
 
 
-async def test_a_batch_that_follows_without_a_user_in_between_has_its_own_results(storage):
-    """The next batch follows without results, as if these could not be saved and the program went on."""
+async def test_a_batch_after_one_without_results_keeps_its_own_results(storage):
+    """The first batch has no results, as if saving them had failed and the program had gone on."""
     for kind, content in [*CALLS, ("respond", "again"), ("call", CALL), ("result", RESULT)]:
         await storage.save_message("c", "u", kind, content)
     messages = await assembled(storage)
@@ -251,14 +251,14 @@ async def test_a_batch_that_follows_without_a_user_in_between_has_its_own_result
     assert items == json.loads(INTERRUPTED) + json.loads(RESULT)
 
 
-async def test_the_window_shows_them_too(storage):
+async def test_a_window_shows_calls_without_results_too(storage):
     for kind, content in CALLS:
         await storage.save_message("c", "u", kind, content)
     messages = await assemble("u", "c", tools=[], storage=storage, history_window=2)
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
 
 
-def test_to_messages_drops_them_as_cogency_does():
+def test_to_messages_drops_calls_without_results_as_cogency_does():
     events = [{"type": kind, "content": content} for kind, content in CALLS]
     assert [message["content"] for message in to_messages(events)] == ["go", "so"]
 
@@ -269,25 +269,25 @@ def test_to_messages_drops_them_as_cogency_does():
 class CountingLog(MemoryLog):
     def __init__(self):
         super().__init__()
-        self.asked = []
+        self.pages = []
 
     async def read(self, conversation_id, *, user_id="", after=None):
         page = await super().read(conversation_id, user_id=user_id, after=after)
-        self.asked.append((len(page.rows), page.is_whole))
+        self.pages.append((len(page.rows), page.is_whole))
         return page
 
 
-async def test_any_log_is_asked_only_for_new_rows(fed):
+async def test_any_log_is_asked_only_for_new_rows(folded_rows):
     log = CountingLog()
     for number in range(3):
         await log.append("c", user_id="u", rows=[("user", str(number), float(number))])
         contents = [message["content"] for message in await assembled(log)]
         assert contents == [str(n) for n in range(number + 1)]
-    assert log.asked == [(1, True), (1, False), (1, False)]
-    assert fed == ["0", "1", "2"]
+    assert log.pages == [(1, True), (1, False), (1, False)]
+    assert folded_rows == ["0", "1", "2"]
 
 
-async def test_a_log_needs_no_load_messages_and_a_whole_page_is_folded_anew():
+async def test_a_whole_page_replaces_the_kept_folding():
     log = CountingLog()
     await log.append("c", user_id="u", rows=[("user", "second", 2.0)])
     await assembled(log)
@@ -295,7 +295,7 @@ async def test_a_log_needs_no_load_messages_and_a_whole_page_is_folded_anew():
     assert [message["content"] for message in await assembled(log)] == ["first", "second"]
 
 
-async def test_an_object_with_read_and_no_more_is_asked_by_load_messages():
+async def test_an_object_with_read_that_is_not_a_log_is_read_through_load_messages():
     class File:
         def read(self):
             raise AssertionError("it is not a log")
@@ -306,7 +306,7 @@ async def test_an_object_with_read_and_no_more_is_asked_by_load_messages():
     assert await assembled(File()) == [{"role": "user", "content": "hello"}]
 
 
-async def test_foldings_of_other_options_are_kept_apart(storage):
+async def test_foldings_with_different_options_are_kept_apart(storage):
     row = json.dumps([{"tool": "t", "status": "success", "content": "<b>"}])
     for kind, content in [("user", "go"), ("call", CALL), ("result", row)]:
         await storage.save_message("c", "u", kind, content)
@@ -319,17 +319,14 @@ async def test_the_kept_foldings_of_a_storage_are_dropped_with_it():
     log = MemoryLog()
     await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
     await assembled(log)
-    known = id(log)
-    assert known in foldings._kept
+    key = id(log)
+    assert key in foldings._kept
     del log
     gc.collect()
-    assert known not in foldings._kept
+    assert key not in foldings._kept
 
 
-async def test_a_storage_that_cannot_be_referred_to_weakly_is_folded_anew():
-    class Slots(MemoryLog):
-        __slots__ = ()
-
+async def test_a_log_without_weak_references_is_folded_whole_each_time():
     class Bare:
         __slots__ = ("inner",)
 
@@ -342,17 +339,17 @@ async def test_a_storage_that_cannot_be_referred_to_weakly_is_folded_anew():
             assert options["after"] is None
             return await self.inner.read(*args, **options)
 
-    log = Slots()
+    log = MemoryLog()
     await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
     for _ in range(2):
         assert await assembled(Bare(log)) == [{"role": "user", "content": "hello"}]
 
 
 @pytest.mark.parametrize(
-    ("rows", "is_off"), [(foldings.FEW_ROWS, False), (foldings.FEW_ROWS + 1, True)]
+    ("rows", "off_the_loop"), [(foldings.FEW_ROWS, False), (foldings.FEW_ROWS + 1, True)]
 )
-async def test_many_rows_are_folded_off_the_event_loop(monkeypatch, rows, is_off):
-    threads, folding = set(), foldings.Folding
+async def test_many_rows_are_folded_off_the_event_loop(monkeypatch, rows, off_the_loop):
+    on_main_thread, folding = set(), foldings.Folding
 
     class Folding:
         def __init__(self, options):
@@ -360,11 +357,11 @@ async def test_many_rows_are_folded_off_the_event_loop(monkeypatch, rows, is_off
             self.messages = self.inner.messages
 
         def extend(self, events):
-            threads.add(threading.current_thread() is threading.main_thread())
+            on_main_thread.add(threading.current_thread() is threading.main_thread())
             self.inner.extend(events)
 
     monkeypatch.setattr(foldings, "Folding", Folding)
     log = MemoryLog()
     await log.append("c", user_id="u", rows=[("user", str(n), float(n)) for n in range(rows)])
     assert len(await assembled(log)) == rows
-    assert threads == {not is_off}
+    assert on_main_thread == {not off_the_loop}

@@ -1,6 +1,6 @@
 """Forge's two notations: what its specification promises about calls as JSON (F) and as XML (X) between `<tool>` tags.
 
-Each case has the id that it has there.
+Each case keeps its id from the specification.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pytest
 
 from cogency_rs import Parser, ToolCall, execute_tools, parse_tokens, system_prompt, tool
 from cogency_rs.registry import tool_call
+from support.outlines import parse
 
 Events = list[dict[str, Any]]
 
@@ -20,8 +21,7 @@ CALL = '<tool>{"server_name":"local","tool_name":"a","arguments":{"x":1}}</tool>
 
 
 def read(*chunks: str, dialect: Any = "forge-json", **options: Any) -> Events:
-    parser = Parser(**{"dialect": dialect, "errors": "event", **options})
-    return [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish()
+    return parse(chunks, dialect=dialect, errors="event", **options)
 
 
 def short(events: Events) -> list[Any]:
@@ -114,14 +114,14 @@ def test_f10_every_split_gives_the_same_events(text):
     assert short(read(*text)) == whole
 
 
-def test_f11_half_an_object_is_told_from_a_missing_tag():
+def test_f11_an_object_that_was_cut_off_is_reported_as_truncated():
     parser = Parser(dialect="forge-json", errors="event")
     parser.feed('<tool>{"tool_name":"a"')
     [error] = parser.finish("length")
     assert error["kind"] == "truncated"
 
 
-def test_f14_read_leniently_a_string_that_holds_an_object_is_one():
+def test_f14_lenient_reading_takes_a_string_that_holds_an_object_for_the_object():
     text = '<tool>{"tool_name":"a","arguments":"{\\"x\\": 1}"}</tool>'
     assert short(read(text, lenient=True)) == [("a", {"x": 1}, "local")]
     assert short(read(text)) == ["invalid_payload"]
@@ -154,7 +154,7 @@ def test_f15_the_failure_of_an_unknown_tool_lists_the_tools_in_their_order():
     assert result.outcome.index("first") < result.outcome.index("second")
 
 
-def test_f16_arguments_are_held_to_the_schema_before_the_start():
+def test_f16_arguments_are_checked_against_the_schema_before_the_call_runs():
     result = run(ToolCall("first", {"x": "no"}))
     assert result.error
     assert "x" in result.outcome

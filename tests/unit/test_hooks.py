@@ -22,17 +22,14 @@ from cogency_rs import (
     ToolExecution,
     ToolOptions,
     ToolResult,
-    execute_calls,
 )
-from support.tools import OK, SOON, FunctionTool, Waiting, call, raises, returns, rounds, with_tools
+from support.batches import records
+from support.clock import in_exact_time
+from support.tools import OK, SOON, FunctionTool, Waiting, call, raises, returns, rounds
 
 pytestmark = pytest.mark.timeout(20)
 
-who = contextvars.ContextVar("who", default="nobody")
-
-
-async def records(calls: list[ToolCall], *tools: Any, **options: Any) -> list[ToolExecution]:
-    return await execute_calls(calls, execution=with_tools(*tools), **options)
+variable = contextvars.ContextVar("variable", default="unset")
 
 
 def statuses(found: list[ToolExecution]) -> list[str]:
@@ -208,10 +205,10 @@ async def test_state_that_hooks_write_is_seen_by_later_hooks_and_tools():
 
 async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool():
     async def look(**_: Any) -> str:
-        return who.get()
+        return variable.get()
 
     def note(ctx: HookContext[Any], given: ToolCall) -> ToolCall:
-        who.set(f"hook of {ctx.execution_id}")
+        variable.set(f"hook of {ctx.execution_id}")
         return given
 
     [record] = await records([call("look")], FunctionTool("look", look), hooks=[Before(note)])
@@ -219,7 +216,7 @@ async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool():
 
 
 @pytest.mark.parametrize(
-    ("hook", "says"),
+    ("hook", "message"),
     [
         (
             Before(lambda ctx, given: None),
@@ -234,13 +231,13 @@ async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool():
     ],
     ids=["returns nothing", "raises", "returns text", "raises afterwards"],
 )
-async def test_a_hook_that_fails_is_named_and_fails_its_call(hook, says):
+async def test_a_hook_that_fails_is_named_and_fails_its_call(hook, message):
     [record] = await records([call("ok")], OK, hooks=[hook])
     assert record.status == "failure"
-    assert says in record.error
+    assert message in record.error
 
 
-async def test_a_hook_that_never_answers_runs_out_of_time_and_delays_no_other_call():
+async def test_a_hook_that_never_answers_runs_out_of_time_and_does_not_delay_other_calls():
     async def hang(ctx: Any, given: ToolCall) -> ToolCall:
         if given.args.get("n") == 0:
             await asyncio.Event().wait()
@@ -281,7 +278,7 @@ def guarded(name: str = "guarded", **options: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "says"),
+    ("answer", "status", "message"),
     [
         (True, "success", None),
         (ToolApproved(), "success", None),
@@ -295,7 +292,7 @@ def guarded(name: str = "guarded", **options: Any) -> Any:
 )
 @pytest.mark.parametrize("kind", ["sync", "async"])
 async def test_a_call_that_requires_approval_runs_only_if_it_was_approved(
-    answer, status, says, kind
+    answer, status, message, kind
 ):
     asked: list[Any] = []
 
@@ -314,7 +311,7 @@ async def test_a_call_that_requires_approval_runs_only_if_it_was_approved(
         approve=approve if kind == "sync" else approve_later,
     )
     assert statuses(found) == [status, "success"]
-    assert says is None or says in found[0].error
+    assert message is None or message in found[0].error
     assert asked == [(given, given)]
 
 
@@ -349,7 +346,8 @@ async def test_an_error_while_the_question_is_asked_is_a_denial(where):
     assert "OSError: no preview" in record.error
 
 
-async def test_no_answer_in_time_is_a_denial_and_waiting_does_not_count_as_work():
+@in_exact_time
+async def test_a_late_approval_is_a_denial_and_waiting_for_it_does_not_use_up_the_tool_timeout():
     async def approve(ctx: Any, given: ToolCall) -> bool:
         if given.args:
             await asyncio.Event().wait()
@@ -367,7 +365,7 @@ async def test_no_answer_in_time_is_a_denial_and_waiting_does_not_count_as_work(
     assert "there was no answer within 0.3 s" in late.error
 
 
-async def test_a_timeout_of_the_asking_program_is_its_own():
+async def test_a_timeout_error_of_approve_is_reported_in_its_own_words():
     async def approve(ctx: Any, given: ToolCall) -> bool:
         raise TimeoutError("the form was closed")
 
@@ -375,13 +373,13 @@ async def test_a_timeout_of_the_asking_program_is_its_own():
     assert "TimeoutError: the form was closed" in record.error
 
 
-async def test_if_nobody_can_be_asked_no_call_that_requires_approval_runs():
+async def test_without_approve_a_call_that_requires_approval_is_denied():
     [record] = await records([call("guarded")], guarded())
     assert (record.status, record.attempt) == ("denied", 0)
     assert "nobody can be asked" in record.error
 
 
-async def test_a_call_that_becomes_one_that_requires_approval_is_asked_about():
+async def test_a_call_renamed_to_a_tool_that_requires_approval_requires_it_too():
     def rename(ctx: Any, given: ToolCall) -> ToolCall:
         return dataclasses.replace(given, name="guarded")
 
@@ -394,7 +392,7 @@ async def test_a_call_that_becomes_one_that_requires_approval_is_asked_about():
         assert record.status == "denied"
 
 
-async def test_someone_is_asked_while_other_calls_run():
+async def test_other_calls_run_while_an_approval_is_awaited():
     release = asyncio.Event()
 
     async def approve(ctx: Any, given: ToolCall) -> bool:

@@ -46,7 +46,7 @@ def test_an_object_is_read_however_it_is_cut(data, value, indent, ascii) -> None
 
 
 @given(st.data(), st.dictionaries(st.text(), st.text(), max_size=4), st.booleans())
-def test_strings_of_the_object_itself_come_while_they_arrive(data, value, ascii) -> None:
+def test_top_level_strings_are_given_while_they_arrive(data, value, ascii) -> None:
     text = json.dumps({**value, "nested": {"inner": "no"}, "list": ["no"]}, ensure_ascii=ascii)
     reader, received, whole = ObjectReader(), {}, []
     for piece in data.draw(pieces_of(text)):
@@ -100,9 +100,9 @@ def test_text_is_refused_where_json_refuses_it_however_it_is_cut(data, value, no
         ('{"a":' * MAX_DEPTH + "{", "brackets are nested deeper than 200", (1, 1001)),
     ],
 )
-def test_a_fault_is_known_where_the_text_breaks(text, problem, place) -> None:
+def test_a_fault_names_the_character_at_which_the_text_breaks(text, problem, place) -> None:
     reader = fed(list(text))
-    if not reader.fault:  # a number or a literal ends only when the next character is there
+    if not reader.fault:  # a number or a literal ends only at the next character
         reader.feed("}")
     assert reader.fault is not None
     assert (reader.fault.problem, line_and_column(text, reader.fault.at)) == (problem, place)
@@ -112,7 +112,7 @@ def test_a_fault_is_known_where_the_text_breaks(text, problem, place) -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "{", '{"a', '{"a"', '{"a":', '{"a":tr', '{"a":"\\', "{}"]
 )
-def test_a_text_that_ended_is_told_from_one_that_is_wrong(text) -> None:
+def test_a_text_that_ended_early_is_told_apart_from_one_that_is_wrong(text) -> None:
     reader = fed([text])
     assert reader.fault is None
     assert reader.is_empty == (not text.strip())
@@ -120,7 +120,7 @@ def test_a_text_that_ended_is_told_from_one_that_is_wrong(text) -> None:
     assert (fault is not None and fault.is_the_end) == (text != "{}")
 
 
-def test_raw_line_breaks_stand_in_strings_as_models_write_them() -> None:
+def test_raw_line_breaks_are_read_in_strings_since_models_write_them() -> None:
     assert fed(['{"a": "x\ny"}']).value() == {"a": "x\ny"}
 
 

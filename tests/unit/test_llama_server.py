@@ -1,4 +1,4 @@
-"""A real server of models: agents, requests and failures over llama.cpp's HTTP server, whose model is made here.
+"""A real server of models: agents, requests and failures over llama.cpp's HTTP server, with a model made here.
 
 The model's answers are fixed (see `support.tiny_model`). Everything else is real: templates, tokens, stop strings, the
 server's own parser of tool calls and of reasoning, its errors.
@@ -58,7 +58,7 @@ ANSWERS = {
     "201": "Twenty-three, and 201.",
     "": "Good day to you!",
 }
-"""The model's answers by words in the last message; the first words that are found count."""
+"""The model's answers, by words in the last message. Of several keys in it, the first one counts."""
 
 HI = [{"role": "user", "content": "Hi"}]
 DECLARED = ToolDeclaration("add", "Add.", add.schema)
@@ -83,7 +83,7 @@ def url(server) -> str:
 
 
 def model(url: str, **settings: Any) -> OpenAIModel:
-    return OpenAIModel("tiny", base_url=url, temperature=0, max_retries=0, **settings)
+    return OpenAIModel("tiny", base_url=url, **{"temperature": 0, "max_retries": 0, **settings})
 
 
 async def ask(asked: OpenAIModel, question: str, **fields: Any) -> list[Any]:
@@ -149,13 +149,13 @@ class Sum:
     sum: int
 
 
-async def test_an_answer_is_an_object_where_that_is_asked_for(url):
+async def test_an_answer_is_an_object_if_the_output_type_is_one(url):
     async with model(url) as served:
         result = await Agent(served, output_type=Sum, driver="native").run("as an object")
     assert result.output == Sum(7)
 
 
-async def test_a_limit_of_tokens_cuts_an_answer_and_the_run_is_told(url):
+async def test_a_token_limit_cuts_an_answer_and_the_step_says_so(url):
     async with model(url, max_tokens=4) as served:
         result = await Agent(served, limits=UsageLimits(steps=1)).run("for ever")
     assert result.steps[0].finish_reason == "length"
@@ -173,7 +173,7 @@ async def test_an_answer_streams_and_ends_with_its_usage_and_its_reason(url):
     assert finish == Finish("stop")
 
 
-async def test_a_stop_string_ends_it_and_is_left_out(url):
+async def test_a_stop_string_ends_an_answer_and_is_left_out(url):
     *pieces, _, finish = await ask(model(url), "for ever", stop=(";",))
     assert (text(pieces), finish) == ("tick, tock", Finish("stop"))
 
@@ -184,7 +184,7 @@ async def test_a_cut_answer_says_so(url):
     assert (used.output_tokens, finish) == (3, Finish("length"))
 
 
-async def test_calls_come_in_pieces_with_ids_of_the_servers(url):
+async def test_calls_come_in_pieces_with_the_server_s_ids(url):
     deltas = await ask(model(url), "two sums", tools=(DECLARED,))
     calls = [delta for delta in deltas if isinstance(delta, ToolCallDelta)]
     assert deltas[-1] == Finish("tool_calls")
@@ -198,25 +198,25 @@ async def test_calls_come_in_pieces_with_ids_of_the_servers(url):
 
 
 @pytest.mark.parametrize("choice", ["required", SpecificTool("add")])
-async def test_the_choice_among_the_tools_is_one_that_it_takes(url, choice):
+async def test_the_server_accepts_a_tool_choice(url, choice):
     deltas = await ask(model(url), "what is 20 + 30?", tools=(DECLARED,), tool_choice=choice)
     assert any(isinstance(delta, ToolCallDelta) for delta in deltas)
 
 
-async def test_reasoning_that_it_takes_out_of_the_text_is_read_as_reasoning(url):
+async def test_reasoning_that_the_server_takes_out_of_the_text_is_read_as_reasoning(url):
     deltas = await ask(model(url), "ponder")
     thought = "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
     assert (thought.strip(), text(deltas).strip()) == ("A riddle, is it not?", "No idea.")
 
 
 def template(messages: Sequence[Mapping[str, Any]]) -> str:
-    """The end of a prompt, which chooses the answer: the caller writes the whole prompt of a plain completion."""
+    """The prompt of a plain completion, which the caller writes; its end chooses the answer."""
     words = messages[-1]["content"]
     number = next(number for number, key in zip(count(), ANSWERS, strict=False) if key in words)
     return f"<|im_start|>user\n{words}<|im_end|>\n<|answer {number}|>"
 
 
-async def test_a_plain_completion_is_asked_with_a_prompt_of_ones_own(url):
+async def test_a_plain_completion_is_asked_with_the_caller_s_own_prompt(url):
     served = model(url, endpoint="completions", template=template)
     *pieces, used, finish = await ask(served, "for ever", stop=("tock",))
     assert (text(pieces), finish) == ("tick, ", Finish("stop"))
@@ -229,25 +229,25 @@ async def test_an_agent_reads_its_dialect_in_plain_completions(url):
     assert result.output == "Twenty-three, and 201."
 
 
-# An end before the end
+# Answers that are stopped
 
 
-async def is_left(server: LlamaServer, before: int) -> None:
+async def until_stopped(server: LlamaServer, before: int) -> None:
     """Wait until the server has stopped an answer before its end."""
     async with asyncio.timeout(60):
         while server.cancelled == before:
             await asyncio.sleep(0.01)
 
 
-async def test_closing_an_answer_stops_the_server(server):
+async def test_closing_an_answer_stops_it_on_the_server(server):
     before = server.cancelled
     async with model(server.url) as served:
         async with aclosing(served.stream(ModelRequest([{**HI[0], "content": "for ever"}]))) as it:
             assert isinstance(await anext(it), TextDelta)
-        await is_left(server, before)
+        await until_stopped(server, before)
 
 
-async def test_cancelling_a_run_stops_the_server(server):
+async def test_cancelling_a_run_stops_its_answer_on_the_server(server):
     before = server.cancelled
     async with model(server.url) as served:
         began = asyncio.Event()
@@ -262,7 +262,7 @@ async def test_cancelling_a_run_stops_the_server(server):
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        await is_left(server, before)
+        await until_stopped(server, before)
 
 
 # Failures
@@ -274,7 +274,7 @@ async def test_a_prompt_that_is_too_long_is_refused_with_what_to_do(url):
     assert not caught.value.rate_limited
 
 
-async def test_a_server_of_one_model_knows_it_by_every_name(url):
+async def test_a_server_of_one_model_answers_to_every_model_name(url):
     asked = OpenAIModel("another", base_url=url, temperature=0)
     assert text(await ask(asked, "Hi")) == "Good day to you!"
 
@@ -299,11 +299,12 @@ async def test_a_wrong_key_is_refused_with_what_to_do_and_the_right_one_answers(
         assert text(await ask(model(url, api_key="right"), "Hi")) == "Good day to you!"
 
 
-async def test_a_server_that_ends_in_mid_answer_breaks_the_stream_and_is_not_asked_again(tiny):
+async def test_a_server_that_stops_in_mid_answer_breaks_the_stream_and_then_cannot_be_reached(tiny):
     with llama_server(tiny) as server:
-        served = model(server.url)
+        served = model(server.url, max_retries=1)
         answer = served.stream(ModelRequest([{**HI[0], "content": "for ever"}]))
         assert isinstance(await anext(answer), TextDelta)
+    # A request that was repeated would find no server.
     with pytest.raises(LLMError, match=r"broke off .*; its answer is incomplete"):
         async for _ in answer:
             pass
@@ -314,7 +315,7 @@ async def test_a_server_that_ends_in_mid_answer_breaks_the_stream_and_is_not_ask
 # The command line
 
 
-def test_ask_answers_from_it(url, command):
+def test_the_command_ask_prints_the_server_s_answer(url, command):
     pytest.importorskip("typer", reason="the command line is in the extra cli")
     ended = command("ask", "--model", "tiny", "--base-url", url, "Hi")
     assert (ended.code, ended.out) == (0, "Good day to you!\n")

@@ -1,4 +1,4 @@
-"""The protocol `Log`: our storages pass its tests, a small one of dicts does too, and the tests find faults."""
+"""The tests of the protocol `Log`: our storages pass them, so does a small one made of dicts, and faulty ones fail."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class TestSQLiteOnDisk(LogConformance):
         return SQLite(log.db_path)
 
     async def lose_claim(self, log: SQLite, conversation_id: str) -> None:
-        with closing(sqlite3.connect(log.db_path, isolation_level=None)) as elsewhere:
-            elsewhere.execute("UPDATE claims SET owner = 'another', number = number + 1")
+        with closing(sqlite3.connect(log.db_path, isolation_level=None)) as other_connection:
+            other_connection.execute("UPDATE claims SET owner = 'another', number = number + 1")
 
 
 class TestSQLiteInMemory(LogConformance):
@@ -46,7 +46,7 @@ class TestMemory(LogConformance):
         log.lose_claim(conversation_id)
 
 
-# That the suite finds faults
+# Logs with a fault that the tests must find
 
 
 class Forgets(MemoryLog):

@@ -7,22 +7,16 @@ import json
 
 import pytest
 
-from cogency_rs import Agent, ConfigError, MCPServer, ModelRequest, ServerGroup, tool
+from cogency_rs import Agent, ConfigError, MCPServer, ModelRequest, ServerGroup
 from cogency_rs.testing import ScriptedModel
-from support.mcp_servers import small
-
-
-@tool
-def search(word: str) -> str:
-    """Searches here."""
-    return f"{word} here"
+from support.mcp_servers import search, small
 
 
 def write(*calls: dict[str, object]) -> str:
     return f"<execute>{json.dumps(calls)}</execute>"
 
 
-async def test_the_prompt_lists_what_the_model_then_calls():
+async def test_the_prompt_lists_the_tools_by_the_names_that_the_model_calls():
     model = ScriptedModel(
         [
             write(
@@ -81,7 +75,7 @@ async def test_an_agent_starts_its_servers_for_a_run_and_closes_them_after_it():
     assert "fetch(" in model.requests[0].messages[0]["content"]
 
 
-async def test_inside_of_the_agent_its_servers_stay_and_runs_at_once_share_them():
+async def test_an_entered_agent_keeps_its_servers_and_concurrent_runs_share_them():
     server = small("fetch")
     model = ScriptedModel(lambda request: answer(request))
     async with Agent(model, servers=[server]) as agent:
@@ -97,7 +91,7 @@ def answer(request: ModelRequest) -> str:
     return write({"name": "fetch", "args": {}}) if is_asked else "Done."
 
 
-async def test_a_server_that_cannot_be_started_is_the_runs_error_and_nothing_is_in_the_log():
+async def test_a_server_that_cannot_be_started_fails_the_run_and_leaves_the_log_empty():
     agent = Agent(ScriptedModel([]), servers={"gone": MCPServer.stdio("no-such-program-here")})
     with pytest.raises(ConfigError, match="no-such-program-here"):
         await agent.run("?", conversation_id="c")

@@ -1,4 +1,4 @@
-"""Calls of tools of MCP servers, made with the SDK, over stdio and over HTTP."""
+"""Calls of an MCP server's tools, over stdio and over HTTP; the server is made with the SDK."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from cogency_rs import Execution, MCPServer, ToolCall, ToolExecution, execute_calls
 from support.mcp_servers import listening, program
+from support.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -32,14 +33,7 @@ async def run(server: MCPServer, *calls: ToolCall, **options: Any) -> list[ToolE
     return await execute_calls(calls, execution=execution, user_id="ada", **options)
 
 
-async def until(met: Any) -> None:
-    """Wait until a condition holds."""
-    async with asyncio.timeout(60):
-        while not await met():
-            await asyncio.sleep(0.01)
-
-
-async def test_tools_are_listed_in_the_servers_order_with_its_words(server):
+async def test_tools_are_listed_in_the_server_s_order_with_its_descriptions(server):
     tools = await server.tools()
     assert [tool.name for tool in tools][:3] == ["add", "greet", "letters"]
     add = tools[0]
@@ -97,8 +91,8 @@ async def test_calls_run_at_the_same_time_with_results_in_call_order(server):
 async def test_the_progress_of_a_call_is_an_event(server):
     events: list[dict[str, Any]] = []
     await run(server, ToolCall("count", {"to": 3}), on_event=events.append)
-    told = [(event["progress"], event["total"], event["message"]) for event in events]
-    assert told == [(number, 3.0, f"step {number}") for number in (1, 2, 3)]
+    progress = [(event["progress"], event["total"], event["message"]) for event in events]
+    assert progress == [(number, 3.0, f"step {number}") for number in (1, 2, 3)]
     assert {(event["type"], event["tool"]) for event in events} == {("progress", "count")}
 
 
@@ -109,7 +103,7 @@ async def test_a_tool_that_comes_later_is_seen_by_the_next_step(server):
     async def is_there() -> bool:
         return "late" in [tool.name for tool in await server.tools()]
 
-    await until(is_there)
+    await until(is_there, "the new tool is not listed")
     [execution] = await run(server, ToolCall("late", {"name": "me"}))
     assert execution.value == "hello me"
 
@@ -132,17 +126,17 @@ async def test_the_server_is_told_that_a_call_was_cancelled(server, how):
         [execution] = await run(server, ToolCall("was_cancelled", {}))
         return how in execution.value
 
-    await until(was_told)
+    await until(was_told, "the server was not told")
 
 
-async def test_a_tool_alone_has_its_servers_time_limit(server):
+async def test_a_tool_that_is_run_outside_of_a_batch_keeps_its_timeout(server):
     [wait] = [tool for tool in await server.tools() if tool.name == "wait"]
     wait = replace(wait, options=replace(wait.options, timeout=0.1))
     result = await wait.execute(name="alone")
     assert (result.error, result.outcome) == (True, "Tool 'wait' timed out after 0.1 s")
 
 
-async def test_it_may_be_entered_again_and_left_from_another_task(server):
+async def test_a_server_may_be_entered_again_and_left_from_another_task(server):
     async def use() -> list[Any]:
         async with server:
             return await run(server, ToolCall("process", {}))

@@ -1,4 +1,4 @@
-"""The arguments that a server gets, and the results that its answers become: text, values, names of everything else."""
+"""The arguments that a server gets, and results made of its answers: text, values, and a name for any other part."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def result_of(*parts: dict[str, Any], **others: Any) -> ToolResult:
         ([], None, ""),
         ([text("a")], None, "a"),
         ([text("a"), text("b")], None, "a\nb"),
-        ([text('{"a": 1}')], None, '{"a": 1}'),  # text is not guessed to be a value
+        ([text('{"a": 1}')], None, '{"a": 1}'),  # text that looks like a value stays text
         # The text says the same as the value
         ([text('{"a": 1}')], {"a": 1}, {"a": 1}),
         ([text("5")], {"result": 5}, 5),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -16,15 +17,8 @@ from cogency_rs import (
     ToolCall,
     execute_calls,
     system_prompt,
-    tool,
 )
-from support.mcp_servers import HERE, is_running, small
-
-
-@tool
-def search(word: str) -> str:
-    """Searches here."""
-    return f"{word} here"
+from support.mcp_servers import HERE, is_running, search, small
 
 
 def names(tools: list[Any]) -> list[str]:
@@ -99,8 +93,6 @@ async def test_a_group_can_go_on_without_a_server(caplog):
 async def test_the_tools_of_a_server_that_ended_for_good_stay_listed_and_their_calls_say_why(
     tmp_path, caplog
 ):
-    import sys
-
     copy = tmp_path / "server.py"
     copy.write_text((HERE / "mcp_small.py").read_text())
     fragile = MCPServer.stdio(sys.executable, "-IS", str(copy), "plain", "die")

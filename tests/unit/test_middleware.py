@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import time
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
@@ -18,9 +17,10 @@ from cogency_rs import (
     ToolError,
     ToolOptions,
     ToolResult,
-    execute_calls,
     execute_tools,
 )
+from support.batches import execute, records
+from support.clock import in_exact_time
 from support.tools import (
     OK,
     SOON,
@@ -35,24 +35,16 @@ from support.tools import (
 
 pytestmark = pytest.mark.timeout(20)
 
-who = contextvars.ContextVar("who", default="nobody")
+variable = contextvars.ContextVar("variable", default="unset")
 
 
-async def execute(calls: list[ToolCall], *tools: Any, **options: Any) -> list[ToolResult]:
-    return await execute_tools(calls, execution=with_tools(*tools), **options)
-
-
-async def records(calls: list[ToolCall], *tools: Any, **options: Any) -> Any:
-    return await execute_calls(calls, execution=with_tools(*tools), **options)
-
-
-def optioned(name: str, execute: Any, **options: Any) -> Any:
+def tool_with(name: str, execute: Any, **options: Any) -> Any:
     made = FunctionTool(name, execute)
     made.options = ToolOptions(**options)
     return made
 
 
-async def test_the_first_is_the_outermost():
+async def test_the_first_middleware_is_the_outermost():
     journal: list[str] = []
 
     def layer(name: str) -> Any:
@@ -71,7 +63,7 @@ async def test_the_first_is_the_outermost():
     assert journal == ["a in", "b in", "tool", "b out", "a out"]
 
 
-async def test_it_sees_the_call_its_tool_and_its_context():
+async def test_middleware_sees_the_call_its_tool_and_its_context():
     seen: list[Invocation] = []
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
@@ -79,7 +71,7 @@ async def test_it_sees_the_call_its_tool_and_its_context():
         return await next(invocation)
 
     execution = with_tools(OK, storage="log", deps={"db": 1}, sandbox_dir="box", access="system")
-    calls = [ToolCall("ok", {"x": 1}, id="given"), call("nobody")]
+    calls = [ToolCall("ok", {"x": 1}, id="given"), call("missing")]
     await execute_tools(
         calls, execution=execution, user_id="u", conversation_id="c", middleware=[look]
     )
@@ -97,7 +89,7 @@ async def test_it_sees_the_call_its_tool_and_its_context():
         first.attempt = 2
 
 
-async def test_ids_are_ordered_by_time():
+async def test_ids_of_calls_are_ordered_by_time():
     seen = [record.id for record in await records([call("ok")] * 5, OK)]
     assert seen == sorted(seen)
     assert len(set(seen)) == 5
@@ -110,7 +102,7 @@ async def test_an_invocation_can_be_made_by_hand_for_a_test_of_a_middleware():
         assert replace(made, attempt=2).attempt == 2
 
 
-async def test_it_may_change_the_call():
+async def test_middleware_may_change_the_call():
     async def rename(invocation: Invocation, next: Any) -> ToolResult:
         changed = replace(invocation.call, name="ok", args={"y": 2})
         return await next(replace(invocation, call=changed))
@@ -129,7 +121,7 @@ async def test_it_may_change_the_call():
     assert calls == [call("t", x=1)]
 
 
-async def test_it_may_answer_without_running_the_call():
+async def test_middleware_may_answer_without_running_the_call():
     async def answer(invocation: Invocation, next: Any) -> ToolResult:
         return ToolResult("from memory")
 
@@ -137,7 +129,7 @@ async def test_it_may_answer_without_running_the_call():
     assert (record.result, record.attempt) == (ToolResult("from memory"), 0)
 
 
-async def test_it_may_run_the_call_again_and_the_record_counts_the_attempts():
+async def test_middleware_may_run_the_call_again_and_the_record_counts_the_attempts():
     async def twice(invocation: Invocation, next: Any) -> ToolResult:
         await next(invocation)
         return await next(replace(invocation, attempt=2))
@@ -146,25 +138,25 @@ async def test_it_may_run_the_call_again_and_the_record_counts_the_attempts():
     assert (record.attempt, record.status) == (2, "success")
 
 
-async def test_a_variable_that_it_sets_is_seen_by_the_tool_and_nowhere_else():
+async def test_a_variable_that_middleware_sets_is_seen_by_the_tool_and_nowhere_else():
     async def set_it(invocation: Invocation, next: Any) -> ToolResult:
-        who.set(f"{who.get()}, {invocation.index}")
+        variable.set(f"{variable.get()}, {invocation.index}")
         return await next(invocation)
 
     async def look(**_: Any) -> str:
-        return who.get()
+        return variable.get()
 
     def look_in_a_thread(**_: Any) -> str:
-        return who.get()
+        return variable.get()
 
-    who.set("caller")
+    variable.set("caller")
     tools = FunctionTool("a", look), FunctionTool("b", look_in_a_thread)
     results = await execute([call("a"), call("b")], *tools, middleware=[set_it])
     assert [result.content for result in results] == ["caller, 0", "caller, 1"]
-    assert who.get() == "caller"
+    assert variable.get() == "caller"
 
 
-async def test_it_runs_in_the_tool_s_own_task():
+async def test_middleware_runs_in_the_tool_s_own_task():
     seen: list[Any] = []
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
@@ -179,7 +171,7 @@ async def test_it_runs_in_the_tool_s_own_task():
     assert seen[0].get_name() == "t"
 
 
-async def test_refused_calls_pass_through_it_too():
+async def test_refused_calls_pass_through_middleware_too():
     seen: list[tuple[str, bool]] = []
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
@@ -188,9 +180,9 @@ async def test_refused_calls_pass_through_it_too():
         return result
 
     strict = FunctionTool("strict", OK.execute, schema={"x": {"type": "integer", "required": True}})
-    calls = [call("nobody"), call("strict"), call("strict", x=1), ToolCall("ok", None)]
+    calls = [call("missing"), call("strict"), call("strict", x=1), ToolCall("ok", None)]
     await execute(calls, OK, strict, middleware=[look])
-    assert sorted(seen) == [("nobody", True), ("ok", True), ("strict", False), ("strict", True)]
+    assert sorted(seen) == [("missing", True), ("ok", True), ("strict", False), ("strict", True)]
 
 
 # Middleware that fails
@@ -246,10 +238,10 @@ async def through(invocation: Invocation, next: Any) -> ToolResult:
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"), FAULTS, ids=lambda value: getattr(value, "__name__", "")
+    ("fault", "message"), FAULTS, ids=lambda value: getattr(value, "__name__", "")
 )
 @pytest.mark.parametrize("others", [[], [through]], ids=["alone", "among others"])
-async def test_middleware_that_fails_fails_only_that_call(fault, says, others):
+async def test_middleware_that_fails_fails_only_that_call(fault, message, others):
     def at_times(invocation: Invocation, next: Any) -> Any:
         return (fault if invocation.call.args else through)(invocation, next)
 
@@ -257,7 +249,7 @@ async def test_middleware_that_fails_fails_only_that_call(fault, says, others):
     calls = [call("ok"), call("ok", bad=True), call("ok")]
     before, result, after = await execute(calls, OK, middleware=[*others, at_times, *others])
     assert result.error
-    assert says in result.outcome
+    assert message in result.outcome
     assert [before.error, after.error] == [False, False]
 
 
@@ -298,22 +290,25 @@ async def test_middleware_that_never_answers_after_the_call_runs_out_of_time():
     assert (record.status, record.attempt) == ("timeout", 1)
 
 
-async def test_every_attempt_has_all_of_the_time():
+@in_exact_time
+async def test_every_attempt_has_the_whole_timeout():
+    attempts: list[ToolResult] = []
+
     async def thrice(invocation: Invocation, next: Any) -> ToolResult:
-        for _ in range(2):
-            await next(invocation)
-        return await next(invocation)
+        attempts.extend([await next(invocation) for _ in range(3)])
+        return attempts[-1]
 
     async def slow(**_: Any) -> str:
-        await asyncio.sleep(0.6 * 0.25)
+        await asyncio.sleep(0.6)
         return "done"
 
     tool = FunctionTool("slow", slow)
-    [record] = await records([call("slow")], tool, middleware=[thrice], tool_timeout=0.25)
-    assert (record.status, record.attempt) == ("success", 3)
+    await records([call("slow")], tool, middleware=[thrice], tool_timeout=1)
+    assert [result.content for result in attempts] == ["done"] * 3
 
 
-async def test_waiting_for_someone_else_does_not_count():
+@in_exact_time
+async def test_time_that_middleware_marks_as_waiting_does_not_count_towards_the_timeout():
     async def ask(invocation: Invocation, next: Any) -> ToolResult:
         with invocation.waiting():
             await asyncio.sleep(3 * SOON)
@@ -341,7 +336,7 @@ async def test_a_timeout_is_a_result_that_middleware_can_see():
     assert result.exception.timeout
 
 
-async def test_cancelled_with_its_batch_it_can_clean_up_and_cannot_run_the_call_again():
+async def test_middleware_of_a_cancelled_batch_can_clean_up_but_cannot_run_the_call_again():
     journal: list[str] = []
 
     async def resist(invocation: Invocation, next: Any) -> ToolResult:
@@ -371,22 +366,25 @@ async def test_cancelled_with_its_batch_it_can_clean_up_and_cannot_run_the_call_
 # Options of tools
 
 
-async def test_a_tool_s_own_timeout_goes_before_the_batch_s():
+@in_exact_time
+async def test_a_tool_s_own_timeout_replaces_the_batch_s():
     async def hang(**_: Any) -> None:
         await asyncio.sleep(0.15)
 
-    tools = optioned("short", hang, timeout=0.05), optioned("long", hang, timeout=20)
+    tools = tool_with("short", hang, timeout=0.05), tool_with("long", hang, timeout=20)
     found = await records([call("short"), call("long")], *tools, tool_timeout=0.1)
     assert [record.status for record in found] == ["timeout", "success"]
     assert found[0].error == "Tool 'short' timed out after 0.05 s"
 
 
-async def test_waiting_for_a_free_slot_does_not_count():
+@pytest.mark.parametrize("middleware", [[], [through]], ids=["alone", "in middleware"])
+@in_exact_time
+async def test_waiting_for_a_free_slot_does_not_count_towards_the_timeout(middleware):
     async def slow(**_: Any) -> None:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.6)
 
-    tool = optioned("slow", slow, timeout=0.25)
-    found = await records([call("slow")] * 4, tool, max_concurrency=1)
+    tool = tool_with("slow", slow, timeout=1)
+    found = await records([call("slow")] * 4, tool, middleware=middleware, max_concurrency=1)
     assert [record.status for record in found] == ["success"] * 4
 
 
@@ -398,7 +396,7 @@ async def test_a_sequential_call_is_a_barrier():
         await rounds(3)
         journal.append(f"{name} ends")
 
-    tools = FunctionTool("free", work), optioned("alone", work, sequential=True)
+    tools = FunctionTool("free", work), tool_with("alone", work, sequential=True)
     calls = [
         ToolCall(tool, {"name": name})
         for tool, name in [
@@ -417,10 +415,10 @@ async def test_a_sequential_call_is_a_barrier():
     ]
 
 
-@pytest.mark.parametrize("before", ["nobody", "refused", "raises"])
-async def test_a_barrier_does_not_wait_for_what_never_ran(before):
+@pytest.mark.parametrize("before", ["missing", "refused", "raises"])
+async def test_a_barrier_does_not_wait_for_calls_that_failed(before):
     tools = (
-        optioned("alone", OK.execute, sequential=True),
+        tool_with("alone", OK.execute, sequential=True),
         raises(OSError("no"), "raises"),
         FunctionTool("refused", OK.execute, schema={"x": {"required": True}}),
     )
@@ -437,7 +435,7 @@ async def test_a_barrier_does_not_wait_for_a_call_whose_task_was_cancelled_befor
     tools = (
         FunctionTool("cancel", cancel),
         FunctionTool("late", OK.execute),
-        optioned("alone", OK.execute, sequential=True),
+        tool_with("alone", OK.execute, sequential=True),
     )
     results = await execute([call("cancel"), call("late"), call("alone")], *tools)
     assert [result.error for result in results] == [False, True, False]
@@ -512,11 +510,13 @@ async def test_between_attempts_a_call_makes_room_for_others():
     assert journal == ["flaky", "other", "flaky"]
 
 
-async def test_the_pause_between_attempts_does_not_count(monkeypatch):
-    monkeypatch.setattr("cogency_rs.middleware.retries.FIRST_PAUSE", 0.4)
-    began = time.monotonic()
-    [record] = await records([call("flaky")], Flaky(OSError(), timeout=0.1))
-    assert (record.status, time.monotonic() - began > 0.15) == ("success", True)
+@in_exact_time
+async def test_the_pause_between_attempts_does_not_count_towards_the_timeout(monkeypatch):
+    monkeypatch.setattr("cogency_rs.middleware.retries.FIRST_PAUSE", 4)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    [record] = await records([call("flaky")], Flaky(OSError(), timeout=1))
+    assert (record.status, loop.time() - began > 1) == ("success", True)
 
 
 async def test_a_retry_is_not_made_once_its_batch_is_cancelled(monkeypatch):

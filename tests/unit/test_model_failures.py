@@ -113,13 +113,13 @@ async def served(
         yield server, model
 
 
-async def failed(model: Any) -> tuple[LLMError, list[Any]]:
-    """Ask a question that fails; returns the error, and what was received before it."""
+async def failure_of(model: Any) -> tuple[LLMError, list[Any]]:
+    """Asks a question that fails; returns the error, and what was received before it."""
     seen: list[Any] = []
     with pytest.raises(LLMError) as raised:
         async for delta in model.stream(HI):
             if isinstance(delta, TextDelta | ToolCallDelta):
-                seen.append(delta)  # noqa: PERF401  # what came before counts
+                seen.append(delta)  # noqa: PERF401  # keeps what was received before the error
     assert "\n" not in str(raised.value)
     assert raised.value.cause is raised.value.__cause__
     assert isinstance(raised.value.cause, Exception)
@@ -130,23 +130,23 @@ async def failed(model: Any) -> tuple[LLMError, list[Any]]:
 
 
 @providers
-async def test_no_server_at_the_address_is_an_error(provider):
+async def test_an_address_without_a_server_is_an_error(provider):
     async with ModelServer() as server:
         url = server.url + provider.path
     async with provider.model("m", base_url=url, api_key="k", max_retries=0) as model:
-        error, seen = await failed(model)
+        error, seen = await failure_of(model)
     assert str(error).startswith(f"no server answers at {url} (")
     assert str(error).endswith("); is the server running there?")
     assert seen == []
 
 
 @providers
-async def test_a_server_that_does_not_answer_in_time(provider):
+async def test_a_server_that_does_not_answer_in_time_is_an_error(provider):
     async with ModelServer([Reply([])]) as server:
         async with provider.model(
             "m", base_url=server.url + provider.path, api_key="k", max_retries=0, timeout=1e-9
         ) as model:
-            error, _ = await failed(model)
+            error, _ = await failure_of(model)
         server.replies.clear()
     assert str(error).startswith(f"no answer from {server.url}{provider.path} in time; try again")
 
@@ -173,7 +173,7 @@ async def test_a_server_that_does_not_answer_in_time(provider):
 )  # fmt: skip
 async def test_a_status_says_what_to_do(provider, status, type, words, message):
     async with served(provider, Reply(provider.error(type, words), status)) as (server, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     key = "OPENAI_API_KEY" if provider is OPENAI else "ANTHROPIC_API_KEY"
     assert str(error).startswith(f"{server.url}{provider.path} {message.replace('{KEY}', key)}")
     assert error.auth_failed == (status in (401, 403))
@@ -183,7 +183,7 @@ async def test_a_status_says_what_to_do(provider, status, type, words, message):
 @providers
 async def test_a_long_message_of_a_service_is_cut(provider):
     async with served(provider, Reply(provider.error("odd", "x" * 5000), 400)) as (_, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert "x" * 300 + "…" in str(error)
     assert len(str(error)) < 500
     assert "x" * 5000 in str(error.cause)
@@ -201,36 +201,36 @@ async def test_a_long_message_of_a_service_is_cut(provider):
     ],
     ids=["Ollama", "vLLM", "FastAPI"],
 )
-async def test_the_words_of_other_servers_are_found(body, words):
+async def test_the_message_is_found_in_the_error_bodies_of_other_servers(body, words):
     async with served(OPENAI, Reply(body, 400)) as (_, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert f"refused the request (400: {words}); " in str(error)
 
 
-async def test_the_type_counts_where_the_code_only_repeats_the_status():
+async def test_the_error_s_type_counts_if_its_code_only_repeats_the_status():
     details = {"code": 400, "type": "exceed_context_size_error", "message": "request (9 tokens)"}
     async with served(OPENAI, Reply({"error": details}, 400)) as (_, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert "refused a prompt that is too long (400: request (9 tokens)); send less" in str(error)
 
 
 @providers
-async def test_a_page_that_is_not_an_api(provider):
+async def test_a_page_that_is_not_an_api_is_an_error_of_the_service(provider):
     async with served(provider, Reply([b"<html>\n<b>502</b> Bad Gateway</html>"], 502)) as (
         _,
         model,
     ):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert "failed (502: " in str(error)
 
 
 @providers
-async def test_a_model_that_is_not_known_lists_those_that_are(provider):
+async def test_the_error_for_an_unknown_model_lists_the_known_ones(provider):
     missing = Reply(provider.error("not_found_error", "model: m"), 404)
     names = ["qwen3", "m-large", *(f"other-{n}" for n in range(10))]
     offers = Reply({"data": [{"id": name, "type": "model"} for name in names], "has_more": False})
     async with served(provider, missing, offers) as (server, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert str(error) == (
         f"{server.url}{provider.path} does not know the model m; it offers "
         "qwen3, m-large, other-0, other-1, other-2, other-3, other-4, other-5, other-6, other-7 and 2 more"
@@ -245,27 +245,27 @@ async def test_the_nearest_name_is_listed_first():
         ModelServer([missing, offers]) as server,
         OpenAIModel("qwen3", base_url=f"{server.url}/v1", max_retries=0) as model,
     ):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert str(error).endswith("does not know the model qwen3; it offers qwen3:8b, llama3")
 
 
 @providers
-async def test_an_address_without_the_api(provider):
+async def test_the_error_for_an_address_without_the_api_asks_for_the_missing_path(provider):
     nothing = Reply([b"404 page not found"], 404)
     async with served(provider, nothing, nothing) as (server, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert str(error).startswith(f"{server.url}{provider.path} has no such API (404: ")
     assert str(error).endswith("does base_url lack the path of it, such as /v1?")
 
 
 @providers
-async def test_a_model_that_is_known_and_still_not_found(provider):
+async def test_a_known_model_that_is_not_found_is_an_error_of_the_settings(provider):
     missing = Reply(provider.error("not_found_error", "no file x"), 404)
     async with served(provider, missing, Reply({"data": [{"id": "m", "type": "model"}]})) as (
         _,
         model,
     ):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert "did not find what it was asked for (no file x); correct the settings" in str(error)
 
 
@@ -274,7 +274,7 @@ async def test_a_model_that_is_known_and_still_not_found(provider):
 
 @providers
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_the_sdk_asks_again_when_the_service_says(provider, status):
+async def test_the_sdk_asks_again_after_the_time_that_the_service_names(provider, status):
     wait = {"retry-after-ms": "1"}
     busy = Reply(provider.error("odd", "busy"), status, wait)
     answer = Reply([*provider.text, provider.reason])
@@ -292,7 +292,7 @@ async def test_the_sdk_asks_again_when_the_service_says(provider, status):
 
 
 @providers
-async def test_a_request_may_say_how_often_itself(provider):
+async def test_a_request_may_set_its_own_number_of_retries(provider):
     busy = Reply(provider.error("rate_limit_error", "slowly"), 429, {"retry-after-ms": "1"})
     async with served(provider, busy, busy) as (server, model):
         request = ModelRequest(HI.messages, settings={"max_retries": 1})
@@ -303,10 +303,10 @@ async def test_a_request_may_say_how_often_itself(provider):
 
 
 @providers
-async def test_a_limited_rate_says_how_long_to_wait(provider):
+async def test_a_rate_limit_says_how_long_to_wait(provider):
     busy = Reply(provider.error("rate_limit_error", "slowly"), 429, {"retry-after": "20"})
     async with served(provider, busy) as (_, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert str(error).endswith("(429: slowly); try again in 20 s")
 
 
@@ -322,7 +322,7 @@ BROKE_OFF = "its answer is incomplete, and may be asked for again"
 async def test_a_stream_that_breaks_off_is_not_asked_for_again(provider, ending, where):
     pieces = getattr(provider, where)
     async with served(provider, Reply(pieces, ending=ending), max_retries=2) as (server, model):
-        error, seen = await failed(model)
+        error, seen = await failure_of(model)
     assert str(error).startswith(
         f"the stream of the model m at {server.url}{provider.path} broke off ("
     )
@@ -357,7 +357,7 @@ async def test_a_stream_that_breaks_off_is_not_asked_for_again(provider, ending,
 async def test_an_error_inside_a_stream_says_what_to_do(provider, type, message):
     reply = Reply([*provider.text, provider.broken(type, "busy")])
     async with served(provider, reply) as (_, model):
-        error, seen = await failed(model)
+        error, seen = await failure_of(model)
     assert message in str(error)
     assert seen == [TextDelta("Hi")]
     assert error.rate_limited == (type == "rate_limit_error")
@@ -368,24 +368,24 @@ async def test_an_error_inside_a_stream_says_what_to_do(provider, type, message)
     "nonsense",
     [sse("{not JSON", "message_delta"), sse({"choices": 3, "type": "message_delta"}, "message_delta"),
      b"event: message_delta\ndata: \xff\n\n"],
-    ids=["no JSON", "another shape", "no UTF-8"],
+    ids=["not JSON", "another shape", "not UTF-8"],
 )  # fmt: skip
 async def test_nonsense_in_a_stream_is_an_error_of_the_service(provider, nonsense):
     async with served(provider, Reply([*provider.text, nonsense])) as (_, model):
-        error, seen = await failed(model)
+        error, seen = await failure_of(model)
     assert str(error).endswith(BROKE_OFF)
     assert seen == [TextDelta("Hi")]
 
 
 @providers
-async def test_an_answer_that_is_not_a_stream(provider):
+async def test_an_answer_that_is_not_a_stream_counts_as_broken_off(provider):
     async with served(provider, Reply({"choices": []})) as (_, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert "broke off (it ended without a " in str(error)
 
 
 @pytest.mark.parametrize("reason", ["error", "abort"])
-async def test_a_server_that_gave_up_has_not_finished(reason):
+async def test_a_finish_reason_that_names_a_failure_counts_as_broken_off(reason):
     async with served(OPENAI, Reply([*OPENAI.text, chunk(reason)])) as (_, model):
-        error, _ = await failed(model)
+        error, _ = await failure_of(model)
     assert f"broke off ({reason}); {BROKE_OFF}" in str(error)

@@ -29,9 +29,9 @@ class Provider:
     """A provider, and how its server answers.
 
     Attributes:
-        served: a model beside a server with these replies.
+        served: starts a server with these replies, and a model that asks it.
         calling: a whole answer: reasoning, text, two calls, and how it ends.
-        open: how many of its pieces stand before the one that says why it ended.
+        open: how many pieces of `calling` stand before the one that says why it ended.
         answering: an answer that is text.
         cut: an answer that reached its limit in the middle of a call.
         refusing: an answer with a call that the provider then takes back.
@@ -93,7 +93,7 @@ def ran() -> list[tuple[int, int]]:
 
 
 @pytest.fixture
-def asked(ran) -> Callable[[Any], Agent[Any, str]]:
+def agent_for(ran) -> Callable[[Any], Agent[Any, str]]:
     """Makes an agent whose tool notes its calls."""
 
     @tool
@@ -106,10 +106,10 @@ def asked(ran) -> Callable[[Any], Agent[Any, str]]:
 
 
 @providers
-async def test_a_whole_answer_runs_all_of_its_calls(provider, asked, ran):
+async def test_a_whole_answer_runs_all_of_its_calls(provider, agent_for, ran):
     replies = Reply(provider.calling), Reply(provider.answering)
     async with provider.served(*replies) as (server, model):
-        result = await asked(model).run("?")
+        result = await agent_for(model).run("?")
     assert result.output == "3 and 7."
     assert result.steps[0].thoughts == "Both, then."
     assert sorted(ran) == [(1, 2), (3, 4)]
@@ -126,29 +126,31 @@ def cuts(provider: Provider) -> list[list[bytes]]:
 
 @providers
 @pytest.mark.parametrize("ending", Ending)
-async def test_nothing_of_an_answer_that_breaks_off_is_run_and_it_is_not_asked_for_again(
-    provider, ending, asked, ran
+async def test_no_call_of_an_answer_that_breaks_off_is_run_and_the_request_is_not_repeated(
+    provider, ending, agent_for, ran
 ):
     for pieces in cuts(provider):
         async with provider.served(Reply(pieces, ending=ending), max_retries=2) as (server, model):
             with pytest.raises(LLMError, match=r"broke off .*may be asked for again"):
-                await asked(model).run("?")
+                await agent_for(model).run("?")
             assert (ran, len(server.requests)) == ([], 1), pieces
 
 
 @providers
-async def test_a_connection_that_drops_after_the_reason_loses_nothing(provider, asked, ran):
+async def test_a_connection_that_drops_after_the_reason_loses_nothing(provider, agent_for, ran):
     whole = Reply(provider.calling[: provider.open + 1], ending=Ending.DROPPED)
     async with provider.served(whole, Reply(provider.answering)) as (_, model):
-        assert (await asked(model).run("?")).output == "3 and 7."
+        assert (await agent_for(model).run("?")).output == "3 and 7."
     assert sorted(ran) == [(1, 2), (3, 4)]
 
 
 @providers
-async def test_a_call_that_a_limit_cut_is_not_run_and_the_model_is_told(provider, asked, ran):
+async def test_a_call_that_was_cut_by_a_token_limit_is_not_run_and_the_model_is_told(
+    provider, agent_for, ran
+):
     replies = Reply(provider.cut), Reply(provider.answering)
     async with provider.served(*replies) as (server, model):
-        result = await asked(model).run("?")
+        result = await agent_for(model).run("?")
     assert (ran, result.output) == ([], "3 and 7.")
     assert [str(step.outcome) for step in result.steps] == ["truncated", "answered"]
     assert result.steps[0].finish_reason == "length"
@@ -156,29 +158,31 @@ async def test_a_call_that_a_limit_cut_is_not_run_and_the_model_is_told(provider
 
 
 @providers
-async def test_a_call_that_the_provider_refuses_after_it_is_not_run(provider, asked, ran):
+async def test_a_call_is_not_run_if_the_provider_refuses_to_answer_after_it(
+    provider, agent_for, ran
+):
     async with provider.served(Reply(provider.refusing)) as (_, model):
         with pytest.raises(LLMError, match="refused to answer"):
-            await asked(model).run("?")
+            await agent_for(model).run("?")
     assert ran == []
 
 
 @providers
 @pytest.mark.parametrize("status", [429, 500])
 async def test_a_service_that_is_busy_between_two_steps_is_asked_again_and_no_call_is_run_twice(
-    provider, status, asked, ran
+    provider, status, agent_for, ran
 ):
     busy = Reply({"error": {"message": "busy"}}, status, {"retry-after": "0"})
     replies = Reply(provider.calling), busy, Reply(provider.answering)
     async with provider.served(*replies, max_retries=1) as (server, model):
-        result = await asked(model).run("?")
+        result = await agent_for(model).run("?")
     assert result.output == "3 and 7."
     assert sorted(ran) == [(1, 2), (3, 4)]
     assert server.requests[1].body == server.requests[2].body
 
 
 def unmarked(value: Any) -> Any:
-    """A body without the marks for the cache, which move."""
+    """A body without the cache marks, which move from request to request."""
     match value:
         case dict():
             return {key: unmarked(each) for key, each in value.items() if key != "cache_control"}
@@ -189,11 +193,11 @@ def unmarked(value: Any) -> Any:
 
 
 @providers
-async def test_the_requests_of_a_run_with_parallel_calls_share_their_beginnings(
-    provider, asked, ran
+async def test_each_request_of_a_run_with_parallel_calls_begins_with_the_one_before(
+    provider, agent_for, ran
 ):
     turns = [Reply(provider.calling), Reply(provider.calling), Reply(provider.answering)] * 2
-    async with provider.served(*turns) as (server, model), asked(model) as agent:
+    async with provider.served(*turns) as (server, model), agent_for(model) as agent:
         for _ in range(2):
             result = await agent.run("?", conversation_id="c")
             assert (len(result.steps), result.output) == (3, "3 and 7.")

@@ -31,14 +31,14 @@ from support.native_calls import ARGS, calling, events, last, pieces, run
     ],
     ids=lambda value: f"C5 {value}",
 )
-def test_c5_the_tool_choice_is_sent_and_is_none_without_tools(choice, names) -> None:
+def test_c5_the_tool_choice_is_sent_and_the_choice_none_sends_no_tools(choice, names) -> None:
     _, model = run("42", driver=NativeDriver(choice))
     request = model.requests[0]
     assert request.tool_choice == choice
     assert [each.name for each in request.tools] == names
 
 
-def test_c5_an_agent_without_tools_sends_none() -> None:
+def test_c5_an_agent_without_tools_sends_the_choice_none() -> None:
     _, model = run("42", tools=[])
     assert (model.requests[0].tool_choice, model.requests[0].tools) == ("none", ())
 
@@ -50,7 +50,7 @@ def test_c5_an_unknown_word_is_an_error_at_construction(word) -> None:
 
 
 @pytest.mark.parametrize("name", ["multiply", "hidden"])
-def test_c5_a_tool_that_must_be_called_must_be_there(name) -> None:
+def test_c5_a_tool_that_must_be_called_must_exist(name) -> None:
     with pytest.raises(ConfigError, match=f"tool_choice names '{name}'.*Tools: add, echo, fail"):
         run("42", driver=NativeDriver(SpecificTool(name)))
 
@@ -82,7 +82,7 @@ class OnServer:
         return f"found by {self.server}"
 
 
-def test_tools_of_one_name_are_declared_with_their_servers() -> None:
+def test_tools_of_one_name_are_declared_with_the_names_of_their_servers() -> None:
     tools = [OnServer("one"), OnServer("two")]
     result, model = run([calling("two__find", "{}")], "done", tools=tools)
     assert [each.name for each in model.requests[0].tools] == ["one__find", "two__find"]
@@ -95,10 +95,10 @@ def test_the_system_prompt_teaches_no_dialect() -> None:
     assert system == {"role": "system", "content": "You are Ada.\n\n# Instructions\n\nBe brief."}
 
 
-# How its answer is read
+# How the answer is read
 
 
-def test_c4_a_batch_has_one_execution_a_call_in_call_order() -> None:
+def test_c4_a_batch_has_one_execution_per_call_in_call_order() -> None:
     answer = [*pieces(calling()), *pieces(calling("echo", '{"value": 1}', "c2", 1))]
     result, _ = run(answer, "done")
     assert [(each.name, each.value) for each in result.steps[0].executions] == [
@@ -116,13 +116,15 @@ def test_c4_a_batch_has_one_execution_a_call_in_call_order() -> None:
     ],
     ids=["without index", "without id", "name late"],
 )
-def test_calls_are_told_apart_as_their_server_does(deltas) -> None:
+def test_the_pieces_of_a_call_are_joined_without_an_index_without_an_id_or_with_a_late_name(
+    deltas,
+) -> None:
     result, _ = run(deltas, "done")
     assert [each.status for each in result.steps[0].executions] == ["success"]
 
 
 @pytest.mark.parametrize("deltas", [[calling("fail", "")], [calling("fail", "", None)]])
-def test_a_call_without_arguments_has_none_and_an_id(deltas) -> None:
+def test_a_call_without_arguments_has_empty_args_and_gets_an_id(deltas) -> None:
     result, model = run(deltas, "done")
     call = result.steps[0].calls[0]
     assert call.args == {}
@@ -153,11 +155,11 @@ def test_text_reasoning_and_calls_keep_their_order() -> None:
     ],
     ids=lambda value: f"C7 {value!r}",
 )
-@pytest.mark.parametrize("is_first", [True, False])
-def test_c7_text_that_is_only_a_calls_arguments_is_dropped(text, arguments, is_first) -> None:
+@pytest.mark.parametrize("text_first", [True, False])
+def test_c7_text_that_is_only_a_calls_arguments_is_dropped(text, arguments, text_first) -> None:
     words = [TextDelta(text[:5]), TextDelta(text[5:])]
     call = calling("add" if arguments else "fail", arguments)
-    answer = [*words, call] if is_first else [call, *words]
+    answer = [*words, call] if text_first else [call, *words]
     seen = events(answer, "done")
     assert [each["content"] for each in seen if each["type"] == "respond"] == ["done"]
 
@@ -191,7 +193,7 @@ def test_c7_text_that_is_only_a_calls_arguments_may_be_kept() -> None:
     assert seen[1]["content"] == ARGS
 
 
-def test_an_answer_that_is_json_is_an_answer() -> None:
+def test_json_without_a_call_is_an_answer() -> None:
     result, _ = run('{"a": 1}')
     assert result.output == '{"a": 1}'
 
@@ -216,7 +218,7 @@ def test_calls_are_shown_before_they_are_complete() -> None:
     assert all("timestamp" in each for each in seen)
 
 
-def test_a_name_that_comes_late_is_shown_when_it_does() -> None:
+def test_a_name_that_arrives_late_is_shown_when_it_arrives() -> None:
     answer = [
         ToolCallDelta(0, "c1"),
         ToolCallDelta(0, None, "fail"),

@@ -1,4 +1,4 @@
-"""A provider's own tool calls that cannot be used, and everything else that it may send."""
+"""A provider's own tool calls that cannot be used, and answers of every other shape."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("size", [1, 100])
-@pytest.mark.parametrize(("arguments", "reason", "kind", "told", "place"), BROKEN)
-def test_arguments_that_break_are_an_error_and_nothing_of_the_batch_runs(
-    arguments, reason, kind, told, place, size
+@pytest.mark.parametrize(("arguments", "reason", "kind", "message", "place"), BROKEN)
+def test_broken_arguments_are_an_error_and_no_call_of_the_batch_runs(
+    arguments, reason, kind, message, place, size
 ) -> None:
     ran = []
 
@@ -56,7 +56,7 @@ def test_arguments_that_break_are_an_error_and_nothing_of_the_batch_runs(
 
     error = next(event for event in asyncio.run(all()) if event["type"] == "error")
     assert (error["kind"], error["code"]) == (kind, "invalid_payload")
-    assert told in error["content"]
+    assert message in error["content"]
     assert f"at line {place[0]}, column {place[1]}" in error["content"]
     assert (error["line"], error["column"]) == place
     assert ran == []
@@ -78,7 +78,7 @@ def test_one_broken_call_keeps_the_others_from_running() -> None:
     assert [each["role"] for each in last(model)] == ["user", "assistant", "tool"]
 
 
-def test_the_answer_is_left_where_a_call_breaks() -> None:
+def test_the_answer_is_closed_where_a_call_breaks() -> None:
     answer = [calling(arguments='{"a" 1'), AssertionError("read on")]
     _, model = run(answer, "42")
     assert model.closed_early == 1
@@ -89,7 +89,7 @@ def test_a_call_without_a_name_is_an_error() -> None:
     assert seen[1]["code"] == "missing_tool_name"
 
 
-def test_a_call_where_none_may_be_made_is_an_error() -> None:
+def test_a_call_despite_the_tool_choice_none_is_an_error() -> None:
     seen = events([calling()], "42", driver=NativeDriver("none"))
     assert [each["type"] for each in seen] == ["user", "error", "metric", "respond", "metric"]
 
@@ -100,7 +100,7 @@ def test_an_answer_that_was_cut_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("text", ["So", '{"a":'])
-def test_c9_an_error_of_the_model_passes_on_after_the_text_and_is_not_tried_again(text) -> None:
+def test_c9_an_error_of_the_model_is_raised_after_the_text_and_is_not_retried(text) -> None:
     agent, model = agent_of([TextDelta(text), calling(), LLMError("down")])
     seen = []
 
@@ -114,19 +114,19 @@ def test_c9_an_error_of_the_model_passes_on_after_the_text_and_is_not_tried_agai
     assert len(model.requests) == 1
 
 
-def test_tokens_are_those_that_the_provider_counted() -> None:
+def test_the_usage_is_the_sum_of_what_the_provider_counted() -> None:
     result, _ = run([calling(), Usage(10, 5)], ["42", Usage(20, 1)])
     assert result.usage == Usage(30, 6)
 
 
-# However it is cut
+# Answers in any pieces
 
 NAMES = st.sampled_from(["add", "fail"])
 ARGUMENTS = st.dictionaries(st.text(max_size=3), st.text(max_size=4) | st.integers(), max_size=2)
 
 
 @given(st.data(), st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=3), st.integers(1, 5))
-def test_how_calls_are_cut_and_mixed_never_matters(data, calls, size) -> None:
+def test_calls_are_the_same_however_they_are_cut_and_interleaved(data, calls, size) -> None:
     queues = [
         pieces(calling(name, json.dumps(args), f"c{index}", index), size)
         for index, (name, args) in enumerate(calls)
@@ -162,7 +162,7 @@ DELTAS = st.lists(
 
 
 @given(DELTAS, st.booleans())
-def test_whatever_a_provider_gives_is_calls_or_an_error_and_text_is_kept(deltas, may_call) -> None:
+def test_any_answer_gives_calls_or_one_error_and_keeps_its_text(deltas, may_call) -> None:
     answer, made, written = NativeAnswer(drops_echo=False, may_call=may_call), [], ""
     for delta in deltas:
         made += answer.take(delta)

@@ -17,10 +17,10 @@ from cogency_rs import (
 )
 from support.native_calls import agent_of, calling, last, run
 
-# What is shown again
+# Calls and results
 
 
-def test_c13_calls_go_back_with_their_ids_and_a_message_for_each_result() -> None:
+def test_c13_calls_are_sent_back_with_their_ids_and_a_message_for_each_result() -> None:
     answer = ["Adding.", calling(), calling("fail", "{}", "c2", 1), Finish("tool_calls")]
     result, model = run(answer, "It is 42.")
     assert result.output == "It is 42."
@@ -61,12 +61,12 @@ def test_c13_calls_go_back_with_their_ids_and_a_message_for_each_result() -> Non
     [("x", "x"), (False, "false"), (1.5, "1.5"), ([1], "[1]"), ({"a": None}, '{"a":null}')],
     ids=["C11 string", "C11 boolean", "C11 number", "C11 array", "C11 object"],
 )
-def test_c11_results_are_text_as_it_is_or_json(value, text) -> None:
+def test_c11_a_text_result_is_sent_as_it_is_and_any_other_as_json(value, text) -> None:
     _, model = run([calling("echo", json.dumps({"value": value}))], "done")
     assert last(model)[-1]["content"] == text
 
 
-def test_c12_a_failure_says_so_and_is_flagged() -> None:
+def test_c12_a_failure_is_flagged_and_its_text_says_so() -> None:
     _, model = run([calling("nothing", "{}")], "done")
     message = last(model)[-1]
     assert message["is_error"] is True
@@ -99,7 +99,7 @@ def test_a_conversation_may_change_its_driver() -> None:
     assert last(model)[-3]["content"].startswith("<results>")
 
 
-def test_calls_that_were_interrupted_fail_each() -> None:
+def test_each_call_that_was_interrupted_gets_a_failure() -> None:
     storage = Memory()
     rows = [("user", "q", 1.0), ("call", '{"name": "add", "args": {}}', 2.0)]
 
@@ -136,7 +136,7 @@ def signed(*blocks: tuple[str, str | None]) -> list[dict[str, Any]]:
         ([ReasoningDelta("a")], signed(("a", None))),
     ],
 )
-def test_reasoning_goes_back_with_its_signatures(deltas, expected) -> None:
+def test_reasoning_is_sent_back_with_its_signatures(deltas, expected) -> None:
     _, model = run([*deltas, calling()], [ReasoningDelta("more", "u"), calling(id="c2")], "42")
     first, second = (each["reasoning"] for each in last(model) if "tool_calls" in each)
     assert first == expected
@@ -151,7 +151,7 @@ def test_reasoning_of_an_earlier_question_is_left_out() -> None:
     assert not any("reasoning" in each for each in last(model))
 
 
-def test_after_a_restart_reasoning_goes_back_unsigned() -> None:
+def test_reasoning_is_sent_back_unsigned_after_a_restart() -> None:
     storage = Memory()
 
     @tool(requires_approval=True)

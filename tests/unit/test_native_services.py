@@ -17,7 +17,7 @@ anthropic_environment = anthropic_served.plain_environment
 openai_environment = openai_served.plain_environment
 
 
-async def test_a_chat_of_openai_has_the_calls_and_their_results():
+async def test_a_request_to_openai_has_the_calls_and_their_results():
     pytest.importorskip("openai")
     asks = reply(
         delta(role="assistant", content="Adding."),
@@ -44,7 +44,7 @@ async def test_a_chat_of_openai_has_the_calls_and_their_results():
     assert wrong["content"].startswith("Error in tool call: ")
 
 
-async def test_a_broken_call_is_shown_to_openai_as_text_that_it_takes():
+async def test_a_broken_call_is_sent_to_openai_as_text():
     pytest.importorskip("openai")
     broken = reply(calls(call(0, "call_1", name="add", arguments='{"a": 1,}')), DONE)
     async with openai_served.served(broken, reply(delta(content="No."), STOP, DONE)) as (
@@ -58,7 +58,7 @@ async def test_a_broken_call_is_shown_to_openai_as_text_that_it_takes():
     assert report["role"] == "user"
 
 
-async def test_a_chat_of_anthropic_has_the_signed_thinking_the_calls_and_their_results():
+async def test_a_request_to_anthropic_has_the_signed_thinking_the_calls_and_their_results():
     pytest.importorskip("anthropic")
     asks = Reply(
         [

@@ -145,9 +145,9 @@ TWO = [ToolCallDelta(0, "x", "add", WHOLE), ToolCallDelta(1, "y", "add", WHOLE)]
         ([calls(call(0, "x", name="add"))], [ToolCallDelta(0, "x", "add")]),
     ],
     ids=[
-        "in pieces", "in turns", "whole", "whole, with one index", "with indices of its own", "without an index",
-        "in pieces, without an index", "without index and id", "id and name again and again", "empty id and name",
-        "arguments as an object", "no arguments",
+        "in pieces", "interleaved", "whole", "whole, with the same index", "with indices of its own",
+        "without an index", "in pieces, without an index", "without index and id",
+        "id and name in every piece", "empty id and name", "arguments as an object", "no arguments",
     ],
 )  # fmt: skip
 async def test_calls_are_numbered_however_a_server_sends_them(pieces, expected):
@@ -181,13 +181,19 @@ async def test_calls_are_numbered_however_a_server_sends_them(pieces, expected):
         ({"prompt_tokens": 9, "prompt_tokens_details": None}, Usage(9)),
         ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": None}}, Usage(9)),
     ],
-    ids=["plain", "parts in the sums", "reasoning beside the sum", "half of it", "a part unknown"],
+    ids=[
+        "plain",
+        "parts in the sums",
+        "reasoning beside the sum",
+        "only the input",
+        "a part that is null",
+    ],
 )
 async def test_the_parts_of_the_usage_do_not_overlap(counts, expected):
     assert (await answer(STOP, usage(**counts), DONE))[0] == expected
 
 
-async def test_the_last_of_several_usages_counts():
+async def test_each_of_several_usages_is_passed_on():
     first = sse(
         {"choices": [{"index": 0, "delta": {"content": "a"}}], "usage": {"prompt_tokens": 1}}
     )
@@ -214,7 +220,7 @@ async def test_finish_reasons_have_one_set_of_names(sent, expected):
     assert (await answer(delta(content="a"), delta(sent), DONE))[-1] == Finish(expected)
 
 
-async def test_an_answer_whose_usage_came_is_complete_without_a_reason():
+async def test_an_answer_with_its_usage_is_complete_without_a_finish_reason():
     counts = usage(prompt_tokens=1, completion_tokens=1)
     assert await answer(delta("", content="a"), counts, DONE) == [
         TextDelta("a"),
@@ -238,7 +244,7 @@ async def test_a_refusal_is_an_error_and_its_usage_is_counted(refusal):
             LLMError, match=r"the model m refused to answer \((I cannot\.|content_filter: ).*ask"
         ):
             async for piece in model.stream(ModelRequest(HI)):
-                seen.append(piece)  # noqa: PERF401  # what came before counts
+                seen.append(piece)  # noqa: PERF401  # keeps what was received before the error
         assert seen[-1] == Usage(1)
 
 
@@ -277,10 +283,10 @@ async def test_several_turns_go_over_one_connection():
     async with served(reply(*first), reply(delta(content="2"), STOP, DONE)) as (server, model):
         assert (await ask(model, tools=(ADD,)))[-1] == Finish("tool_calls")
         assert (await ask(model))[0] == TextDelta("2")
-        assert len(server._connections) == 1
+        assert server.connections == 1
 
 
-async def test_called_as_a_function_it_yields_text_and_reasoning():
+async def test_a_model_called_as_a_function_yields_text_and_reasoning():
     pieces = [delta(reasoning="hm"), delta(content="Hi"), STOP, usage(prompt_tokens=1), DONE]
     async with served(reply(*pieces), reply(*pieces)) as (_, model):
         assert [piece async for piece in model(HI)] == [Thought("hm"), "Hi", Finish("stop")]
@@ -291,7 +297,7 @@ async def test_called_as_a_function_it_yields_text_and_reasoning():
     ]
 
 
-async def test_an_agent_runs_on_it():
+async def test_an_agent_runs_on_the_model():
     def add(a: int, b: int) -> int:
         """Add."""
         return a + b
@@ -340,13 +346,19 @@ async def test_a_cancellation_is_raised_and_ends_the_request():
         await server.left()
 
 
+async def test_a_connection_that_drops_after_the_finish_loses_nothing():
+    assert await answer(delta(content="Hi"), STOP) == [TextDelta("Hi"), Finish("stop")]
+    async with served(reply(delta(content="Hi"), STOP, ending=Ending.DROPPED)) as (_, model):
+        assert await ask(model) == [TextDelta("Hi"), Finish("stop")]
+
+
 async def test_parallel_questions_do_not_mix():
     async with served(*(reply(delta(content=str(n)), STOP) for n in range(8))) as (_, model):
         answers = await asyncio.gather(*(ask(model) for _ in range(8)))
     assert sorted(seen[0].text for seen in answers) == sorted(map(str, range(8)))
 
 
-def test_a_model_may_be_asked_in_one_loop_after_another():
+def test_a_model_may_be_asked_in_several_event_loops_in_turn():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     model = OpenAIModel("m", base_url=f"http://127.0.0.1:{port}/v1")
@@ -358,7 +370,7 @@ def test_a_model_may_be_asked_in_one_loop_after_another():
     assert asyncio.run(once()) == asyncio.run(once()) == [Finish("stop")]
 
 
-async def test_a_client_of_the_caller_s_own_is_used_and_left_open():
+async def test_the_caller_s_own_client_is_used_and_left_open():
     async with (
         ModelServer([reply(STOP), reply(STOP)]) as server,
         AsyncOpenAI(base_url=f"{server.url}/v1", api_key="mine") as client,
@@ -369,7 +381,7 @@ async def test_a_client_of_the_caller_s_own_is_used_and_left_open():
     assert {asked.headers["authorization"] for asked in server.requests} == {"Bearer mine"}
 
 
-# Made wrong
+# Wrong arguments
 
 
 @pytest.mark.parametrize(
@@ -399,11 +411,11 @@ def test_arguments_that_cannot_work_are_refused(arguments, message):
     ["http://localhost:11434/v1", "http://127.0.0.1:8000/v1", "http://[::1]:8080/v1", "http://192.168.1.9:1234/v1",
      "http://ollama:11434/v1", "http://host.docker.internal:11434/v1", "http://box.local/v1"],
 )  # fmt: skip
-def test_a_server_nearby_needs_no_key(url):
+def test_a_local_server_needs_no_key(url):
     assert repr(OpenAIModel("m", base_url=url)) == f"OpenAIModel('m', base_url='{url}')"
 
 
-async def test_the_environment_has_the_address_and_the_key(monkeypatch):
+async def test_the_address_and_the_key_are_read_from_the_environment(monkeypatch):
     async with ModelServer([reply(STOP)]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
@@ -419,9 +431,3 @@ def test_without_the_sdk_the_extra_is_named(monkeypatch):
         ConfigError, match=r"needs the package openai; run: pip install 'cogency-rs\[openai\]'"
     ):
         OpenAIModel("m", base_url="http://localhost/v1")
-
-
-async def test_a_connection_that_drops_after_the_finish_has_lost_nothing():
-    assert await answer(delta(content="Hi"), STOP) == [TextDelta("Hi"), Finish("stop")]
-    async with served(reply(delta(content="Hi"), STOP, ending=Ending.DROPPED)) as (_, model):
-        assert await ask(model) == [TextDelta("Hi"), Finish("stop")]

@@ -38,30 +38,30 @@ from cogency_rs import (
 # What is sent
 
 
-async def test_a_request_without_tools_is_messages_and_no_more():
-    along = {"include_usage": True, "continuous_usage_stats": True}
-    assert await body() == {"model": "m", "messages": HI, "stream_options": along}
+async def test_a_request_without_tools_has_only_the_messages_and_asks_for_the_usage():
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    assert await body() == {"model": "m", "messages": HI, "stream_options": options}
 
 
-async def test_history_is_sent_without_what_is_ours():
-    asked = {"id": "x", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+async def test_messages_are_sent_without_our_own_fields():
+    call = {"id": "x", "type": "function", "function": {"name": "add", "arguments": "{}"}}
     sent = await body(
         [
             {"role": "system", "content": "Be."},
             *HI,
-            {"role": "assistant", "content": "So", "tool_calls": [asked], "reasoning": [{"text": "hm"}]},
+            {"role": "assistant", "content": "So", "tool_calls": [call], "reasoning": [{"text": "hm"}]},
             {"role": "tool", "tool_call_id": "x", "content": "5", "tool_execution_id": "e", "is_error": False},
         ]
     )  # fmt: skip
     assert sent["messages"] == [
         {"role": "system", "content": "Be."},
         *HI,
-        {"role": "assistant", "content": "So", "tool_calls": [asked]},
+        {"role": "assistant", "content": "So", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "x", "content": "5"},
     ]
 
 
-async def test_reasoning_goes_back_in_the_field_that_is_named():
+async def test_reasoning_is_sent_back_in_the_field_that_reasoning_key_names():
     parts = [{"text": "h", "signature": None}, {"text": "m", "signature": None}]
     message = {"role": "assistant", "content": "So", "reasoning": parts}
     sent = await body([message], model={"reasoning_key": "reasoning_content"})
@@ -77,12 +77,12 @@ async def test_reasoning_goes_back_in_the_field_that_is_named():
         (SpecificTool("add"), {"type": "function", "function": {"name": "add"}}),
     ],
 )
-async def test_tools_are_declared_with_the_choice_among_them(choice, sent):
-    asked = await body(tools=(ADD,), tool_choice=choice)
+async def test_tools_are_declared_with_the_tool_choice(choice, sent):
+    fields = await body(tools=(ADD,), tool_choice=choice)
     function = {"name": "add", "description": "Adds.", "parameters": ADD.parameters}
-    assert asked["tools"] == [{"type": "function", "function": function}]
-    assert asked["tool_choice"] == sent
-    assert "parallel_tool_calls" not in asked
+    assert fields["tools"] == [{"type": "function", "function": function}]
+    assert fields["tool_choice"] == sent
+    assert "parallel_tool_calls" not in fields
     assert (await body(tools=(ADD,), parallel_tool_calls=False))["parallel_tool_calls"] is False
     assert "tool_choice" not in await body(tool_choice=choice, parallel_tool_calls=False)
 
@@ -101,20 +101,20 @@ async def test_stop_strings_are_sent():
         ({"type": "array", "items": {"type": "string"}}, True),
     ],
 )  # fmt: skip
-async def test_a_schema_is_enforced_where_the_api_can(schema, is_strict):
+async def test_a_schema_is_strict_if_the_api_can_enforce_it(schema, is_strict):
     sent = await body(output_schema=schema)
     form = {"name": "answer", "schema": schema, "strict": is_strict}
     assert sent["response_format"] == {"type": "json_schema", "json_schema": form}
 
 
-async def test_settings_are_the_model_s_then_the_request_s():
+async def test_a_request_s_settings_override_the_model_s():
     sent = await body(
         model={"temperature": 0, "top_k": 4, "extra_body": {"min_p": 0.1}}, settings={"top_k": 7}
     )
     assert (sent["temperature"], sent["top_k"], sent["min_p"]) == (0, 7, 0.1)
 
 
-async def test_headers_go_beside_the_body():
+async def test_headers_query_and_timeout_are_not_part_of_the_body():
     settings = {"extra_headers": {"X-Title": "t"}, "extra_query": {"v": "2"}, "timeout": 50}
     async with served(reply(STOP), **settings) as (server, model):
         await ask(model)
@@ -133,14 +133,14 @@ def test_a_field_of_a_request_is_not_a_setting(name):
 REFUSED = Reply({"error": {"message": "Unknown field: stream_options", "code": 400}}, 400)
 
 
-async def test_a_server_that_refuses_to_be_asked_for_the_usage_is_asked_without_from_then_on():
+async def test_a_server_that_refuses_stream_options_is_asked_without_them_from_then_on():
     async with served(REFUSED, REFUSED, reply(STOP), reply(STOP)) as (server, model):
         assert await ask(model) == await ask(model) == [Finish("stop")]
     asked = [request.body.get("stream_options", {}).keys() for request in server.requests]
     assert asked == [{"include_usage", "continuous_usage_stats"}, {"include_usage"}, set(), set()]
 
 
-async def test_a_server_that_knows_the_usage_at_the_end_only_is_asked_for_that():
+async def test_a_server_that_gives_the_usage_only_at_the_end_is_asked_for_it_there():
     refused = Reply({"error": {"message": "extra field continuous_usage_stats"}}, 422)
     async with served(refused, reply(STOP), reply(STOP)) as (server, model):
         assert await ask(model) == await ask(model) == [Finish("stop")]
@@ -155,7 +155,7 @@ async def test_a_server_that_knows_the_usage_at_the_end_only_is_asked_for_that()
 @pytest.mark.parametrize(
     ("url", "is_asked"), [("https://api.openai.com/v1", False), ("http://10.0.0.7:8000/v1", True)]
 )
-async def test_only_a_server_of_one_s_own_is_asked_for_the_usage_in_each_chunk(url, is_asked):
+async def test_only_a_self_hosted_server_is_asked_for_the_usage_in_each_chunk(url, is_asked):
     sent: list[Any] = []
 
     class Client:
@@ -175,7 +175,7 @@ async def test_only_a_server_of_one_s_own_is_asked_for_the_usage_in_each_chunk(u
     assert ("continuous_usage_stats" in sent[0]["stream_options"]) is is_asked
 
 
-async def test_another_refusal_is_not_taken_for_one_of_the_usage():
+async def test_a_refusal_of_something_else_keeps_stream_options():
     other = Reply({"error": {"message": "bad temperature"}}, 400)
     async with served(other, reply(STOP)) as (server, model):
         with pytest.raises(LLMError, match="bad temperature"):

@@ -18,7 +18,7 @@ def test_dir_lists_all_public_names_before_any_of_them_was_used():
     assert done.stdout == "[]\n"
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists_and_is_listed_once():
     assert [name for name in cogency_rs.__all__ if getattr(cogency_rs, name, None) is None] == []
     assert len(set(cogency_rs.__all__)) == len(cogency_rs.__all__)
 
@@ -32,8 +32,8 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
         for alias in node.names
         if alias.asname == alias.name
     }
-    there = {(module, name) for module, names in cogency_rs._PUBLIC.items() for name in names}
-    assert typed == {*there, ("_core", "__version__")}
+    public = {(module, name) for module, names in cogency_rs._PUBLIC.items() for name in names}
+    assert typed == {*public, ("_core", "__version__")}
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_a_part_loads_only_what_it_needs(names: str, unused: set[str]):
     assert {f"cogency_rs.{module}" for module in unused} & set(done.stdout.split()) == set()
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Agency'"):
         _ = cogency_rs.Agency  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]

@@ -55,7 +55,7 @@ def test_parse_execute_block_refuses_integers_longer_than_python_reads():
         pytest.param("\n<execute>[1]</execute>\n", id="not an object"),
         pytest.param('\n<execute>[{"name": "t"}]</execute>\n', id="no args"),
         pytest.param('\n<execute>[{"name": "t", "args": null}]</execute>\n', id="args null"),
-        pytest.param('\n<execute>[{"name": 1, "args": {}}]</execute>\n', id="name no string"),
+        pytest.param('\n<execute>[{"name": 1, "args": {}}]</execute>\n', id="name not a string"),
         pytest.param(block(nested(201)), id="too deep"),
         pytest.param(block("[" * 100_000), id="100,000 opening brackets"),
         pytest.param(f"{block('oops')}{block(T)}", id="the first block is broken"),
@@ -67,6 +67,6 @@ def test_parse_execute_block_refuses_and_keeps_the_input(text):
     assert caught.value.original_input == text.strip()
 
 
-def test_parse_execute_block_says_where():
+def test_parse_execute_block_names_the_place():
     with pytest.raises(ProtocolError, match="line 2, column 3"):
         parse_execute_block(block("\n  oops"))

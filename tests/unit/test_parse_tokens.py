@@ -22,7 +22,7 @@ STREAMS = ["event", "token"]
 
 
 class Source:
-    """A source that yields chunks and raises errors in order, and notes how it was asked."""
+    """A source that yields chunks and raises errors in order, and counts how often it was asked and closed."""
 
     def __init__(self, *items: Any) -> None:
         self.items = iter(items)
@@ -128,12 +128,12 @@ async def test_event_mode_gives_a_unit_before_it_asks_for_more():
     await events.aclose()
 
 
-async def test_the_limits_apply():
+async def test_limits_apply_to_a_block():
     [(kind, content)] = await collect("<execute>[[]]</execute>", limits=Limits(max_depth=1))
     assert (kind, content.partition(".")[0]) == ("respond", "Error: Malformed tool call syntax")
 
 
-async def test_it_is_an_async_generator():
+async def test_parse_tokens_returns_an_async_generator():
     events = parse_tokens("a")
     assert isinstance(events, AsyncGenerator)
     await events.aclose()
@@ -145,7 +145,7 @@ async def test_a_finished_generator_stays_finished():
     assert [event async for event in events] == []
 
 
-async def test_two_streams_may_run_in_turn():
+async def test_two_streams_may_be_read_in_alternation():
     one, other = parse_tokens(Source("<think>a", "b")), parse_tokens(Source("c<end>", "d"))
     firsts = [shape(await anext(other)), shape(await anext(one))]
     rests = [[shape(event) async for event in events] for events in (one, other)]
@@ -379,7 +379,7 @@ async def test_cancelling_the_reader_reaches_the_source_and_gives_nothing_more()
     assert (events, seen) == ([("end", None)], ["cancelled"])
 
 
-# A reader that leaves early.
+# A reader that stops early.
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -407,7 +407,7 @@ async def test_closing_the_events_runs_the_source_s_cleanup():
     assert steps == ["cleaned up"]
 
 
-async def test_closing_the_events_among_those_of_one_chunk_closes_the_source():
+async def test_closing_between_two_events_of_one_chunk_closes_the_source():
     source = Source("<end>a<end>b<end>", "c")
     events = parse_tokens(source)
     await anext(events)
@@ -425,7 +425,7 @@ async def test_an_error_thrown_into_the_events_closes_the_source():
 
 
 async def test_an_error_thrown_into_the_events_is_not_an_error_of_the_source():
-    """Closing returns at once: events that were not yielded yet are dropped."""
+    """It is raised at once, and events that were not yielded yet are dropped."""
     events = parse_tokens(Source("<end>a", "b"))
     await anext(events)
     error = ValueError("enough")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from cogency_rs import Parser
+from support.outlines import parse
 from support.parsing import (
     END,
     EXECUTE,
@@ -19,7 +20,6 @@ from support.parsing import (
     call,
     joined,
     outline,
-    read,
     respond,
     result,
     think,
@@ -36,7 +36,7 @@ CASES = [
     case("plain text", "hello", respond("hello")),
     case("text keeps its surrounding whitespace", " hello \n", respond(" hello \n")),
     case("blank text at the end is text", " \n", respond(" \n")),
-    case("blank text before a tag is nothing", " \n<end>", END),
+    case("blank text before a tag is dropped", " \n<end>", END),
     case("text before a tag keeps its whitespace", " a \n<end>", respond(" a \n"), END),
     case("blank text after a tag, at the end", "<end>\n", END, respond("\n")),
     case("CRLF is kept", "a\r\nb<think>\r\nc\r\n</think>", respond("a\r\nb"), think("\r\nc\r\n")),
@@ -85,7 +85,7 @@ CASES = [
         result("\n [ ] \n"),
     ),
     case(
-        "results end at their first closing tag, strings or not",
+        "results end at their first closing tag, even inside a string",
         '<results>["</results>"]</results>',
         result('["'),
         respond('"]</results>'),
@@ -164,7 +164,7 @@ CASES = [
         result("[1]"),
     ),
     case(
-        "<results> in a string of an array that is not one of results",
+        "<results> in a string of a broken array",
         '<results>["<results>[1]</results>" 2',
         respond('<results>["'),
         result("[1]"),
@@ -247,7 +247,7 @@ CASES = [
         EXECUTE,
     ),
     case(
-        "of equal keys the last value counts, at the first one's place",
+        "of equal keys the last value wins, at the place of the first",
         block('[{"name": "t", "args": {"a": 1, "b": 2, "a": 3}}]'),
         call("t", {"a": 3, "b": 2}),
         EXECUTE,
@@ -436,8 +436,8 @@ CASES = [
         "an unterminated string, then a valid block",
         f'<execute>[{{"name": "t</execute>done{block(T)}',
         MALFORMED,
-        # `<execute>` of the second block stands inside the string, whose end is the next quote:
-        # from there on the JSON is broken, and the text after the first `</execute>` is read anew.
+        # The second block's `<execute>` stands inside the string, which ends at the next quote. There
+        # the JSON breaks, and the text after the first `</execute>` is read again.
         respond("done"),
         call("t", {}),
         EXECUTE,
@@ -529,7 +529,7 @@ CASES = [
     case("cut off inside the closing tag", f"<execute>{T}</execut", call("t", {}), EXECUTE),
     case("cut off after an empty array", "<execute>[]", EXECUTE),
     case(
-        "cut off after an array that is not one of calls", "a<execute>[7]", respond("a"), MALFORMED
+        "cut off after an array whose item is not a call", "a<execute>[7]", respond("a"), MALFORMED
     ),
     case("cut off after something else", f"<execute>{T}]", MALFORMED),
     case(
@@ -542,17 +542,17 @@ CASES = [
 
 @pytest.mark.parametrize(("chunks", "expected"), CASES)
 def test_text_gives_events(chunks, expected):
-    assert outline(read(chunks)) == expected
+    assert outline(parse(chunks)) == expected
 
 
 @pytest.mark.parametrize(("chunks", "expected"), CASES)
 def test_one_character_at_a_time_gives_the_same_events(chunks, expected):
-    assert outline(read("".join(chunks))) == expected
+    assert outline(parse("".join(chunks))) == expected
 
 
 @pytest.mark.parametrize(("chunks", "expected"), CASES)
 def test_token_mode_gives_the_same_text(chunks, expected):
-    assert joined(outline(read(chunks, stream="token"))) == joined(expected)
+    assert joined(outline(parse(chunks, stream="token"))) == joined(expected)
 
 
 @pytest.mark.parametrize("stream", ["event", "token"])

@@ -103,7 +103,7 @@ def test_token_mode_gives_no_empty_pieces(chunks):
     assert [content for _, content in read(chunks, stream="token") if content == ""] == []
 
 
-# Call content: `json` says what it is.
+# The content of a call is what `json` reads and writes.
 
 ESCAPES = [r"\"", r"\\", r"\/", r"\b", r"\f", r"\n", r"\r", r"\t"]
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.parsing import MALFORMED, block, body_with, outline, read
+from support.outlines import parse
+from support.parsing import MALFORMED, block, body_with, outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 def error_in(chunks: Iterable[str]) -> str:
-    [error] = [event["content"] for event in read(chunks) if outline([event]) == [MALFORMED]]
+    [error] = [event["content"] for event in parse(chunks) if outline([event]) == [MALFORMED]]
     return error
 
 
@@ -31,7 +32,7 @@ PLACES = [
     pytest.param("[]]", 1, 3, id="a bracket too many"),
     pytest.param("[] x", 1, 4, id="text after the array"),
     pytest.param("```json\n[]\n```", 1, 1, id="a fence"),
-    pytest.param("[1", 1, 3, id="the closing tag where JSON goes on"),
+    pytest.param("[1", 1, 3, id="the closing tag before the JSON is complete"),
     pytest.param("\n[1,\n", 3, 1, id="the closing tag on a line of its own"),
     pytest.param('["é日😀", ?]', 1, 9, id="characters count, not bytes"),
     pytest.param('["\ud83d", ?]', 1, 7, id="a lone surrogate is one character"),
@@ -58,9 +59,9 @@ def test_an_error_in_text_cut_into_characters_names_the_same_place(body, line, c
         pytest.param(block("{}"), id="not an array"),
         pytest.param(block("[1]"), id="not an object"),
         pytest.param(block('[{"args": {}}]'), id="no name"),
-        pytest.param(block('[{"name": 1, "args": {}}]'), id="name no string"),
+        pytest.param(block('[{"name": 1, "args": {}}]'), id="name not a string"),
         pytest.param(block('[{"name": "t"}]'), id="no args"),
-        pytest.param(block('[{"name": "t", "args": []}]'), id="args no object"),
+        pytest.param(block('[{"name": "t", "args": []}]'), id="args not an object"),
         pytest.param(block(body_with("[" * 300 + "]" * 300)), id="too deep"),
         pytest.param(block('["a'), id="unterminated string"),
         pytest.param("<execute>[", id="cut off"),
@@ -71,10 +72,12 @@ def test_every_error_names_a_place(text):
     assert re.search(r"\bline \d+, column \d+\b", error_in(text))
 
 
-def test_each_block_counts_its_lines_anew():
-    first, second = (event["content"] for event in read([block("\n\noops") + block("\noops")]))
+def test_each_block_counts_its_lines_from_one():
+    first, second = (event["content"] for event in parse([block("\n\noops") + block("\noops")]))
     assert ("line 3, column 1" in first, "line 2, column 1" in second) == (True, True)
 
 
 def test_an_error_is_one_event_in_token_mode_too():
-    assert read(block("oops"), stream="token")[0]["content"] == read([block("oops")])[0]["content"]
+    assert (
+        parse(block("oops"), stream="token")[0]["content"] == parse([block("oops")])[0]["content"]
+    )

@@ -6,6 +6,7 @@ import pytest
 
 import cogency_rs
 from cogency_rs import Limits, Parser
+from support.outlines import parse
 from support.parsing import (
     END,
     EXECUTE,
@@ -17,7 +18,6 @@ from support.parsing import (
     joined,
     nested,
     outline,
-    read,
     respond,
     think,
 )
@@ -43,7 +43,7 @@ def padded(size: int) -> str:
 )
 @pytest.mark.parametrize("stream", ["event", "token"])
 def test_a_block_at_a_limit_is_valid(body, limits, stream):
-    events = read([block(body)], stream=stream, limits=Limits(**limits))
+    events = parse([block(body)], stream=stream, limits=Limits(**limits))
     assert (outline(events)[-1:], MALFORMED in outline(events)) == ([EXECUTE], False)
 
 
@@ -62,16 +62,16 @@ def test_a_block_at_a_limit_is_valid(body, limits, stream):
 )
 @pytest.mark.parametrize("stream", ["event", "token"])
 def test_a_block_beyond_a_limit_is_malformed_and_ends_at_its_closing_tag(body, limits, stream):
-    events = read([f"{block(body)}ok"], stream=stream, limits=Limits(**limits))
+    events = parse([f"{block(body)}ok"], stream=stream, limits=Limits(**limits))
     assert joined(outline(events)) == [MALFORMED, respond("ok")]
 
 
 @pytest.mark.parametrize(
     "limits", [{"max_calls": 1}, {"max_depth": 2}], ids=["too many calls", "too deep"]
 )
-def test_a_block_with_too_much_in_it_still_ends_outside_its_strings(limits):
+def test_a_block_with_too_many_calls_or_levels_still_ends_at_a_tag_outside_its_strings(limits):
     body = '[{"name": "</execute>", "args": {}}, {"name": "</execute>", "args": {}}]'
-    assert outline(read([f"{block(body)}ok"], limits=Limits(**limits))) == [
+    assert outline(parse([f"{block(body)}ok"], limits=Limits(**limits))) == [
         MALFORMED,
         respond("ok"),
     ]
@@ -79,20 +79,20 @@ def test_a_block_with_too_much_in_it_still_ends_outside_its_strings(limits):
 
 def test_a_block_with_too_many_bytes_ends_at_its_first_closing_tag():
     body = f'["</execute>", "{"x" * 100}"]'
-    events = outline(read([block(body)], limits=Limits(max_block_bytes=50)))
+    events = outline(parse([block(body)], limits=Limits(max_block_bytes=50)))
     assert events[:1] == [MALFORMED]
     assert "".join(content for _, content in events[1:]) == block(body).partition("</execute>")[2]
 
 
 def test_a_cut_off_block_with_one_byte_too_many_ends_at_its_first_closing_tag():
     body = '["</execute>"'
-    events = outline(read([f"<execute>{body}"], limits=Limits(max_block_bytes=len(body) - 1)))
+    events = outline(parse([f"<execute>{body}"], limits=Limits(max_block_bytes=len(body) - 1)))
     assert events == [MALFORMED, respond('"')]
 
 
 def test_a_block_with_too_many_bytes_that_is_never_closed_is_one_error():
     text = f'hi<execute>["{"x" * 1000}<end>'
-    assert outline(read([text], limits=Limits(max_block_bytes=50))) == [respond("hi"), MALFORMED]
+    assert outline(parse([text], limits=Limits(max_block_bytes=50))) == [respond("hi"), MALFORMED]
 
 
 RUNS = pytest.mark.parametrize(
@@ -107,7 +107,7 @@ RUNS = pytest.mark.parametrize(
 def test_text_longer_than_a_block_may_be_comes_in_pieces(opening, begin, size):
     text = begin + ("aé😀 " * size)[:size]
     pieces = [
-        event["content"] for event in read([opening + text], limits=Limits(max_block_bytes=8))
+        event["content"] for event in parse([opening + text], limits=Limits(max_block_bytes=8))
     ]
     assert "".join(pieces) == text
     assert max(len(piece.encode()) for piece in pieces) <= 8
@@ -121,12 +121,12 @@ def test_text_longer_than_a_block_may_be_is_not_kept_until_the_end(opening, begi
 
 
 def test_a_character_larger_than_a_block_may_be_is_not_lost():
-    pieces = [event["content"] for event in read(["aé😀"], limits=Limits(max_block_bytes=1))]
+    pieces = [event["content"] for event in parse(["aé😀"], limits=Limits(max_block_bytes=1))]
     assert "".join(pieces) == "aé😀"
 
 
-def test_tags_are_found_however_small_the_limit():
-    events = outline(read(["a<think>b</think>c<end>"], limits=Limits(max_block_bytes=1)))
+def test_tags_are_found_under_the_smallest_limit():
+    events = outline(parse(["a<think>b</think>c<end>"], limits=Limits(max_block_bytes=1)))
     assert events == [respond("a"), think("b"), respond("c"), END]
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import cogency_rs
 from cogency_rs import Parser
-from support.parsing import END, T, block, outline, read, respond
+from support.outlines import parse
+from support.parsing import END, T, block, outline, respond
 
 
 @pytest.mark.parametrize(
@@ -27,24 +28,24 @@ from support.parsing import END, T, block, outline, read, respond
 )
 @pytest.mark.parametrize("stream", ["event", "token"])
 def test_an_event_has_its_keys_in_order(text, keys, stream):
-    assert list(read([text], stream=stream)[0]) == keys
+    assert list(parse([text], stream=stream)[0]) == keys
 
 
 def test_a_result_event_has_no_payload():
-    [event] = read(["<results>[]</results>"])
+    [event] = parse(["<results>[]</results>"])
     assert event["payload"] is None
 
 
 def test_a_timestamp_is_the_time_of_day():
     now = time.time()
     stamps = [
-        event["timestamp"] for event in read([f"<think>a</think>b<results>[]</results>{block(T)}"])
+        event["timestamp"] for event in parse([f"<think>a</think>b<results>[]</results>{block(T)}"])
     ]
     assert [(type(stamp), abs(stamp - now) < 60) for stamp in stamps] == [(float, True)] * 5
 
 
 def test_timestamps_never_go_back():
-    stamps = [event["timestamp"] for event in read("<think>a</think>b<end>" * 20)]
+    stamps = [event["timestamp"] for event in parse("<think>a</think>b<end>" * 20)]
     assert all(earlier <= later for earlier, later in itertools.pairwise(stamps))
 
 
@@ -73,13 +74,13 @@ def test_a_parser_is_done_after_finish():
 
 
 @pytest.mark.parametrize("stream", ["event", "token"])
-def test_after_a_valid_block_nothing_is_given(stream):
+def test_after_a_valid_block_there_are_no_more_events(stream):
     parser = Parser(stream=stream)
     parser.feed(block(T))
     assert (parser.feed("a<end>"), parser.feed(block(T)), parser.finish()) == ([], [], [])
 
 
-def test_after_finish_nothing_is_given():
+def test_after_finish_there_are_no_more_events():
     parser = Parser()
     parser.feed("a")
     parser.finish()
@@ -102,7 +103,7 @@ def test_a_subclass_of_str_is_text():
     class Token(str):
         __slots__ = ()
 
-    assert outline(read([Token("a<end>")])) == [respond("a"), END]
+    assert outline(parse([Token("a<end>")])) == [respond("a"), END]
 
 
 def test_an_unknown_stream_mode_is_refused():

@@ -1,4 +1,4 @@
-"""Values in calls: how an argument is written in a block, and how it stands in the call's content."""
+"""Values in calls: how a model writes an argument in a block, and how the call's content holds it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cogency_rs import parse_execute_block
-from support.parsing import EXECUTE, MALFORMED, block, body_with, outline, read
+from support.outlines import parse
+from support.parsing import EXECUTE, MALFORMED, block, body_with, outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,9 +51,15 @@ VALUES = [
     pytest.param("1.0", "1.0", id="1.0"),
     pytest.param("1.10", "1.1", id="1.10"),
     pytest.param("123456789.123456789", "123456789.12345679", id="more digits than a float holds"),
-    pytest.param("600000000000000.2", "600000000000000.2", id="two shortest forms, as near: .2"),
-    pytest.param("1000000000000000.25", "1000000000000000.2", id="as near, rounded to even: .25"),
-    pytest.param("1000000000000000.75", "1000000000000000.8", id="as near, rounded to even: .75"),
+    pytest.param(
+        "600000000000000.2", "600000000000000.2", id="two shortest forms, equally near: .2"
+    ),
+    pytest.param(
+        "1000000000000000.25", "1000000000000000.2", id="equally near, rounded to even: .25"
+    ),
+    pytest.param(
+        "1000000000000000.75", "1000000000000000.8", id="equally near, rounded to even: .75"
+    ),
     pytest.param("0." + "3" * 2000, "0.3333333333333333", id="2,000 digits after the point"),
     pytest.param("5e-324", "5e-324", id="the smallest float"),
     pytest.param("1.7976931348623157e308", "1.7976931348623157e+308", id="the largest float"),
@@ -99,7 +106,7 @@ VALUES = [
 
 @pytest.fixture
 def unlimited_digits() -> Iterator[None]:
-    """`int` and `json` of any length, for the test's own arithmetic."""
+    """Lets `int` and `json` read integers of any length, to compute what a test expects."""
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     yield
@@ -107,8 +114,8 @@ def unlimited_digits() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("written", "content"), VALUES)
-def test_an_argument_stands_in_the_call(written, content):
-    events = outline(read([block(body_with(written))]))
+def test_an_argument_is_written_into_the_content_of_the_call(written, content):
+    events = outline(parse([block(body_with(written))]))
     assert events == [("call", f'{{"name": "t", "args": {{"a": {content}}}}}'), EXECUTE]
 
 
@@ -116,7 +123,7 @@ def test_an_argument_stands_in_the_call(written, content):
 @pytest.mark.parametrize(("written", "content"), VALUES)
 def test_call_content_is_what_json_reads_and_writes(written, content):
     [expected] = json.loads(body_with(written), strict=False)
-    [event, _] = read([block(body_with(written))])
+    [event, _] = parse([block(body_with(written))])
     assert event["content"] == json.dumps(expected)
 
 
@@ -125,14 +132,14 @@ def test_floats_of_every_size_are_written_as_repr_writes_them():
     pick = random.Random(0)
     sizes = [pick.uniform(1, 10) * 10.0**exponent for exponent in range(-323, 308)]
     numbers = sizes + [pick.uniform(1e14, 1e16) for _ in range(2000)]
-    [(_, content), _] = outline(read([block(body_with(repr(numbers)))]))
+    [(_, content), _] = outline(parse([block(body_with(repr(numbers)))]))
     written = re.findall(r"[-+.e0-9]+", content.partition("[")[2])
     assert [(repr(n), w) for n, w in zip(numbers, written, strict=True) if repr(n) != w] == []
 
 
 @pytest.mark.parametrize(("written", "content"), VALUES)
 def test_a_value_cut_into_characters_is_the_same_value(written, content):
-    events = outline(read(block(body_with(written))))
+    events = outline(parse(block(body_with(written))))
     assert events == [("call", f'{{"name": "t", "args": {{"a": {content}}}}}'), EXECUTE]
 
 
@@ -176,7 +183,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("written", REFUSED, ids=ascii)
 def test_a_value_that_json_refuses_is_malformed(written):
-    assert outline(read([block(body_with(written))]))[:1] == [MALFORMED]
+    assert outline(parse([block(body_with(written))]))[:1] == [MALFORMED]
 
 
 @pytest.mark.usefixtures("unlimited_digits")

@@ -37,24 +37,17 @@ def check_line(error: Exception, *parts: str) -> None:
 
 
 @pytest.fixture
-async def elsewhere(postgres):
-    connection = await asyncpg.connect(postgres.address)
-    yield connection
-    await connection.close()
-
-
-@pytest.fixture
-async def role(elsewhere):
-    await elsewhere.execute(f"CREATE ROLE {WITH_PASSWORD} LOGIN PASSWORD '{SECRET}'")
+async def role(other_connection):
+    await other_connection.execute(f"CREATE ROLE {WITH_PASSWORD} LOGIN PASSWORD '{SECRET}'")
     yield WITH_PASSWORD
-    await elsewhere.execute(f"DROP OWNED BY {WITH_PASSWORD}; DROP ROLE {WITH_PASSWORD}")
+    await other_connection.execute(f"DROP OWNED BY {WITH_PASSWORD}; DROP ROLE {WITH_PASSWORD}")
 
 
 # The server
 
 
 async def test_a_missing_server_is_an_error_at_once():
-    with socket.socket() as bound:  # a port on which nobody listens
+    with socket.socket() as bound:  # a port on which no server listens
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         error = await failure(f"postgresql://u:{SECRET}@127.0.0.1:{port}/db")
@@ -75,10 +68,10 @@ async def test_a_wrong_password(postgres, role):
     assert not error.retryable
 
 
-async def test_a_password_with_special_characters(dsn, role, elsewhere):
+async def test_a_password_with_special_characters(dsn, role, other_connection):
     password = "a/b?c#d@e:f%g"
-    await elsewhere.execute(f"ALTER ROLE {role} PASSWORD '{password}'")
-    await elsewhere.execute(f"GRANT CREATE ON DATABASE postgres TO {role}")
+    await other_connection.execute(f"ALTER ROLE {role} PASSWORD '{password}'")
+    await other_connection.execute(f"GRANT CREATE ON DATABASE postgres TO {role}")
     written = "a%2Fb%3Fc%23d%40e%3Af%25g"
     async with PostgreSQL(dsn.replace("postgres@", f"{role}:{written}@")) as log:
         await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
@@ -158,17 +151,17 @@ def test_the_message_does_not_repeat_a_refused_value():
 # Versions
 
 
-async def test_a_newer_version_is_refused(dsn, elsewhere):
+async def test_a_newer_version_is_refused(dsn, other_connection):
     name = dsn.partition("&schema=")[2]
     async with PostgreSQL(dsn) as log:
         await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
-    await elsewhere.execute(f"INSERT INTO {name}.schema_version (version) VALUES (99)")
+    await other_connection.execute(f"INSERT INTO {name}.schema_version (version) VALUES (99)")
     error = await failure(dsn)
     check_line(error, f"schema {name}", "is of version 99", "pip install --upgrade cogency-rs")
     assert not error.retryable
 
 
-async def test_an_older_version_is_brought_to_this_one_in_place(dsn, elsewhere, monkeypatch):
+async def test_an_older_version_is_migrated_in_place(dsn, other_connection, monkeypatch):
     async with PostgreSQL(dsn) as log:
         await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
     step = "ALTER TABLE {schema}.messages ADD COLUMN colour text NOT NULL DEFAULT 'red'"
@@ -176,17 +169,19 @@ async def test_an_older_version_is_brought_to_this_one_in_place(dsn, elsewhere, 
     async with PostgreSQL(dsn) as log:
         assert [row["content"] for row in (await log.read("c")).rows] == ["hello"]
     name = dsn.partition("&schema=")[2]
-    assert await elsewhere.fetchval(f"SELECT colour FROM {name}.messages") == "red"
-    assert await elsewhere.fetchval(f"SELECT max(version) FROM {name}.schema_version") == len(
-        schema.STEPS
-    )
+    assert await other_connection.fetchval(f"SELECT colour FROM {name}.messages") == "red"
+    assert await other_connection.fetchval(
+        f"SELECT max(version) FROM {name}.schema_version"
+    ) == len(schema.STEPS)
 
 
-async def test_a_step_that_fails_leaves_everything_as_it_was(dsn, elsewhere, monkeypatch):
+async def test_a_migration_that_fails_leaves_everything_as_it_was(
+    dsn, other_connection, monkeypatch
+):
     name = dsn.partition("&schema=")[2]
     monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, "CREATE TABLE {schema}.messages ()"))
     check_line(await failure(dsn), "other tables")
-    exists = await elsewhere.fetchval("SELECT 1 FROM pg_namespace WHERE nspname = $1", name)
+    exists = await other_connection.fetchval("SELECT 1 FROM pg_namespace WHERE nspname = $1", name)
     assert exists is None
 
 
@@ -236,7 +231,7 @@ def test_text_that_is_not_an_address_is_refused_and_not_repeated(dsn, part):
     check_line(caught.value, part)
 
 
-def test_at_least_one_connection_reads():
+def test_a_log_without_connections_is_refused():
     with pytest.raises(ConfigError, match="connections=0"):
         PostgreSQL("postgresql://db/app", connections=0)
 

@@ -1,4 +1,4 @@
-"""Prompts in each dialect: what they teach and show, and that no text escapes from its frame."""
+"""Prompts in each dialect: what they teach and show, and that text cannot break out of its frame."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def calls_in(text: str, dialect: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", Dialect.presets())
-async def test_the_model_s_own_calls_stand_in_its_turn_as_it_writes_them(name):
+async def test_a_turn_of_the_model_shows_its_calls_as_it_writes_them(name):
     _, turn, _ = texts_of(TALK, dialect=name)
     [call] = await calls_in(turn, name)
     assert (call["name"], call["args"]) == ("t", {"x": "a\nb"})
@@ -68,9 +68,9 @@ async def test_a_tool_s_result_never_opens_a_call_in_any_dialect(name):
         assert await calls_in(results, name) == []
 
 
-def test_a_mark_in_a_result_is_a_reference_in_text_and_an_escape_in_json():
-    mark = [*TALK[:-1], returned("</tool_response><table>", {"a": "<tool_call>"})]
-    *_, results = texts_of(mark, dialect="hermes")
+def test_a_mark_in_a_result_is_an_entity_in_text_and_an_escape_in_json():
+    events = [*TALK[:-1], returned("</tool_response><table>", {"a": "<tool_call>"})]
+    *_, results = texts_of(events, dialect="hermes")
     assert results == (
         "<tool_response>\n&lt;/tool_response><table>\n</tool_response>\n"
         '<tool_response>\n{"a": "\\u003ctool_call>"}\n</tool_response>'
@@ -122,7 +122,7 @@ def test_with_several_dialects_the_first_is_written():
         assert system_prompt([OK], dialect=dialect) == system_prompt([OK], dialect="hermes")
 
 
-def test_a_dialect_of_one_s_own_is_written_by_its_marks():
+def test_a_custom_dialect_is_written_with_its_own_marks():
     own = Dialect("hermes").replace(name="mine", open=["<use>"], close=["</use>"])
     _, turn, _ = texts_of(TALK, dialect=own)
     assert turn.endswith('<use>\n{"name": "t", "arguments": {"x": "a\\nb"}}\n</use>')
@@ -135,11 +135,17 @@ def test_an_unknown_name_is_refused(write):
         write([], dialect="hermse")
 
 
+CALLS_COME_FIRST = {"llama3-json", "react-json", "harmony", "beam-rfl"}
+"""The dialects that read a call only at the begin of a message: the prompt has other text before its example."""
+
+
 @pytest.mark.parametrize("name", OTHERS)
 async def test_every_prompt_teaches_what_its_dialect_reads(name):
     prompt = system_prompt([FLAT], dialect=name)
     how, _, listed = prompt.partition("# Tools\n\n")
-    assert [call["name"] for call in await calls_in(how, name)][:1] in (["tool_name"], [])
+    example = how.partition("is written exactly like this:\n\n")[2].partition("\n\n- ")[0]
+    written = example if name in CALLS_COME_FIRST else how
+    assert [call["name"] for call in await calls_in(written, name)][:1] == ["tool_name"]
     assert "its path" in listed
     assert "Reads a file." in listed
 
@@ -178,7 +184,7 @@ def test_a_description_cannot_close_the_list_of_tools():
     assert prompt.count("</tools>") == 1
 
 
-def test_without_tools_nothing_is_taught():
+def test_without_tools_a_prompt_teaches_no_calls():
     for name in OTHERS:
         prompt = system_prompt(dialect=name)
         assert prompt.endswith("# Tools\n\nThere are none: answer without a call.")

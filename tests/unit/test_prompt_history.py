@@ -11,8 +11,9 @@ from hypothesis import given, strategies as st
 
 from cogency_rs import ConfigError, History, SQLite, assemble, to_messages
 from support.conversations import (
+    UNMERGED,
     Event,
-    Said,
+    Message,
     by_assistant,
     by_user,
     called,
@@ -25,12 +26,11 @@ from support.conversations import (
     user,
 )
 
-APART = History(merge_roles=False)
 CALL = execute(("t", {}))
 
 
 class Store:
-    """A storage that notes how it was asked."""
+    """A storage that notes the limits with which it was asked."""
 
     def __init__(self, events: list[Event]) -> None:
         self.events = events
@@ -45,7 +45,7 @@ class Store:
         return self.events[-limit:] if limit is not None else list(self.events)
 
 
-async def prompt(events: list[Event] | Store, history: History | None = None) -> list[Said]:
+async def prompt(events: list[Event] | Store, history: History | None = None) -> list[Message]:
     store = events if isinstance(events, Store) else Store(events)
     messages = await assemble("u", "c", tools=[], storage=store, history=history)
     return [(message["role"], message["content"]) for message in messages[1:]]
@@ -97,7 +97,7 @@ async def test_rows_without_a_question_are_all_shown():
 
 
 @pytest.mark.parametrize("history", [History(window=5), History(max_tokens=5)])
-async def test_more_rows_are_loaded_until_enough_turns_are_there(history):
+async def test_no_more_rows_are_loaded_than_needed(history):
     store = Store([user("ab"), respond("cdef")] * 1000)
     assert len(await prompt(store, history)) == 4
     assert store.limits == [64]
@@ -134,13 +134,13 @@ async def test_a_storage_that_ignores_the_limit_is_asked_once():
     assert len(store.limits) == 1
 
 
-async def test_a_window_has_no_bound_on_the_whole_conversation():
+async def test_a_window_may_be_as_long_as_the_conversation():
     store = Store([user(), respond()] * 10_000)
     assert len(await prompt(store, History(window=20_000))) == 20_000
     assert len(await prompt(store, History(max_tokens=10))) == 10
 
 
-async def test_cogency_s_keywords_mean_the_same():
+async def test_cogency_s_keywords_mean_the_same_as_a_history():
     store = Store(TALK)
 
     async def loud(messages: list[Any]) -> list[Any]:
@@ -168,7 +168,7 @@ async def test_tokens_are_estimated_from_characters(most, sent):
     assert "".join(content[0] for _, content in messages) == sent
 
 
-async def test_a_question_stays_whatever_it_costs():
+async def test_the_last_question_stays_even_if_it_alone_is_over_the_limit():
     rows = [user("old"), user("long" * 1000), called(), result()]
     assert await prompt(rows, History(max_tokens=1)) == [
         by_user("long" * 1000),
@@ -190,7 +190,7 @@ async def test_each_text_is_counted_once():
     assert len(texts) == len(set(texts)) == 202
 
 
-async def test_a_window_that_counts_no_tokens_asks_for_none():
+async def test_tokens_are_not_counted_if_only_messages_are_limited():
     def count(text: str) -> int:
         raise AssertionError("called")
 
@@ -203,7 +203,7 @@ async def test_a_count_that_is_not_a_whole_number_is_refused(tokens):
         await prompt(TALK, History(max_tokens=10, count_tokens=lambda _: tokens))
 
 
-async def test_content_that_is_not_text_is_counted_as_it_is_printed():
+async def test_content_that_is_not_text_is_counted_by_its_printed_form():
     assert await prompt([user([1]), user("b")], History(max_tokens=2)) == [
         ("user", [1, {"type": "text", "text": "b"}])
     ]
@@ -212,7 +212,7 @@ async def test_content_that_is_not_text_is_counted_as_it_is_printed():
 # Neighbours of one role
 
 
-MERGED: list[tuple[str, list[Event], list[Said]]] = [
+MERGED: list[tuple[str, list[Event], list[Message]]] = [
     ("questions", [user("a"), user("b"), user("c")], [by_user("a\n\nb\n\nc")]),
     (
         "results and a question",
@@ -244,9 +244,8 @@ MERGED: list[tuple[str, list[Event], list[Said]]] = [
 )
 async def test_neighbours_of_one_role_become_one_message(events, expected):
     assert await prompt(events) == expected
-    assert await prompt(events, APART) != expected or len(expected) == len(
-        await prompt(events, APART)
-    )
+    unmerged = await prompt(events, UNMERGED)
+    assert len(unmerged) > len(expected) or unmerged == expected
 
 
 async def test_the_rows_are_not_changed():
@@ -255,7 +254,7 @@ async def test_the_rows_are_not_changed():
     assert rows == [user([1]), user([2])]
 
 
-async def test_messages_with_other_keys_stay_alone():
+async def test_messages_with_other_keys_are_not_merged():
     def marked(messages: list[Any]) -> list[Any]:
         return [{**message, "cached": True} for message in messages]
 
@@ -384,13 +383,15 @@ async def test_every_prompt_is_one_that_a_model_can_answer(rows, history):
     shown_rows = [content for _, content in sent]
     if questions := [row["content"] for row in rows if row["type"] == "user"]:
         assert any(questions[-1] in content for content in shown_rows)
-    apart = await prompt(
+    shown = await prompt(
         rows, History(history.window, history.max_tokens, merge_roles=False, max_result_chars=None)
     )
-    assert apart == whole[len(whole) - len(apart) :], "what is left is an end of it"
-    if len(apart) < len(whole):
-        assert apart[0][1] in questions, "cut before a question"
-    for (role, before), (_, content) in zip([("", ""), *apart], apart, strict=False):
+    assert shown == whole[len(whole) - len(shown) :], (
+        "the prompt must be an end of the conversation"
+    )
+    if len(shown) < len(whole):
+        assert shown[0][1] in questions, "the prompt must begin with a question"
+    for (role, before), (_, content) in zip([("", ""), *shown], shown, strict=False):
         if content.startswith("<results>"):
             assert (role, before.endswith("</execute>")) == ("assistant", True)
 
@@ -398,7 +399,7 @@ async def test_every_prompt_is_one_that_a_model_can_answer(rows, history):
 @given(logs, histories)
 async def test_a_window_leaves_out_no_turn_that_would_fit(rows, history):
     history = History(history.window, history.max_tokens, merge_roles=False)
-    whole, sent = await prompt(rows, APART), await prompt(rows, history)
+    whole, sent = await prompt(rows, UNMERGED), await prompt(rows, history)
     starts = [0, *(at for at, (_, content) in enumerate(whole) if content.endswith("?"))]
 
     def fits(start: int) -> bool:
@@ -413,12 +414,12 @@ async def test_a_window_leaves_out_no_turn_that_would_fit(rows, history):
 
 
 @given(logs)
-def test_to_messages_knows_nothing_of_reports(rows):
+def test_to_messages_leaves_out_rows_of_type_error(rows):
     assert to_messages(rows) == to_messages([row for row in rows if row["type"] != "error"])
 
 
 @given(logs, st.lists(st.integers(0, 80), max_size=3))
-async def test_prompts_from_a_growing_log_are_those_from_the_whole_of_it(rows, cuts):
+async def test_a_prompt_from_a_growing_log_is_the_same_as_one_from_all_its_rows(rows, cuts):
     async with SQLite(":memory:", synchronous="OFF") as storage:
         before = 0
         for cut in [*sorted(cuts), len(rows)]:

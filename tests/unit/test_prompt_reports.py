@@ -11,7 +11,7 @@ from cogency_rs import History, assemble, install, to_messages
 from cogency_rs._core import Folding, FoldOptions
 from support.conversations import (
     Event,
-    Said,
+    Message,
     by_assistant,
     by_user,
     called,
@@ -32,18 +32,18 @@ def error(raw: str = "<x>", content: str = "Again.", kind: str = "malformed", **
     return event("error", json.dumps(stored))
 
 
-def interrupted(tool: str = "t") -> Said:
+def interrupted(tool: str = "t") -> Message:
     failure = {"tool": tool, "status": "failure", "content": "Interrupted before completion"}
     return results(json.dumps([failure]))
 
 
-def folded(events: list[Event], **options: Any) -> list[Said]:
+def folded(events: list[Event], **options: Any) -> list[Message]:
     folding = Folding(FoldOptions(**options))
     folding.extend(events)
     return [(message["role"], message["content"]) for message in folding.messages()]
 
 
-FOLDS: list[tuple[str, list[Event], list[Said]]] = [
+FOLDS: list[tuple[str, list[Event], list[Message]]] = [
     ("a report stands after the text", [error()], [by_assistant("<x>"), by_user("Again.")]),
     (
         "the raw text is joined to the text and thoughts of that step",
@@ -51,17 +51,17 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_user(), by_assistant("<think>hm</think>", "so", "<x>"), by_user("Again.")],
     ),
     (
-        "without any text there is the report alone",
+        "without any text, only the report is shown",
         [user(), error("")],
         [by_user(), by_user("Again.")],
     ),
     (
-        "without a raw text only the step's text is shown",
+        "without a raw text, only the step's text stands before the report",
         [respond(), error("")],
         [by_assistant("so"), by_user("Again.")],
     ),
     (
-        "each of several is shown",
+        "each of several reports is shown",
         [error("1", "a"), respond(), error("2", "b"), error("", "c")],
         [by_assistant("1"), by_user("a"), by_assistant("so", "2"), by_user("b"), by_user("c")],
     ),
@@ -81,7 +81,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant("so", CALL), interrupted(), by_assistant("<x>"), by_user("Again.")],
     ),
     (
-        "what else is in the log comes between",
+        "rows of other types stand between",
         [respond("a"), event("metric"), error(), event("cancelled")],
         [by_assistant("a", "<x>"), by_user("Again.")],
     ),
@@ -90,14 +90,14 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [error(), event("call", "{}")],
         [by_assistant("<x>"), by_user("Again.")],
     ),
-    ("every kind", [error(kind="truncated")], [by_assistant("<x>"), by_user("Again.")]),
-    ("every kind ", [error(kind="unfinished")], [by_assistant("<x>"), by_user("Again.")]),
+    ("of kind truncated", [error(kind="truncated")], [by_assistant("<x>"), by_user("Again.")]),
+    ("of kind unfinished", [error(kind="unfinished")], [by_assistant("<x>"), by_user("Again.")]),
     (
         "characters of every kind",
         [error("é\ud83d😀", "日\n")],
         [by_assistant("é\ud83d😀"), by_user("日\n")],
     ),
-    # A report is not shown any more when a later step succeeded
+    # A report is shown only until a later step succeeds
     ("a call follows", [error(), called(), result()], [by_assistant(CALL), results()]),
     (
         "a call follows, and the text stays",
@@ -107,7 +107,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
     ("a call follows and has no results", [error(), called()], [by_assistant(CALL), interrupted()]),
     ("a question follows", [respond(), error(), user()], [by_assistant("so"), by_user()]),
     ("a question follows, and there was no text", [error(), user()], [by_user()]),
-    ("results follow that no call precedes", [respond(), error(), result()], [by_assistant("so")]),
+    ("results follow without a call", [respond(), error(), result()], [by_assistant("so")]),
     # Malformed reports
     *(
         (
@@ -138,9 +138,9 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
 )
 def test_rows_are_folded_into_messages(events, expected):
     assert folded(events) == expected
-    known = [row for row in events if row["type"] != "error"]
-    assert folded(events, rules="installed") == folded(known, rules="installed")
-    assert to_messages(events) == to_messages(known)
+    without_errors = [row for row in events if row["type"] != "error"]
+    assert folded(events, rules="installed") == folded(without_errors, rules="installed")
+    assert to_messages(events) == to_messages(without_errors)
 
 
 async def test_a_prompt_shows_a_report_and_an_installed_cogency_does_not():
@@ -169,7 +169,7 @@ async def test_a_prompt_shows_a_report_and_an_installed_cogency_does_not():
 
 # Results without calls
 
-STRAYS: list[tuple[str, list[Event], list[Said]]] = [
+STRAYS: list[tuple[str, list[Event], list[Message]]] = [
     ("alone", [result()], []),
     ("before the pending text", [respond(), result(), respond("x")], [by_assistant("so", "x")]),
     ("a second time", [called(), result("[1]"), result("[2]")], [by_assistant(CALL), results()]),
@@ -193,7 +193,7 @@ def test_results_without_calls_are_left_out(events, expected):
     assert shown == sum(row == result() for row in events)
 
 
-def test_questions_are_where_rows_of_users_stand():
+def test_questions_gives_the_places_of_the_user_s_messages():
     folding = Folding(FoldOptions())
     folding.extend(
         [respond(), user("a"), user("b"), called(), result(), error(), user("<results>")]

@@ -41,7 +41,7 @@ from cogency_rs.executors.ray.shipping import (
 )
 from cogency_rs.executors.ray.worker import Errand, run_tool
 from cogency_rs.servers.tool import MCPTool
-from cogency_rs.storage import worker as a_module_with_none_of_them
+from cogency_rs.storage import worker as module_without_variables
 from cogency_rs.testing import ScriptedModel
 
 who = contextvars.ContextVar("who", default="nobody")
@@ -108,7 +108,7 @@ def test_options_that_would_repeat_a_call_are_refused(remote, words):
         ray_options(Optioned(remote=remote))
 
 
-def test_the_state_of_a_method_is_its_object_and_of_anything_else_the_tool():
+def test_the_state_of_a_method_is_its_object_and_that_of_any_other_tool_is_the_tool():
     class Box:
         @tool(remote=Actor())
         def put(self) -> None:
@@ -147,7 +147,7 @@ def test_tools_of_servers_and_agents_are_not_run_on_ray():
 # The connection to Ray
 
 
-def test_without_ray_the_extra_is_named(monkeypatch):
+def test_without_ray_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for refused in (check_installed, RayExecutor, Cluster(None, {}).connect):
         with pytest.raises(ConfigError, match=r"pip install 'cogency-rs\[ray\]'"):
@@ -158,7 +158,7 @@ SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
 
 def answering(server: socket.socket, answer: bytes) -> threading.Thread:
-    """Have a server give one client this answer, in two pieces, and close."""
+    """Answer one client of a server, in two pieces, and close; in a thread, which is returned."""
 
     def serve() -> None:
         connection, _ = server.accept()
@@ -231,7 +231,7 @@ def test_text_that_is_not_an_address_is_refused_at_construction(address, monkeyp
 
 
 @needs_ray
-def test_ray_s_client_that_is_not_installed_is_named(monkeypatch):
+def test_the_error_names_ray_s_client_if_it_is_not_installed(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,
@@ -278,7 +278,8 @@ async def test_work_is_done_once_for_all_callers_and_again_after_an_error():
 # Packing and sending
 
 
-def errand(**changes: Any) -> bytes:
+def packed_errand(**changes: Any) -> bytes:
+    """A pickled `RemoteCall`, with these changes."""
     sent: dict[str, Any] = {
         "call": ToolCall("optioned", {"x": 1}),
         "execution_id": "id",
@@ -292,13 +293,14 @@ def errand(**changes: Any) -> bytes:
     return pickle.dumps(RemoteCall(**{**sent, **changes}))
 
 
-def run(each: Any, **changes: Any) -> Any:
-    packed = each if isinstance(each, bytes) else pickle.dumps(each)
+def run(made: Any, **changes: Any) -> Any:
+    """A worker's reply to one call of a tool, which may be pickled already."""
+    packed = made if isinstance(made, bytes) else pickle.dumps(made)
     digest = hashlib.sha256(packed).digest()
-    return unpack(run_tool(pack_call(digest, packed, errand(**changes))))
+    return unpack(run_tool(pack_call(digest, packed, packed_errand(**changes))))
 
 
-def test_a_worker_gives_an_object_what_a_turn_gives():
+def test_a_worker_gives_a_tool_object_the_arguments_that_a_turn_gives():
     reply = run(Optioned(), user_id="u")
     assert reply.value.content["given"] == [
         *("access", "conversation_id", "sandbox_dir", "storage", "user_id", "x"),
@@ -325,11 +327,11 @@ def test_a_variable_that_has_no_value_is_not_sent():
     assert CarriedVariables([contextvars.ContextVar("unset")]).values() == []
 
 
-def test_a_variable_of_the_main_program_is_made_where_it_is_needed():
+def test_a_variable_that_a_worker_cannot_import_is_made_there():
     place = ("__main__", "mine")
     assert variable_at(place) is variable_at(place)
     assert variable_at((__name__, "who")) is who
-    assert variable_at((a_module_with_none_of_them.__name__, "who")) is not who
+    assert variable_at((module_without_variables.__name__, "who")) is not who
 
 
 def test_a_tool_that_a_worker_cannot_read_is_unusable():
@@ -366,20 +368,31 @@ def test_a_tool_cannot_interrupt_the_program():
 
 
 @needs_ray
-def test_json_of_a_class_that_cannot_be_sent_is_a_failure_in_words():
+def test_a_result_of_a_class_that_cannot_be_pickled_is_a_failure_that_says_so():
     class Local(str):
         def __reduce__(self) -> Any:
             raise TypeError("not this one")
 
-    told = Errand(pickle.loads(errand()))
-    error = unpack_error(unpack(told.returned(Local("x"))).error)
+    errand = Errand(pickle.loads(packed_errand()))
+    error = unpack_error(unpack(errand.returned(Local("x"))).error)
     assert str(error) == "its result cannot be sent back: TypeError: not this one"
 
 
-# What errors of Ray's mean
+def test_the_first_reason_to_stop_is_sent_back():
+    sent: RemoteCall = pickle.loads(packed_errand())
+    errand = Errand(sent)
+    context = errand.context(0, sent.call)
+    context.stop("first")
+    context.stop("second")
+    assert unpack(errand.returned("spoken")).stop == "first"
+    assert (context.execution_id, context.sandbox_dir) == ("id", "box")
+
+
+# What Ray's errors mean
 
 
 def of_ray(*names: str) -> BaseException:
+    """An exception whose class and base classes have these names, as Ray's have."""
     made: Any = Exception
     for name in reversed(names):
         made = type(name, (made,), {})
@@ -405,13 +418,3 @@ def test_after_an_unknown_error_the_outcome_is_unknown():
     failed = failure_of_call(of_ray("SomethingNewError", "RayError"), "pay")
     assert isinstance(failed, UnknownOutcome)
     assert "SomethingNewError: line 1 line 2" in str(failed)
-
-
-def test_a_worker_s_context_carries_the_tool_s_stop_back():
-    sent: RemoteCall = pickle.loads(errand())
-    told = Errand(sent)
-    context = told.context(0, sent.call)
-    context.stop("first")
-    context.stop("second")
-    assert unpack(told.returned("spoken")).stop == "first"
-    assert (context.execution_id, context.sandbox_dir) == ("id", "box")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +27,7 @@ from cogency_rs import (
 )
 from cogency_rs.agent.drivers.react_decision import DecisionReader
 from cogency_rs.testing import ScriptedModel
-from support.agents import add, fail
+from support.agents import add, agent_and_model, fail, run_and_model
 
 
 @tool
@@ -49,26 +50,20 @@ def answer(text: Any, thought: str = "I know.") -> str:
 CALL = decision("I add.", tool="add", args={"a": 2, "b": 3})
 
 
-def agent_of(*answers: Any, driver: Any = "react", **options: Any) -> tuple[Agent, ScriptedModel]:
-    model = ScriptedModel(list(answers))
-    return Agent(model, tools=options.pop("tools", TOOLS), driver=driver, **options), model
-
-
-def run(*answers: Any, **options: Any) -> tuple[Any, ScriptedModel]:
-    agent, model = agent_of(*answers, **options)
-    return agent.run_sync("2 + 3?"), model
+agent_of = partial(agent_and_model, tools=TOOLS, driver="react")
+run = partial(run_and_model, "2 + 3?", tools=TOOLS, driver="react")
 
 
 def events(agent: Agent, mode: Any = "event") -> list[dict[str, Any]]:
-    """The events of a run, which may fail."""
+    """The events of a run; if it fails, the last one is the error."""
     seen: list[dict[str, Any]] = []
 
-    async def all() -> None:
+    async def collect() -> None:
         async for event in agent.stream("2 + 3?", mode=mode):
-            seen.append(event)  # noqa: PERF401  # what came before an error counts
+            seen.append(event)  # noqa: PERF401  # events before an error count
 
     try:
-        asyncio.run(all())
+        asyncio.run(collect())
     except LLMError as error:
         seen.append({"type": "raised", "content": str(error)})
     return seen
@@ -157,7 +152,7 @@ def test_reasoning_of_the_provider_stands_before_the_thought() -> None:
     assert result.steps[0].thoughts == "Deep.\n\nI know."
 
 
-def test_a_tool_call_of_the_providers_own_is_an_error_that_says_what_to_do() -> None:
+def test_a_native_tool_call_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(LLMError, match='driver="native"'):
         run([ToolCallDelta(0, "c1", "add", "{}")])
 
@@ -174,17 +169,17 @@ def pseudo_calls(result: Any) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_c17_without_a_decision_after_the_retries_the_run_fails() -> None:
+def test_c17_the_run_fails_if_no_retry_gives_a_decision() -> None:
     agent, model = agent_of("no", "no", "no", driver=ReActDriver(max_retries=2))
     stream = agent.stream("2 + 3?")
     seen: list[dict[str, Any]] = []
 
-    async def all() -> None:
+    async def collect() -> None:
         async for event in stream:
-            seen.append(event)  # noqa: PERF401  # what came before an error counts
+            seen.append(event)  # noqa: PERF401  # events before an error count
 
     with pytest.raises(LLMError, match=r"3 answers in a row.*'no'"):
-        asyncio.run(all())
+        asyncio.run(collect())
     assert len(model.requests) == 3
     codes = [each["code"] for each in seen if each["type"] == "error"]
     assert codes == ["decision_error"] * 3
@@ -209,7 +204,7 @@ def test_c17_only_decisions_in_a_row_count() -> None:
     assert result.output == "5"
 
 
-def test_equal_errors_in_a_row_stop_the_run_before_that_where_their_limit_is_lower() -> None:
+def test_equal_errors_stop_the_run_earlier_if_their_limit_is_lower() -> None:
     result, model = run(
         *["no"] * 9, driver=ReActDriver(max_retries=8), recovery=Recovery(same_error_limit=2)
     )
@@ -227,7 +222,7 @@ VALIDATION = {
     "C18 no type": ('{"thought": "a"}', "Decision type must be call_tool or final_answer."),
     "C19 no tool": (decision(), "Tool name is required when type=call_tool."),
     "C19 empty tool": (decision(tool=" "), "Tool name is required when type=call_tool."),
-    "C19 tool is no text": (decision(tool=1), "Tool name is required when type=call_tool."),
+    "C19 tool not text": (decision(tool=1), "Tool name is required when type=call_tool."),
     "C19 unknown": (decision(tool="mul", args={}), "Requested tool is not available."),
     "C19 no answer": (
         decision(type="final_answer"),
@@ -257,7 +252,7 @@ def test_c18_a_decision_that_cannot_be_carried_out_is_a_validation_error(text, p
     assert result.output == "5"
 
 
-def test_c20_arguments_that_need_not_be_given_may_be_left_out() -> None:
+def test_c20_args_may_be_left_out_if_no_argument_is_required() -> None:
     result, _ = run(decision(tool="look"), answer("5"))
     assert result.steps[0].executions[0].value == "x"
 
@@ -277,7 +272,7 @@ def test_a_tool_of_a_server_is_found_by_its_long_name() -> None:
     assert [each.value for each in result.steps[0].executions] == ["b"]
 
 
-def test_c21_an_unknown_argument_is_that_calls_failure() -> None:
+def test_c21_an_unknown_argument_is_a_failure_of_its_call() -> None:
     result, _ = run(decision(tool="look", args={"whre": "x"}), answer("5"))
     [execution] = result.steps[0].executions
     assert (execution.name, execution.status) == ("look", "failure")
@@ -295,7 +290,7 @@ def test_c21_an_unknown_argument_is_that_calls_failure() -> None:
         ("I think that", "length", "truncated", (1, 13)),
     ],
 )
-def test_a_decision_that_breaks_is_known_where_it_does(text, reason, kind, place) -> None:
+def test_the_error_of_a_broken_decision_says_where_it_breaks(text, reason, kind, place) -> None:
     agent, model = agent_of([*text, Finish(reason)], answer("5"))
     error = next(each for each in events(agent) if each["type"] == "error")
     assert (error["code"], error["kind"]) == ("decision_error", kind)
@@ -323,14 +318,14 @@ def test_the_log_has_a_report_as_a_row_of_its_own() -> None:
     assert [row["type"] for row in rows] == [
         "user", "error", "think", "call", "result", "think", "respond",
     ]  # fmt: skip
-    text, model = agent_of("Bye.", driver="text", storage=storage)
-    text.run_sync("Bye.", conversation_id="c")
+    text_agent, model = agent_of("Bye.", driver="text", storage=storage)
+    text_agent.run_sync("Bye.", conversation_id="c")
     assert [each["role"] for each in model.requests[0].messages] == [
         "system", "user", "assistant", "user", "assistant", "user",
     ]  # fmt: skip
 
 
-# The answer by a request of its own
+# The answer in a request of its own
 
 
 def test_c22_the_answer_may_be_written_in_a_request_without_tools() -> None:
@@ -349,7 +344,7 @@ def test_c22_the_answer_may_be_written_in_a_request_without_tools() -> None:
     assert shown(last)[-1][0] == "user"
 
 
-def test_c22_it_may_be_written_by_another_model() -> None:
+def test_c22_another_model_may_write_the_answer() -> None:
     writer = ScriptedModel(["It is 5."])
     result, model = run(decision(type="final_answer"), driver=ReActDriver(final_model=writer))
     assert result.output == "It is 5."
@@ -367,7 +362,7 @@ def test_c22_an_answer_that_was_cut_or_is_empty_is_asked_for_again() -> None:
     assert result.steps[-1].text == "It is 5."
 
 
-def test_c22_a_final_model_must_be_one() -> None:
+def test_c22_a_final_model_that_is_not_a_model_is_refused() -> None:
     with pytest.raises(ConfigError, match="cannot be a model"):
         ReActDriver(final_model=3)
 
@@ -391,7 +386,7 @@ def test_without_tools_the_prompt_says_so() -> None:
     assert "There are none" in model.requests[0].messages[0]["content"]
 
 
-def test_two_requests_share_all_up_to_the_first_new_message() -> None:
+def test_each_request_begins_with_the_messages_of_the_one_before() -> None:
     _, model = run(CALL, CALL, answer("5"))
     first, second, third = [list(request.messages) for request in model.requests]
     assert (second[: len(first)], third[: len(second)]) == (first, second)

@@ -1,6 +1,6 @@
 """A call that is not quite right costs one step, not the conversation; and the context stays whole.
 
-The tests use only public names, with the loop of the documentation.
+The tests use only public names, with the loop that the documentation shows.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from cogency_rs import (
     tool,
 )
 from support.agents import add, fail
+from support.turns import MODES
 
-MODES = ["event", "token"]
 GO_ON = {TurnOutcome.ACTED, TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED}
 Message = dict[str, str]
 
@@ -46,7 +46,7 @@ RIGHT = f"<execute>[{CALL}]</execute>"
 
 
 class Talk:
-    """One conversation, with a model that gives these answers, one for each step, whatever it is sent.
+    """One conversation; at each step its model gives the next of these answers, whatever it is sent.
 
     Attributes:
         prompts: the messages that the model was sent, without the system prompt.
@@ -65,10 +65,10 @@ class Talk:
         messages = await assemble("u", "c", tools=TOOLS, storage=self._storage, **options)
         return messages[1:]
 
-    async def ask(self, query: str = "19 + 23?", *, most: int = 20) -> str:
-        """Ask the model until it has answered; returns the text of the last step."""
+    async def ask(self, query: str = "19 + 23?", *, max_steps: int = 20) -> str:
+        """Ask the model until it answers; returns the text of the last step."""
         await self._storage.save_message("c", "u", "user", query)
-        for _ in range(most):
+        for _ in range(max_steps):
             self.prompts.append(await self.prompt())
             source = parse_tokens(self._say(), errors="event", lenient=True)
             answered = ""
@@ -79,7 +79,7 @@ class Talk:
                         answered += event["content"]
             if self.turns.outcome not in GO_ON:
                 return answered
-        raise AssertionError("the model did not come to an answer")
+        raise AssertionError(f"the model did not answer within {max_steps} steps")
 
     async def _say(self) -> AsyncIterator[Any]:
         answer = next(self._answers)
@@ -115,14 +115,15 @@ MISTAKES = {
     "no closing bracket": (1, f"Sure. <execute>[{CALL}</execute>"),
     "single quotes": (1, "<execute>[{'name': 'add'}]</execute>"),
     "half a call": (1, '<execute>[{"name": "add"'),
-    "half a call, and it stopped": (1, ('<execute>[{"name": "add"', Finish("stop"))),
-    "cut at its length": (1, ('<execute>[{"name": "add", "args": {"a": "', Finish("length"))),
-    "text after it": (1, "<execute>[7]</execute> Let me know if you need more."),
+    "half a call, and a finish reason of stop": (1, ('<execute>[{"name": "add"', Finish("stop"))),
+    "cut at the length limit": (1, ('<execute>[{"name": "add", "args": {"a": "', Finish("length"))),
+    "text after the block": (1, "<execute>[7]</execute> Let me know if you need more."),
     "an unknown tool": (1, RIGHT.replace('"add"', '"ad"')),
     "a missing argument": (1, RIGHT.replace(', "b": 23', "")),
     "a misspelt argument": (1, RIGHT.replace('"b"', '"bb"')),
     "a value of another type": (1, RIGHT.replace("23", '"many"')),
 }
+"""For each mistake, how many further steps it costs, and what the model writes."""
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -143,7 +144,7 @@ async def test_all_mistakes_in_one_conversation(mode):
         answers = [mistake for _, mistake in MISTAKES.values()]
         talk = Talk(log, *answers, RIGHT, "42.", mode=mode)
         talk.turns.circuit_breaker.max_failures = 9
-        assert await talk.ask(most=len(answers) + 2) == "42."
+        assert await talk.ask(max_steps=len(answers) + 2) == "42."
         assert len(talk.prompts) == len(answers) + 2
 
 
@@ -173,7 +174,7 @@ async def test_the_next_prompt_shows_the_model_its_own_text_and_what_was_wrong(m
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_no_prompt_shows_it_once_a_later_step_has_succeeded(mode):
+async def test_a_mistake_is_not_shown_after_a_later_step_has_succeeded(mode):
     async with SQLite(":memory:") as log:
         talk = Talk(log, "<execute>[7]</execute>", RIGHT, "42.", "Yes.", mode=mode)
         await talk.ask()
@@ -231,9 +232,9 @@ async def test_the_log_read_back_in_another_process_gives_the_same_prompt(tmp_pa
     async with SQLite(tmp_path / "log.db") as log:
         answers = ["<execute>[7]</execute> so", RIGHT.replace(', "b": 23', ""), RIGHT[:30]]
         talk = Talk(log, *answers, RIGHT, "42.", "Yes.")
-        for most in (1, 2, 3, 5):
+        for max_steps in (1, 2, 3, 5):
             with suppress(AssertionError):
-                await talk.ask("And?", most=most)
+                await talk.ask("And?", max_steps=max_steps)
             program = [sys.executable, "-c", READ_BACK, str(tmp_path / "log.db")]
             done = await asyncio.to_thread(
                 subprocess.run, program, capture_output=True, text=True, check=True
@@ -245,14 +246,14 @@ async def test_the_log_read_back_in_another_process_gives_the_same_prompt(tmp_pa
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_the_same_mistake_three_times_in_one_batch_is_read_by_the_model(mode):
+async def test_three_equal_mistakes_in_one_batch_do_not_end_the_run(mode):
     three = f"<execute>[{', '.join([CALL.replace('19', 'null')] * 3)}]</execute>"
     async with SQLite(":memory:") as log:
         talk = Talk(log, three, RIGHT, "42.", mode=mode)
         assert await talk.ask() == "42."
 
 
-async def test_a_question_after_a_failed_one_is_not_ended_at_its_first_failure():
+async def test_after_a_failed_question_the_next_one_is_not_ended_at_its_first_failure():
     fails = '<execute>[{"name": "fail", "args": {}}]</execute>'
     async with SQLite(":memory:") as log:
         talk = Talk(log, *[fails] * 3, fails, RIGHT, "42.")
@@ -284,14 +285,14 @@ async def test_a_window_never_cuts_the_question_off_and_never_leaves_results_wit
         assert prompt[-1] == {"role": "user", "content": "second?"}
         assert prompt[0]["content"] in ("first?", "second?")
         assert alternates(prompt)
-        assert len(prompt) <= max(window, 1)
+        assert len(prompt) <= window
 
 
 async def test_the_question_of_a_long_run_is_always_there():
     async with SQLite(":memory:") as log:
         talk = await run_of_six(log)
         with suppress(AssertionError):
-            await talk.ask("second?", most=6)
+            await talk.ask("second?", max_steps=6)
         for window in (1, 2, 10):
             prompt = await talk.prompt(history_window=window)
             assert prompt[0] == {"role": "user", "content": "second?"}
@@ -324,7 +325,7 @@ async def test_the_shown_part_of_a_result_is_bounded_and_the_log_keeps_all(chara
             assert f"{characters:,}" in item["content"]
 
 
-# Mistakes in using it that are noticed
+# Wrong arguments that are noticed
 
 
 async def test_a_row_of_an_unknown_type_is_refused():

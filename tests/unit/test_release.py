@@ -23,7 +23,7 @@ RELEASED = """
 
     - Something else.
 """
-NO_LINKS = RELEASED.replace("    ## [Unreleased]\n", "")
+WITHOUT_UNRELEASED = RELEASED.replace("    ## [Unreleased]\n", "")
 
 
 def checkout(folder, *, manifest="1.2.0", lock="1.2.0", changelog=RELEASED):
@@ -40,7 +40,9 @@ def checkout(folder, *, manifest="1.2.0", lock="1.2.0", changelog=RELEASED):
     return folder
 
 
-@pytest.mark.parametrize("changelog", [RELEASED, NO_LINKS], ids=["nothing left", "no such section"])
+@pytest.mark.parametrize(
+    "changelog", [RELEASED, WITHOUT_UNRELEASED], ids=["nothing unreleased", "no section Unreleased"]
+)
 def test_a_version_that_every_file_has_and_the_changelog_describes_may_be_released(
     tmp_path, changelog
 ):
@@ -74,12 +76,12 @@ def test_a_version_that_every_file_has_and_the_changelog_describes_may_be_releas
         ),
     ],
 )
-def test_one_fault_is_enough_to_keep_it_back(tmp_path, files, fault):
+def test_one_fault_is_enough_to_refuse_a_release(tmp_path, files, fault):
     [found] = release.against("v1.2.0", checkout(tmp_path, **files))
     assert found.startswith(fault)
 
 
 @pytest.mark.parametrize("tag", ["", "1.2.0", "v1.2", "v1.2.0-rc1", "v1.2.0 "])
-def test_a_release_is_tagged_with_its_whole_version(tmp_path, tag):
+def test_a_tag_that_is_not_a_whole_version_is_refused(tmp_path, tag):
     [found] = release.against(tag, checkout(tmp_path))
     assert found == f"a release is tagged v1.2.3, not {tag!r}: make check-release TAG=v1.2.3"

@@ -1,6 +1,6 @@
 """Our prompts equal those of the models' own chat templates, between the marks of roles.
 
-The server writes the marks of roles, so only what is inside of each turn is compared: the assistant's text with its
+The server writes the marks of roles, so only what is inside each turn is compared: the assistant's text with its
 calls, the results, and the declaration of the tools.
 """
 
@@ -32,7 +32,7 @@ DIALECTS = {
     "llama4_pythonic": "pythonic",
     "mistral_pre11": "mistral",
 }
-"""Our names of dialects, if they differ from the recording's."""
+"""Our names for dialects that have another name in the recording."""
 
 SCHEMA = {
     "type": "object",
@@ -54,28 +54,28 @@ class Difference:
     part: str
     reason: str
     mend: Callable[[str], str] | None = None
-    """Functions that change the template's text into ours; `None` if that is impossible."""
+    """Changes the template's text into ours; `None` if the two differ too much for that."""
 
 
-ROLE = "the template gives each result a turn and a role of its own; in the user's turn a frame says what it is"
+ROLE = "the template gives each result a turn and a role of its own; ours are in the user's turn, each in a frame"
 SPACES = "the template leaves the spaces of its own layout between the marks"
-ANOTHER = "the template has another form of it"
+ANOTHER = "the template writes it in another form"
 
 
 def without_spaces(text: str) -> str:
     return re.sub(r" {4,}", "", text)
 
 
-def framed(text: str, before: str, between: str, behind: str) -> str:
+def framed(text: str, before: str, between: str, after: str) -> str:
     """The results, each in our frame in place of the template's role."""
-    inside = text.removeprefix(before).partition(behind)[0].split(between)
+    inside = text.removeprefix(before).partition(after)[0].split(between)
     return "\n".join(f"<tool_response>\n{result}\n</tool_response>" for result in inside)
 
 
 def llama(role: str, end: str) -> Callable[[str], str]:
     head = f"<|{role}|>ipython<|{role.replace('start', 'end')}|>\n\n"
     answer = f"{end}<|{role}|>assistant"
-    return partial(framed, before=end + head, between=end + head, behind=answer)
+    return partial(framed, before=end + head, between=end + head, after=answer)
 
 
 def granite(text: str) -> str:
@@ -87,7 +87,7 @@ def kimi(role: str) -> Callable[[str], str]:
     return lambda text: text.replace(f"<|im_end|><|im_system|>{role}<|im_middle|>", "\n")
 
 
-def first_kimi(text: str) -> str:
+def kimi_k2(text: str) -> str:
     text = text.replace("abcdefgh1\\n", "functions.add:0\n")
     return kimi("tool")(text.replace("abcdefgh2\\n", "functions.add:1\n"))
 
@@ -104,29 +104,27 @@ DIFFERENCES = (
     Difference(
         "deepseek-ai-DeepSeek-V3.1.jinja",
         "tools",
-        "the template declares none: its model card does",
+        "the template does not declare the tools: the model card does",
     ),
     Difference(
         "openai-gpt-oss-120b.jinja",
         "calls",
-        "the head of the first message is the server's to open",
+        "the server opens the head of the first message",
         lambda text: text.removeprefix("<|start|>assistant"),
     ),
     Difference(
         "tool_chat_template_llama4_pythonic.jinja",
         "calls",
-        "the template quotes numbers, and escapes no quotes",
+        "the template quotes numbers, and does not escape quotes",
         lambda text: re.sub(r'a="(\d)"', r"a=\1", text).replace('<b>"q"\n', r"<b>\"q\"\n"),
     ),
     Difference(
         "mistralai-Mistral-Nemo-Instruct-2407.jinja",
         "results",
-        "the template does not quote a text, which makes no JSON of it",
+        "the template does not quote a text, so it is not JSON",
         lambda text: re.sub(r"RES\d", r'"\g<0>"', text),
     ),
-    Difference(
-        "moonshotai-Kimi-K2.jinja", "results", f"{ROLE}; it writes \\n as it is", first_kimi
-    ),
+    Difference("moonshotai-Kimi-K2.jinja", "results", f"{ROLE}; it writes \\n as it is", kimi_k2),
     Difference("Kimi-K2-Thinking.jinja", "results", ROLE, kimi("add")),
     Difference(
         "meta-llama-Llama-3.1-8B-Instruct.jinja",
@@ -160,7 +158,7 @@ def dialect_of(render: dict[str, Any]) -> str:
 
 
 def events_of(render: dict[str, Any]) -> list[dict[str, str]]:
-    """The conversation that was rendered, from the assistant's turn on."""
+    """The rendered conversation, from the assistant's turn on."""
     rendered = render["rendered"]
     pieces = [("think", "RSN"), ("respond", "TXT")]
     events = [(kind, text) for kind, text in pieces if text in render["assistant"]]
@@ -182,10 +180,10 @@ def parts_of(render: dict[str, Any]) -> dict[str, tuple[str, str]]:
     )
     prompt = system_prompt([FunctionTool("add", nothing, "Add.", SCHEMA)], dialect=dialect)
     turn = render["assistant"].strip()
-    behind = render["rendered"].partition(turn)[2]
+    after = render["rendered"].partition(turn)[2]
     return {
         "calls": (calls, turn),
-        "results": (results, behind),
+        "results": (results, after),
         "tools": (prompt.partition("# Tools\n\n")[2], render["rendered"]),
     }
 
@@ -197,7 +195,7 @@ def is_equal(part: str, ours: str, theirs: str) -> bool:
 @needs_renders
 @pytest.mark.parametrize("part", ["calls", "results", "tools"])
 @pytest.mark.parametrize("render", RENDERS, ids=lambda render: render["template"])
-def test_text_between_the_roles_comes_from_the_template(render, part):
+def test_text_between_the_marks_of_roles_equals_the_template_s(render, part):
     ours, theirs = parts_of(render)[part]
     [*differences] = (
         row for row in DIFFERENCES if (row.template, row.part) == (render["template"], part)
@@ -206,13 +204,15 @@ def test_text_between_the_roles_comes_from_the_template(render, part):
         case []:
             assert is_equal(part, ours, theirs), (ours, theirs)
         case [difference]:
-            assert not is_equal(part, ours, theirs), f"no difference any more: {difference.reason}"
+            assert not is_equal(part, ours, theirs), (
+                f"remove this entry, the two renders are equal: {difference.reason}"
+            )
             if difference.mend is not None:
                 assert is_equal(part, ours, difference.mend(theirs)), (ours, theirs)
         case _:
-            pytest.fail("several rows for one part")
+            pytest.fail("the table has several rows for one part")
 
 
 @needs_renders
-def test_the_table_names_templates_that_there_are():
+def test_every_template_of_the_table_is_in_the_recording():
     assert {row.template for row in DIFFERENCES} <= {render["template"] for render in RENDERS}

@@ -40,7 +40,7 @@ class PlainLog:
 
 
 @pytest.fixture
-async def made():
+async def made_tasks():
     """The names of the tasks that are made."""
     names: list[str] = []
 
@@ -55,31 +55,31 @@ async def made():
     loop.set_task_factory(None)
 
 
-async def test_a_storage_that_does_not_wait_costs_no_task(made):
+async def test_a_storage_that_does_not_wait_costs_no_task(made_tasks):
     log = PlainLog()
     await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(f"a{block('ok')}"))
     assert types(log.rows) == ["respond", "call", "result"]
-    assert made[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
+    assert made_tasks[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
 
 
-async def test_sqlite_costs_no_task(made, tmp_path):
+async def test_sqlite_costs_no_task(made_tasks, tmp_path):
     async with SQLite(str(tmp_path / "log.db")) as log:
         turns = accumulator(with_tools(OK, storage=log))
         await carry_out(turns, parse_tokens(f"a{block('ok')}"))
         rows = await log.load_messages(CONVERSATION, USER)
     assert [row["type"] for row in rows] == ["respond", "call", "result"]
-    assert made[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
+    assert made_tasks[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
 
 
-async def test_a_save_that_is_a_coroutine_is_completed_in_a_task(made):
+async def test_a_save_that_is_a_coroutine_is_completed_in_a_task(made_tasks):
     log = Log(before=2)
     await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(block("ok")))
     assert types(log.rows) == ["call", "result"]
-    assert len(made[1:]) == 3
+    assert len(made_tasks[1:]) == 3
 
 
-async def test_a_storage_that_limits_its_own_time_is_limited():
-    """A storage's timeout cancels the task in which it runs, which must be the storage's own."""
+async def test_a_storage_may_limit_the_time_of_its_saves():
+    """A storage's timeout cancels the task in which the save runs, so that must not be the turn's task."""
 
     class Hangs(Log):
         async def _save(self, rows: Any) -> None:
@@ -91,8 +91,8 @@ async def test_a_storage_that_limits_its_own_time_is_limited():
     assert asyncio.current_task().cancelling() == 0
 
 
-async def test_a_save_that_everybody_s_cancellation_hits_is_seen_by_debuggers():
-    """No task is hidden from `all_tasks`, and a program can cancel every task that it finds there."""
+async def test_a_save_is_among_all_tasks_and_the_turn_is_cancelled_with_it():
+    """`all_tasks` shows a save to debuggers, and a program may cancel every task that it finds there."""
     entered = asyncio.Event()
 
     class Held(Log):
@@ -110,7 +110,7 @@ async def test_a_save_that_everybody_s_cancellation_hits_is_seen_by_debuggers():
         await turn
 
 
-async def test_sqlite_s_rows_are_saved_although_everything_is_cancelled(tmp_path, both_ways):
+async def test_sqlite_s_rows_are_saved_although_all_tasks_are_cancelled(tmp_path, both_ways):
     log = SQLite(str(tmp_path / "log.db"))
     slow = Waiting()
     turn = asyncio.create_task(

@@ -1,4 +1,4 @@
-"""Awaiting a `Source`: what the event loop sends, throws or closes reaches its iterator."""
+"""Awaiting a `Source`: values, exceptions and the close that the event loop sends reach its iterator."""
 
 import asyncio
 import gc
@@ -164,14 +164,14 @@ def test_awaitables_of_the_iterator_pass_through():
 
 
 def test_values_that_are_sent_and_thrown_reach_the_iterator():
-    heard = []
+    received = []
 
     async def chunks():
         while True:
             try:
-                heard.append(await Ask())
+                received.append(await Ask())
             except KeyError as error:
-                heard.append(error)
+                received.append(error)
                 yield "caught"
 
     class Ask:
@@ -185,7 +185,7 @@ def test_values_that_are_sent_and_thrown_reach_the_iterator():
     with pytest.raises(StopIteration) as stop:
         source.throw(error)
     assert stop.value.value["content"] == "caught"
-    assert heard == ["answer", error]
+    assert received == ["answer", error]
 
 
 def test_an_error_that_is_thrown_and_not_caught_is_raised_and_the_next_item_is_awaited():
@@ -203,7 +203,7 @@ def test_an_error_thrown_before_anything_is_awaited_is_simply_raised():
         Source(Items("a"), Parser()).throw(ZeroDivisionError())
 
 
-def test_closing_gives_up_what_is_awaited():
+def test_closing_a_source_closes_what_it_awaits():
     closed = []
 
     class Waits:

@@ -41,7 +41,7 @@ def refusal(message: str, status: int = 400) -> Reply:
     return Reply({"error": {"message": message, "type": "invalid_request_error"}}, status)
 
 
-def said_by_openai(text: str = OSLO) -> Reply:
+def answer_of_openai(text: str = OSLO) -> Reply:
     return reply(delta(content=text), STOP, DONE)
 
 
@@ -59,8 +59,8 @@ async def runs(served: Any, *replies: Reply, count: int = 1, **options: Any) -> 
     return [request.body for request in server.requests]
 
 
-async def test_openai_is_sent_the_schema_and_the_words():
-    [sent] = await runs(openai_served.served, said_by_openai(), structured_output=True)
+async def test_openai_is_sent_the_schema_as_a_response_format_and_in_words():
+    [sent] = await runs(openai_served.served, answer_of_openai(), structured_output=True)
     form = {"name": "answer", "schema": SCHEMA, "strict": True}
     assert sent["response_format"] == {"type": "json_schema", "json_schema": form}
     assert "JSON Schema" in sent["messages"][0]["content"]
@@ -90,8 +90,8 @@ async def test_a_server_that_refuses_the_schema_is_asked_in_words_from_then_on(m
     sent = await runs(
         openai_served.served,
         refusal(message, status),
-        said_by_openai(),
-        said_by_openai(),
+        answer_of_openai(),
+        answer_of_openai(),
         count=2,
         structured_output=True,
         agent={"tools": [add]},
@@ -110,17 +110,17 @@ async def test_anthropic_that_refuses_the_schema_is_asked_in_words_and_keeps_the
         structured_output=True,
         output_config={"effort": "low"},
     )
-    wanted = [{"effort", "format"}, {"effort"}, {"effort"}]
-    assert [each["output_config"].keys() for each in sent] == wanted
+    expected = [{"effort", "format"}, {"effort"}, {"effort"}]
+    assert [each["output_config"].keys() for each in sent] == expected
 
 
-async def test_a_server_that_refuses_the_usage_and_the_schema_is_asked_without_both():
+async def test_a_server_that_refuses_the_usage_and_the_schema_is_asked_without_either():
     sent = await runs(
         openai_served.served,
         refusal("unknown: stream_options"),
         refusal("unknown: stream_options"),
         refusal("unknown: response_format"),
-        said_by_openai(),
+        answer_of_openai(),
         structured_output=True,
     )
     assert [each.keys() & {"stream_options", "response_format"} for each in sent] == [
@@ -139,20 +139,20 @@ async def test_a_server_that_refuses_the_usage_and_the_schema_is_asked_without_b
         ({"structured_output": True}, {"driver": "text"}),
         ({"structured_output": True}, {"driver": "react"}),
     ],
-    ids=["a server of one's own", "turned off", "text", "react"],
+    ids=["another server", "turned off", "text", "react"],
 )
 async def test_the_schema_is_not_sent(options, agent):
-    """A text that holds calls, or a decision, does not have the form of the schema."""
+    """An answer that holds calls, or a decision, is not a value of the schema."""
     answer = OSLO
     if agent.get("driver") == "react":
         answer = f'{{"thought": "", "type": "final_answer", "answer": {OSLO}}}'
-    [sent] = await runs(openai_served.served, said_by_openai(answer), **options, agent=agent)
+    [sent] = await runs(openai_served.served, answer_of_openai(answer), **options, agent=agent)
     assert "response_format" not in sent
 
 
 @pytest.mark.parametrize("options", [{}, {"output_type": list[int]}], ids=["text", "an array"])
 async def test_an_answer_that_is_not_an_object_has_no_schema(options):
-    async with openai_served.served(said_by_openai("[1]"), structured_output=True) as (
+    async with openai_served.served(answer_of_openai("[1]"), structured_output=True) as (
         server,
         model,
     ):

@@ -20,19 +20,19 @@ def block_bodies(tag: str, text: str) -> list[str]:
     return re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
 
 
-def test_every_block_it_shows_can_be_parsed():
+def test_every_block_in_the_prompt_can_be_parsed():
     blocks = block_bodies("execute", system_prompt())
     assert blocks
     for body in blocks:
         assert parse_execute_block(f"<execute>{body}</execute>")
 
 
-def test_it_shows_a_batch_of_several_calls():
+def test_the_prompt_shows_a_batch_of_several_calls():
     bodies = block_bodies("execute", system_prompt())
     assert max(len(json.loads(body)) for body in bodies) > 1
 
 
-def test_the_results_it_shows_are_such_as_the_system_writes():
+def test_results_in_the_prompt_have_the_keys_of_real_results():
     text = system_prompt()
     [body] = block_bodies("results", text[text.rindex("<results>") :])
     items = json.loads(body)
@@ -44,7 +44,7 @@ def test_the_results_it_shows_are_such_as_the_system_writes():
         assert list(item) == expected
 
 
-async def test_its_example_is_a_turn():
+async def test_the_example_in_the_prompt_is_a_turn():
     example = system_prompt()
     example = example[example.rindex("<think>") :]
     kinds = [item["type"] async for item in parse_tokens(example)]
@@ -52,11 +52,11 @@ async def test_its_example_is_a_turn():
 
 
 @pytest.mark.parametrize("tag", ["<think>", "<execute>", "</execute>", "<results>", "<end>"])
-def test_it_names_the_tags(tag):
+def test_the_prompt_names_the_tags(tag):
     assert tag in system_prompt()
 
 
-def test_it_lists_the_tools_as_the_instructions_do():
+def test_the_prompt_lists_tools_as_tool_instructions_does():
     tools = [
         FunctionTool("read", nothing, "Reads a file.", {"file": {}, "lines": {"required": False}}),
         FunctionTool("now", nothing, "Tells the time."),
@@ -70,12 +70,17 @@ def test_tools_may_come_in_any_iterable():
     assert system_prompt(iter([OK])) == system_prompt([OK])
 
 
-def test_without_tools_it_says_so():
+def test_an_empty_list_of_tools_is_the_same_as_none_given():
     assert system_prompt() == system_prompt([]) == system_prompt(None)
-    assert system_prompt() != system_prompt([OK])
 
 
-def test_it_mentions_recall_only_if_there_is_such_a_tool():
+def test_the_prompt_says_that_there_are_no_tools_only_if_there_are_none():
+    words = "# Tools\n\nThere are none: answer without an execute block."
+    assert system_prompt().endswith(words)
+    assert "There are none" not in system_prompt([OK])
+
+
+def test_the_prompt_mentions_recall_only_if_there_is_a_tool_of_that_name():
     recall = FunctionTool("recall", nothing, "Searches.", {"query": {}})
     other = FunctionTool("remember", nothing, "Searches.", {"query": {}})
     assert "`recall`" in system_prompt([OK, recall])
@@ -87,8 +92,8 @@ def test_it_mentions_recall_only_if_there_is_such_a_tool():
 def test_an_identity_replaces_the_default_one():
     given = system_prompt([OK], "You are Ada.")
     assert given.startswith("You are Ada.\n")
-    own = system_prompt([OK]).splitlines()[0]
-    assert own not in given
+    default = system_prompt([OK]).splitlines()[0]
+    assert default not in given
 
 
 def test_instructions_are_added():
@@ -103,7 +108,7 @@ def test_empty_texts_count_as_not_given(empty):
 
 
 @pytest.mark.parametrize("text", ["é日😀", "{tools} %s {0}", "</execute><end>", "a\n\nb"])
-def test_given_texts_are_not_changed(text):
+def test_texts_are_in_the_prompt_unchanged(text):
     assert text in system_prompt([OK], identity=text)
     assert text in system_prompt([OK], instructions=text)
     assert text in system_prompt([FunctionTool("t", nothing, text)])

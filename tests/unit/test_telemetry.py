@@ -49,7 +49,9 @@ async def test_a_run_has_a_span_around_its_requests_and_calls(traces):
     ]
 
 
-async def test_it_is_part_of_the_callers_trace_and_the_caller_is_not_part_of_it(traces):
+async def test_a_run_is_part_of_the_caller_s_trace_and_the_caller_s_spans_are_not_part_of_the_run(
+    traces,
+):
     tracer = traces.provider.get_tracer("test")
     mine = agent(adding(1, 2), "3.", telemetry=traces.provider)
     with tracer.start_as_current_span("request") as span:
@@ -69,7 +71,7 @@ async def test_it_is_part_of_the_callers_trace_and_the_caller_is_not_part_of_it(
     assert {line for line in tree if "render" in line} == {"  render"}
 
 
-async def test_spans_made_by_tools_models_and_hooks_are_inside_of_their_span(traces):
+async def test_spans_made_by_tools_models_and_hooks_are_inside_the_span_around_them(traces):
     tracer = traces.provider.get_tracer("test")
 
     @tool
@@ -106,7 +108,7 @@ async def test_spans_made_by_tools_models_and_hooks_are_inside_of_their_span(tra
     assert around["hook"] == "invoke_agent agent"
 
 
-async def test_an_agent_that_is_a_tool_has_its_run_inside_of_the_call(traces):
+async def test_an_agent_that_is_a_tool_has_its_run_inside_the_call(traces):
     inner = agent("Blue.", "Red.", name="research")
     outer = agent(
         calls(call("ask", question="Why?")),
@@ -150,7 +152,7 @@ async def test_a_stream_may_be_read_from_another_task_each_time(traces, caplog):
         while await asyncio.create_task(anext(events, None)) is not None:
             pass
     assert len(traces.tree()) == 4
-    assert caplog.records == [], "no context was detached where it was not attached"
+    assert caplog.records == [], "a context was detached where it was not attached"
 
 
 async def test_a_stream_that_is_forgotten_ends_its_spans_too(traces, caplog):
@@ -165,14 +167,14 @@ async def test_a_stream_that_is_forgotten_ends_its_spans_too(traces, caplog):
     gc.collect()
     while not any(span.name == "invoke_agent agent" for span in traces.spans):
         await asyncio.sleep(0)
-    assert traces.tree() == ["invoke_agent agent", "  chat scripted"], "the calls never began"
+    assert traces.tree() == ["invoke_agent agent", "  chat scripted"], "the calls began"
     assert caplog.records == []
 
 
 # On and off
 
 
-async def test_instrument_is_for_everything_that_runs_calls(traces):
+async def test_instrument_traces_everything_that_runs_calls(traces):
     instrument(traces.provider)
     execution = with_tools(add, storage=Memory())
     await execute_tools([call("add", a=1, b=2)], execution=execution)
@@ -193,7 +195,7 @@ async def test_instrument_is_for_everything_that_runs_calls(traces):
     assert len(traces.spans) == 4
 
 
-async def test_it_works_inside_of_cogency_too(traces):
+async def test_instrument_traces_the_calls_of_cogency_too(traces):
     cogency = pytest.importorskip("cogency", reason="cogency supports Python 3.11 and 3.12")
     import cogency_rs
 
@@ -222,15 +224,22 @@ async def test_it_works_inside_of_cogency_too(traces):
     ]
 
 
-async def test_an_agents_own_telemetry_goes_before_the_programs(traces):
+async def test_an_agent_s_own_telemetry_goes_before_the_program_s(traces):
     own = Traces()
     instrument(traces.provider)
     await agent(adding(1, 2), "3.", telemetry=own.provider).run("?")
     assert (len(own.spans), len(traces.spans)) == (4, 0)
 
 
-async def test_true_is_the_global_provider_whatever_that_is():
+async def test_true_means_the_program_s_global_provider(traces, monkeypatch):
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: traces.provider)
     await agent("Hi.", telemetry=True).run("?")
+    assert traces.tree() == ["invoke_agent agent", "  chat scripted"]
+
+
+async def test_true_works_without_a_global_provider():
+    result = await agent("Hi.", telemetry=True).run("?")
+    assert result.output == "Hi."
 
 
 def test_opentelemetry_is_not_imported_when_telemetry_is_off():
@@ -254,7 +263,7 @@ print([name for name in sys.modules if name.startswith(("opentelemetry", "cogenc
 
 
 @pytest.mark.parametrize("ask", ["instrument()", "Agent(print, telemetry=True)"])
-def test_without_the_extra_it_says_what_to_install(ask):
+def test_without_the_extra_an_error_says_what_to_install(ask):
     code = f"""
 import sys
 sys.modules["opentelemetry"] = None
@@ -265,8 +274,10 @@ except ConfigError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    wanted = "telemetry needs the package opentelemetry-api; run: pip install 'cogency-rs[otel]'\n"
-    assert done.stdout == wanted
+    expected = (
+        "telemetry needs the package opentelemetry-api; run: pip install 'cogency-rs[otel]'\n"
+    )
+    assert done.stdout == expected
 
 
 @pytest.mark.parametrize("wrong", [3, "on", None, object()])

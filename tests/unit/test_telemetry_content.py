@@ -50,7 +50,7 @@ async def test_spans_hold_messages_arguments_and_results_if_that_is_asked_for(tr
         SECRETS, [TextDelta("secret-6"), Finish("stop")], tools=[tell], telemetry=telemetry
     )
     await mine.run("secret-8")
-    run, first, told, failed, last = map(attributes, traces.spans)
+    run, first, succeeded, failed, last = map(attributes, traces.spans)
     assert json.loads(run["gen_ai.input.messages"]) == [
         {"role": "user", "parts": [{"type": "text", "content": "secret-8"}]}
     ]
@@ -67,8 +67,8 @@ async def test_spans_hold_messages_arguments_and_results_if_that_is_asked_for(tr
             "finish_reason": "stop",
         }
     ]
-    assert json.loads(told["gen_ai.tool.call.arguments"]) == {"word": "secret-1"}
-    assert json.loads(told["gen_ai.tool.call.result"]) == "secret-2"
+    assert json.loads(succeeded["gen_ai.tool.call.arguments"]) == {"word": "secret-1"}
+    assert json.loads(succeeded["gen_ai.tool.call.result"]) == "secret-2"
     assert "gen_ai.tool.call.result" not in failed
     assert "secret-4" in (traces.spans[3].status.description or "")
 
@@ -100,7 +100,7 @@ def test_messages_have_the_parts_that_the_conventions_name():
     ]
 
 
-def test_an_answer_is_put_together_of_its_pieces():
+def test_an_answer_is_put_together_from_its_pieces():
     answer = content.AnswerContent()
     for delta in (
         ReasoningDelta("h"),

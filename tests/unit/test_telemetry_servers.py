@@ -70,14 +70,14 @@ async def called(server: MCPServer, name: str, **args: Any) -> Any:
     return execution
 
 
-def of_the_call(traces: Traces, name: str) -> dict[str, Any]:
-    """The attributes of a call's span that describe the server."""
+def call_attributes(traces: Traces, name: str) -> dict[str, Any]:
+    """The attributes of a call's span that describe the server and the error."""
     prefixes = ("mcp.", "network.", "server.", "error.")
     span = attributes(traces.named(f"execute_tool {name}"))
     return {each: value for each, value in span.items() if each.startswith(prefixes)}
 
 
-async def test_a_program_gets_the_trace_in_the_request_and_its_parent_is_the_call(traces):
+async def test_a_server_over_stdio_gets_the_trace_in_the_request_and_the_call_is_its_parent(traces):
     instrument(traces.provider)
     execution = await called(program(), "trace")
     context = traces.named("execute_tool trace").context
@@ -87,7 +87,7 @@ async def test_a_program_gets_the_trace_in_the_request_and_its_parent_is_the_cal
         f"{context.trace_id:032x}",
         f"{context.span_id:016x}",
     )
-    assert of_the_call(traces, "trace") == {
+    assert call_attributes(traces, "trace") == {
         "mcp.method.name": "tools/call",
         "network.transport": "pipe",
     }
@@ -99,7 +99,7 @@ async def test_a_server_over_http_gets_the_trace_too_and_the_call_says_where_tha
         execution = await called(MCPServer.http(url), "trace")
     span = traces.named("execute_tool trace").context.span_id
     assert execution.value.split("-")[2] == f"{span:016x}"
-    assert of_the_call(traces, "trace") == {
+    assert call_attributes(traces, "trace") == {
         "mcp.method.name": "tools/call",
         "network.transport": "tcp",
         "network.protocol.name": "http",
@@ -115,16 +115,16 @@ async def test_without_telemetry_no_trace_is_sent():
 async def test_an_answer_that_is_marked_as_an_error_is_a_tool_error(traces):
     instrument(traces.provider)
     await called(program(), "refuse")
-    assert of_the_call(traces, "refuse")["error.type"] == "tool_error"
+    assert call_attributes(traces, "refuse")["error.type"] == "tool_error"
 
 
 async def test_a_refusal_of_a_server_has_its_error_code(traces):
     instrument(traces.provider)
     await called(small("refuse"), "refuse")
-    assert of_the_call(traces, "refuse")["error.type"] == "-32602"
+    assert call_attributes(traces, "refuse")["error.type"] == "-32602"
 
 
-async def test_arguments_that_are_wrong_never_reached_the_server(traces):
+async def test_wrong_arguments_do_not_reach_the_server(traces):
     instrument(traces.provider)
     await called(program(), "add", a="x")
-    assert of_the_call(traces, "add")["error.type"] == "ToolError"
+    assert call_attributes(traces, "add")["error.type"] == "ToolError"

@@ -152,7 +152,7 @@ async def test_a_call_that_failed_is_an_error_of_its_span_alone(traces, called, 
 
 
 class TooFastError(Exception):
-    """An exception as the SDK of a service may raise it."""
+    """An exception of the SDK of a service."""
 
 
 async def test_a_model_that_fails_is_an_error_of_the_request_and_the_run(traces):
@@ -161,7 +161,9 @@ async def test_a_model_that_fails_is_an_error_of_the_request_and_the_run(traces)
         await agent(error, telemetry=traces.provider).run("?")
     for span in traces.spans:
         assert span.status.status_code is StatusCode.ERROR
-        assert attributes(span)["error.type"] == "TooFastError", "what its SDK calls it"
+        assert attributes(span)["error.type"] == "TooFastError", (
+            "the error is not named as the SDK names it"
+        )
     assert attributes(traces.named("invoke_agent agent"))["cogency_rs.run.status"] == "failed"
 
 
@@ -190,7 +192,7 @@ async def test_a_run_that_is_cancelled_ends_all_its_spans(traces):
     run, chat, tool_span = map(attributes, traces.spans)
     assert (run["error.type"], tool_span["error.type"]) == ("cancelled", "cancelled")
     assert run["cogency_rs.run.status"] == "stopped"
-    assert "error.type" not in chat, "its answer was over"
+    assert "error.type" not in chat, "the answer had ended before the run was cancelled"
 
 
 @pytest.mark.parametrize("event", ["user", "respond", "execute", "result"])
@@ -222,8 +224,8 @@ async def test_a_waiting_run_is_not_an_error_and_resuming_it_is_another_trace(tr
     first, *_, second = [span for span in traces.spans if "invoke_agent" in span.name]
     assert attributes(first)["cogency_rs.run.status"] == "waiting"
     assert first.status.status_code is StatusCode.UNSET
-    same = "gen_ai.conversation.id"
-    assert attributes(first)[same] == attributes(second)[same]
+    key = "gen_ai.conversation.id"
+    assert attributes(first)[key] == attributes(second)[key]
     assert first.context.trace_id != second.context.trace_id
 
 
@@ -245,11 +247,11 @@ async def test_metrics_count_runs_answers_calls_and_tokens(traces, metrics):
     assert counted("gen_ai.invoke_agent.duration") == [(run, 1)]
     assert counted("gen_ai.client.inference.duration") == [(asked, 2)]
     assert counted("gen_ai.client.inference.time_to_first_chunk") == [(asked, 2)]
-    of = {"gen_ai.operation.name": "execute_tool"}
+    operation = {"gen_ai.operation.name": "execute_tool"}
     assert counted("gen_ai.execute_tool.duration") == [
-        ({**of, "gen_ai.tool.name": "add"}, 2),
-        ({**of, "gen_ai.tool.name": "fail", "error.type": "ValueError"}, 1),
-        ({**of, "gen_ai.tool.name": "_OTHER", "error.type": "ToolError"}, 1),
+        ({**operation, "gen_ai.tool.name": "add"}, 2),
+        ({**operation, "gen_ai.tool.name": "fail", "error.type": "ValueError"}, 1),
+        ({**operation, "gen_ai.tool.name": "_OTHER", "error.type": "ToolError"}, 1),
     ]
     tokens = {
         kind: [point.value for _, point in metrics.points(f"gen_ai.client.inference.usage.{kind}")]

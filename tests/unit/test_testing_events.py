@@ -1,4 +1,4 @@
-"""The helpers that read events give the same in both modes of streaming, and invent nothing."""
+"""The helpers that read events give the same in both streaming modes, and add nothing of their own."""
 
 from __future__ import annotations
 

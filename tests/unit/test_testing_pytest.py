@@ -1,4 +1,4 @@
-"""The fixture `scripted_model`: a test fails if it leaves answers, or asks for more than there are, and only then."""
+"""The fixture `scripted_model`: a test fails if it leaves answers unused or asks for too many, and only then."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ALONE = {**os.environ, "COLUMNS": "300", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+ENVIRONMENT = {**os.environ, "COLUMNS": "300", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 SUITE = """
 import asyncio
@@ -60,14 +60,14 @@ def test_a_test_is_held_to_its_script(tmp_path: Path):
         text=True,
         check=False,
         cwd=tmp_path,
-        env=ALONE,
+        env=ENVIRONMENT,
     )
     marks = ("PASSED ", "FAILED ", "ERROR ")
     summary = [line for line in done.stdout.splitlines() if line.startswith(marks)]
     assert sorted(summary) == OUTCOMES.strip().splitlines(), done.stdout + done.stderr
 
 
-def test_the_helpers_need_no_pytest():
+def test_the_helpers_do_not_import_pytest():
     code = "import sys, cogency_rs.testing; print('pytest' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

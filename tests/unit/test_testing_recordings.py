@@ -33,27 +33,28 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "recordings" / "talk.jsonl"
 
 
-# There and back
+# What is recorded and replayed
 
-half = st.text(
-    st.characters(categories=None)
-)  # halves of characters too: a model's JSON may hold them
+# With lone surrogates: a model's JSON may hold them.
+any_text = st.text(st.characters(categories=None))
 counts = st.integers(0, 2**63)
 deltas = st.one_of(
-    half,
-    st.builds(TextDelta, half),
-    st.builds(ReasoningDelta, half, st.none() | half),
-    st.builds(ToolCallDelta, st.none() | counts, st.none() | half, st.none() | half, half),
+    any_text,
+    st.builds(TextDelta, any_text),
+    st.builds(ReasoningDelta, any_text, st.none() | any_text),
+    st.builds(
+        ToolCallDelta, st.none() | counts, st.none() | any_text, st.none() | any_text, any_text
+    ),
     st.builds(Usage, counts, counts, counts, counts, counts, st.booleans()),
     st.builds(Finish, st.none() | st.text()),
 )
 
 
 @settings(deadline=None)
-@given(st.lists(st.lists(deltas), min_size=1), st.booleans(), st.lists(half))
+@given(st.lists(st.lists(deltas), min_size=1), st.booleans(), st.lists(any_text))
 @example([["\u2028\r\n\x85", TextDelta(""), Usage(), Finish(None)]], False, ["\ud800"])
 def test_every_answer_comes_back_as_it_was(answers: Any, timing: bool, texts: list[str]):
-    async def there_and_back(path: Path) -> None:
+    async def record_and_replay(path: Path) -> None:
         request = asks(*(says(text) for text in texts))
         await recorded(path, *answers, requests=[request] * len(answers), timing=timing)
         replay = ReplayModel(path)
@@ -61,7 +62,7 @@ def test_every_answer_comes_back_as_it_was(answers: Any, timing: bool, texts: li
         replay.assert_complete()
 
     with TemporaryDirectory() as folder:
-        asyncio.run(there_and_back(Path(folder) / "r.jsonl"))
+        asyncio.run(record_and_replay(Path(folder) / "r.jsonl"))
 
 
 async def test_a_line_says_what_was_asked_and_answered(path: Path):
@@ -92,7 +93,7 @@ async def test_a_line_says_what_was_asked_and_answered(path: Path):
     }
 
 
-async def test_usual_values_are_not_written(path: Path):
+async def test_default_values_are_not_written(path: Path):
     await recorded(path, "Hello")
     assert lines_of(path)[0]["request"] == {"messages": HI.messages}
 
@@ -114,11 +115,11 @@ async def test_a_plain_function_is_recorded_and_replayed_as_one(path: Path):
 
 
 class UndefinedError(Exception):
-    """An exception as SDKs have it, with arguments besides the message."""
+    """An exception like those of SDKs, with arguments besides the message."""
 
 
 @pytest.mark.parametrize(
-    ("error", "again"),
+    ("error", "replayed"),
     [
         (ConnectionError("reset"), ConnectionError("reset")),
         (LLMError("slow down", rate_limited=True), LLMError("slow down")),
@@ -127,24 +128,23 @@ class UndefinedError(Exception):
         (ExceptionGroup("of", [ValueError()]), LLMError("ExceptionGroup: of (1 sub-exception)")),
     ],
 )  # fmt: skip
-async def test_an_answer_that_broke_off_breaks_off_again(path: Path, error: Any, again: Any):
+async def test_an_answer_that_broke_off_breaks_off_again(path: Path, error: Any, replayed: Any):
     model = record(ScriptedModel([["a", error]]), path)
-    for each in (model, None):
+    for play, expected in ((lambda: model, error), (lambda: ReplayModel(path), replayed)):
         received: list[Any] = []
-        with pytest.raises(type(error if each else again)) as raised:
-            async for piece in (each or ReplayModel(path)).stream(HI):
+        with pytest.raises(type(expected)) as raised:
+            async for piece in play().stream(HI):
                 received.append(piece)  # noqa: PERF401  # what was received before the error counts
         assert received == ["a"]
-    assert str(raised.value) == str(again)
+    assert str(raised.value) == str(replayed)
     assert getattr(raised.value, "rate_limited", False) == getattr(error, "rate_limited", False)
 
 
 async def test_an_answer_that_was_closed_is_closed_again(path: Path):
     text = f"{CALL} and on it goes"
     model = record(ScriptedModel([text]), path)
-    for each in (model, ReplayModel):
-        played = each if each is model else ReplayModel(path)
-        events = [event["type"] async for event in parse_tokens(played(HI.messages))]
+    for play in (lambda: model, lambda: ReplayModel(path)):
+        events = [event["type"] async for event in parse_tokens(play()(HI.messages))]
         assert events == ["call", "execute"]
     assert lines_of(path)[0]["end"] == "closed"
 
@@ -177,14 +177,14 @@ async def test_a_cancelled_answer_is_kept_up_to_its_cancellation(path: Path):
     assert (line["answer"], line["end"]) == (["a"], "closed")
 
 
-async def test_a_line_is_there_as_soon_as_its_answer_has_ended(path: Path):
+async def test_a_line_is_written_as_soon_as_its_answer_has_ended(path: Path):
     model = record(ScriptedModel(["one", "two"]), path)
     for count in (1, 2):
         await pieces_of(model)
         assert len(lines_of(path)) == count
 
 
-async def test_answers_at_once_are_replayed_in_the_order_of_their_requests(path: Path):
+async def test_concurrent_answers_are_replayed_in_the_order_of_their_requests(path: Path):
     first_may_end = asyncio.Event()
 
     async def slow(request: ModelRequest) -> Any:

@@ -39,7 +39,7 @@ async def test_pieces_come_as_they_were_recorded(path: Path, monkeypatch: pytest
         assert slept == pauses
 
 
-# Other requests than were recorded
+# Requests that differ from the recorded ones
 
 ASSISTANT = {
     "role": "assistant",
@@ -47,7 +47,7 @@ ASSISTANT = {
 }
 
 
-def answers(id: str) -> dict[str, Any]:
+def tool_result(id: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": id, "tool_execution_id": f"x{id}", "content": "ok"}
 
 
@@ -68,7 +68,7 @@ def answers(id: str) -> dict[str, Any]:
         ([says("Hi")], [{"role": "user", "content": None}], "messages[0].content was \"Hi\", and is null"),
         ([{"x": 1}], [{"x": True}], "messages[0].x was 1, and is true"),
         ([{"x": 1}], [{"y": 1}], "messages[0].x was 1, and is not there"),
-        ([ASSISTANT, answers("a")], [ASSISTANT, answers("b")],
+        ([ASSISTANT, tool_result("a")], [ASSISTANT, tool_result("b")],
          "messages[1].tool_call_id differs at character 3: it was 'id 1', and is 'id 2'"),
     ],
 )  # fmt: skip
@@ -90,7 +90,7 @@ async def test_a_request_that_differs_from_the_recorded_one_is_an_error(
     assert await pieces_of(ReplayModel(path, strict=False), asks(*now)) == ["Hell", "o"]
 
 
-async def test_other_tools_are_a_difference(path: Path):
+async def test_a_request_with_other_tools_is_an_error(path: Path):
     await recorded(path, "Hello")
     tool = ToolDeclaration("t", "Does it.", {})
     with pytest.raises(AssertionError, match=r"tools\[0\] was not there, and is {\"name\": \"t\""):
@@ -102,8 +102,8 @@ async def test_other_tools_are_a_difference(path: Path):
     [
         ([says("Hi")], (says("Hi"),)),
         ([{"x": float("nan")}], [{"x": float("nan")}]),
-        ([ASSISTANT, answers("a"), answers("b")],
-         [json.loads(json.dumps(ASSISTANT).replace('"b"', '"c"')), answers("a"), answers("c")]),
+        ([ASSISTANT, tool_result("a"), tool_result("b")],
+         [json.loads(json.dumps(ASSISTANT).replace('"b"', '"c"')), tool_result("a"), tool_result("c")]),
     ],
 )  # fmt: skip
 async def test_requests_that_mean_the_same_are_the_same(path: Path, then: Any, now: Any):

@@ -12,7 +12,6 @@ from hypothesis import given, settings, strategies as st
 
 from cogency_rs import ConfigError, Finish, Thought, parse_tokens
 from cogency_rs.models import (
-    Model,
     ModelRequest,
     ReasoningDelta,
     TextDelta,
@@ -20,13 +19,9 @@ from cogency_rs.models import (
     Usage,
 )
 from cogency_rs.testing import ScriptedModel
+from support.recorded_answers import HI, pieces_of
 
-HI = ModelRequest([{"role": "user", "content": "Hi"}])
 CALL = '<execute>[{"name": "t", "args": {}}]</execute>'
-
-
-async def pieces_of(model: Model, request: ModelRequest = HI) -> list[Any]:
-    return [piece async for piece in model.stream(request)]
 
 
 # Answers
@@ -122,7 +117,7 @@ async def test_other_tasks_run_before_each_piece():
 
     async def read(name: str) -> None:
         async for piece in model.stream(HI):
-            order.append(name + piece)  # noqa: PERF401  # so does when it was
+            order.append(name + piece)  # noqa: PERF401  # the order of the two readers counts
 
     await asyncio.gather(read("1"), read("2"))
     assert order == ["1a", "2a", "1b", "2b", "1c", "2c"]
@@ -142,7 +137,7 @@ async def test_the_delay_comes_before_each_piece(monkeypatch: pytest.MonkeyPatch
 # As a plain function
 
 
-async def test_it_is_a_plain_function_too():
+async def test_a_scripted_model_is_a_plain_function_too():
     model = ScriptedModel(
         [
             [
@@ -164,7 +159,7 @@ async def test_it_is_a_plain_function_too():
     assert model.requests[0].messages == HI.messages
 
 
-async def test_a_call_of_the_provider_s_own_kind_is_not_dropped_from_a_text():
+async def test_a_native_tool_call_in_an_answer_read_as_text_is_an_error():
     model = ScriptedModel([[ToolCallDelta(0, "1", "t", "{}")]])
     with pytest.raises(ConfigError, match=r"the answer has ToolCallDelta\(.*, which is not text"):
         [piece async for piece in model(HI.messages)]

@@ -56,7 +56,7 @@ async def test_a_tool_is_still_the_function():
     assert (add.__name__, add.__module__) == ("add", "support.function_tools")
     assert add.__doc__ is not None
     assert "Returns:" in add.__doc__
-    assert await add("a", "b") == "ab"  # nothing is checked
+    assert await add("a", "b") == "ab"  # the function itself checks nothing
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_anything_but_a_function_is_refused_at_once(function, message):
 
 
 @pytest.mark.parametrize("name", ["", 5])
-def test_a_name_must_be_text(name):
+def test_a_name_must_be_a_text_that_is_not_empty(name):
     with pytest.raises(ConfigError, match="a tool needs a name"):
         tool(name=name)(add.__wrapped__)
 

@@ -38,19 +38,19 @@ async def test_a_function_gets_the_arguments_it_declares_and_no_others():
 
 
 @pytest.mark.parametrize("name", [*sorted(RESERVED), "timeout"])
-async def test_a_parameter_of_any_name_is_the_model_s(name):
+async def test_the_model_fills_a_parameter_of_any_name(name):
     namespace: dict[str, Any] = {}
     exec(f"async def shell(x, *, {name}): return [x, {name}]", namespace)
-    asks = tool(namespace["shell"])
-    assert list(asks.json_schema["properties"]) == ["x", name]
+    shell = tool(namespace["shell"])
+    assert list(shell.json_schema["properties"]) == ["x", name]
     given = ToolCall("shell", {"x": 1, name: "the model's"})
-    result = await execute_tool(given, execution=with_tools(asks), user_id="the turn's")
+    result = await execute_tool(given, execution=with_tools(shell), user_id="the turn's")
     assert result.content == [1, "the model's"]
-    refused = await run(asks, x=1)
+    refused = await run(shell, x=1)
     assert f"argument '{name}' is required, and was not given" in refused.outcome
 
 
-async def test_arguments_of_cogency_s_executor_reach_no_function_that_did_not_ask_for_them():
+async def test_arguments_that_cogency_s_executor_adds_do_not_reach_a_function():
     given = dict.fromkeys(RESERVED | {"timeout"}, "the turn's")
 
     @tool
@@ -67,7 +67,7 @@ async def test_arguments_of_cogency_s_executor_reach_no_function_that_did_not_as
     assert (await wait.execute(timeout=5, **given)).content == 5
 
 
-async def test_the_names_left_out_are_those_that_cogency_s_executor_gives():
+async def test_the_arguments_held_back_are_those_that_cogency_s_executor_adds():
     given: dict[str, Any] = {}
 
     class Shell:
@@ -166,7 +166,7 @@ def test_options_are_given_by_keyword():
         tool(timeout=-1)
 
 
-async def test_further_names_take_any_argument_of_the_model_s_and_nothing_of_the_turn_s():
+async def test_variable_keywords_take_any_argument_of_the_model_and_none_of_the_turn():
     assert (await run(take, x=[1, None], y="")).content == {"x": [1, None], "y": ""}
     assert take.json_schema["additionalProperties"] is True
 
@@ -206,7 +206,7 @@ async def test_arguments_that_do_not_fit_are_a_failure_that_says_why(arguments, 
     assert await refusal(add, **arguments) == problem
 
 
-async def test_a_function_that_takes_nothing_says_so():
+async def test_the_refusal_of_an_argument_says_that_a_function_takes_none():
     @tool
     async def now() -> str:
         return "now"

@@ -1,4 +1,4 @@
-"""What tools tell the run while their calls run: events between `execute` and `result`, and that it should end."""
+"""What tools tell the run while their calls run: events between `execute` and `result`, and that the run should end."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ from cogency_rs import (
     tool,
 )
 from support.tools import OK, block, call
-from support.turns import LOGS, Chunks, Log, accumulator, carry_out, event, results_in, types
-
-MODES = ["event", "token"]
+from support.turns import LOGS, MODES, Chunks, Log, accumulator, carry_out, event, results_in, types
 
 
 @tool
@@ -74,7 +72,7 @@ async def test_an_event_is_read_before_its_call_is_over():
 
     @tool
     async def wait(context: ToolContext) -> str:
-        """Wait until somebody has read the event."""
+        """Wait until the event has been read."""
         context.emit({"type": "waiting"})
         await asyncio.wait_for(read.wait(), 10)
         return "read"
@@ -125,7 +123,7 @@ async def test_an_event_keeps_the_tool_s_own_keys():
         (None, 'a dict with a "type"'),
     ],
 )
-async def test_an_event_that_would_be_taken_for_another_is_the_call_s_failure(given, error):
+async def test_an_event_that_a_tool_may_not_emit_is_the_call_s_failure(given, error):
     @tool
     async def say(context: ToolContext) -> None:
         """Say."""
@@ -146,7 +144,7 @@ async def test_hooks_can_emit_events_too():
     assert types(events) == ["call", "execute", "starting", "result"]
 
 
-async def test_without_a_turn_a_function_gets_the_events():
+async def test_without_a_turn_on_event_gets_the_events():
     execution = Execution(storage=Log(), tools=[count, count_in_a_thread])
     calls = [ToolCall("count", {"to": 2}), ToolCall("count_in_a_thread", {"to": 1})]
     seen: list[Any] = []
@@ -173,7 +171,7 @@ async def test_an_on_event_that_fails_has_no_effect(caplog):
 
 @pytest.mark.parametrize("kind_of_log", LOGS)
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
-async def test_a_turn_that_is_stopped_at_an_event_leaves_one_result_a_call(kind_of_log, how):
+async def test_a_turn_that_is_stopped_at_an_event_leaves_one_result_for_each_call(kind_of_log, how):
     stopped = asyncio.Event()
 
     @tool
@@ -228,7 +226,7 @@ async def test_a_tool_can_end_the_run_once_its_batch_is_settled(mode):
     assert (turns.outcome, turns.stopped) == (TurnOutcome.ACTED, None)
 
 
-async def test_nothing_more_of_a_foreign_parser_is_read_after_a_stop():
+async def test_nothing_more_of_another_parser_is_read_after_a_stop():
     stored = json.dumps({"name": "stop", "args": {"why": "enough"}})
     source = Chunks(event("call", stored), event("execute"), event("respond", "on"))
     turns = turns_with(stop)

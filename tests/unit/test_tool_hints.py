@@ -1,4 +1,4 @@
-"""Hints that name what is defined around a function, or only later."""
+"""Hints with names that are defined around a function, or only after it."""
 
 from __future__ import annotations
 
@@ -63,9 +63,11 @@ def attribute(x: Local.Missing) -> str: "Read."
 """
 
 
-@pytest.mark.skipif(sys.version_info < (3, 14), reason="Python evaluates hints where they stand")
-def test_hints_that_are_evaluated_late_are_those_of_parameters():
-    """As with hints that are text, the result's hint may have a name that only type checkers know."""
+@pytest.mark.skipif(
+    sys.version_info < (3, 14), reason="before 3.14, Python evaluates hints at once"
+)
+def test_only_the_hints_of_parameters_are_evaluated():
+    """The result's hint may have a name that only type checkers know, as with hints that are text."""
     functions: dict[str, Any] = {}
     exec(compile(DEFERRED, "deferred", "exec", dont_inherit=True), functions)
     assert tool(functions["result"]).json_schema["properties"]["x"]["items"] == {"type": "integer"}
@@ -75,7 +77,7 @@ def test_hints_that_are_evaluated_late_are_those_of_parameters():
             tool(functions[name])
 
 
-async def test_names_of_the_caller_do_not_stand_for_names_of_the_function():
+async def test_names_of_the_caller_do_not_replace_names_of_the_function():
     class Point(Enum):  # not the Point of this module
         HERE = 1
 

@@ -14,16 +14,17 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
-    NotRequired,  # before Python 3.12 pydantic takes only this one
+    NotRequired,
 )
 
 import annotated_types
 import jsonschema
 import pydantic
 import pytest
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # before Python 3.12, pydantic refuses the one of `typing`
 
 from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, execute_tool, tool
+from support.function_tools import takes
 from support.tools import call, with_tools
 
 INTEGER, STRING = {"type": "integer"}, {"type": "string"}
@@ -96,15 +97,6 @@ class Tree:
 Pet = Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]
 
 
-def takes(hint: Any) -> FunctionTool[..., Any]:
-    async def function(x: Any) -> Any:
-        takes.got = x
-        return x
-
-    function.__annotations__ = {"x": hint}
-    return tool(function, name="f")
-
-
 async def run(made: FunctionTool[..., Any], value: Any) -> ToolResult:
     return await execute_tool(
         call("f", x=value), execution=with_tools(made), user_id="", conversation_id="c"
@@ -148,13 +140,13 @@ ADA = {"name": "Ada", "age": 36, "boss": None}
         (int | str, "1", "1", "1"),
         (int | str | None, None, None, None),
         (str | Color, "red", "red", "red"),
-        (Color | str, "red", "red", "red"),  # pydantic takes the closest, not the first
+        (Color | str, "red", "red", "red"),  # pydantic takes the closest match, not the first
         (Team | int, {"name": "t", "members": []}, Team("t", []), {"name": "t", "members": []}),
         (Options, {"deep": True, "kinds": ["file"]}, {"deep": True, "kinds": ["file"]},
          {"deep": True, "kinds": ["file"]}),
         (Options, {"deep": True, "near": {"name": "t", "members": []}}, {"deep": True, "near": Team("t", [])},
          {"deep": True, "near": {"name": "t", "members": []}}),
-        (Options, {"deep": True, "wide": 1}, {"deep": True}, {"deep": True}),  # what pydantic does not know is left out
+        (Options, {"deep": True, "wide": 1}, {"deep": True}, {"deep": True}),  # pydantic leaves out unknown keys
         (Tree, {"color": "red", "children": [1, {"color": None, "children": []}]}, Tree(Color.RED, [1, Tree(None, [])]),
          {"color": "red", "children": [1, {"color": None, "children": []}]}),
         (Annotated[int, annotated_types.Gt(0)], 1, 1, 1),

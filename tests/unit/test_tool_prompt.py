@@ -1,4 +1,4 @@
-"""How tools stand in a prompt: with the types of their parameters, where these are known."""
+"""How a prompt lists tools: with the types of their parameters, if they are known."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def test_a_function_is_listed_with_its_types(made, text):
     assert listed(made) == text
 
 
-def property_of(schema: Any) -> FunctionTool:
+def tool_taking(schema: Any) -> FunctionTool:
+    """A tool with one parameter, `x`, of this schema."""
     schema = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
     return FunctionTool("t", nothing, "does something", schema)
 
@@ -104,21 +105,21 @@ def property_of(schema: Any) -> FunctionTool:
     ids=repr,
 )  # fmt: skip
 def test_a_json_schema_is_listed_as_types(schema, text):
-    assert listed(property_of(schema)) == f"t(x: {text}) - does something"
+    assert listed(tool_taking(schema)) == f"t(x: {text}) - does something"
 
 
 def test_a_json_schema_s_bounds_are_listed_in_words():
-    made = property_of({"type": "number", "exclusiveMinimum": 0, "maximum": 9, "description": "n"})
+    made = tool_taking({"type": "number", "exclusiveMinimum": 0, "maximum": 9, "description": "n"})
     assert listed(made).splitlines()[1] == "    x: n; more than 0, at most 9"
 
 
-def test_a_flat_schema_is_listed_as_before():
+def test_a_flat_schema_is_listed_without_types():
     made = FunctionTool("t", nothing, "does something", {"x": {"type": "string"}})
     assert listed(made) == "t(x) - does something"
 
 
 def test_the_instructions_have_a_line_for_each_tool():
-    assert tool_instructions([now, search, plant, property_of({})]) == (
+    assert tool_instructions([now, search, plant, tool_taking({})]) == (
         "TOOLS:\n"
         "now() - \n"
         "search(query, kinds?, limit?) - Search the project.\n\nSlow in large ones.\n"

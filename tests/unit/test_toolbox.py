@@ -134,7 +134,7 @@ def test_a_tool_that_cannot_be_renamed_keeps_its_name():
 
 
 @pytest.mark.parametrize("server", [Mock(), 7, ["github"]])
-def test_only_a_text_is_a_server(server):
+def test_a_server_that_is_not_a_text_is_ignored(server):
     tool = Named("a", server)
     toolbox = Toolbox.of([tool])
     assert toolbox.find(ToolCall("a", {})) is tool

@@ -9,9 +9,8 @@ import pytest
 
 from cogency_rs import Finish, StorageError, TurnOutcome, parse_tokens
 from support.tools import FAIL, OK, block, with_tools
-from support.turns import LOGS, Chunks, Log, accumulator, carry_out, event, events_of, types
+from support.turns import LOGS, MODES, Chunks, Log, accumulator, carry_out, event, events_of, types
 
-MODES = ["event", "token"]
 BAD = "<execute>[7]</execute>"
 OPEN = '<execute>[{"name": "ok"'
 
@@ -57,7 +56,7 @@ def test_an_outcome_is_equal_to_its_value():
 )
 @pytest.mark.parametrize("errors", ["event", "respond"])
 @pytest.mark.parametrize("mode", MODES)
-async def test_how_a_turn_came_out(chunks, outcome, errors, mode):
+async def test_each_answer_has_its_outcome(chunks, outcome, errors, mode):
     turns = accumulator(with_tools(OK, FAIL, storage=Log()), stream=mode)
     assert turns.outcome is None
     await carry_out(turns, parse_tokens(Chunks(*chunks), errors=errors))
@@ -85,7 +84,7 @@ async def test_events_of_another_parser_have_an_outcome_too(mode):
 
 @pytest.mark.parametrize("text", ["", "hi", OPEN, "<think>hm"])
 @pytest.mark.parametrize("errors", ["event", "respond"])
-async def test_the_outcome_after_a_source_that_raises_is_cut(text, errors):
+async def test_the_outcome_after_a_source_that_raises_is_truncated(text, errors):
     turns = accumulator(with_tools(OK, storage=Log()))
     with pytest.raises(ConnectionError, match="reset"):
         await carry_out(turns, parse_tokens(Chunks(text, ConnectionError("reset")), errors=errors))
@@ -134,7 +133,7 @@ async def test_the_log_has_the_model_s_text_and_the_report_about_it(mode, kind_o
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_text_after_a_block_that_cannot_be_read_belongs_to_it(mode):
+async def test_text_after_a_malformed_block_is_in_the_block_s_row(mode):
     log = Log()
     turns = accumulator(with_tools(OK, storage=log), stream=mode)
     text = f"a {BAD} b <think>c</think>{BAD} d"
@@ -147,7 +146,7 @@ async def test_text_after_a_block_that_cannot_be_read_belongs_to_it(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_text_after_such_a_block_is_a_row_of_its_own_where_calls_follow(mode):
+async def test_text_after_a_malformed_block_is_a_row_of_its_own_if_calls_follow(mode):
     log = Log()
     turns = accumulator(with_tools(OK, storage=log), stream=mode)
     events = await carry_out(turns, parse_tokens(f"{BAD}b{block('ok')}", errors="event"))

@@ -41,11 +41,12 @@ def batch(*names, seconds=30, **options):
 
 
 @pytest.mark.parametrize(
-    ("what", "code"),
+    "code",
     [
-        ("after a timeout", "asyncio.run(batch('busy', 'busy', 'endless', tool_timeout=0.05))"),
-        (
-            "in the middle of a batch",
+        pytest.param(
+            "asyncio.run(batch('busy', 'busy', 'endless', tool_timeout=0.05))", id="after a timeout"
+        ),
+        pytest.param(
             """
 async def main():
     task = asyncio.create_task(batch('busy', 'busy', 'endless'))
@@ -53,9 +54,9 @@ async def main():
     sys.exit(0)
 asyncio.run(main())
 """,
+            id="in the middle of a batch",
         ),
-        (
-            "with its loop closed in the middle of a batch",
+        pytest.param(
             """
 loop = asyncio.new_event_loop()
 task = loop.create_task(batch('busy', seconds=0.1, tool_timeout=5))
@@ -64,17 +65,17 @@ tasks = asyncio.all_tasks(loop)
 loop.close()
 time.sleep(0.2)
 for task in tasks:
-    task._log_destroy_pending = False  # asyncio says so of every task that its loop leaves behind
+    task._log_destroy_pending = False  # or asyncio reports every task that its loop leaves
 """,
+            id="with its loop closed in the middle of a batch",
         ),
     ],
-    ids=lambda value: value if "\n" not in value and "(" not in value else "",
 )
-def test_a_program_that_ends_while_tools_block_ends_at_once_and_in_order(what, code):
+def test_a_program_that_ends_while_tools_block_ends_at_once_and_without_an_error(code):
     start = time.monotonic()
     done = run_python(PROGRAM + code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert time.monotonic() - start < 20  # the tools would take 30
+    assert time.monotonic() - start < 20  # seconds; the tools would take 30
 
 
 def test_a_forked_child_runs_batches_of_its_own():
@@ -126,7 +127,7 @@ except ConfigError as error:
 
 
 @pytest.mark.parametrize("count", [0, -1])
-def test_a_bound_of_0_worker_threads_is_refused(count):
+def test_a_bound_below_1_worker_thread_is_refused(count):
     with pytest.raises(ConfigError, match=f"there must be at least 1 worker thread, got {count}"):
         set_worker_threads(count)
 

@@ -26,13 +26,13 @@ def test_several_calls_are_read_as_they_were():
 
 
 @pytest.mark.parametrize("dialect", ["mistral", "forge-json"])
-def test_ids_and_servers_are_written(dialect):
+def test_ids_and_servers_are_written_if_the_dialect_has_a_place_for_them(dialect):
     call = ToolCall("read", {}, id="call-0001", server="disk")
     text = Dialect(dialect).write_calls([call])
     assert ("call-0001" in text, '"disk"' in text) == (dialect == "mistral", dialect != "mistral")
 
 
-def test_calls_that_lack_an_id_are_numbered_where_there_must_be_one():
+def test_calls_without_an_id_are_numbered_if_the_dialect_needs_ids():
     written = Dialect("kimi-k2").write_calls(CALLS)
     assert [f"functions.{call.name}:{number}" in written for number, call in enumerate(CALLS)] == (
         [True] * 3

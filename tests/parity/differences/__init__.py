@@ -1,12 +1,12 @@
 """Where cogency-rs differs from cogency 3.3.0 on purpose: one named predicate each.
 
 A predicate looks at the input only. Where it holds, `promised` gives the input that makes cogency do what we
-promise, so that cogency stays the oracle: a call whose argument holds `</execute>` must give what cogency gives
-for the same call with that argument escaped. Where no such input exists, the test that uses the predicate says
-what we give instead.
+promise, so that cogency stays the oracle. For example, a call whose argument holds `</execute>` must give what
+cogency gives for the same call with that argument escaped. Where no such input exists, the test that uses the
+predicate says what we give instead.
 
 Each module is a part of the core. `docs/differences.md` is made from them (`python -m parity.document`, in `tests/`),
-and `test_differences` holds it, and every example, to what both really do.
+and `test_differences` checks the document and every example against both packages.
 """
 
 from .accumulator_events import (

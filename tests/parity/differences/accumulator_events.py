@@ -12,7 +12,7 @@ from .registry import TURNS, Example, difference
 
 TEXT_KINDS = ("think", "respond")
 BARRIER = {"type": "result", "content": "", "timestamp": 0.0}
-"""An event after which cogency's accumulator holds no text, and that does nothing else."""
+"""An event that ends the text which cogency's accumulator holds, and does nothing else."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Step:
 
     @property
     def raises(self) -> Exception | None:
-        """What ends the turn here, on both sides."""
+        """The exception that ends the turn here, on both sides."""
         if isinstance(self.event, Exception):
             return self.event
         try:
@@ -146,7 +146,7 @@ def error_of_a_parser(step: Step) -> bool:
         ours=[("respond", "a")],
     ),
     theirs="Whitespace before `execute` is joined to the text after it.",
-    ours="Whitespace that is all the text before `execute` is dropped, like everywhere else.",
+    ours="Text before `execute` that is only whitespace is dropped, as everywhere else.",
     why="`execute` ends a text.",
 )
 def blank_text_before_execute(step: Step) -> bool:
@@ -268,8 +268,8 @@ def state_between_turns(left: LeftOver) -> bool:
 
 
 @dataclass
-class Unread:
-    """An error of a parser, as we promise it.
+class ErrorEvent:
+    """An `error` event of a parser, and the event and the row that we promise for it.
 
     Attributes:
         event: what the parser handed over.
@@ -308,21 +308,21 @@ class Unread:
 
 @dataclass
 class Promised:
-    """A turn as cogency's accumulator is to be given it.
+    """The input that makes cogency's accumulator carry out a turn as we promise.
 
     Attributes:
-        events: those that make it do what we promise. `MARK` and a number stand for an error, which it does not know.
-        names: the differences that it takes.
-        left: what it holds after them.
-        outcome: how the turn comes out, unless the breaker opens.
-        errors: by what stands for them.
+        events: the events of the turn. A text of `MARK` and a number stands for an error, which cogency does not know.
+        names: the differences that apply.
+        left: what cogency's accumulator holds after these events.
+        outcome: how the turn ends, unless the breaker opens.
+        errors: the errors, each by the text that stands for it.
     """
 
     events: tuple[Any, ...]
     names: set[str]
     left: LeftOver
     outcome: str
-    errors: dict[str, Unread]
+    errors: dict[str, ErrorEvent]
 
 
 MARK = "\U000f0000error "
@@ -332,17 +332,17 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
     """The events that make cogency's accumulator do what we promise."""
     names: set[str] = set()
     promised: list[Any] = []
-    errors: dict[str, Unread] = {}
+    errors: dict[str, ErrorEvent] = {}
     outcome = "answered"
     pending, open_calls = "", 0
-    unread: list[Unread] = []  # the errors that are not saved yet, with the text after them
+    unsaved: list[ErrorEvent] = []  # the errors that are not saved yet, with the text after them
     calls_follow = has_called = False
 
-    def saved() -> None:
+    def save_errors() -> None:
         nonlocal calls_follow
-        for each in unread if calls_follow else []:
+        for each in unsaved if calls_follow else []:
             each.after.clear()
-        unread.clear()
+        unsaved.clear()
         calls_follow = False
 
     for given in events:
@@ -357,7 +357,7 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
             outcome = "truncated" if outcome in ("answered", "malformed") else outcome
             break
         if step.kind == "execute" or (calls_follow and step.kind != "call"):
-            saved()
+            save_errors()
         if step.kind == "call" or step.kind == "execute":
             calls_follow = step.kind == "call"
             has_called |= calls_follow
@@ -365,20 +365,20 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
             promised += [BARRIER, given] if pending else [given]
             pending, open_calls = "", open_calls + 1 if step.kind == "call" else 0
         elif step.kind in TEXT_KINDS:
-            last = next((each for each in reversed(promised)), None)
+            last = promised[-1] if promised else None
             joins = isinstance(last, dict) and last.get("type") == step.kind
             pending = pending + step.content if joins else step.content
             promised.append(_streamed(given))
-            if unread and not has_called:
-                after = unread[-1].after
+            if unsaved and not has_called:
+                after = unsaved[-1].after
                 before = after.pop()[1] if joins and after else ""
                 after.append((step.kind, before + step.content))
             if step.kind == "respond" and step.content.strip() and outcome == "acted":
                 outcome = "answered"
         elif step.kind == "error":
             mark = f"{MARK}{len(errors)}"
-            errors[mark] = Unread(given)
-            unread.append(errors[mark])
+            errors[mark] = ErrorEvent(given)
+            unsaved.append(errors[mark])
             promised += [BARRIER, _streamed({"type": "respond", "content": mark}), BARRIER]
             outcome = "truncated" if errors[mark].kind == "truncated" else "malformed"
             pending = ""
@@ -389,7 +389,7 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
         else:
             promised.append(BARRIER)
             pending = ""
-    saved()
+    save_errors()
     return Promised(tuple(promised), names, LeftOver(pending, open_calls), outcome, errors)
 
 

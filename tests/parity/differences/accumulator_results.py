@@ -23,7 +23,7 @@ from .registry import TURNS, Example, difference
 )
 def success_with_its_outcome(results: Sequence[Any]) -> bool:
     return any(
-        not result.error and not _is_absent(result.content) and not _is_wordless(result.outcome)
+        not result.error and not _is_absent(result.content) and not _says_nothing(result.outcome)
         for result in results
     )
 
@@ -55,7 +55,7 @@ def _is_absent(content: Any) -> bool:
     return content is None or content == ""
 
 
-def _is_wordless(outcome: Any) -> bool:
+def _says_nothing(outcome: Any) -> bool:
     return outcome is None or (isinstance(outcome, str) and outcome in {"", "Success"})
 
 
@@ -72,23 +72,24 @@ def promised_array(names: Sequence[Any], results: Sequence[Any]) -> str:
     def item(name: Any, result: Any) -> dict[str, Any]:
         tool = _strict(name)
         try:
-            said, *given = map(_strict, written(result))
+            text, *contents = map(_strict, written(result))
         except ValueError as error:
             raise ValueError(
                 f"a result of {json.dumps(tool)} is not a JSON value: {error}"
             ) from error
         if result.error:
-            return {"tool": tool, "status": "failure", "content": said}
-        if _is_absent(given[0]):
-            return {"tool": tool, "status": "success", "content": said}
-        told = {} if _is_wordless(said) else {"outcome": said}
-        return {"tool": tool, "status": "success", **told, "content": given[0]}
+            return {"tool": tool, "status": "failure", "content": text}
+        [content] = contents
+        if _is_absent(content):
+            return {"tool": tool, "status": "success", "content": text}
+        outcome = {} if _says_nothing(text) else {"outcome": text}
+        return {"tool": tool, "status": "success", **outcome, "content": content}
 
     return json.dumps([item(*pair) for pair in zip(names, results, strict=True)])
 
 
 def _strict(value: Any) -> Any:
-    """Raise what we raise for a value that JSON cannot hold."""
+    """The value, if JSON can hold it; otherwise raise the exception that we raise."""
     json.dumps(value)
     if (fault := odd_number(value)) is not None:
         raise ValueError(fault)
@@ -130,7 +131,7 @@ def _strict(value: Any) -> Any:
     "event is an array.",
 )
 def batch_that_opens_the_breaker(results: Sequence[Any], failures: int, most: float) -> bool:
-    """Results of a batch before which `failures` batches in a row had failed."""
+    """`failures` is the number of batches in a row that failed before this one."""
     return failures_after(results, failures) >= most
 
 
@@ -191,8 +192,8 @@ def failures_of_one_batch(results: Sequence[Any]) -> bool:
             ),
         ],
     ),
-    theirs="The circuit breaker counts on from turn to turn until a call succeeds, and once it is open it stays open.",
-    ours="It closes when the model has answered or ended its turn, and when it has ended the turn itself.",
+    theirs="The circuit breaker keeps counting from turn to turn until a call succeeds, and once open it stays open.",
+    ours="It closes when the model has answered or ended its turn, and when the breaker itself has ended the turn.",
     why="Failures for one question say nothing about the next.",
 )
 def breaker_that_closes(outcome: str, failures: int) -> bool:

@@ -25,8 +25,8 @@ from ..oracle import (
 )
 from ..pieces import generous
 from .accumulator_events import (
+    ErrorEvent,
     Promised,
-    Unread,
     open_calls,
     parse_call,
     promised_events,
@@ -72,10 +72,16 @@ def calls_without_execute(rows: Sequence[tuple[Any, ...]]) -> bool:
 def promised_turn(
     turn: Turn, given: Promised, failures: int, most: float
 ) -> tuple[Turn, set[str], int]:
-    """What we promise where cogency, with a breaker that never opens, makes `turn` of `given`.
+    """What we promise for a turn, from what cogency does with it.
+
+    Args:
+        turn: what cogency, with a breaker that never opens, made of `given`.
+        given: the input of cogency's accumulator.
+        failures: the failures counted before the turn.
+        most: the failures at which the breaker opens.
 
     Returns:
-        The turn, the differences that it takes, and the failures counted after it.
+        The turn, the differences that apply, and the failures counted after the turn.
     """
     names: set[str] = set()
     outcome = given.outcome
@@ -127,19 +133,19 @@ _STOPPED = tuple(
 )
 
 
-def _with_errors(turn: Turn, errors: Mapping[str, Unread]) -> Turn:
-    """A turn with the events and rows of errors in place of what stands for them."""
+def _with_errors(turn: Turn, errors: Mapping[str, ErrorEvent]) -> Turn:
+    """A turn with the events and rows of errors in place of the texts that stand for them."""
     events = [
         errors[content_of(shape)].shape if content_of(shape) in errors else shape
         for shape in turn.events
     ]
     rows: list[Any] = []
-    taken = 0  # rows to come that are part of an error
+    taken = 0  # how many of the next rows belong to the row of an error
     for row in turn.rows:
         if row[3] in errors:
-            unread = errors[row[3]]
-            rows.append((*row[:2], "error", unread.row, row[4]))
-            taken = sum(bool(content.strip()) for _, content in unread.after)
+            error = errors[row[3]]
+            rows.append((*row[:2], "error", error.row, row[4]))
+            taken = sum(bool(content.strip()) for _, content in error.after)
         elif taken:
             taken -= 1
         else:
@@ -172,7 +178,7 @@ def _to_the_last_result(
 
 
 def promised_turns(scenario: Scenario) -> tuple[list[Turn], set[str]]:
-    """What we promise for a scenario, and the differences that it takes."""
+    """What we promise for a scenario, and the differences that apply."""
     names: set[str] = set()
     turns = [promised_events(given, scenario.stream) for given in scenario.turns]
     for number, each in enumerate(turns, 1):
@@ -204,7 +210,7 @@ def _calls(events: Sequence[Any]) -> list[Any]:
 def _refusing_huge_integers(
     scripts: Mapping[str, Script], registered: Iterable[str]
 ) -> dict[str, Script]:
-    """Tools that refuse calls with an integer beyond Python; those that are not registered do not come to it."""
+    """The registered tools, changed to refuse calls with an integer of more than 4300 digits."""
     return {name: replace(scripts[name], how="async", refuse=_refusal) for name in registered}
 
 
@@ -273,7 +279,7 @@ def storage_that_fails_at_a_call(kinds: Sequence[str], failing_save: int) -> boo
     why="Every call in the log has its result.",
 )
 def turn_that_is_cancelled(running: int) -> bool:
-    """While `running` tools run."""
+    """`running` is the number of tools that run at the cancellation."""
     return running > 0
 
 

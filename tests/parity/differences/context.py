@@ -45,8 +45,7 @@ def integer_in_the_log(row: Any) -> bool:
         ],
     ),
     theirs="A call in the log whose brackets are nested too deeply for Python's recursion limit raises "
-    "`RecursionError`, "
-    "at every prompt.",
+    "`RecursionError`, at every prompt.",
     ours="It is shown to the model like any other.",
     why="A log that was written can be read.",
 )
@@ -104,7 +103,7 @@ def interrupted(names: Sequence[str]) -> str:
 
 
 def promised_log(rows: Sequence[Any]) -> list[Any]:
-    """The log with the results that `assemble` puts in the place of missing ones."""
+    """The log with the failures that `assemble` shows in place of missing results."""
     promised: list[Any] = []
     names: list[str] = []
     for row in [*rows, None]:
@@ -197,23 +196,24 @@ def _first_open(rows: Sequence[Any]) -> int:
 
 
 def log_with_reports(rows: Sequence[Any]) -> list[Any]:
-    """The log with open reports as what the model and the user said. Calls before them have their results."""
-    told, behind = list(rows[: (first := _first_open(rows))]), list(rows[first:])
-    answered = [index for index, row in enumerate(behind, 1) if row["type"] == "result"]
-    for (
-        end
-    ) in answered:  # of the calls before: reports of the same answer stand after their results
-        reports = [row for row in behind[:end] if _report(row)]
-        behind = [row for row in behind[:end] if not _report(row)] + reports + behind[end:]
-    for row in behind:
+    """The log with each open report as rows of the model and the user. Calls before a report have their results."""
+    first = _first_open(rows)
+    shown, open_rows = list(rows[:first]), list(rows[first:])
+    # These results belong to calls before the open rows; reports of the same answer are moved after them.
+    result_ends = [index for index, row in enumerate(open_rows, 1) if row["type"] == "result"]
+    for end in result_ends:
+        reports = [row for row in open_rows[:end] if _report(row)]
+        others = [row for row in open_rows[:end] if not _report(row)]
+        open_rows = others + reports + open_rows[end:]
+    for row in open_rows:
         report = _report(row)
         if report is None:
-            told.append(row)
+            shown.append(row)
             continue
-        told = promised_log(told)
-        told += [{"type": "respond", "content": report["raw"]}] if report["raw"] else []
-        told.append({"type": "user", "content": report["content"]})
-    return told
+        shown = promised_log(shown)
+        shown += [{"type": "respond", "content": report["raw"]}] if report["raw"] else []
+        shown.append({"type": "user", "content": report["content"]})
+    return shown
 
 
 def _report(row: Any) -> dict[str, str] | None:
@@ -241,7 +241,23 @@ def _report(row: Any) -> dict[str, str] | None:
     why="One result must not be larger than the model's context.",
 )
 def results_beyond_the_bound(row: Any, most: int | None) -> bool:
-    return most is not None and row["type"] == "result" and len(row["content"]) > most
+    return (
+        most is not None
+        and row["type"] == "result"
+        and any(len(each) > most for each in _texts_of_results(row["content"]))
+    )
+
+
+def _texts_of_results(content: str) -> list[str]:
+    """The content of each result: the bound limits its length. A row that is not an array of results is one text."""
+    try:
+        items = json.loads(content)
+    except ValueError:
+        return [content]
+    if not (isinstance(items, list) and all(isinstance(item, dict) for item in items)):
+        return [content]
+    contents = [item.get("content", "") for item in items]
+    return [each if isinstance(each, str) else json.dumps(each) for each in contents]
 
 
 @difference(
@@ -261,13 +277,13 @@ def neighbours_of_one_role(messages: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def turns(rows: Sequence[Any]) -> list[int]:
-    """At which of our messages, as they are before they are merged, each turn begins."""
+    """For each turn, the index of its first message, before our messages are merged."""
     ends = [index for index, row in enumerate(rows, 1) if row["type"] == "user"]
     return [len(messages_of(rows[:end])) - 1 for end in ends]
 
 
 def messages_of(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """The messages that cogency makes of the log for which it does what we promise."""
+    """The messages that cogency makes of the log that makes it do what we promise."""
     promised = promised_log(log_without_strays(log_with_reports(rows)))
     messages: list[dict[str, Any]] = cogency("context.conversation").to_messages(promised)
     return messages
@@ -318,7 +334,7 @@ def window_in_a_turn(starts: Collection[int], messages: int, window: int | None)
     why="The storage takes the two in the other order, and a model without its conversation fails silently.",
 )
 def swapped_ids(stored: Collection[tuple[str, str]], user_id: str, conversation_id: str) -> bool:
-    """`stored` has the ids, user first, under which there are rows."""
+    """`stored` has the pairs of ids, user first, that have rows."""
     return (user_id, conversation_id) not in stored and (conversation_id, user_id) in stored
 
 

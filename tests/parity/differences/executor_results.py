@@ -32,7 +32,7 @@ from .registry import TOOLS, Example, difference
     theirs="A tool that returns anything but a `ToolResult` ends the whole turn with `AttributeError`; its "
     "call stays in the log without a result.",
     ours="The value is the content of a success.",
-    why="A failed tool must not affect others, and the author of the tool meant the plain value as its result.",
+    why="A failed tool must not affect other calls, and the author of the tool meant the plain value as its result.",
 )
 def value_that_is_not_a_result(script: Script) -> bool:
     return not isinstance(script.value, BaseException) and not _is_result(script.value)
@@ -97,7 +97,7 @@ def _(script: Script) -> Script:
     ),
     theirs="Content that JSON cannot hold ends the whole turn with `TypeError` when the results are written.",
     ours="It is that call's failure, and names the type.",
-    why="A failed tool does not matter to others.",
+    why="A failed tool must not affect other calls.",
 )
 def content_that_is_not_json(script: Script) -> bool:
     return _has_json_fault(script) and not number_that_json_does_not_have([script.value])
@@ -148,7 +148,7 @@ def written(result: Any) -> tuple[Any, ...]:
 
 
 def odd_number(value: Any, path: str = "") -> str | None:
-    """Why JSON cannot hold a value that Python's `json` writes but for `allow_nan=False`, or `None`."""
+    """Why JSON cannot hold a value that Python's `json` writes unless `allow_nan=False`; `None` if it can."""
     if isinstance(outcome(json.dumps, value), Raised):
         return None
     if isinstance(value, float) and not isfinite(value):
@@ -185,7 +185,7 @@ def _json_fault(result: Any) -> str | None:
     ),
     theirs="A tool that raises `asyncio.CancelledError` of its own ends the whole turn.",
     ours="It is that call's failure. A cancellation of the turn is told apart from it.",
-    why="A failed tool does not matter to others.",
+    why="A failed tool must not affect other calls.",
 )
 def tool_that_cancels_itself(script: Script) -> bool:
     return isinstance(script.value, asyncio.CancelledError)
@@ -206,7 +206,7 @@ def _(script: Script) -> Script:
     ),
     theirs="A tool that calls `sys.exit`, or raises any other `BaseException`, ends the program.",
     ours="It is that call's failure. Only `KeyboardInterrupt` goes through.",
-    why="A failed tool does not matter to others.",
+    why="A failed tool must not affect other calls.",
 )
 def tool_that_exits(script: Script) -> bool:
     return isinstance(script.value, BaseException) and not isinstance(
@@ -286,7 +286,7 @@ SCRIPTS = (
 
 
 def promised_script(script: Script) -> tuple[Script, set[str]]:
-    """The tool that makes cogency do what we promise, and the differences that it takes."""
+    """The tool that makes cogency do what we promise, and the differences that apply."""
     names: set[str] = set()
     for each in SCRIPTS:
         if each(script):
@@ -301,7 +301,7 @@ def promised_script(script: Script) -> tuple[Script, set[str]]:
 def promised_scripts(
     scripts: Mapping[str, Script], called: set[Any]
 ) -> tuple[dict[str, Script], set[str]]:
-    """The tools that make cogency do what we promise, and the differences of those that are called."""
+    """The tools that make cogency do what we promise, and the differences that apply to those that are called."""
     names: set[str] = set()
     promised: dict[str, Script] = {}
     for name, script in scripts.items():

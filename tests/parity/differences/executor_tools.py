@@ -139,7 +139,7 @@ def execution_that_cannot_carry_a_turn(execution: Any, stream: str) -> bool:
 def _is_a_tool(tool: Any) -> bool:
     execute = getattr(tool, "execute", None)
     if isinstance(tool, type) and isinstance(tool.__dict__.get("execute"), FunctionType):
-        return False  # it has no instance to be called with
+        return False  # its `execute` would be called without an instance
     return isinstance(getattr(tool, "name", None), str) and callable(execute)
 
 
@@ -165,7 +165,7 @@ def _is_a_tool(tool: Any) -> bool:
     why="The error points at the program's mistake, and does not wait for the model to call that tool.",
 )
 def something_that_is_not_a_tool(execution: Any) -> bool:
-    """`execution`: of `execute_tools`, not under `install()`."""
+    """`execution` is the argument of `execute_tools`, not under `install()`."""
     return execution is None or not all(map(_is_a_tool, execution.tools))
 
 
@@ -217,7 +217,7 @@ def tools_of_one_name(tools: Sequence[Any]) -> bool:
     why="The error points at the call that is wrong.",
 )
 def something_that_is_not_a_call(calls: Any) -> bool:
-    """`calls`: of `execute_tools`, not under `install()`."""
+    """`calls` is the argument of `execute_tools`, not under `install()`."""
     if not isinstance(calls, Iterable):
         return True
     return not all(hasattr(call, "name") and hasattr(call, "args") for call in calls)
@@ -257,7 +257,7 @@ def schema_without_further_arguments(schema: Mapping[str, Any]) -> bool:
 
 
 TURN_ARGUMENTS = ("storage", "sandbox_dir", "access", "conversation_id", "user_id", "timeout")
-"""What a turn gives to tools; `timeout` to the one named `shell`."""
+"""What a turn gives to tools; it gives `timeout` only to the tool named `shell`."""
 
 
 def declared_arguments(schema: Mapping[str, Any]) -> Mapping[str, Any]:

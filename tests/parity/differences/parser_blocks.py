@@ -115,7 +115,7 @@ def results_without_an_array(piece: Piece, _: Limits) -> bool:
 
 RESULTS = "<results>"
 NO_TAG = "<\U000f0000results>"
-"""What stands for `<results>` that is text, which no text makes cogency say; `promised_parse` puts it back."""
+"""Stands for `<results>` as text, since cogency reads every `<results>` as a tag; `promised_parse` puts it back."""
 
 
 @results_without_an_array.promises
@@ -127,8 +127,8 @@ def _(piece: Piece) -> Piece:
     PARSER,
     Example("events('<results>[1')", [("respond", "<results>[1")], [("result", "[1")]),
     theirs="A `<results>` that is still open when the text ends is shown to the user, tag and all.",
-    ours="It becomes a `result` event, which the accumulator drops like any result the model wrote; at least the `[` "
-    "of its array is there.",
+    ours="If at least the `[` of its array is there, it becomes a `result` event, which the accumulator drops like any "
+    "result the model wrote.",
     why="The protocol's own text is not for the user.",
 )
 def unclosed_results(piece: Piece, _: Limits) -> bool:
@@ -281,7 +281,7 @@ def _(piece: Piece) -> Piece:
     ),
     theirs="Text between two tags is one event, whatever its length.",
     ours="Text of more than `Limits.max_block_bytes` (10 MiB) comes in pieces of at most that size.",
-    why="As above.",
+    why="What is held in memory must be bounded, whatever the model writes.",
 )
 def text_beyond_the_limit(piece: Piece, limits: Limits) -> bool:
     return piece.kind in {"text", "think", "results"} and piece.size > limits.max_block_bytes

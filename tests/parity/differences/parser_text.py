@@ -66,7 +66,7 @@ def integer_beyond_python(piece: Piece, _: Limits) -> bool:
         ours=[("respond", "Hel"), ("respond", "lo "), ("end",)],
     ),
     theirs="The parser has no modes. Text is emitted when the next tag is complete or the stream ends, so "
-    'that `Agent(stream="token")` shows an answer all at once.',
+    '`Agent(stream="token")` shows an answer all at once.',
     ours='With `stream="token"`, or before an accumulator in that mode, `think` and `respond` text is '
     "emitted as it arrives. Joined, the pieces are the same text.",
     why="That is what streaming is for.",
@@ -76,7 +76,7 @@ def text_in_pieces(stream: str) -> bool:
 
 
 def text_of(source: Source) -> tuple[str, bool]:
-    """The text of a source, and whether all of it came."""
+    """The text of a source, and whether it is whole."""
     if isinstance(source, str):
         return source, True
     text = ""
@@ -213,7 +213,7 @@ TEXT = (
 
 
 def promised_text(text: str, limits: Limits = DEFAULT) -> tuple[str, set[str]]:
-    """The text that makes cogency do what we promise for `text`, and the differences that it takes."""
+    """The text that makes cogency do what we promise for `text`, and the differences that apply."""
     return _promised_pieces(pieces(text, limits), limits)
 
 
@@ -230,9 +230,9 @@ def _promised_pieces(given: Iterable[Piece], limits: Limits) -> tuple[str, set[s
 
 
 def promised_parse(source: Source, limits: Limits = DEFAULT) -> tuple[Parsed, set[str]]:
-    """The events that we promise for a source, with reports of malformed blocks by name, and the differences.
+    """The events that we promise for a source, and the differences that apply.
 
-    What the source raises is not among them.
+    `MALFORMED` stands for each report of a malformed block. The exception of a source that raises is left out.
     """
     text, is_whole = text_of(source)
     found = pieces(text, limits, is_cut=not is_whole)
@@ -255,4 +255,4 @@ def promised_parse(source: Source, limits: Limits = DEFAULT) -> tuple[Parsed, se
 
 
 BROKEN_OFF = "<broken off>"
-"""What stands for the report of a block in which the source raised: `broken_off` says what it is."""
+"""Stands for the report of a block in which the source raised; `broken_off` makes the report."""

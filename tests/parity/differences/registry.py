@@ -1,4 +1,4 @@
-"""What a difference is: a predicate by name, with its examples, and where the document lists it."""
+"""What a difference is: a named predicate with its examples, and the room in which the document lists it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Difference:
 
     Attributes:
         applies: the predicate.
-        room: what the input of the predicate belongs to.
+        room: the part of the core whose input the predicate looks at, one of `ROOMS`.
         theirs: what cogency 3.3.0 does.
         ours: what cogency-rs does.
         why: the reason.

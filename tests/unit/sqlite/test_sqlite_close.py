@@ -55,7 +55,7 @@ async def test_a_closed_storage_refuses_further_calls(path):
     for call in (store.save_message("c", "u", "user", "x"), store.load_messages("c", "u")):
         with pytest.raises(StorageError, match="closed; open a new one"):
             await call
-    await store.close()  # once more is harmless
+    await store.close()  # a second close is harmless
 
 
 async def test_a_file_can_be_opened_again_after_its_last_close(path):
@@ -72,7 +72,7 @@ def test_objects_come_and_go_on_one_file_in_many_threads(path):
         store = SQLite(path)
         await store.save_message(name, "u", "user", f"{n}")
         saved.append((name, f"{n}"))
-        if n % 2:  # else it is dropped
+        if n % 2:  # the others are dropped without a close
             await asyncio.gather(store.close(), store.close())
 
     def visits(name):

@@ -10,7 +10,8 @@ import pytest
 from cogency_rs.errors import StorageError
 from cogency_rs.storage import writer
 from cogency_rs.storage.connection import connect_to_write
-from support.log_files import contents, locked, start, until
+from support.log_files import contents, locked, start
+from support.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -24,9 +25,10 @@ from support.log_files import contents, locked, start, until
     ],
 )
 async def test_a_row_that_cannot_be_stored_fails_only_its_own_save(log, content, reason):
-    wishes = [f"{n}" for n in range(10)] + [content] + [f"{n}" for n in range(10, 20)]
+    values = [f"{n}" for n in range(10)] + [content] + [f"{n}" for n in range(10, 20)]
     outcomes = await asyncio.gather(
-        *(log.save_message("c", "u", "user", wish, 1.0) for wish in wishes), return_exceptions=True
+        *(log.save_message("c", "u", "user", value, 1.0) for value in values),
+        return_exceptions=True,
     )
     assert contents(await log.load_messages("c", "u")) == [f"{n}" for n in range(20)]
     failure = outcomes.pop(10)
@@ -58,7 +60,7 @@ async def test_saves_that_wait_together_share_a_commit(store, path, monkeypatch)
         return connection
 
     monkeypatch.setattr(writer, "connect_to_write", traced)
-    await store.load_messages("c", "u")  # the file exists
+    await store.load_messages("c", "u")  # makes the file
     with locked(path):
         saves = await start(*(store.save_message("c", "u", "user", f"{n}") for n in range(100)))
     await asyncio.gather(*saves)
@@ -73,7 +75,7 @@ async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store,
         saves = await start(
             *(store.save_message("c", "u", "user", f"{n}", 1.0 + n) for n in range(50))
         )
-        for _ in range(20):  # the event loop goes on meanwhile
+        for _ in range(20):  # the event loop still runs
             await asyncio.sleep(0.001)
             assert store._database._writer._queue.qsize() <= 4
         assert not any(save.done() for save in saves)
@@ -98,7 +100,7 @@ async def test_a_save_cancelled_before_its_turn_is_not_written(store, path):
     await store.load_messages("c", "u")
     with locked(path):
         [ahead] = await start(store.save_message("c", "u", "user", "ahead"))
-        await until(lambda: store._database._writer._queue.empty())  # the writer has `ahead`
+        await until(store._database._writer._queue.empty, "the writer has not taken `ahead`")
         [save] = await start(store.save_message("c", "u", "user", "cancelled"))
         save.cancel()
         with pytest.raises(asyncio.CancelledError):

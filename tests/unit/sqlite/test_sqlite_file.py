@@ -41,9 +41,6 @@ profiles
 """
 
 
-# The file
-
-
 async def test_the_schema_is_the_one_cogency_knows(store, path):
     await store.count_user_messages("u")
     lines = []
@@ -122,7 +119,7 @@ async def synchronous_of(store):
 
 
 @pytest.mark.parametrize(("name", "level"), [("OFF", 0), ("NORMAL", 1), ("FULL", 2), ("EXTRA", 3)])
-async def test_synchronous_has_the_level_that_was_asked_for(path, name, level):
+async def test_synchronous_sets_the_level_of_the_connection(path, name, level):
     async with SQLite(path, synchronous=name) as store:
         assert await store._database.write(
             lambda connection: connection.execute("PRAGMA synchronous").fetchone()
@@ -147,7 +144,7 @@ def test_an_unknown_synchronous_is_a_config_error(value):
         SQLite(":memory:", synchronous=value)
 
 
-async def test_memory_belongs_to_its_object(path):
+async def test_each_object_in_memory_has_its_own_rows(path):
     async with SQLite(":memory:") as one, SQLite(":memory:") as two:
         await one.save_message("c", "u", "user", "hello")
         assert contents(await one.load_messages("c", "u")) == ["hello"]

@@ -14,7 +14,7 @@ from support.log_files import contents
 
 
 def in_a_fork(function):
-    """Run `function` in a forked child; fail with what it raised there."""
+    """Run `function` in a forked child; fail with the error that it raised there."""
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
         try:
@@ -25,9 +25,9 @@ def in_a_fork(function):
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        complaint = pipe.read().decode()
+        error_text = pipe.read().decode()
     _, status = os.waitpid(pid, 0)
-    assert not complaint
+    assert not error_text
     assert os.waitstatus_to_exitcode(status) == 0
 
 
@@ -60,7 +60,7 @@ def test_parent_and_child_both_go_on(path):
 
 
 @needs_fork
-def test_a_fork_during_saves_loses_and_doubles_nothing(path):
+def test_a_fork_during_saves_neither_loses_nor_doubles_a_row(path):
     store = SQLite(path)
     asyncio.run(store.load_messages("c", "u"))
     stop = threading.Event()
@@ -107,7 +107,7 @@ def test_the_child_has_its_own_copy_of_memory():
 
 
 @needs_fork
-def test_ids_differ_from_the_childs():
+def test_ids_differ_from_those_of_the_child():
     reading, writing = os.pipe()
     in_a_fork(lambda: os.write(writing, ids.uuid7().encode()))
     os.close(writing)

@@ -1,4 +1,4 @@
-"""Ids of rows: the time in front, and an order that no clock undoes."""
+"""Ids of rows begin with the time, and increase in the order in which they are made."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import uuid
 from cogency_rs import ids
 
 
-def test_ids_are_uuid_version_7_with_the_time_in_front():
+def test_ids_are_uuid_version_7_and_begin_with_the_time():
     before = time.time_ns() // 1_000_000
     made = uuid.UUID(ids.uuid7())
     assert (made.version, made.variant) == (7, uuid.RFC_4122)
-    # Ids made before, within one millisecond, may have pushed the counter into the next.
+    # Earlier ids of the same millisecond may have pushed the counter into the next one.
     assert before <= made.int >> 80 <= time.time_ns() // 1_000_000 + 1
 
 
 def test_ids_increase_however_many_are_made_in_a_millisecond():
-    """That a clock which is set back changes nothing is a test of the core."""
+    """The tests of the core set the clock back."""
     made = [ids.uuid7() for _ in range(2000)]
     assert made == sorted(set(made))
     assert {uuid.UUID(id).version for id in made} == {7}

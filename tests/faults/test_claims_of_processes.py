@@ -1,0 +1,107 @@
+"""Claims in each log that several processes can open: processes wait for one another, are killed, or are stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from cogency_rs import BusyError, StorageError
+from cogency_rs.storage import claims
+from support.claims import Holder, SharedLog, claimed, outside
+
+pytestmark = pytest.mark.timeout(600)
+
+POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs the processes of POSIX")
+
+
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> SharedLog:
+    if request.param == "SQLite":
+        return SharedLog("SQLite", str(tmp_path / "store.db"))
+    pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
+    return SharedLog("PostgreSQL", request.getfixturevalue("dsn"))
+
+
+@pytest.fixture
+async def log(shared):
+    async with shared.opened() as log:
+        yield log
+
+
+async def test_another_process_is_waited_for(shared, log):
+    with Holder(shared) as holder:
+        with pytest.raises(BusyError, match="is being run by process") as caught:
+            await claimed(log, wait=False)
+        assert caught.value.conversation_id == "c"
+        waiting = outside(claimed(log))
+        assert await asyncio.to_thread(holder.goes_on) == "wrote\n"
+        assert await waiting == 2
+    assert [row["content"] for row in (await log.read("c")).rows] == ["of the holder"]
+
+
+@POSIX
+async def test_a_process_that_was_killed_leaves_its_claim_at_once(shared, log):
+    with Holder(shared) as holder:
+        holder.process.kill()
+        holder.process.wait()
+        assert await claimed(log, wait=False) == 2
+
+
+@POSIX
+async def test_a_process_that_was_stopped_for_too_long_finds_that_it_lost_its_claim(shared, log):
+    with Holder(shared) as holder:
+        os.kill(holder.process.pid, signal.SIGSTOP)
+        with pytest.raises(BusyError):
+            await claimed(log, wait=False)
+        await shared.expire()
+        async with log.claim("c", wait=False) as claim:
+            assert claim.number == 2
+            await log.append("c", user_id="u", rows=[("user", "ours", 1.0)])
+            os.kill(holder.process.pid, signal.SIGCONT)
+            assert await asyncio.to_thread(holder.goes_on) == "lost True False\n"
+            await log.append("c", user_id="u", rows=[("user", "ours too", 2.0)])
+    assert [row["content"] for row in (await log.read("c")).rows] == ["ours", "ours too"]
+
+
+WORKS = """
+async def main():
+    async with shared.opened() as log:
+        for _ in range(15):
+            async with log.claim("c"):
+                rows = [row["content"] for row in (await log.read("c")).rows]
+                await asyncio.sleep(0)
+                await log.append("c", user_id="u", rows=[("user", str(len(rows)), float(len(rows)))])
+
+asyncio.run(main())
+"""
+
+
+async def test_four_processes_take_turns(shared, log):
+    """Each process reads the log, and writes a row that depends on it: without claims, two would write the same."""
+    children = [shared.started(WORKS) for _ in range(4)]
+    assert [await asyncio.to_thread(child.wait) for child in children] == [0] * 4
+    assert [row["content"] for row in (await log.read("c")).rows] == [str(n) for n in range(60)]
+    assert (await shared.lease())[:2] == (60, None)
+
+
+async def test_a_lease_is_renewed_while_it_is_held(shared, log, monkeypatch):
+    monkeypatch.setattr(claims, "RENEWAL", 0.001)
+    async with log.claim("c"):
+        first = await shared.lease()
+        while (lease := await shared.lease()).expires_at == first.expires_at:
+            await asyncio.sleep(0.001)
+        assert lease[:2] == first[:2]
+    assert (await shared.lease())[:2] == (1, None)
+
+
+async def test_deleting_a_conversation_ends_its_run(log):
+    async with log.claim("c"):
+        await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+        assert await log.delete_conversation("c") == 1
+        with pytest.raises(StorageError, match="or the conversation was deleted"):
+            await log.append("c", user_id="u", rows=[("user", "too late", 2.0)])
+    assert (await log.read("c")).rows == []

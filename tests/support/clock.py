@@ -1,0 +1,46 @@
+"""An event loop whose clock stands still while there is something to do: no loaded machine decides a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import selectors
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+
+class _Waits(selectors.DefaultSelector):
+    """Counts the seconds that the loop would wait, and does not wait."""
+
+    seconds = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None:  # only another thread can make something happen
+            return super().select(None)
+        self.seconds += max(timeout, 0)
+        return super().select(0)
+
+
+class _ExactLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._waits = _Waits()
+        super().__init__(self._waits)
+
+    def time(self) -> float:
+        return self._waits.seconds
+
+
+def in_exact_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test on a loop in which a sleep or a time limit takes exactly its seconds, and no real time.
+
+    Only for tests without threads, processes and sockets: the loop does not wait for them.
+    """
+
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        with asyncio.Runner(loop_factory=_ExactLoop) as runner:
+            runner.run(test(**fixtures))
+
+    return run
