@@ -16,14 +16,21 @@ BUILD   = $(INSTALL) --release
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python test-unit test-whole cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust fuzz miri asan deny soak soak-postgres
+.PHONY: rust demo-core demo-crates fuzz miri asan deny soak soak-postgres
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 # Where no core was built yet, one that is not optimised does, which takes a quarter of the time.
-demo: $(if $(wildcard $(CORE)),$(CORE),$(DEMO))  ## Watch a recorded conversation, as the chat shows it
+demo: $(if $(wildcard $(CORE)),$(CORE),demo-core)  ## Watch a recorded conversation, as the chat shows it
 	$(BIN)/cogency-rs demo
+
+# The crates that take longest need no Python: they are compiled while it is set up. The build of the core waits for them.
+demo-core: | rust
+	@$(MAKE) --no-print-directory --jobs=2 demo-crates $(DEMO)
+
+demo-crates:
+	cargo build --quiet --locked --profile demo --package jsonschema --package pyo3-macros --package thiserror
 
 # Two at a time: most of them wait as often as they work.
 test: $(DEV) | rust  ## Run every test

@@ -34,7 +34,7 @@ class Pace:
     slowness: float
 
 
-REALISTIC = Pace(first_token=0.5, token=0.01, key=0.012, slowness=1)
+REALISTIC = Pace(first_token=0.3, token=0.008, key=0.012, slowness=1)
 FAST = Pace(first_token=0, token=0, key=0, slowness=0)
 
 
