@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from typing_extensions import TypedDict  # before Python 3.12, pydantic accepts only this one
 
-from cogency_rs import Agent, ConfigError, tool
+from cogency_rs import Agent, ConfigError, Hooks, RunContext, Step, tool
 from cogency_rs.agent.output import Fault, output_of
 from cogency_rs.testing import ScriptedModel
 
@@ -137,6 +137,25 @@ async def test_a_run_stops_if_the_answers_never_fit() -> None:
     assert (result.status, result.stop and result.stop.reason) == ("stopped", "retry_limit")
     assert len(result.steps) == 5
     assert result.output == "Oslo"
+
+
+@pytest.mark.parametrize(("text", "value"), [("null", None), ("0", 0)])
+async def test_a_value_that_is_nothing_is_an_output_too(text: str, value: int | None) -> None:
+    agent = Agent(ScriptedModel([text]), output_type=int | None)
+    result = await agent.run("How many?", conversation_id="c")
+    assert (result.output, result.status) == (value, "completed")
+    assert (await agent.resume("c")).output == value
+
+
+async def test_a_stopped_run_keeps_the_value_that_it_had_though_it_is_nothing() -> None:
+    class Stopping(Hooks):
+        def after_step(self, ctx: RunContext[Any], step: Step) -> Step:
+            ctx.stop("enough")
+            return step
+
+    agent = Agent(ScriptedModel(["0"]), output_type=int, hooks=[Stopping()])
+    result = await agent.run("How many?")
+    assert (result.output, result.status) == (0, "stopped")
 
 
 def test_the_schema_for_a_provider_is_an_object_with_its_definitions() -> None:

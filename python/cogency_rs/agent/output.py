@@ -11,7 +11,10 @@ from .._core import ArgumentSchema
 from ..errors import ConfigError
 from ..schema import HintError, Mismatch, Shapes
 
-__all__ = ["Fault", "OutputReader", "TextOutput", "ValueOutput", "output_of"]
+__all__ = ["NO_OUTPUT", "Fault", "OutputReader", "TextOutput", "ValueOutput", "output_of"]
+
+NO_OUTPUT: Any = object()
+"""Stands where a run has no output yet: `None` is one, where the type of the answer may be null."""
 
 
 @dataclass(frozen=True, slots=True)

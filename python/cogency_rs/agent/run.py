@@ -27,6 +27,7 @@ from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
 from .delegate import calling, has_delegate
+from .output import NO_OUTPUT
 from .prompts import Prompts
 from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
@@ -87,7 +88,7 @@ class Run:
         self._use(settings)
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()
-        self._output: Any = ""
+        self._output: Any = NO_OUTPUT
         self._asked: str | None = None
         self._is_finished = False
         self.status: RunStatus = "pending"
@@ -301,7 +302,7 @@ class Run:
         done = await self._stepping.finish(step)
         self.ctx.steps.append(done.step)
         self.ctx.step += 1
-        if done.output is not None:
+        if done.output is not NO_OUTPUT:
             self._output = done.output
         if done.error is None:
             await self._follow(done)
@@ -363,7 +364,7 @@ class Run:
                 if done.outcome is TurnOutcome.FAILED:
                     self.status = "failed"
                 if self.status == "completed" and not done.is_answer:
-                    await self._log.ended(self._output)
+                    await self._log.ended("" if self._output is NO_OUTPUT else self._output)
             case _:
                 ctx.went_on()
 
@@ -378,8 +379,9 @@ class Run:
         ctx = self.ctx
         stop = first_signal(ctx.signals) if self.status not in ("in_progress", "waiting") else None
         output = self._output
-        if self.status != "completed" and not output and ctx.steps:
-            output = ctx.steps[-1].text
+        if output is NO_OUTPUT:
+            is_cut = self.status != "completed" and ctx.steps
+            output = ctx.steps[-1].text if is_cut else ""
         return RunResult(
             output=output,
             status=self.status,

@@ -21,7 +21,7 @@ from ..types import ToolCall, TurnOutcome
 from .call_limit import CallLimit
 from .deadline import Deadline
 from .limits import Account
-from .output import Fault
+from .output import NO_OUTPUT, Fault
 from .recovery import Repetition
 from .results import Step, StopReason, StopSignal
 from .step_content import StepContent, kind_of
@@ -77,7 +77,7 @@ class FinishedStep:
         reports: events that say what is wrong with its answer; they are emitted before the step itself.
         step: the step, as hooks left it.
         outcome: the outcome of its turn; `ACTED` if a tool or a hook ended the turn.
-        output: the answer, or the result of a tool that ends the run; `None` if there is neither.
+        output: the answer, or the result of a tool that ends the run; `NO_OUTPUT` if there is neither.
         is_refused: whether the answer does not have the type that was asked for.
         is_answer: whether the log ends with the answer.
         waiting: its calls, if they wait for approval.
@@ -176,12 +176,12 @@ class Stepping:
             and accumulator.stop is None
         )
         text = content.text
-        output = self.read(text) if is_answer else None
+        output = self.read(text) if is_answer else NO_OUTPUT
         reports: tuple[dict[str, Any], ...] = ()
         if isinstance(output, Refused):
             reports = (await self._log.report(output.code, output.message),)
             content.take(reports[0])
-            output = None
+            output = NO_OUTPUT
         finish_reason = runtime.finish_reason or accumulator.finish_reason
         step = Step(
             index=self._ctx.step,
