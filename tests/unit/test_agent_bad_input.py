@@ -11,6 +11,7 @@ from cogency_rs import (
     Agent,
     ConfigError,
     History,
+    Hooks,
     Recovery,
     ScriptedDriver,
     ToolCall,
@@ -91,6 +92,14 @@ CASES: dict[str, tuple[Any, str]] = {
     "something that is not a hook": (
         made(hooks=[print]),
         r"hooks must be Hooks objects, got .*; make a subclass",
+    ),
+    "a method that is named nearly like a hook": (
+        lambda: type("Mine", (Hooks,), {"before_tool": lambda self, ctx, call: call}),
+        r"Mine\.before_tool is named like a hook, .* did you mean before_tool_execute\?",
+    ),
+    "a method that is named like no hook at all": (
+        lambda: type("Mine", (Hooks,), {"on_click": lambda self: None}),
+        r"Mine\.on_click .* Begin the name of a method of your own with an underscore",
     ),
     "something that is not middleware": (made(middleware=["log"]), r"'log' cannot be called"),
     "something that cannot approve": (made(approve="yes"), r"'yes' cannot be called"),

@@ -53,10 +53,20 @@ class Hooks:
         matcher: a pattern for tool names, as `fnmatch` has them (`"fs_*"`), or several patterns; the hooks around calls
             run only for tools whose name matches.
         priority: hooks with a higher priority run first; among equal ones, those registered first.
+
+    Raises:
+        ConfigError: a subclass has another method that is named like a hook, so that it would never run. Begin the name
+            of a method of your own with an underscore.
     """
 
     matcher: str | Sequence[str] | None = None
     priority: int = 0
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, value in vars(cls).items():
+            if inspect.isfunction(value) and name.startswith(_PREFIXES) and name not in vars(Hooks):
+                raise ConfigError(_unknown_hook(cls, name))
 
     def __init__(
         self, *, matcher: str | Sequence[str] | None = None, priority: int | None = None
@@ -139,6 +149,21 @@ class Hooks:
             The execution to keep: the same, or another; with another `result`, a failure can become a success.
         """
         return execution
+
+
+_PREFIXES = ("before_", "after_", "on_")
+
+
+def _unknown_hook(cls: type[Hooks], name: str) -> str:
+    import difflib  # here, since only this error needs it
+
+    hooks = [known for known in vars(Hooks) if known.startswith(_PREFIXES)]
+    nearest = difflib.get_close_matches(name, hooks, n=1)
+    meant = f"; did you mean {nearest[0]}?" if nearest else "."
+    return (
+        f"{cls.__name__}.{name} is named like a hook, and there is none of that name{meant} The hooks are "
+        f"{', '.join(hooks)}. Begin the name of a method of your own with an underscore"
+    )
 
 
 def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
