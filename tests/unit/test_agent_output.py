@@ -82,6 +82,8 @@ def test_an_answer_is_read_as_the_type_says(output_type: Any, text: str, value: 
         (Model, '{"name": "Oslo", "people": -1}', "people"),
         (Place, '{"name": "Oslo", "kind": "town"}', "city"),
         (list[int], "1", "array"),
+        (list[float], "[1, Infinity]", "it is not JSON: JSON has no Infinity"),
+        (dict[str, float], '{"a": NaN}', "it is not JSON: JSON has no NaN"),
         (int, "[" * 100_000, "it is no"),
     ],
 )

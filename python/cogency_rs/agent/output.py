@@ -104,7 +104,7 @@ class ValueOutput:
         fenced = _FENCE.search(text)
         written = fenced[1] if fenced else text
         try:
-            value = json.loads(written, strict=False)
+            value = json.loads(written, strict=False, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             return self._fault(f"it is not JSON: {error}")
         if faults := self._check.faults({_NAME: value}):
@@ -121,6 +121,11 @@ class ValueOutput:
             f"Your answer is not what was asked for: {problem}. Write it again: one JSON value that fits the schema, "
             "and nothing else."
         )
+
+
+def _refuse(constant: str) -> Any:
+    """Refuse NaN and the infinities, which Python's reader takes."""
+    raise ValueError(f"JSON has no {constant}")
 
 
 def _flattened(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
