@@ -14,12 +14,14 @@ from typing import Any, Literal, cast
 from ._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
 from .batch import CANCELLED, ToolBatch
 from .batch_options import BatchOptions
+from .checks import check_execution, check_flag, check_function, check_list
 from .codec import format_call_agent, parse_tool_call
 from .early import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
 from .errors import ConfigError, StopRun
 from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
 from .middleware.approval import needs_approval
+from .middleware.hooks import sorted_hooks
 from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, unread_text_of
 from .records import ToolExecution
@@ -113,9 +115,15 @@ class Accumulator:
         on_dropped: OnDropped | None = None,
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
+        check_execution(execution)
+        check_flag("eager", eager)
+        check_function("on_dropped", on_dropped)
         _check_storage(execution.storage)
         tools = self._toolbox(execution.tools)
-        check_remote(tools.names, middleware := tuple(middleware))
+        check_remote(
+            tools.names,
+            middleware := tuple(check_list("middleware", middleware, "functions around a call")),
+        )
         self._tools = tools if type(execution.tools) is tuple else None  # a list may change
         self.user_id = user_id
         self.conversation_id = conversation_id
@@ -128,7 +136,7 @@ class Accumulator:
             batch_timeout=batch_timeout,
             max_concurrency=max_concurrency,
             middleware=middleware,
-            hooks=tuple(hooks),
+            hooks=sorted_hooks(hooks),
             approve=None if approve == "wait" else approve,
             approval_timeout=approval_timeout,
             on_tool_start=on_tool_start,

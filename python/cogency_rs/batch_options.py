@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .errors import ConfigError
+from .checks import check_count, check_function, check_list, check_seconds, refused
 from .middleware import Approve, Hooks, Middleware
 from .middleware.hooks import is_around_calls, sorted_hooks
 from .observers import OnToolEnd, OnToolStart
 from .tool_events import OnEvent
 from .toolbox import Toolbox
-from .tools.options import check_seconds, options_of
+from .tools.options import options_of
 from .types import ToolCall
 
 __all__ = ["BatchOptions"]
@@ -56,13 +57,18 @@ class BatchOptions:
         if self.batch_timeout is not None:
             check_seconds("batch_timeout", self.batch_timeout)
         check_seconds("approval_timeout", self.approval_timeout)
-        most: object = self.max_concurrency
-        if most is not None and not (isinstance(most, int) and most > 0):
-            raise ConfigError(f"max_concurrency must be a whole number above 0, got {most!r}")
-        if self.hooks:
+        if self.max_concurrency is not None:
+            check_count("max_concurrency", self.max_concurrency, most=math.inf)
+        if self.hooks != ():
             self.hooks = sorted_hooks(self.hooks)
-        called = (self.approve, self.on_tool_start, self.on_tool_end, self.on_event)
-        if self.middleware or any(called):
-            for each in (*self.middleware, *called):
-                if each is not None and not callable(each):
-                    raise ConfigError(f"{each!r} cannot be called, so it can do nothing for a call")
+        if self.middleware != ():
+            self.middleware = tuple(
+                check_list("middleware", self.middleware, "functions around a call")
+            )
+            for each in self.middleware:
+                if not callable(each):
+                    raise refused("middleware", each, "a list of functions")
+        check_function("approve", self.approve, "a function of a call, or None")
+        check_function("on_tool_start", self.on_tool_start)
+        check_function("on_tool_end", self.on_tool_end)
+        check_function("on_event", self.on_event)

@@ -9,11 +9,13 @@ from functools import partial
 from typing import Any
 
 from ._core import FoldOptions, system_prompt as write_system_prompt, to_messages
+from .checks import check_instance, check_text
 from .codec import tool_line
 from .cogency_tools import guidance_for
 from .errors import ConfigError, StorageError
 from .foldings import fold_conversation, newest_rows
 from .history import CogencyHistory, History, HistoryTransform, Messages, Pin
+from .registry import listed_tools
 from .signature import json_schema_of, signature
 from .tools import options_of
 from .types import Dialects
@@ -48,7 +50,9 @@ def system_prompt(
     Raises:
         ConfigError: there is no such dialect, or JSON cannot hold a tool's schema.
     """
-    listed = [_listed(tool) for tool in tools or ()]
+    check_text("identity", identity, or_none=True)
+    check_text("instructions", instructions, or_none=True)
+    listed = [_listed(tool) for tool in listed_tools(tools or ())]
     paragraphs = guidance_for(name for name, *_ in listed)
     if instructions:
         paragraphs.append(instructions)
@@ -137,9 +141,7 @@ def _one_history(
             "history_window and history_transform are part of history: give "
             "history=History(window=..., transform=...) alone"
         )
-    checked: object = history
-    if not isinstance(checked, History):
-        raise ConfigError(f"history must be a History, got {history!r}")
+    check_instance("history", history, History)
     return history
 
 

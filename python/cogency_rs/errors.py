@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .records import ToolExecution
 
 __all__ = [
+    "ArgumentError",
     "BlockTool",
     "BusyError",
     "CogencyError",
@@ -41,9 +42,23 @@ class CogencyError(Exception):
         super().__init__(message)
         self.cause = cause
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is pickled: without a call of its class, some of which need more than a message."""
+        return _rebuilt, (type(self), self.args), vars(self)
+
+
+def _rebuilt(kind: type[CogencyError], args: tuple[Any, ...]) -> CogencyError:
+    error = kind.__new__(kind)
+    error.args = args
+    return error
+
 
 class ConfigError(CogencyError):
     """An argument or an option cannot work; raised before a turn starts."""
+
+
+class ArgumentError(ConfigError, TypeError):
+    """An argument is not what it must be. It is a `TypeError` too, as Python raises for its own functions."""
 
 
 class ProtocolError(CogencyError):

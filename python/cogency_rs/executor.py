@@ -7,7 +7,9 @@ from typing import Any
 
 from .batch import ToolBatch
 from .batch_options import BatchOptions
+from .checks import check_execution, check_list
 from .middleware import Approve, Hooks, Middleware
+from .middleware.hooks import sorted_hooks
 from .observers import OnToolEnd, OnToolStart
 from .records import ToolExecution
 from .registry import check_calls
@@ -102,8 +104,8 @@ async def execute_tools(
         tool_timeout,
         batch_timeout,
         max_concurrency,
-        tuple(middleware),
-        tuple(hooks),
+        check_list("middleware", middleware, "functions around a call"),
+        sorted_hooks(hooks),
         approve,
         approval_timeout,
         on_tool_start,
@@ -146,6 +148,7 @@ def _start(
     state: dict[str, Any] | None,
     options: BatchOptions,
 ) -> ToolBatch:
+    check_execution(execution)
     return ToolBatch(
         check_calls(calls),
         Toolbox.of(execution.tools),

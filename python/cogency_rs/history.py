@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from ._core import Folding, FoldOptions
+from .checks import check_choice, check_count, check_flag, check_function, refused
 from .errors import ConfigError
-from .tools.options import check_count
 
 __all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "Pin", "estimate_tokens"]
 
@@ -107,17 +107,10 @@ class History:
         for name in ("window", "max_tokens", "max_result_chars"):
             check_count(name, getattr(self, name))
         if not callable(self.count_tokens):
-            raise ConfigError(
-                f"count_tokens must be a function from text to a number, got {self.count_tokens!r}"
-            )
-        if not (self.transform is None or callable(self.transform)):
-            raise ConfigError(
-                f"the history's transform must be a function of the messages, got {self.transform!r}"
-            )
-        if not isinstance(self.merge_roles, bool):
-            raise ConfigError(f"merge_roles must be a bool, got {self.merge_roles!r}")
-        if self.earlier not in ("whole", "answers"):
-            raise ConfigError(f'earlier must be "whole" or "answers", got {self.earlier!r}')
+            raise refused("count_tokens", self.count_tokens, "a function from text to a number")
+        check_function("transform", self.transform, "a function of the messages, or None")
+        check_flag("merge_roles", self.merge_roles)
+        check_choice("earlier", self.earlier, "whole", "answers")
 
     async def load(
         self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None

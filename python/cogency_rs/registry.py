@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .arguments import checks_itself, faults
+from .checks import check_list, refused
 from .cogency_tools import injected_into
 from .errors import ConfigError, ToolError
 from .results import failure
@@ -29,6 +30,7 @@ __all__ = [
     "first_by_name",
     "is_blocking",
     "is_coroutine_function",
+    "listed_tools",
     "name_of",
     "refusal",
     "tool_call",
@@ -43,7 +45,7 @@ def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
         ConfigError: an object cannot be a tool, or two tools have one name.
     """
     names: dict[str, Any] = {}
-    for tool in tools:
+    for tool in tools if isinstance(tools, list | tuple) else listed_tools(tools):
         name: Any = None
         try:
             name = tool.name
@@ -57,6 +59,18 @@ def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
                 f"two tools are named {name!r}, so a call of that name could mean either: rename one"
             )
     return names
+
+
+def listed_tools(tools: Any) -> list[Any]:
+    """Read the argument `tools`.
+
+    Raises:
+        ArgumentError: it is one tool, or cannot be a list of tools.
+    """
+    if inspect.isroutine(tools) or callable(getattr(tools, "execute", None)):
+        name = getattr(tools, "name", None) or getattr(tools, "__name__", "…")
+        raise refused("tools", tools, "a list of tools", f"write tools=[{name}]")
+    return check_list("tools", tools, "tools")
 
 
 def name_of(tool: Any) -> str:
@@ -108,14 +122,14 @@ def check_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
         TypeError: one of them is not a call.
     """
     if isinstance(calls, ToolCall):
-        raise TypeError("calls must be a list of ToolCall; for one call there is execute_tool")
-    listed: list[Any] = list(calls)
+        raise refused("calls", calls, "a list of ToolCalls", "for one call there is execute_tool")
+    listed = check_list("calls", calls, "ToolCalls")
     kinds = {*map(type, listed)}
     if len(kinds) == 1 and ToolCall in kinds:
         return listed
     for one in {type(call): call for call in listed}.values():  # cogency's own are of another class
         if not (hasattr(one, "name") and hasattr(one, "args")):
-            raise TypeError(f"calls must be ToolCall objects, got {type(one).__name__}: {one!r}")
+            raise refused("calls", one, "a list of ToolCalls")
     return listed
 
 

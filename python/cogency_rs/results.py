@@ -58,8 +58,28 @@ def reason(error: BaseException) -> str:
             return f"the tool cancelled itself{text and f': {text}'}"
         case _ if text and is_own_failure(error):
             return text
+        case BaseExceptionGroup():
+            return f"{type(error).__name__}: {text}: {_parts(error)}"  # pyright: ignore[reportUnknownArgumentType]
         case _:
             return f"{type(error).__name__}{text and f': {text}'}"
+
+
+_MOST_PARTS = 5
+
+
+def _parts(group: BaseExceptionGroup[BaseException]) -> str:
+    """Why each part of a group failed, groups in it opened; those after the first five are counted."""
+    found: list[str] = []
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = waiting.pop()
+        if isinstance(error, BaseExceptionGroup):
+            inner: BaseExceptionGroup[BaseException] = error
+            waiting += reversed(inner.exceptions)
+        else:
+            found.append(reason(error))
+    more = len(found) - _MOST_PARTS
+    return "; ".join([*found[:_MOST_PARTS], *([f"and {more} more"] if more > 0 else [])])
 
 
 def is_plain(value: Any) -> bool:

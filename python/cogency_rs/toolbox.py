@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import ConfigError
-from .registry import name_of, tools_by_name
+from .registry import listed_tools, name_of, tools_by_name
 
 __all__ = ["LOCAL", "Toolbox", "qualified", "remote_name_of", "server_of", "told_apart"]
 
@@ -47,7 +47,7 @@ class Toolbox:
             ConfigError: an object cannot be a tool; or two of the agent's own tools, or two tools of one server, have
                 one name.
         """
-        listed = list(tools)
+        listed = tools if isinstance(tools, tuple) else listed_tools(tools)
         remote = [tool for tool in listed if server_of(tool) is not None]
         if not remote:
             return cls(tools_by_name(listed))
@@ -122,7 +122,7 @@ def told_apart(tools: Iterable[Any]) -> list[Any]:
     Raises:
         ConfigError: as `Toolbox.of`.
     """
-    listed = list(tools)
+    listed = listed_tools(tools)
     if all(server_of(tool) is None for tool in listed):
         return listed
     return [

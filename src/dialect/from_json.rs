@@ -97,14 +97,14 @@ impl<'de> Deserializer<'de> for Field {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match self.0 {
             Value::Object(members) => {
                 visitor.visit_map(Members { members: members.into_iter(), read: None })
             }
-            _ => Err(self.fault(&visitor)),
+            _ => Err(self.fault(&format!("an object with {}", fields.join(", ")).as_str())),
         }
     }
 
@@ -219,7 +219,10 @@ impl<'de> VariantAccess<'de> for Variant {
             Some(Value::Array(items)) if items.len() == length => {
                 visitor.visit_seq(Items { items: items.into_iter(), next: 0 })
             }
-            other => Err(Field(other.unwrap_or_default()).fault(&visitor)),
+            other => {
+                let wanted = format!("an array of {length}");
+                Err(Field(other.unwrap_or_default()).fault(&wanted.as_str()))
+            }
         };
         read.map_err(|fault| fault.inside(&format!(".{}", self.name)))
     }
@@ -263,6 +266,15 @@ impl Error for Fault {
     fn custom<T: Display>(reason: T) -> Self {
         Self { place: String::new(), reason: reason.to_string() }
     }
+
+    // Serde's own words name types of this crate, which a reader of the error does not have.
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let expected = match expected.to_string().as_str() {
+            "a sequence" => "an array".into(),
+            words => words.to_owned(),
+        };
+        Self::custom(format!("must be {expected}, got {found}"))
+    }
 }
 
 #[cfg(test)]
@@ -299,38 +311,39 @@ mod tests {
     #[test]
     fn a_fault_says_where_it_is_and_why() {
         let cases = [
-            (
-                "/open",
-                json!("<call>"),
-                "open: invalid type: string \"<call>\", expected a sequence",
-            ),
-            ("/open/0", json!(7), "open[0]: invalid type: number, expected a string"),
-            (
-                "/at_line_start",
-                json!(null),
-                "at_line_start: invalid type: null, expected a boolean",
-            ),
+            ("/open", json!("<call>"), "open: must be an array, got string \"<call>\""),
+            ("/open/0", json!(7), "open[0]: must be a string, got number"),
+            ("/at_line_start", json!(null), "at_line_start: must be a boolean, got null"),
             (
                 "/reasoning/0",
                 json!(["<t>", "</t>"]),
-                "reasoning[0]: invalid type: array, expected struct Pair",
+                "reasoning[0]: must be an object with open, close, got array",
             ),
             ("/reasoning/0", json!({"open": "<t>"}), "reasoning[0]: missing field `close`"),
-            ("/heads", json!(false), "heads: invalid type: boolean `false`, expected struct Heads"),
+            (
+                "/heads",
+                json!(false),
+                "heads: must be an object with open, channel, recipient, end, close, reasoning, answer, prefix, names_call, got boolean `false`",
+            ),
+            (
+                "/bodies/0",
+                json!("json"),
+                "bodies[0].json: must be an object with shape, name, args, args_optional, empty_names, args_as_text, skips_others, id, server, decision, got null",
+            ),
             (
                 "/bodies/0",
                 json!([]),
-                "bodies[0]: invalid type: array, expected a name, or an object with one name as its key",
+                "bodies[0]: must be a name, or an object with one name as its key, got array",
             ),
             (
                 "/bodies/0/json/shape",
                 json!({"array": 1}),
-                "bodies[0].json.shape.array: invalid type: number, expected the name alone",
+                "bodies[0].json.shape.array: must be the name alone, got number",
             ),
             (
                 "/bodies/0/json/args_optional",
                 json!("yes"),
-                "bodies[0].json.args_optional: invalid type: string \"yes\", expected a boolean",
+                "bodies[0].json.args_optional: must be a boolean, got string \"yes\"",
             ),
             ("/name", json!(""), "name must not be empty"),
         ];

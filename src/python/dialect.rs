@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use serde_json::Value;
 
 use super::convert::{dumps, json, to_str};
-use super::error::{ConfigError, type_error};
+use super::error::{ConfigError, refused, type_error};
 use crate::dialect as core;
 use crate::dialect::presets;
 use crate::dialect::template::from_response_template;
@@ -52,7 +52,9 @@ impl Dialect {
     }
 
     #[staticmethod]
-    fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn from_dict(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let wrong = |_| refused("fields", fields, "a dict, as to_dict() gives it");
+        let fields = fields.cast::<PyDict>().map_err(wrong)?;
         let value = value_of(fields)?;
         let inner = core::Dialect::from_json(value)
             .map_err(|fault| ConfigError::new_err(format!("this is not a dialect: {fault}")))?;
@@ -60,7 +62,9 @@ impl Dialect {
     }
 
     #[staticmethod]
-    fn from_response_template(template: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn from_response_template(template: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let wrong = |_| refused("template", template, "a dict");
+        let template = template.cast::<PyDict>().map_err(wrong)?;
         let dialect = from_response_template(&value_of(template)?);
         let dialect = dialect.map_err(|error| ConfigError::new_err(error.to_string()))?;
         Ok(Self::of(Arc::new(dialect)))
@@ -178,7 +182,7 @@ pub fn dialects_of(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<core::Dialect
         return Ok(vec![Arc::clone(&dialect.get().inner)]);
     }
     let wanted = "a dialect's name, a Dialect, or a tuple of these";
-    let wrong = || type_error("dialect", wanted, dialect);
+    let wrong = || refused("dialect", dialect, wanted);
     if !dialect.is_instance_of::<PyTuple>() && !dialect.is_instance_of::<PyList>() {
         return Err(wrong());
     }

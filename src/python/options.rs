@@ -6,7 +6,7 @@ use pyo3::types::{PyBool, PyString};
 
 use super::convert::{Setting, bytes_of, choice, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
-use super::error::{ConfigError, type_error};
+use super::error::{ConfigError, refused, type_error};
 use crate::protocol::{
     self as core, CallStart, CallStream, Ending, Options, Stream, Strictness, Text,
 };
@@ -89,7 +89,7 @@ pub struct ReaderArguments<'a, 'py> {
     pub dialect: Option<&'a Bound<'py, PyAny>>,
     pub tools: Option<&'a Bound<'py, PyAny>>,
     pub calls: Option<&'a Bound<'py, PyAny>>,
-    pub limits: Option<Limits>,
+    pub limits: Option<&'a Bound<'py, PyAny>>,
     pub lenient: bool,
     pub begins_in_think: Option<bool>,
     pub start: CallStart,
@@ -104,12 +104,20 @@ impl ReaderArguments<'_, '_> {
             stream,
             calls: self.calls.map_or(Ok(CallStream::Whole), calls_of)?,
             start: self.start,
-            limits: self.limits.map_or_else(core::Limits::default, |limits| limits.inner),
+            limits: self.limits.map_or(Ok(core::Limits::default()), limits_of)?,
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
             begins_in_think: begins_in_think.unwrap_or(grammar.dialects[0].begins_in_reasoning),
             tools: tools_of(self.tools)?,
         };
         Ok(core::Parser::new(grammar, options))
+    }
+}
+
+/// The limits of an argument.
+fn limits_of(limits: &Bound<'_, PyAny>) -> PyResult<core::Limits> {
+    match limits.cast::<Limits>() {
+        Ok(limits) => Ok(limits.get().inner),
+        Err(_) => Err(refused("limits", limits, "a Limits")),
     }
 }
 

@@ -11,7 +11,7 @@ use super::error::protocol_error;
 use super::item_sink::{ItemSink, Taken};
 use super::json::strict_dumps;
 use super::options::{
-    Limits, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
+    NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
 use crate::dialect::presets;
 use crate::protocol::block::{BlockReader, Progress};
@@ -58,7 +58,7 @@ impl Parser {
         tools: Option<&Bound<'_, PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
         calls: Option<&Bound<'_, PyAny>>,
-        limits: Option<Limits>,
+        limits: Option<&Bound<'_, PyAny>>,
         errors: Option<&Bound<'_, PyAny>>,
         lenient: bool,
         begins_in_think: Option<bool>,

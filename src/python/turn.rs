@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, choice, event, now, to_str};
 use super::item_sink::{ItemSink, Taken};
-use super::options::{Limits, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
+use super::options::{NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::CallOutcome;
@@ -157,7 +157,7 @@ impl Turn {
         dialect: Option<&Bound<'_, PyAny>>,
         tools: Option<&Bound<'_, PyAny>>,
         calls: Option<&Bound<'_, PyAny>>,
-        limits: Option<Limits>,
+        limits: Option<&Bound<'_, PyAny>>,
         errors: Option<&Bound<'_, PyAny>>,
         lenient: bool,
         begins_in_think: Option<bool>,

@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "something that is not a hook": (
         made(hooks=[print]),
-        r"hooks must be Hooks objects, got .*; make a subclass",
+        r"hooks must be a list of Hooks objects, got .*; make a subclass",
     ),
     "a method that is named nearly like a hook": (
         lambda: type("Mine", (Hooks,), {"before_tool": lambda self, ctx, call: call}),
@@ -101,8 +101,14 @@ CASES: dict[str, tuple[Any, str]] = {
         lambda: type("Mine", (Hooks,), {"on_click": lambda self: None}),
         r"Mine\.on_click .* Begin the name of a method of your own with an underscore",
     ),
-    "something that is not middleware": (made(middleware=["log"]), r"'log' cannot be called"),
-    "something that cannot approve": (made(approve="yes"), r"'yes' cannot be called"),
+    "something that is not middleware": (
+        made(middleware=["log"]),
+        r"middleware must be a list of functions, got 'log'",
+    ),
+    "something that cannot approve": (
+        made(approve="yes"),
+        r"approve must be a function of a call, or None, got 'yes'",
+    ),
     "an approval timeout of 0": (made(approval_timeout=0), r"approval_timeout must be above 0"),
     "a concurrency of 0": (made(max_concurrency=0), r"max_concurrency must be"),
     "a negative tool timeout": (made(tool_timeout=-1), r"tool_timeout must be above 0"),
@@ -142,7 +148,7 @@ def test_a_wrong_argument_is_refused_at_construction(make, says):
 @pytest.mark.parametrize("ask", ["run", "stream", "iter", "run_sync"])
 def test_a_question_that_is_not_text_is_refused_before_anything_runs(ask, question):
     mine = agent("hi")
-    with pytest.raises(TypeError, match="a question is text, not"):
+    with pytest.raises(TypeError, match="question must be text"):
         started = getattr(mine, ask)(question)
         if ask == "run":
             started.send(None)
@@ -204,7 +210,7 @@ async def test_resuming_an_unknown_conversation_is_refused():
 
 
 def test_anything_but_a_decision_is_refused():
-    with pytest.raises(TypeError, match="a decision is True, False, ToolApproved or ToolDenied"):
+    with pytest.raises(TypeError, match="must be True, False, ToolApproved or ToolDenied, got"):
         asyncio.run(agent("hi").resume("c", {"x": "yes"}))  # type: ignore[dict-item]
 
 

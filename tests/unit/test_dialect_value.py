@@ -127,9 +127,9 @@ def test_replacing_changes_only_the_named_fields():
     [
         ({"opens": []}, "unknown field `opens`"),
         ({"open": [""]}, "a mark in open must not be empty"),
-        ({"open": "<call>"}, "open: invalid type"),
+        ({"open": "<call>"}, "open: must be an array"),
         ({"reasoning": [{"open": "<t>"}]}, r"reasoning\[0\]: missing field `close`"),
-        ({"bodies": [{"json": {"shape": 1}}]}, r"bodies\[0\]\.json\.shape: invalid type: number"),
+        ({"bodies": [{"json": {"shape": 1}}]}, r"bodies\[0\]\.json\.shape: must be .*, got number"),
         ({"name": ""}, "name must not be empty"),
         ({"bodies": []}, "bodies must not be empty"),
         ({"bodies": ["yaml"]}, r"bodies\[0\]: unknown variant `yaml`"),

@@ -317,9 +317,12 @@ async def test_a_tool_may_be_listed_twice():
     ("calls", "says"),
     [
         (call("ok"), "for one call there is execute_tool"),
-        ([{"name": "ok", "args": {}}], "calls must be ToolCall objects, got dict"),
-        (["ok"], "calls must be ToolCall objects, got str"),
-        ([None], "calls must be ToolCall objects, got NoneType"),
+        (
+            [{"name": "ok", "args": {}}],
+            "calls must be a list of ToolCalls, got {.name.: .ok., .args.: {}}",
+        ),
+        (["ok"], "calls must be a list of ToolCalls, got .ok."),
+        ([None], "calls must be a list of ToolCalls, got None"),
     ],
     ids=repr,
 )

@@ -322,7 +322,7 @@ def test_a_bound_is_a_whole_number_from_1_on(name, value):
     [
         ("count_tokens", None, "count_tokens must be a function"),
         ("transform", 5, "transform must be a function"),
-        ("merge_roles", 1, "merge_roles must be a bool"),
+        ("merge_roles", 1, "merge_roles must be True or False"),
     ],
 )
 def test_an_option_with_a_wrong_value_is_refused(name, value, problem):

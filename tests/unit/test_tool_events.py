@@ -153,7 +153,7 @@ async def test_without_a_turn_on_event_gets_the_events():
     done = await execute_calls(calls, execution=execution, on_event=seen.append)
     assert {item["execution_id"] for item in seen[3:]} == {each.id for each in done}
     assert await execute_tools(calls, execution=execution)  # without a reader
-    with pytest.raises(ConfigError, match="cannot be called"):
+    with pytest.raises(ConfigError, match="on_event must be a function, or None"):
         await execute_tools(calls, execution=execution, on_event=5)  # type: ignore[arg-type]
 
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
 from ..batch_options import BatchOptions
+from ..checks import check_choice, check_flag, check_names, check_text
 from ..errors import ConfigError
 from ..executors import check_remote
 from ..function_tool import FunctionTool, tool as make_tool
@@ -26,7 +27,7 @@ from .context import RunContext
 from .delegate import Delegate
 from .drivers import Driver
 from .limits import UsageLimits
-from .options import DriverName, check_choice, driver_of, instance_of, storage_of
+from .options import DriverName, driver_of, instance_of, storage_of
 from .output import output_of
 from .recovery import Recovery
 from .results import Deps, Output, RunResult
@@ -131,6 +132,13 @@ class Agent(Generic[Deps, Output]):
         telemetry: bool | TracerProvider | Telemetry = False,
     ) -> None:
         listed = tuple(told_apart(tools))
+        check_text("instructions", instructions, or_none=True)
+        check_text("identity", identity, or_none=True)
+        check_text("name", name)
+        check_text("sandbox_dir", sandbox_dir)
+        check_choice("access", access, "sandbox", "project", "system")
+        check_flag("require_tool", require_tool)
+        check_flag("eager", eager)
         check_choice("on_failure", on_failure, "continue", "raise")
         check_choice("on_block", on_block, "continue", "stop")
         check_choice("on_busy", on_busy, "wait", "error")
@@ -139,20 +147,20 @@ class Agent(Generic[Deps, Output]):
         check_model(model)
         toolbox = Toolbox.of(listed)
         known = toolbox.names
-        stopping = frozenset(stop_at_tools)
+        stopping = check_names("stop_at_tools", stop_at_tools)
         unknown = sorted(stopping - known.keys())
         if unknown and not servers:  # a server may have it
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
             )
-        around = tuple(middleware)
-        BatchOptions(  # refuses values that no batch could keep
+        batch = BatchOptions(  # refuses values that no batch could keep
             tool_timeout=tool_timeout,
             max_concurrency=max_concurrency,
-            middleware=around,
+            middleware=middleware,
             approve=approve,
             approval_timeout=approval_timeout,
         )
+        around = tuple(batch.middleware)
         check_remote(known, around)
         self.name = name
         self._settings = AgentSettings(
@@ -176,7 +184,7 @@ class Agent(Generic[Deps, Output]):
             output=output_of(output_type),
             require_tool=require_tool,
             stop_at_tools=stopping,
-            finish_reasons=frozenset(finish_reasons),
+            finish_reasons=check_names("finish_reasons", finish_reasons),
             on_failure=on_failure,
             on_block=on_block,
             on_busy=on_busy,
@@ -375,9 +383,7 @@ class Agent(Generic[Deps, Output]):
         limits: UsageLimits | None,
         parent: Run | None = None,
     ) -> Run:
-        given: object = question
-        if not isinstance(given, str):
-            raise TypeError(f"a question is text, not {type(given).__name__}")
+        check_text("question", question)
         is_new = not conversation_id
         ctx = self._context(conversation_id or uuid7(), user_id, deps, question, limits, parent)
         return Run(self._settings, ctx, stream=stream, is_new=is_new, parent=parent)
@@ -396,6 +402,7 @@ class Agent(Generic[Deps, Output]):
             raise ConfigError(
                 f"a run can be resumed only from a storage that keeps calls: {storage!r} is not a Log"
             )
+        check_text("conversation_id", conversation_id)
         ctx = self._context(conversation_id, user_id, deps, "", limits)
         return Run(self._settings, ctx, stream=stream, decisions=decisions, is_resumed=True)
 
@@ -408,6 +415,8 @@ class Agent(Generic[Deps, Output]):
         limits: UsageLimits | None,
         parent: Run | None = None,
     ) -> RunContext[Any]:
+        check_text("conversation_id", conversation_id, or_none=True)
+        check_text("user_id", user_id)
         return RunContext(
             conversation_id=conversation_id,
             user_id=user_id,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import monotonic
 
+from ..checks import check_count, check_seconds
 from ..models.deltas import NO_USAGE, Usage
-from ..tools.options import check_count, check_seconds
 from .results import StopReason, StopSignal
 
 __all__ = ["Account", "UsageLimits"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+from ..checks import check_flag, check_instance
 from ..errors import ConfigError
 from ..storage.log import is_log
 from ..storage.memory import Memory
 from ..types import Dialects
 from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
 
-__all__ = ["DriverName", "check_choice", "driver_of", "instance_of", "storage_of"]
+__all__ = ["DriverName", "driver_of", "instance_of", "storage_of"]
 
 DriverName = Literal["text", "native", "react"]
 
@@ -42,6 +43,7 @@ def storage_of(storage: Any, on_busy: str) -> Any:
 
 def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
     """Return the driver that an argument means."""
+    check_flag("lenient", lenient)
     if driver == "text":
         return TextDriver(dialect or "cogency", lenient=lenient)
     if dialect is not None:
@@ -65,13 +67,5 @@ def instance_of(kind: Any, name: str, given: Any) -> Any:
     """Return an option that must be of a class, or its default."""
     if given is None:
         return kind()
-    if not isinstance(given, kind):
-        raise ConfigError(f"{name} must be a {kind.__name__}, got {given!r}")
+    check_instance(name, given, kind)
     return given
-
-
-def check_choice(name: str, given: str, *choices: str) -> None:
-    """Refuse a word that is not one of the choices."""
-    if given not in choices:
-        wanted = " or ".join(f'"{choice}"' for choice in choices)
-        raise ConfigError(f"{name} must be {wanted}, got {given!r}")

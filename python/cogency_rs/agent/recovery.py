@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..tools.options import check_count
+from ..checks import check_count
 from .results import StopReason, StopSignal
 
 __all__ = ["Recovery", "Repetition"]

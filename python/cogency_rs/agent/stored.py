@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from time import time
 from typing import Any
 
+from ..checks import check_mapping, refused
 from ..codec import parse_tool_call
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
 from ..middleware import Decision, ToolApproved, ToolDenied
@@ -32,8 +33,9 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
     """Decisions as values.
 
     Raises:
-        TypeError: a value is not a decision.
+        ArgumentError: they are not a dict, or a value is not a decision.
     """
+    check_mapping("decisions", decisions, "a dict from the ids of calls to decisions, or None")
     read: dict[str, Decision] = {}
     for id, decision in (decisions or {}).items():
         match decision:
@@ -42,8 +44,8 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
             case ToolApproved() | ToolDenied():
                 read[id] = decision
             case _:
-                raise TypeError(
-                    f"a decision is True, False, ToolApproved or ToolDenied, not {decision!r:.100} for {id!r}"
+                raise refused(
+                    f"the decision for {id!r}", decision, "True, False, ToolApproved or ToolDenied"
                 )
     return read
 

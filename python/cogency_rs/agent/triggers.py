@@ -27,17 +27,24 @@ class _Rule:
     Attributes:
         kind: the class of the value; `None` if the trigger returns nothing.
         fixed: the fields that must not change.
+        may_return_nothing: whether `None` leaves the value as it is. It does where the value exists already and an
+            error would only hide it, not where the value decides what is sent or run.
     """
 
     kind: type[Any] | None = None
     fixed: tuple[str, ...] = ()
+    may_return_nothing: bool = False
 
 
 _RULES = {
     "before_run": _Rule(),
-    "after_run": _Rule(RunResult, ("run_id", "conversation_id", "status", "steps", "usage")),
+    "after_run": _Rule(
+        RunResult,
+        ("run_id", "conversation_id", "status", "steps", "usage"),
+        may_return_nothing=True,
+    ),
     "before_step": _Rule(),
-    "after_step": _Rule(Step, ("index", "executions", "usage")),
+    "after_step": _Rule(Step, ("index", "executions", "usage"), may_return_nothing=True),
     "on_stop": _Rule(),
     "on_error": _Rule(),
     "before_model_request": _Rule(ModelRequest, ("id",)),
@@ -83,6 +90,8 @@ class Triggers:
         """Let the hooks change a value, one after the other."""
         for hooks in self._hooks[trigger]:
             answer = await self._ask(hooks, trigger, given)
+            if answer is None and _RULES[trigger].may_return_nothing:
+                continue
             if answer is not given:
                 self._check(hooks, trigger, given, answer)
                 given = answer

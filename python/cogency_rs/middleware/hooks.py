@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
+from ..checks import check_list, refused
 from ..errors import BlockTool, ConfigError, HookError, SkipTool, StopRun
 from ..records import ToolExecution
 from ..results import as_result, failure, reason, stopped
@@ -81,22 +82,24 @@ class Hooks:
 
     def after_run(
         self, ctx: RunContext[Any], result: RunResult[Any]
-    ) -> RunResult[Any] | Awaitable[RunResult[Any]]:
+    ) -> RunResult[Any] | Awaitable[RunResult[Any] | None] | None:
         """The run is over, and was not cancelled.
 
         Returns:
-            The result that the caller gets: the same, or one with another `output`, `stop` or `waiting`.
+            The result that the caller gets: the same, or one with another `output`, `stop` or `waiting`. `None` leaves
+            it as it is.
         """
         return result
 
     def before_step(self, ctx: RunContext[Any]) -> Awaitable[None] | None:
         """The model is about to be asked."""
 
-    def after_step(self, ctx: RunContext[Any], step: Step) -> Step | Awaitable[Step]:
+    def after_step(self, ctx: RunContext[Any], step: Step) -> Step | Awaitable[Step | None] | None:
         """A step is over, and in the log.
 
         Returns:
-            The step as it is to stand in the result: the same, or another with the same index, executions and usage.
+            The step for the result: the same, or another with the same index, executions and usage. `None` leaves it
+            as it is.
         """
         return step
 
@@ -172,12 +175,12 @@ def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
     Raises:
         ConfigError: one is not a `Hooks`.
     """
-    listed: list[Any] = list(hooks)
+    if isinstance(hooks, Hooks):
+        raise refused("hooks", hooks, "a list of Hooks", f"write hooks=[{type(hooks).__name__}()]")
+    listed = check_list("hooks", hooks, "Hooks", "make a subclass of Hooks")
     for each in listed:
         if not isinstance(each, Hooks):
-            raise ConfigError(
-                f"hooks must be Hooks objects, got {each!r}; make a subclass of Hooks"
-            )
+            raise refused("hooks", each, "a list of Hooks objects", "make a subclass of Hooks")
     return sorted(listed, key=lambda each: -each.priority)
 
 

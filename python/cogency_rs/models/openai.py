@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..checks import check_text
 from ..errors import ConfigError
 from .chat_completions import ChatCompletions
 from .clients import Clients, check_url, import_sdk, is_local
@@ -60,6 +61,8 @@ class OpenAIModel(ServedModel):
         structured_output: bool | None = None,
         **settings: Any,
     ) -> None:
+        check_text("name", name, what="the name of a model")
+        check_text("base_url", base_url, what="an address", or_none=True)
         if client is not None and (base_url is not None or api_key is not None):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         sdk = import_sdk("openai")

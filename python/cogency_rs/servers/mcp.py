@@ -11,10 +11,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..checks import check_seconds
 from ..errors import ConfigError, ToolError
 from ..patience import outlast
 from ..tools import ToolOptions
-from ..tools.options import NeedsApproval, check_seconds
+from ..tools.options import NeedsApproval
 from ..types import ToolResult
 from .places import Place, Program, ServerAddress
 from .tool import MCPTool, OnProgress

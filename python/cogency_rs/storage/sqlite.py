@@ -17,7 +17,8 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..errors import ConfigError, StorageError
+from ..checks import check_choice, refused
+from ..errors import StorageError
 from ..ids import uuid7
 from ..types import MessageMatch
 from .calls import read_calls, save_calls
@@ -109,10 +110,9 @@ class SQLite(Messages):
     def __init__(
         self, db_path: str | os.PathLike[str] = ".cogency/store.db", *, synchronous: str = "FULL"
     ) -> None:
-        if synchronous not in _SYNCHRONOUS:
-            raise ConfigError(
-                f"synchronous={synchronous!r} is unknown; choose one of {', '.join(_SYNCHRONOUS)}"
-            )
+        check_choice("synchronous", synchronous, *_SYNCHRONOUS)
+        if not isinstance(db_path, str | os.PathLike):
+            raise refused("db_path", db_path, "the path of a file (a str or a PathLike)")
         self.db_path = MEMORY if db_path == MEMORY else os.path.realpath(db_path)
         self._user = user = object()
         self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from ..checks import check_count, check_flag, check_function, check_seconds, refused
 from ..errors import ConfigError
 from ..types import ToolCall
 
@@ -15,16 +15,11 @@ if TYPE_CHECKING:
     from ..agent.context import RunContext
 
 __all__ = [
-    "MAX_SECONDS",
     "NO_OPTIONS",
     "ToolOptions",
     "all_options",
-    "check_count",
-    "check_seconds",
     "options_of",
 ]
-
-MAX_SECONDS = 366 * 24 * 3600.0
 
 NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
 IsVisible = bool | Callable[["RunContext[Any]"], bool]
@@ -32,32 +27,6 @@ Preview = Callable[[ToolCall], str | Awaitable[str]]
 
 Remote = bool | Mapping[str, Any] | None
 """Whether the calls of a tool run in another process, and what they need there."""
-
-
-def check_seconds(name: str, seconds: Any) -> None:
-    """Check a time limit; `None` means no limit.
-
-    Raises:
-        ConfigError: it is not a number above 0 and at most a year.
-    """
-    if seconds is None:
-        return
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not (is_number and 0 < seconds <= MAX_SECONDS):
-        raise ConfigError(f"{name} must be above 0 seconds and at most a year, got {seconds!r}")
-
-
-def check_count(name: str, count: Any) -> None:
-    """Check a bound on a number of things; `None` means no bound.
-
-    Raises:
-        ConfigError: it is not a whole number from 1 to `sys.maxsize`.
-    """
-    if count is None:
-        return
-    is_whole = isinstance(count, int) and not isinstance(count, bool)
-    if not (is_whole and 0 < count <= sys.maxsize):
-        raise ConfigError(f"{name} must be a whole number from 1 on, or None, got {count!r}")
 
 
 @dataclass(frozen=True)
@@ -104,31 +73,25 @@ class ToolOptions:
     def __post_init__(self) -> None:
         check_seconds("timeout", self.timeout)
         check_count("max_result_chars", self.max_result_chars)
-        retries: object = self.retries
-        if not isinstance(retries, int) or retries < 0:
-            raise ConfigError(f"retries must be a whole number from 0 on, got {retries!r}")
+        check_count("retries", self.retries, least=0, or_none=False)
         for name in ("sequential", "idempotent", "read_only", "ends_run"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{name} must be a bool, got {getattr(self, name)!r}")
+            check_flag(name, getattr(self, name))
         if not (isinstance(self.visible, bool) or callable(self.visible)):
-            raise ConfigError(
-                f"visible must be a bool or a function of the run, got {self.visible!r}"
-            )
-        if not (self.preview is None or callable(self.preview)):
-            raise ConfigError(f"preview must be a function of the call, got {self.preview!r}")
-        if retries and not self.may_run_twice:
+            raise refused("visible", self.visible, "True, False or a function of the run")
+        check_function("preview", self.preview, "a function of the call, or None")
+        if self.retries and not self.may_run_twice:
             raise ConfigError(
                 "retries need idempotent=True: a call that failed may have had its effect all the same, "
                 "so only a tool that can be run twice is run again"
             )
         if not (isinstance(self.requires_approval, bool) or callable(self.requires_approval)):
-            raise ConfigError(
-                f"requires_approval must be a bool or a function of the call, got {self.requires_approval!r}"
+            raise refused(
+                "requires_approval", self.requires_approval, "True, False or a function of the call"
             )
         remote: object = self.remote
         if not (remote is None or isinstance(remote, bool | Mapping)):
-            raise ConfigError(
-                f'remote must be True, False or what a call needs, such as {{"num_cpus": 1}}, got {remote!r}'
+            raise refused(
+                "remote", remote, 'True, False or what a call needs, such as {"num_cpus": 1}'
             )
 
     @property

@@ -196,24 +196,27 @@ def tools_of_one_name(tools: Sequence[Any]) -> bool:
         "batch([{'name': 't', 'args': {}}], [])",
         theirs=("AttributeError", "'dict' object has no attribute 'name'"),
         ours=(
-            "TypeError",
-            "calls must be ToolCall objects, got dict: {'name': 't', 'args': {}}",
+            "ArgumentError",
+            "calls must be a list of ToolCalls, got {'name': 't', 'args': {}}",
         ),
     ),
     Example(
         "batch(ToolCall('t', {}), [])",
         theirs=("TypeError", "'ToolCall' object is not iterable"),
-        ours=("TypeError", "calls must be a list of ToolCall; for one call there is execute_tool"),
+        ours=(
+            "ArgumentError",
+            "calls must be a list of ToolCalls, got ToolCall(name='t', args={}); for one call there is execute_tool",
+        ),
     ),
     Example(
         "batch(None, [])",
         theirs=[],
-        ours=("TypeError", "'NoneType' object is not iterable"),
+        ours=("ArgumentError", "calls must be a list of ToolCalls, got None"),
     ),
     theirs="An item in the calls of `execute_tools` that is not a call ends the batch with `AttributeError`, "
     "while calls before it may run. `None` in place of the calls is an empty batch.",
-    ours="It raises a `TypeError` that says what was given, before anything runs. Under `install()` it is as in "
-    "cogency.",
+    ours="It raises an `ArgumentError`, a `TypeError` that says what was given, before anything runs. Under "
+    "`install()` it is as in cogency.",
     why="The error points at the call that is wrong.",
 )
 def something_that_is_not_a_call(calls: Any) -> bool:

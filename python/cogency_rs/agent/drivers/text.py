@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from typing import Any
 
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas
+from ...checks import refused
 from ...errors import LLMError
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...parser import parse_tokens
@@ -39,7 +40,9 @@ class TextDriver:
         limits: Limits | None = None,
     ) -> None:
         self.dialect = dialect
-        first = dialect[0] if isinstance(dialect, tuple) else dialect
+        first = dialect[0] if isinstance(dialect, tuple) and dialect else dialect
+        if not isinstance(first, str | Dialect):
+            raise refused("dialect", dialect, "a dialect's name, a Dialect, or a tuple of these")
         self._first = Dialect(first) if isinstance(first, str) else first
         self._stop = tuple(self._first.stop)
         self._lenient = lenient

@@ -13,12 +13,12 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
+from ...checks import check_count, check_seconds
 from ...errors import ConfigError, ToolError
 from ...middleware import Invocation
 from ...patience import all_done, outlast
 from ...results import reason
 from ...tools import options_of
-from ...tools.options import check_count, check_seconds
 from ...workers import in_thread
 from .. import Executor
 from .cluster import Cluster, check_address, check_installed

@@ -6,7 +6,8 @@ import asyncio
 import weakref
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ...errors import ConfigError, StorageError
+from ...checks import check_count, check_text
+from ...errors import StorageError
 from ...ids import uuid7
 from ..claims import Claim
 from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type
@@ -59,10 +60,8 @@ class PostgreSQL(CogencyTables):
     place: str
 
     def __init__(self, dsn: str, *, connections: int = 4) -> None:
-        if connections < 1:
-            raise ConfigError(
-                f"connections={connections!r} leaves none to read with; give 1 or more"
-            )
+        check_text("dsn", dsn, what="an address such as postgresql://user@host/database")
+        check_count("connections", connections, or_none=False)
         asyncpg()
         address = read_dsn(dsn)
         self.place = address.place

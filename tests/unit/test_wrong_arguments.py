@@ -1,0 +1,267 @@
+"""A wrong argument is refused in one sentence: which argument, what it must be, what came."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import cogency_rs
+from cogency_rs import (
+    Accumulator,
+    Agent,
+    AnthropicModel,
+    ConfigError,
+    Dialect,
+    Execution,
+    History,
+    Hooks,
+    Memory,
+    OpenAIModel,
+    Parser,
+    PostgreSQL,
+    SQLite,
+    ToolCall,
+    ToolOptions,
+    UsageLimits,
+    execute_tools,
+    system_prompt,
+    tool,
+)
+from cogency_rs.errors import ArgumentError
+from cogency_rs.executors.ray import RayExecutor
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+def plain(a: int) -> int:
+    return a
+
+
+class NotHooks:
+    def __repr__(self) -> str:
+        return "H()"
+
+
+class Guard(Hooks):
+    def __repr__(self) -> str:
+        return "Guard()"
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise ValueError("no words")
+
+
+async def model(messages: Any) -> Any:
+    yield "hi"
+
+
+def agent(**options: Any) -> Any:
+    return lambda: Agent(model, **options)
+
+
+def turn(**options: Any) -> Any:
+    return lambda: Accumulator(
+        "u", "c", **{"execution": Execution(storage=Memory(), tools=[add]), **options}
+    )
+
+
+def run(*args: Any, **options: Any) -> Any:
+    return lambda: Agent(model).run_sync(*args, **options)
+
+
+def resume(*args: Any, **options: Any) -> Any:
+    return lambda: asyncio.run(Agent(model).resume(*args, **options))
+
+
+def batch(calls: Any, **options: Any) -> Any:
+    return lambda: asyncio.run(
+        execute_tools(calls, **{"execution": Execution(tools=[add]), **options})
+    )
+
+
+CASES: dict[str, tuple[Any, str]] = {
+    "one tool": (
+        agent(tools=add),
+        "tools must be a list of tools, got <tool add>; write tools=[add]",
+    ),
+    "a function as tools": (
+        agent(tools=plain),
+        f"tools must be a list of tools, got {plain!r}; write tools=[plain]",
+    ),
+    "no tools": (agent(tools=None), "tools must be a list of tools, got None"),
+    "a name as tools": (agent(tools="add"), "tools must be a list of tools, got 'add'"),
+    "hooks without their base": (
+        agent(hooks=NotHooks()),
+        "hooks must be a list of Hooks, got H(); make a subclass of Hooks",
+    ),
+    "one Hooks": (
+        agent(hooks=Guard()),
+        "hooks must be a list of Hooks, got Guard(); write hooks=[Guard()]",
+    ),
+    "something else among hooks": (
+        agent(hooks=[NotHooks()]),
+        "hooks must be a list of Hooks objects, got H(); make a subclass of Hooks",
+    ),
+    "instructions": (agent(instructions=5), "instructions must be text (a str), or None, got 5"),
+    "identity": (agent(identity=5), "identity must be text (a str), or None, got 5"),
+    "one middleware": (
+        agent(middleware=5),
+        "middleware must be a list of functions around a call, got 5",
+    ),
+    "middleware that is not a function": (
+        agent(middleware=["log"]),
+        "middleware must be a list of functions, got 'log'",
+    ),
+    "approve": (agent(approve=True), "approve must be a function of a call, or None, got True"),
+    "a timeout in words": (
+        agent(tool_timeout="5 s"),
+        "tool_timeout must be above 0 seconds and at most a year, got '5 s'",
+    ),
+    "a concurrency of 0": (
+        agent(max_concurrency=0),
+        "max_concurrency must be a whole number from 1 on, or None, got 0",
+    ),
+    "limits": (agent(limits=5), "limits must be a UsageLimits, got 5"),
+    "a limit of steps": (
+        lambda: UsageLimits(steps=0),
+        "steps must be a whole number from 1 on, or None, got 0",
+    ),
+    "history": (agent(history=20), "history must be a History, got 20"),
+    "merge_roles": (lambda: History(merge_roles=1), "merge_roles must be True or False, got 1"),  # type: ignore[arg-type]
+    "a dialect's number": (
+        agent(dialect=5),
+        "dialect must be a dialect's name, a Dialect, or a tuple of these, got 5",
+    ),
+    "no dialect at all": (
+        agent(dialect=(5,)),
+        "dialect must be a dialect's name, a Dialect, or a tuple of these, got (5,)",
+    ),
+    "one tool to stop at": (
+        agent(tools=[add], stop_at_tools="add"),
+        "stop_at_tools must be a list of texts, got 'add'; write stop_at_tools=['add']",
+    ),
+    "finish reasons": (
+        agent(finish_reasons=[5]),
+        "finish_reasons must be a list of texts, got [5]",
+    ),
+    "eager": (agent(eager="yes"), "eager must be True or False, got 'yes'"),
+    "require_tool": (agent(require_tool=1), "require_tool must be True or False, got 1"),
+    "lenient": (agent(lenient=1), "lenient must be True or False, got 1"),
+    "a name": (agent(name=5), "name must be text (a str), got 5"),
+    "access": (
+        agent(access="root"),
+        'access must be "sandbox" or "project" or "system", got \'root\'',
+    ),
+    "a question": (run(5), "question must be text (a str), got 5"),
+    "a conversation": (
+        run("?", conversation_id=5),
+        "conversation_id must be text (a str), or None, got 5",
+    ),
+    "a user": (run("?", user_id=5), "user_id must be text (a str), got 5"),
+    "a conversation to resume": (resume(None), "conversation_id must be text (a str), got None"),
+    "decisions": (
+        resume("c", 5),
+        "decisions must be a dict from the ids of calls to decisions, or None, got 5",
+    ),
+    "a decision": (
+        resume("c", {"a": "yes"}),
+        "the decision for 'a' must be True, False, ToolApproved or ToolDenied, got 'yes'",
+    ),
+    "a tool's timeout": (
+        lambda: ToolOptions(timeout=-1),
+        "timeout must be above 0 seconds and at most a year, got -1",
+    ),
+    "a tool's retries": (
+        lambda: ToolOptions(retries="3"),  # type: ignore[arg-type]
+        "retries must be a whole number from 0 on, got '3'",
+    ),
+    "a tool's approval": (
+        lambda: ToolOptions(requires_approval="yes"),  # type: ignore[arg-type]
+        "requires_approval must be True, False or a function of the call, got 'yes'",
+    ),
+    "limits of a parser": (lambda: Parser(limits=5), "limits must be a Limits, got 5"),  # type: ignore[arg-type]
+    "a dialect of a parser": (
+        lambda: Parser(dialect=5),  # type: ignore[arg-type]
+        "dialect must be a dialect's name, a Dialect, or a tuple of these, got 5",
+    ),
+    "a dialect's fields": (
+        lambda: Dialect.from_dict(5),  # type: ignore[arg-type]
+        "fields must be a dict, as to_dict() gives it, got 5",
+    ),
+    "a turn's execution": (turn(execution=5), "execution must be an Execution, got 5"),
+    "a turn's hooks": (
+        turn(hooks=5),
+        "hooks must be a list of Hooks, got 5; make a subclass of Hooks",
+    ),
+    "a batch's execution": (batch([], execution=5), "execution must be an Execution, got 5"),
+    "calls": (batch(5), "calls must be a list of ToolCalls, got 5"),
+    "one call": (
+        batch(ToolCall("add", {})),
+        "calls must be a list of ToolCalls, got ToolCall(name='add', args={}); for one call there is execute_tool",
+    ),
+    "a call in another form": (batch([5]), "calls must be a list of ToolCalls, got 5"),
+    "a prompt's tools": (lambda: system_prompt(5), "tools must be a list of tools, got 5"),  # type: ignore[arg-type]
+    "a file": (
+        lambda: SQLite(5),  # type: ignore[arg-type]
+        "db_path must be the path of a file (a str or a PathLike), got 5",
+    ),
+    "a level of safety": (
+        lambda: SQLite(synchronous="SOMETIMES"),
+        'synchronous must be "OFF" or "NORMAL" or "FULL" or "EXTRA", got \'SOMETIMES\'',
+    ),
+    "a database": (
+        lambda: PostgreSQL(5),  # type: ignore[arg-type]
+        "dsn must be an address such as postgresql://user@host/database (a str), got 5",
+    ),
+    "an OpenAI model's name": (
+        lambda: OpenAIModel(5),  # type: ignore[arg-type]
+        "name must be the name of a model (a str), got 5",
+    ),
+    "an Anthropic model's address": (
+        lambda: AnthropicModel("m", base_url=5),  # type: ignore[arg-type]
+        "base_url must be an address (a str), or None, got 5",
+    ),
+    "what a drop-in may take": (
+        lambda: cogency_rs.install(tool_timeout="x"),  # type: ignore[arg-type]
+        "tool_timeout must be above 0 seconds and at most a year, got 'x'",
+    ),
+    "tasks on Ray": (
+        lambda: RayExecutor(max_in_flight=0),
+        "max_in_flight must be a whole number from 1 on, or None, got 0",
+    ),
+    "something that cannot be shown": (
+        agent(eager=Unspeakable()),
+        "eager must be True or False, got an object of the class Unspeakable",
+    ),
+    "something long": (
+        agent(eager="x" * 1000),
+        f"eager must be True or False, got '{'x' * 99}…",
+    ),
+}
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), CASES.values(), ids=CASES)
+def test_a_wrong_argument_is_refused_in_one_sentence(wrong, sentence):
+    with pytest.raises(ArgumentError) as raised:
+        wrong()
+    assert str(raised.value) == sentence
+
+
+def test_a_wrong_argument_is_an_error_of_this_package_and_of_python():
+    assert issubclass(ArgumentError, ConfigError)
+    assert issubclass(ArgumentError, TypeError)
+
+
+def test_a_field_of_a_dialect_is_refused_without_a_word_of_the_core():
+    fields = {**Dialect("hermes").to_dict(), "bodies": ["json"]}
+    with pytest.raises(
+        ConfigError, match=r"bodies\[0\]\.json: must be an object with shape, name,"
+    ):
+        Dialect.from_dict(fields)
