@@ -341,14 +341,14 @@ class Agent(Generic[Deps, Output]):
     def run_sync(self, question: str, **options: Any) -> RunResult[Output]:
         """Do the same as `run`, where no event loop runs. Ctrl-C cancels the run.
 
+        Each call has an event loop of its own, and leaves no connection open.
+
         Raises:
             RuntimeError: an event loop runs here: there, `await agent.run(...)`.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(self.run(question, **options))
-        raise RuntimeError("an event loop runs here: write `await agent.run(...)`")
+        if _is_in_loop():
+            raise RuntimeError("an event loop runs here: write `await agent.run(...)`")
+        return asyncio.run(self.run(question, **options))
 
     def as_tool(self, name: str, description: str) -> FunctionTool[..., Any]:
         """Make the agent a tool of another agent.
@@ -430,6 +430,15 @@ class Agent(Generic[Deps, Output]):
     def __repr__(self) -> str:
         names = ", ".join(each.name for each in self._settings.tools)
         return f"<agent {self.name!r} with {names or 'no tools'}>"
+
+
+def _is_in_loop() -> bool:
+    """Whether an event loop runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def _over(run: Run) -> RunResult[Any]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from ..errors import ConfigError
 
@@ -54,6 +53,9 @@ def is_local(url: str) -> bool:
 class Clients:
     """The clients of one model: one for each event loop, because the connections of a client belong to one loop.
 
+    A client is closed with its loop, so a program may ask in any number of loops: each `asyncio.run` leaves no
+    connection open.
+
     Args:
         make: makes a client. It is called once at the start, so that wrong arguments are found early.
         given: the caller's own client. It is used in every loop, and the caller closes it.
@@ -73,26 +75,51 @@ class Clients:
                 f"the SDK's client cannot be made ({words}); correct base_url, or the key",
                 cause=error,
             ) from error
-        self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._of_loops: dict[asyncio.AbstractEventLoop, _Lasting] = {}
 
     @property
     def first(self) -> Any:
-        """Any of the clients, for what is the same in all of them."""
-        return self._given or self._spare or next(iter(self._of_loops.values()), None)
+        """The client that is there before any loop asks for one."""
+        return self._given or self._spare
 
-    def current(self) -> Any:
+    async def current(self) -> Any:
         """The client of the running loop."""
         if self._given is not None:
             return self._given
         loop = asyncio.get_running_loop()
-        client = self._of_loops.get(loop)
-        if client is None:
-            client, self._spare = self._spare or self._make(), None
-            self._of_loops[loop] = client
+        known = self._of_loops.get(loop)
+        if known is not None:
+            return known.client
+        for other in [other for other in [*self._of_loops] if other.is_closed()]:
+            self._of_loops.pop(other, None)  # nothing can be awaited there to close its client
+        client, self._spare = self._spare or self._make(), None
+        until_the_end = self._until_the_end(loop, client)
+        self._of_loops[loop] = _Lasting(client, until_the_end)
+        await anext(until_the_end)
         return client
 
     async def aclose(self) -> None:
         """Close the client of the running loop. The next question makes a new one."""
-        client = self._of_loops.pop(asyncio.get_running_loop(), None)
-        if client is not None:
+        known = self._of_loops.get(asyncio.get_running_loop())
+        if known is not None:
+            await known.until_the_end.aclose()
+
+    async def _until_the_end(
+        self, loop: asyncio.AbstractEventLoop, client: Any
+    ) -> AsyncGenerator[None, None]:
+        """Close the client of a loop when this generator is closed: by `aclose`, or by the loop at its end.
+
+        `asyncio.run` closes the generators that are still open (`loop.shutdown_asyncgens`) before it closes the loop.
+        """
+        try:
+            yield
+        finally:
+            self._of_loops.pop(loop, None)
             await client.close()
+
+
+class _Lasting(NamedTuple):
+    """The client of one event loop, and the generator that closes it."""
+
+    client: Any
+    until_the_end: AsyncGenerator[None, None]

@@ -145,7 +145,7 @@ class ServedModel:
         """
         settings = ModelSettings(self._settings, request.settings)
         body = self._endpoint.body(request)
-        client = self._clients.current()
+        client = await self._clients.current()
         asked = client.with_options(**settings.of_client) if settings.of_client else client
         try:
             stream = await self._endpoint.open(asked, {"model": self.name, **body}, settings)
