@@ -27,6 +27,7 @@ from .parser import ClosedOnce, unread_text_of
 from .records import ToolExecution
 from .registry import is_blocking
 from .results import failure
+from .storage.claims import Claim, ClaimOfRun
 from .storage.log import CallRecord, is_log
 from .tool_events import ToolEvents
 from .toolbox import Toolbox
@@ -77,6 +78,7 @@ class Accumulator:
         finish_reason: why the model stopped writing, if its source gave a `Finish`.
         stop: the `StopRun` that ended the last turn, raised by a tool or a hook; `None` if there was none.
         state: the dict that hooks write and tools read, from one turn to the next.
+        claim: the claim on the conversation of the run that the turn is part of, if there is one.
         executions: the records of the last turn's calls, in call order.
         waiting: the calls that wait for approval, with their ids.
         untold: events of text that is in the log but had not been emitted when the last turn was left.
@@ -151,6 +153,7 @@ class Accumulator:
         self._on_busy = _check_busy(on_busy, execution.storage)
         self._eager, self._on_dropped = eager, on_dropped
         self.state: dict[str, Any] = {}
+        self.claim: Claim | None = None
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
         self.stop: StopRun | None = None
@@ -184,7 +187,9 @@ class Accumulator:
         An exception of the source is raised unchanged, after the text already received has been emitted; one of the
         storage is raised at once. A `<results>` block that the model wrote itself is dropped.
         """
-        async with self._claim():
+        async with self._claimed() as claim:
+            if claim is not None:
+                self.claim = claim
             self.outcome = self.finish_reason = self.stop = None
             self.executions, self.waiting, self.untold = [], [], []
             text = unread_text_of(events)
@@ -304,13 +309,10 @@ class Accumulator:
             left = turn.results([failure(CANCELLED)] * len(log.calls), CircuitBreaker())
         await log.save_what_is_left(left)
 
-    def _claim(self) -> AbstractAsyncContextManager[Any]:
+    def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:
         if self._on_busy is None:
             return nullcontext()
-        claim: AbstractAsyncContextManager[Any] = self.storage.claim(
-            self.conversation_id, wait=self._on_busy == "wait"
-        )
-        return claim
+        return ClaimOfRun(self.storage.claim(self.conversation_id, wait=self._on_busy == "wait"))
 
     def _end(self, turn: Turn) -> None:
         """Keep how a turn came out. If its question is answered or given up, the circuit breaker is closed."""
@@ -361,6 +363,7 @@ class Accumulator:
             state=self.state,
             is_blocking=self._is_blocking,
             run=tool_events,
+            claim=self.claim,
         )
 
     def _results(

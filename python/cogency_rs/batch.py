@@ -47,6 +47,7 @@ from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
 
 if TYPE_CHECKING:
+    from .storage.claims import Claim
     from .telemetry.spans import Tracing
 
 __all__ = ["CANCELLED", "ToolBatch"]
@@ -78,6 +79,7 @@ class ToolBatch:
         begin: awaited with the index of a call before its tool is started for the first time. If it raises, the tool
             is not started.
         run: takes what tools tell the run that the batch is part of.
+        claim: the claim of that run on the conversation, if it has one; its calls are part of it.
 
     Attributes:
         decisions: the decisions about calls that needed approval, by the call's place.
@@ -97,7 +99,9 @@ class ToolBatch:
         ids: Sequence[str] = (),
         begin: Callable[[int], Awaitable[None]] | None = None,
         run: RunSignals | None = None,
+        claim: Claim | None = None,
     ) -> None:
+        self._claim = claim
         self._calls: list[ToolCall] = []
         self._tools = tools
         self.execution = execution
@@ -367,6 +371,8 @@ class ToolBatch:
 
     async def _carry(self, carry_out: Next, index: int, call: ToolCall) -> ToolResult:
         """Carry out a call, with all layers around it."""
+        if self._claim is not None:
+            self._claim.enter_context()
         self._began[index] = time()
         if self._has_limits:
             self._start_clock(index)
@@ -397,6 +403,8 @@ class ToolBatch:
         self, index: int, call: ToolCall, invocation: Invocation | None = None
     ) -> ToolResult:
         """Run a call's tool, once it may run: here, or by the invocation's executor."""
+        if self._claim is not None:
+            self._claim.enter_context()
         tool = self._tools.find(call)
         if refused := refusal(call, tool, self._tools.missing):
             self._ended[index] = time()

@@ -20,6 +20,7 @@ from .._core import decide
 from ..codec import format_results_array
 from ..middleware import ToolApproved, ToolDenied
 from ..middleware.approval import Approve, needs_approval
+from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.worker import worker
 from ..telemetry import current
@@ -109,7 +110,7 @@ class Run:
         )
 
     async def _events(self) -> AsyncGenerator[Any, None]:
-        async with self._claim(), self._served():
+        async with self._claimed() as self.triggers.claim, self._served():
             self.ctx.account.begin()
             self.status = "in_progress"
             try:
@@ -161,16 +162,15 @@ class Run:
 
     # Its beginning
 
-    def _claim(self) -> AbstractAsyncContextManager[Any]:
+    def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:
         """Claim the conversation for this run alone, if the log has claims."""
         storage = self._settings.storage
         given: object = storage
         if not hasattr(type(given), "claim"):
             return nullcontext()
-        claim: AbstractAsyncContextManager[Any] = storage.claim(
-            self.ctx.conversation_id, wait=self._settings.on_busy == "wait"
+        return ClaimOfRun(
+            storage.claim(self.ctx.conversation_id, wait=self._settings.on_busy == "wait")
         )
-        return claim
 
     def _served(self) -> AbstractAsyncContextManager[None]:
         """Start the agent's servers, with the tools that they offer now."""

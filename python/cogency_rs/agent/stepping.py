@@ -314,7 +314,7 @@ class Stepping:
             eager=settings.eager,
             on_dropped=None if limit is None else limit.give_back,
         )
-        accumulator.state = ctx.state
+        accumulator.state, accumulator.claim = ctx.state, self._triggers.claim
         return accumulator
 
 

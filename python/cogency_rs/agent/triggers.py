@@ -11,6 +11,7 @@ from ..errors import HookError, StopRun
 from ..middleware import Hooks
 from ..models import ModelRequest
 from ..results import reason
+from ..storage.claims import Claim, part_of
 from .context import RunContext
 from .response import ModelResponse
 from .results import RunResult, Step, StopSignal
@@ -60,9 +61,13 @@ class Triggers:
 
     Each trigger calls only the hooks that override it. An exception of a hook, except `StopRun` and a cancellation, is
     raised as a `HookError`.
+
+    Attributes:
+        claim: the claim of the run on its conversation, if it has one; what hooks do is part of it.
     """
 
     def __init__(self, hooks: Sequence[Hooks], ctx: RunContext[Any]) -> None:
+        self.claim: Claim | None = None
         self._ctx = ctx
         self._hooks = (
             {name: [each for each in hooks if _has(each, name)] for name in _RULES}
@@ -99,8 +104,9 @@ class Triggers:
 
     async def _ask(self, hooks: Hooks, trigger: str, *given: Any) -> Any:
         try:
-            answer = getattr(hooks, trigger)(self._ctx, *given)
-            return await answer if inspect.isawaitable(answer) else answer
+            with part_of(self.claim):
+                answer = getattr(hooks, trigger)(self._ctx, *given)
+                return await answer if inspect.isawaitable(answer) else answer
         except StopRun as stop:
             self._ctx.add(StopSignal.of(stop, type(hooks).__name__))
             return given[0] if _RULES[trigger].kind is not None else None

@@ -17,18 +17,21 @@ import contextlib
 import logging
 import threading
 from collections import deque
-from contextvars import ContextVar
+from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar, Token
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
+from weakref import ReferenceType, ref
 
 from ..errors import BusyError, StorageError
 from ..ids import uuid7
 from ..patience import all_done
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from types import TracebackType
 
-__all__ = ["LEASE", "Claim", "Claims", "Leases"]
+__all__ = ["LEASE", "Claim", "ClaimOfRun", "Claims", "Leases", "part_of"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -70,7 +73,7 @@ class Leases(Protocol):
 
 
 _inside: ContextVar[tuple[Claim, ...]] = ContextVar("cogency_rs_claims", default=())
-"""The claims that the present task holds, or the task that made it."""
+"""The claims that the present code is part of: it would wait for itself if it waited for one of them."""
 
 
 class Claim:
@@ -95,8 +98,42 @@ class Claim:
         self._leases = leases
         self._wait = wait
         self._timer: asyncio.TimerHandle | None = None
+        # Weak: the task refers to this, and what is over must be freed without a garbage collection.
+        self._task: ReferenceType[asyncio.Task[Any]] | None = None
 
     async def __aenter__(self) -> Self:
+        await self.take()
+        self.enter_context()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _inside.set(tuple(claim for claim in _inside.get() if claim is not self))
+        await self.give_back(kind)
+
+    def enter_context(self) -> Token[tuple[Claim, ...]] | None:
+        """Note that what runs in the present context from here on is part of this claim.
+
+        For the context of a task that the claim's holder made, or for the time in which it awaits somebody else's code;
+        never across the `yield` of a generator, which runs in its consumer's context.
+
+        Returns:
+            What resets it; `None` if it is noted already.
+        """
+        inside = _inside.get()
+        return None if self in inside else _inside.set((*inside, self))
+
+    async def take(self) -> None:
+        """Wait for the conversation, and take it, without a note in the present context.
+
+        Raises:
+            BusyError: see `Log.claim`.
+            StorageError: the storage cannot be written.
+        """
         self._loop = asyncio.get_running_loop()
         self._refuse_if_inside()
         place = self._claims.enter(self, wait=self._wait)
@@ -111,16 +148,11 @@ class Claim:
                 self._let_go()
                 raise
             self._arm(self._leases)
-        _inside.set((*_inside.get(), self))
-        return self
+        task = asyncio.current_task()
+        self._task = None if task is None else ref(task)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _inside.set(tuple(claim for claim in _inside.get() if claim is not self))
+    async def give_back(self, kind: type[BaseException] | None) -> None:
+        """Give the conversation back; `kind` is the exception that ended the work on it."""
         released = self._let_go()
         # A closed coroutine, perhaps one that the garbage collector closes, must not wait.
         if released is not None and kind is not GeneratorExit:
@@ -132,15 +164,19 @@ class Claim:
         return self._loop.is_closed()
 
     def _refuse_if_inside(self) -> None:
-        for claim in _inside.get():
-            if (claim.conversation_id, claim._claims) == (self.conversation_id, self._claims) and (
-                self._claims.first(self.conversation_id) is claim
-            ):
-                raise BusyError(
-                    f"this is part of a run of conversation {self.conversation_id!r}, so a second claim on it would "
-                    "wait for its own end; use another conversation, or no second claim",
-                    conversation_id=self.conversation_id,
-                )
+        first = self._claims.first(self.conversation_id)
+        if first is not None and (first in _inside.get() or first.is_of_this_task):
+            raise BusyError(
+                f"this is part of a run of conversation {self.conversation_id!r}, so a second claim on it would "
+                "wait for its own end; use another conversation, or no second claim",
+                conversation_id=self.conversation_id,
+            )
+
+    @property
+    def is_of_this_task(self) -> bool:
+        """Whether the present task has taken it."""
+        task = asyncio.current_task()
+        return task is not None and self._task is not None and self._task() is task
 
     def busy(self, holder: str) -> BusyError:
         """The error for a conversation that another run has."""
@@ -218,6 +254,51 @@ class Claim:
             )
             return
         self._arm(leases)
+
+
+class ClaimOfRun(AbstractAsyncContextManager["Claim | None"]):
+    """A claim that a generator holds from its first item to its last; entering it gives the claim.
+
+    The context in which a generator runs is its consumer's, and a task that the consumer makes between two items is no
+    part of the run. So nothing is noted there: the run notes it in the tasks of its calls, and around its hooks.
+
+    Args:
+        given: what the storage returned. One that is not a `Claim` is entered as it is.
+    """
+
+    def __init__(self, given: AbstractAsyncContextManager[Any]) -> None:
+        self._given = given
+
+    async def __aenter__(self) -> Claim | None:
+        given = self._given
+        if isinstance(given, Claim):
+            await given.take()
+            return given
+        await given.__aenter__()
+        return None
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        given = self._given
+        if isinstance(given, Claim):
+            return await given.give_back(kind)
+        return await given.__aexit__(kind, error, traceback)
+
+
+@contextlib.contextmanager
+def part_of(claim: Claim | None) -> Generator[None]:
+    """What runs in this block, and no generator yields from, is part of the run that holds the claim."""
+    token = None if claim is None else claim.enter_context()
+    try:
+        yield
+    finally:
+        if token is not None:
+            with contextlib.suppress(ValueError):  # closed from another context
+                _inside.reset(token)
 
 
 class Claims:
