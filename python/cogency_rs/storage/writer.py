@@ -171,7 +171,15 @@ class Writer:
     def _start(self) -> None:
         if self._thread is None:
             thread = threading.Thread(target=self._run, name="cogency-writer", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise StorageError(
+                    f"the thread that writes {self.path} could not be started ({error}); end other threads of this "
+                    "program, and try again",
+                    cause=error,
+                    retryable=True,
+                ) from error
             self._thread = thread
 
     # What follows runs in the writer's thread.

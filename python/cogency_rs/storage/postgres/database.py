@@ -5,7 +5,8 @@ Writes wait in a queue; the thread takes all that wait and writes them together.
 next group gathers: the busier the program, the cheaper a row. The last user to leave closes the connections, and so
 does the end of the program.
 
-Invariant: each write is answered exactly once, and with success only after the database has confirmed it.
+Invariant: each write is answered exactly once, and with success only after the database has confirmed it. A thread that
+cannot be started, or that ends in an error, fails every call that waits for it; the next call starts another.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import logging
 import os
 import threading
 import weakref
 from collections import deque
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import StorageError
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from .driver import Connection
 
 __all__ = ["Database", "database_for"]
+
+logger: logging.Logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -88,6 +93,8 @@ class Database:
 
     def _begin(self) -> None:
         self.writer = uuid7()
+        # For one thread after the other: a number that came before would count as done already.
+        self._authors = zip(repeat(self.writer), count(1))
         self._thread: threading.Thread | None = None
         # Guards both ways in, and the thread's start. Reentrant: the garbage collector may close a coroutine, which
         # gives back its claim, while this thread has the lock.
@@ -103,6 +110,7 @@ class Database:
         read = _Read(work)
         with self._door:
             self._start()
+            self._reads.add(read)
             self._loop.call_soon_threadsafe(self._begin_read, read)
         value: T = await read.future
         return value
@@ -160,13 +168,33 @@ class Database:
     def _start(self) -> None:
         if self._stopped:
             raise StorageError(f"the log on {self.address.place} was closed; open a new PostgreSQL")
-        if self._thread is None:
-            self._loop = asyncio.new_event_loop()
-            self._wake = asyncio.Event()
-            self._session = Session(self.address, self.writer, self.readers)
-            self._reading: set[asyncio.Task[None]] = set()
-            self._thread = threading.Thread(target=self._run, name="cogency-postgres", daemon=True)
-            self._thread.start()
+        if self._thread is not None:
+            return
+        try:
+            loop = asyncio.new_event_loop()
+        except OSError as error:  # no descriptor is left
+            raise self._not_started(error) from error
+        self._loop, self._wake = loop, asyncio.Event()
+        self._session = Session(self.address, self._authors, self.readers)
+        self._reading: set[asyncio.Task[None]] = set()
+        self._reads: set[_Read] = set()
+        self._taken: list[Write] = []
+        self._leaving: list[_Leave] = []
+        thread = threading.Thread(target=self._run, name="cogency-postgres", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            loop.close()
+            raise self._not_started(error) from error
+        self._thread = thread
+
+    def _not_started(self, error: Exception) -> StorageError:
+        return StorageError(
+            f"the thread that writes the log on {self.address.place} could not be started ({error}); "
+            "end other threads or connections of this program, and try again",
+            cause=error,
+            retryable=True,
+        )
 
     def _enter(self, item: Write | _Leave | _Gone) -> None:
         self._queue.append(item)
@@ -186,45 +214,67 @@ class Database:
     # What follows runs in the thread.
 
     def _run(self) -> None:
+        loop, leaving = self._loop, self._leaving  # another thread may follow, with others
         try:
-            leaving = self._loop.run_until_complete(self._serve())
+            loop.run_until_complete(self._serve())
+        except BaseException as error:  # a bug of ours: those who wait must get an error
+            logger.exception("The thread that writes the log on %s ended", self.address.place)
+            self._give_up(error)
         finally:
-            self._loop.close()
+            loop.close()
         answer(leaving)
 
-    async def _serve(self) -> list[_Leave]:
-        leaving: list[_Leave] = []
-        while not (self._stopped and not self._queue):
-            if not self._queue:
-                await self._wake.wait()
-            self._wake.clear()
-            writes, leave = self._take()
-            await self._write(writes)
-            if leave is not None:
-                leaving += [leave] if isinstance(leave, _Leave) else []
-                if self._retire(leave.user):
-                    with self._door:
-                        self._stopped = True
-                else:
-                    answer(leaving)
-                    leaving.clear()
-            del writes, leave  # keeps no row in memory while waiting for the next
-        await asyncio.sleep(0)  # lets reads begin that came before the leave
-        while self._reading:
-            await asyncio.wait(self._reading)
-        await self._session.close()
-        return leaving
+    async def _serve(self) -> None:
+        try:
+            while not (self._stopped and not self._queue):
+                if not self._queue:
+                    await self._wake.wait()
+                self._wake.clear()
+                leave = self._take()
+                await self._write(self._taken)
+                self._taken = []  # keeps no row in memory while waiting for the next
+                if leave is not None:
+                    self._leaving += [leave] if isinstance(leave, _Leave) else []
+                    if self._retire(leave.user):
+                        with self._door:
+                            self._stopped = True
+                    else:
+                        answer(self._leaving)
+                        self._leaving.clear()
+                del leave
+            await asyncio.sleep(0)  # lets reads begin that came before the leave
+            while self._reading:
+                await asyncio.wait(self._reading)
+        finally:
+            await self._session.close()
 
-    def _take(self) -> tuple[list[Write], _Leave | _Gone | None]:
-        """Take the waiting entries, up to a leave."""
-        writes: list[Write] = []
-        while self._queue and len(writes) < GROUP_LIMIT:
+    def _give_up(self, error: BaseException) -> None:
+        """Fail every call that waits, and let the next one start another thread."""
+        with self._door:
+            waiting: list[Waiter] = [*self._taken, *self._reads]
+            waiting += [item for item in self._queue if isinstance(item, Write)]
+            left = [item for item in self._queue if not isinstance(item, Write)]
+            self._leaving += [leave for leave in left if isinstance(leave, _Leave)]
+            self._queue.clear()
+            self._thread = None
+        for leave in left:
+            self._retire(leave.user)
+        for waiter in waiting:
+            waiter.error = StorageError(
+                f"the log failed: {error!r}; it is not known whether this call was carried out",
+                cause=error if isinstance(error, Exception) else None,
+            )
+        answer(waiting)
+
+    def _take(self) -> _Leave | _Gone | None:
+        """Take the waiting writes, up to a leave; returns the leave."""
+        while self._queue and len(self._taken) < GROUP_LIMIT:
             item = self._queue.popleft()
             if not isinstance(item, Write):
-                return writes, item
+                return item
             if not item.future.cancelled():
-                writes.append(item)
-        return writes, None
+                self._taken.append(item)
+        return None
 
     async def _write(self, writes: list[Write]) -> None:
         for step in steps_of(writes):
@@ -245,6 +295,7 @@ class Database:
             read.value = await self._session.read(read.work)
         except StorageError as error:
             read.error = error
+        self._reads.discard(read)
         answer([read])
 
 

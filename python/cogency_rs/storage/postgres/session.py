@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from .driver import Connection, connect
@@ -19,7 +18,7 @@ from .schema import prepare
 from .writes import WriteStep
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from .address import Address
 
@@ -41,13 +40,13 @@ class Session:
 
     Args:
         address: where the database is.
-        name: identifies this program in `WriteStep.author`.
+        authors: gives each step its `WriteStep.author`: the program's name, and numbers that never come twice.
         readers: how many connections may read at a time.
     """
 
-    def __init__(self, address: Address, name: str, readers: int) -> None:
+    def __init__(self, address: Address, authors: Iterator[tuple[str, int]], readers: int) -> None:
         self._address = address
-        self._name, self._numbers = name, count(1)
+        self._authors = authors
         self._writer: Connection | None = None
         self._idle: list[Connection] = []
         self._places = asyncio.Semaphore(readers)
@@ -57,7 +56,7 @@ class Session:
 
     async def write(self, step: WriteStep) -> None:
         """Carry out a step and set the values of its writes, or their errors. A bad write fails alone."""
-        step.author = (self._name, next(self._numbers))
+        step.author = next(self._authors)
         try:
             await self._write(step)
         except _FailedError as failed:
