@@ -27,7 +27,7 @@ from .storage.log import CallRecord, CallStatus, Row, dropped, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
-__all__ = ["Steps", "TurnLog", "save_to_the_end"]
+__all__ = ["Steps", "TurnLog", "save_to_the_end", "started"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -76,7 +76,8 @@ class TurnLog:
         self._conversation_id, self._user_id = conversation_id, user_id
         self._way = _way_to_save(storage)
         self.calls: list[ToolCall] = []
-        self._records: list[CallRecord] = []  # of the same calls; empty if the storage keeps none
+        # Of the same calls, each as it was before this turn started it; empty if the storage keeps none.
+        self._records: list[CallRecord] = []
         self._early: list[CallRecord] = []  # of calls that have begun and have no row yet, in order
         self._batch: str | None = None
         self._places = 0  # how many places of the batch have a call
@@ -113,10 +114,9 @@ class TurnLog:
         record = records[index]
         if record.status != "saved":
             return
-        begun = record._replace(status="open", attempt=record.attempt + 1, started_at=time())
         try:
             saving = self._storage.append(
-                self._conversation_id, user_id=self._user_id, rows=(), calls=[begun]
+                self._conversation_id, user_id=self._user_id, rows=(), calls=[started(record)]
             )
             if inspect.isawaitable(saving):
                 await saving
@@ -154,6 +154,7 @@ class TurnLog:
             saving = self._storage.append(
                 self._conversation_id, user_id=self._user_id, rows=rows, calls=[*settled, *opened]
             )
+            opened = [_before_its_start(record) for record in opened]
         elif self._way == "save_messages":
             saving = self._storage.save_messages([self._whole(row) for row in rows])
         else:
@@ -182,7 +183,7 @@ class TurnLog:
             call.id = None
         if self._way != "append":
             return None
-        [record] = self._new([call], "early")
+        [record] = map(started, self._new([call], "early"))
         # Before the save, so that the call is settled even if that is cancelled.
         self._early.append(record)
         cancelled = await self._append_records([record])
@@ -199,7 +200,7 @@ class TurnLog:
             why: the reason, for the log.
         """
         first = max(place - len(self.calls), 0)
-        records, self._early = self._early[first:], self._early[:first]
+        records, self._early = [*map(_before_its_start, self._early[first:])], self._early[:first]
         if not records:
             return
         if not (self._records or self._early):
@@ -259,8 +260,9 @@ class TurnLog:
         begun = [record._replace(status="open") for record in self._early[: len(calls)]]
         del self._early[: len(calls)]
         left = calls[len(begun) :]
-        is_held = bool(left) and self._may_be_held([*self.calls, *calls])
-        return [*begun, *self._new(left, "saved" if is_held else "open")]
+        if left and self._may_be_held([*self.calls, *calls]):
+            return [*begun, *self._new(left, "saved")]
+        return [*begun, *map(started, self._new(left, "open"))]
 
     def _new(self, calls: list[ToolCall], status: CallStatus) -> list[CallRecord]:
         """New records, for calls that the log does not have."""
@@ -303,29 +305,64 @@ class TurnLog:
             now = time()
             return [record._replace(status="cancelled", completed_at=now) for record in records]
         return [
-            CallRecord(
-                record.id,
-                record.batch,
-                record.position,
-                record.name,
-                record.server,
-                execution.status,
-                record.attempt + execution.attempt,
-                execution.started_at.timestamp(),
-                execution.completed_at.timestamp(),
-                record.worker,
+            _settled_by(
+                execution,
+                record,
                 write_decision(decided[place]) if place in decided else record.decision,
             )
             for place, (record, execution) in enumerate(zip(records, executions(), strict=True))
         ]
 
 
+def started(record: CallRecord) -> CallRecord:
+    """The record of a call that this process starts, or is about to: only a start writes the worker and the time."""
+    return record._replace(
+        attempt=record.attempt + 1,
+        started_at=time(),
+        worker=worker(),
+        status="open" if record.status == "saved" else record.status,
+    )
+
+
+def _before_its_start(record: CallRecord) -> CallRecord:
+    """The record of a new call without what its start wrote."""
+    return record._replace(attempt=0, started_at=None)
+
+
+def _settled_by(execution: ToolExecution, record: CallRecord, decision: str | None) -> CallRecord:
+    """The record of a call with its result.
+
+    Args:
+        execution: how the call was carried out.
+        record: the record from before it was; what an earlier start wrote stays if the call was not started again.
+        decision: what was decided about it.
+    """
+    begun = _as_carried_out(record, execution)
+    return CallRecord(
+        record.id,
+        record.batch,
+        record.position,
+        record.name,
+        record.server,
+        execution.status,
+        begun.attempt,
+        begun.started_at,
+        begun.completed_at,
+        begun.worker,
+        decision,
+    )
+
+
 def _as_carried_out(record: CallRecord, execution: ToolExecution) -> CallRecord:
     """The record of a call with its execution's times and number of attempts."""
+    ended = execution.completed_at.timestamp()
+    if not execution.attempt and record.attempt:
+        return record._replace(completed_at=ended)
     return record._replace(
         attempt=record.attempt + execution.attempt,
         started_at=execution.started_at.timestamp(),
-        completed_at=execution.completed_at.timestamp(),
+        completed_at=ended,
+        worker=worker(),
     )
 
 

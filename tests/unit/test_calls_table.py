@@ -173,7 +173,8 @@ async def test_a_call_is_open_while_its_tool_runs(log, both_ways):
     )
     await both_ways.until_complete(slow.started)
     [call] = await log.calls(CONVERSATION)
-    assert (call.status, call.started_at, call.completed_at) == ("open", None, None)
+    assert (call.attempt, call.worker, call.completed_at) == (1, worker(), None)
+    assert call.started_at is not None
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn

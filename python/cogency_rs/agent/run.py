@@ -25,6 +25,8 @@ from ..storage.log import CallRecord, Row, is_log
 from ..storage.worker import worker
 from ..telemetry import current
 from ..toolbox import Toolbox
+from ..tools import options_of
+from ..turn_log import started
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
 from .delegate import calling, has_delegate
@@ -276,13 +278,20 @@ class Run:
             self.status = "waiting"
             return None
         taken = batch.taken_over(worker())
-        await self._log.append((), taken)
+        again = [
+            started(record) if record.status == "open" and self._may_run_twice(call) else record
+            for call, record in zip(batch.calls, taken, strict=True)
+        ]
+        await self._log.append((), again)
         return self._stepping.carry_out(
             calls_again(batch.calls),
             taken,
             approved_by(batch.decided(), approve),
             [not_twice(batch.not_begun)],
         )
+
+    def _may_run_twice(self, call: ToolCall) -> bool:
+        return options_of(self._tools.find(call)).may_run_twice
 
     # Its steps
 

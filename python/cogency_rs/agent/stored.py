@@ -103,9 +103,13 @@ class OpenBatch:
         return replace(self, records=tuple(records))
 
     def taken_over(self, worker: str) -> tuple[CallRecord, ...]:
-        """The records of the calls, taken over by a process. A call that has not begun is marked when it does."""
+        """The records of the calls, taken over by a process.
+
+        Those that have not begun are its own now, and are marked when they begin. Of a call that may have begun, the
+        process, the time and the attempt of its start stay.
+        """
         return tuple(
-            record._replace(worker=worker, attempt=max(record.attempt, 1))
+            record._replace(attempt=max(record.attempt, 1))  # other programs may have left it at 0
             if record.status == "open"
             else record._replace(worker=worker, status="saved")
             for record in self.records
