@@ -21,6 +21,7 @@ __all__ = [
     "DeniedError",
     "HookError",
     "LLMError",
+    "OwnerError",
     "ProtocolError",
     "SkipTool",
     "StopRun",
@@ -173,6 +174,29 @@ class BusyError(CogencyError):
     ) -> None:
         super().__init__(message, cause=cause)
         self.conversation_id = conversation_id
+
+
+class OwnerError(CogencyError):
+    """A conversation belongs to another user. Nothing of it was read for the caller, and nothing was written.
+
+    The message does not say whose it is.
+
+    Attributes:
+        conversation_id: the conversation's id.
+        user_id: the user for whom it was asked.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        cause: Exception | None = None,
+        conversation_id: str = "",
+        user_id: str = "",
+    ) -> None:
+        super().__init__(message, cause=cause)
+        self.conversation_id = conversation_id
+        self.user_id = user_id
 
 
 class HookError(CogencyError):

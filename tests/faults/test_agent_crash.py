@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import signal
 import subprocess
-from copy import deepcopy as copy_of
 from pathlib import Path
 from typing import Any
 
@@ -171,13 +169,14 @@ class Snapshots(Memory):
     def __init__(self) -> None:
         super().__init__()
         self.taken: list[Memory] = []
+        self._saves: list[tuple[Any, Any]] = []
 
     def append(self, *args: Any, **options: Any) -> Any:
         saved = super().append(*args, **options)
+        self._saves.append((args, options))
         copy = Memory()
-        copy.rows = copy_of(self.rows)
-        copy.records = copy_of(self.records)
-        copy._numbers = itertools.count(10**6)
+        for again, with_options in self._saves:
+            copy.append(*again, **with_options)
         self.taken.append(copy)
         return saved
 

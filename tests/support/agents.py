@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
 
 from cogency_rs import Agent, Hooks, Memory, ToolCall, tool
 from cogency_rs.testing import ScriptedModel
 from support.tools import block
 
 __all__ = ["Journal", "add", "agent", "calls", "fail", "prompts", "results", "rows", "types"]
+
+
+T = TypeVar("T")
 
 
 @tool
@@ -66,7 +69,18 @@ def rows(agent: Agent[Any, Any], conversation_id: str = "c") -> list[tuple[str, 
     """Type and content of each row of a log in memory."""
     storage = agent.storage
     assert isinstance(storage, Memory)
-    return [(type, content) for *_, (type, content, _) in storage.rows[conversation_id]]
+    page = at_once(storage.read(conversation_id))
+    return [(row["type"], row["content"]) for row in page.rows]
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """The value of a coroutine that never waits, as those of a log in memory."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    raise AssertionError("it waits")
 
 
 def types(agent: Agent[Any, Any], conversation_id: str = "c") -> list[str]:

@@ -28,8 +28,5 @@ class MemoryLog(Memory):
             raise StorageError(f"the claim on {conversation_id!r} was lost")
         return super().append(conversation_id, user_id=user_id, rows=rows, calls=calls)
 
-    def tick(self) -> int:
-        return next(self._numbers)
-
     def lose_claim(self, conversation_id: str) -> None:
         self.lost.add(conversation_id)

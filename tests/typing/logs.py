@@ -24,6 +24,9 @@ class Mine:
     ) -> LogPage:
         return LogPage([], "", is_whole=True)
 
+    async def owner(self, conversation_id: str) -> str | None:
+        return None
+
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         return []
 

@@ -132,8 +132,8 @@ async def test_a_call_that_is_denied_without_asking_has_no_decision_in_the_table
     )
     await parent.run("?")
     assert mail.sent == []
-    [(conversation, _)] = list(child.storage.records.items())
-    [record] = await child.storage.calls(conversation)
+    [conversation] = await child.storage.conversations()
+    [record] = await child.storage.calls(conversation.conversation_id)
     assert (record.status, record.decision) == ("denied", None)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import SQLite
+from cogency_rs import Memory, SQLite
 from cogency_rs.testing import LogConformance
 from support.memory_log import MemoryLog
 
@@ -55,9 +55,23 @@ class Forgets(MemoryLog):
 
 
 class HalfSaves(MemoryLog):
-    def _check(self, rows: Any, calls: Any) -> None:
-        self.rows["c"].append((rows[0][2], self.tick(), "u", rows[0]))
-        super()._check(rows, calls)
+    def append(self, conversation_id: str, *, rows: Any, calls: Any = (), **options: Any) -> Any:
+        for row in rows:
+            saved = super().append(conversation_id, rows=[row], **options)
+        return super().append(conversation_id, rows=[], calls=calls, **options) if calls else saved
+
+
+class ForgetsUsers(MemoryLog):
+    async def owner(self, conversation_id: str) -> str | None:
+        return None if await super().owner(conversation_id) is None else ""
+
+
+class OwnedByTheLast(MemoryLog):
+    """Counts the last row as the first one."""
+
+    async def owner(self, conversation_id: str) -> str | None:
+        users = [entry.user_id for entry in await self.conversations()]
+        return users[0] if users else None
 
 
 class ForgetsCalls(MemoryLog):
@@ -72,7 +86,7 @@ class NeverWhole(MemoryLog):
 
 class AlwaysFree(MemoryLog):
     def claim(self, conversation_id: str, *, wait: bool = True) -> Any:
-        return super().claim(f"{conversation_id} {self.tick()}", wait=wait)
+        return Memory().claim(conversation_id, wait=wait)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +96,8 @@ class AlwaysFree(MemoryLog):
         (HalfSaves, "test_half_a_character_is_refused_and_nothing_is_written"),
         (ForgetsCalls, "test_a_call_is_saved_with_its_row_and_settled_with_its_result"),
         (NeverWhole, "test_a_row_with_an_older_time_makes_the_page_whole"),
+        (ForgetsUsers, "test_a_conversation_belongs_to_the_user_of_its_first_row"),
+        (OwnedByTheLast, "test_a_conversation_belongs_to_the_user_of_its_first_row"),
         (AlwaysFree, "test_a_caller_that_does_not_wait_gets_a_busy_error"),
     ],
 )

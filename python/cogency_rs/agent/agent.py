@@ -239,12 +239,13 @@ class Agent(Generic[Deps, Output]):
         Args:
             question: the user's question.
             conversation_id: the conversation to go on with; a new one by default.
-            user_id: the id of its user.
+            user_id: the id of its user. A conversation belongs to the user who began it, and "" is a user like any other.
             deps: an object that tools reach as `ToolContext.deps`, and hooks as `ctx.deps`.
             limits: the limits of this run, in place of the agent's own.
 
         Raises:
             BusyError: another run has the conversation, with `on_busy="error"`.
+            OwnerError: the conversation was begun by another user; nothing was written.
             HookError: a hook failed; the message says which.
             ToolError: a call failed, with `on_failure="raise"`; its `executions` are those of the batch.
             StorageError: the log could not be read or written.

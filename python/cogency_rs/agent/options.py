@@ -34,6 +34,11 @@ def storage_of(storage: Any, on_busy: str) -> Any:
             f"{storage!r} cannot be the log of an agent: it needs the methods of Log, or at least "
             "save_message and load_messages; give SQLite(), or leave it out for a log in memory"
         )
+    if is_log(storage) and not hasattr(type(given), "owner"):
+        raise ConfigError(
+            f"{storage!r} cannot be the log of an agent: it has no owner(conversation_id), which says whose a "
+            "conversation is; see Log.owner"
+        )
     if on_busy == "error" and not hasattr(type(given), "claim"):
         raise ConfigError(
             f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'

@@ -13,6 +13,7 @@ import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from time import time
 from typing import Any
 
@@ -22,6 +23,7 @@ from ..middleware import ToolApproved, ToolDenied
 from ..middleware.approval import Approve, needs_approval
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import CallRecord, Row, is_log
+from ..storage.owners import check_user
 from ..storage.worker import worker
 from ..telemetry import current
 from ..toolbox import Toolbox
@@ -165,13 +167,19 @@ class Run:
     # Its beginning
 
     def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:
-        """Claim the conversation for this run alone, if the log has claims."""
+        """Claim the conversation for this run alone, if the log has claims, and check that it is the user's.
+
+        Under the claim, so that of two users who begin one conversation at the same time the second is refused.
+        """
         storage = self._settings.storage
         given: object = storage
         if not hasattr(type(given), "claim"):
             return nullcontext()
+        ctx = self.ctx
+        is_to_check = is_log(storage) and not self._is_new
         return ClaimOfRun(
-            storage.claim(self.ctx.conversation_id, wait=self._settings.on_busy == "wait")
+            storage.claim(ctx.conversation_id, wait=self._settings.on_busy == "wait"),
+            partial(check_user, storage, ctx.conversation_id, ctx.user_id) if is_to_check else None,
         )
 
     def _served(self) -> AbstractAsyncContextManager[None]:
@@ -235,7 +243,7 @@ class Run:
         rows: list[Row] = []
         calls: list[CallRecord] = []
         if not self._is_new and is_log(storage):
-            state = await StoredState.before_question(storage, ctx.conversation_id)
+            state = await StoredState.before_question(storage, ctx.conversation_id, ctx.user_id)
             calls += given_up_records(state.stale)
             if state.batch is not None:
                 results, records = state.batch.given_up()
@@ -248,7 +256,7 @@ class Run:
     async def _go_on(self) -> Beginning:
         """Go on where an earlier run stopped."""
         ctx = self.ctx
-        state = await StoredState.read(self._settings.storage, ctx.conversation_id)
+        state = await StoredState.read(self._settings.storage, ctx.conversation_id, ctx.user_id)
         check_decisions(ctx.conversation_id, state, self._decisions)
         if state.stale:
             await self._log.append((), given_up_records(state.stale))

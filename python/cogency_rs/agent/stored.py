@@ -182,18 +182,21 @@ class StoredState:
         return self.batch is None and self.last in ("respond", "end")
 
     @classmethod
-    async def read(cls, storage: Any, conversation_id: str) -> StoredState:
-        """Read it from the log; the cost is linear in the conversation."""
-        return cls._of(
-            (await storage.read(conversation_id)).rows, await storage.calls(conversation_id)
-        )
+    async def read(cls, storage: Any, conversation_id: str, user_id: str = "") -> StoredState:
+        """Read it from the log, of the rows that prompts for this user show; linear in the conversation."""
+        page = await storage.read(conversation_id, user_id=user_id)
+        return cls._of(page.rows, await storage.calls(conversation_id, user_id=user_id))
 
     @classmethod
-    async def before_question(cls, storage: Any, conversation_id: str) -> StoredState:
+    async def before_question(
+        cls, storage: Any, conversation_id: str, user_id: str = ""
+    ) -> StoredState:
         """The part of the state that a new question needs: rows are read only if calls are open."""
-        records = await storage.calls(conversation_id)
-        is_open = any(record.status in _TO_SETTLE for record in records)
-        return cls._of((await storage.read(conversation_id)).rows if is_open else [], records)
+        records = await storage.calls(conversation_id, user_id=user_id)
+        if not any(record.status in _TO_SETTLE for record in records):
+            return cls._of([], records)
+        page = await storage.read(conversation_id, user_id=user_id)
+        return cls._of(page.rows, records)
 
     @classmethod
     def _of(cls, rows: Sequence[Any], records: Sequence[CallRecord]) -> StoredState:

@@ -20,6 +20,7 @@ from collections import deque
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar, Token
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ReferenceType, ref
 
@@ -28,7 +29,7 @@ from ..ids import uuid7
 from ..patience import all_done
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Awaitable, Callable, Generator
     from types import TracebackType
 
 __all__ = ["LEASE", "Claim", "ClaimOfRun", "Claims", "Leases", "part_of"]
@@ -140,7 +141,7 @@ class Claim:
         if place is not None:
             await self._come_first(place)
         if self._leases is None:
-            self.number = self._claims.next_number(self.conversation_id)
+            self.number = self._claims.next_number()
         else:
             try:
                 self.number = await self._take(self._leases)
@@ -264,18 +265,31 @@ class ClaimOfRun(AbstractAsyncContextManager["Claim | None"]):
 
     Args:
         given: what the storage returned. One that is not a `Claim` is entered as it is.
+        check: awaited when the conversation has been claimed; if it raises, the claim is given back.
     """
 
-    def __init__(self, given: AbstractAsyncContextManager[Any]) -> None:
+    def __init__(
+        self,
+        given: AbstractAsyncContextManager[Any],
+        check: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._given = given
+        self._check = check
 
     async def __aenter__(self) -> Claim | None:
         given = self._given
-        if isinstance(given, Claim):
-            await given.take()
-            return given
-        await given.__aenter__()
-        return None
+        claim = given if isinstance(given, Claim) else None
+        if claim is not None:
+            await claim.take()
+        else:
+            await given.__aenter__()
+        if self._check is not None:
+            try:
+                await self._check()
+            except BaseException as error:
+                await self.__aexit__(type(error), error, error.__traceback__)
+                raise
+        return claim
 
     async def __aexit__(
         self,
@@ -302,9 +316,14 @@ def part_of(claim: Claim | None) -> Generator[None]:
 
 
 class Claims:
-    """The claims of one storage in this process: for each conversation, the line of claims."""
+    """The claims of one storage in this process: for each conversation, the line of claims.
 
-    def __init__(self) -> None:
+    Args:
+        on_free: called with a conversation that nobody claims any longer, perhaps by the garbage collector.
+    """
+
+    def __init__(self, on_free: Callable[[str], None] | None = None) -> None:
+        self._on_free = on_free
         self.restart()
 
     def restart(self) -> None:
@@ -312,7 +331,7 @@ class Claims:
         # Reentrant: the garbage collector may close a coroutine, which leaves the line, while this thread has the lock.
         self._lock = threading.RLock()
         self._lines: dict[str, deque[tuple[Claim, asyncio.Future[None] | None]]] = {}
-        self._numbers: dict[str, int] = {}
+        self._numbers = count(1)
 
     def first(self, conversation_id: str) -> Claim | None:
         """The claim that has a conversation, or is about to take it."""
@@ -327,10 +346,9 @@ class Claims:
         claim = self.first(conversation_id)
         return claim.owner if claim is not None and claim.number else None
 
-    def next_number(self, conversation_id: str) -> int:
-        """The number for the first in line if there are no leases; it grows with every call for a conversation."""
-        self._numbers[conversation_id] = number = self._numbers.get(conversation_id, 0) + 1
-        return number
+    def next_number(self) -> int:
+        """The number of a claim if there are no leases; it grows with every claim."""
+        return next(self._numbers)
 
     def enter(self, claim: Claim, *, wait: bool) -> asyncio.Future[None] | None:
         """Stand in line.
@@ -389,6 +407,8 @@ class Claims:
             else:
                 return
         del self._lines[conversation_id]
+        if self._on_free is not None:
+            self._on_free(conversation_id)
 
 
 def _settle(place: asyncio.Future[None]) -> None:

@@ -10,7 +10,7 @@ from .schema import has_table
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["delete_conversation", "list_conversations"]
+__all__ = ["delete_conversation", "list_conversations", "owner_of"]
 
 # Another program may have written anything into a column.
 _LIST = """
@@ -42,8 +42,27 @@ def list_conversations(
     ]
 
 
-def delete_conversation(connection: sqlite3.Connection, conversation_id: str) -> int:
-    """Remove everything of a conversation; return how many rows it had."""
+# Read off the index of conversations and times, without a look at other rows.
+_OWNER = """
+    SELECT COALESCE(user_id, '') FROM messages WHERE conversation_id = ? ORDER BY timestamp, rowid LIMIT 1
+"""
+
+
+def owner_of(connection: sqlite3.Connection, conversation_id: str) -> str | None:
+    """The user of a conversation's first row; `None` if it has none."""
+    row = connection.execute(_OWNER, (conversation_id,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def delete_conversation(
+    connection: sqlite3.Connection, conversation_id: str, user_id: str | None = None
+) -> int | None:
+    """Remove everything of a conversation; return how many rows it had.
+
+    If `user_id` is given and the conversation is another user's, nothing is removed, and `None` is returned.
+    """
+    if user_id is not None and owner_of(connection, conversation_id) not in (None, user_id):
+        return None
     values = (conversation_id,)
     for table in ("events", "calls", "claims"):
         if has_table(connection, table):

@@ -156,7 +156,8 @@ class Log(Protocol):
     method raises `StorageError` when the log cannot be read or written.
 
     Two methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest row
-    first. `delete_conversation(conversation_id)` removes everything of one and returns how many rows it had.
+    first. `delete_conversation(conversation_id, user_id=None)` removes everything of one and returns how many rows it
+    had; with a `user_id`, only if it is this user's.
     """
 
     def append(
@@ -206,6 +207,13 @@ class Log(Protocol):
 
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         """Read the calls of a conversation, in the order of their batches and positions."""
+        ...
+
+    async def owner(self, conversation_id: str) -> str | None:
+        """The user of a conversation's first row, to whom it belongs; `None` if it has no row.
+
+        It is asked once in each run that goes on with a conversation, so its cost should not depend on the rows.
+        """
         ...
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> AbstractAsyncContextManager[Any]:

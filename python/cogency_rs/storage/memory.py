@@ -11,6 +11,7 @@ from itertools import count
 from ..errors import ConfigError, StorageError
 from .claims import Claim, Claims
 from .log import ROW_TYPES, CallRecord, Conversation, LogPage, Row, check_row_type
+from .owners import not_the_owner
 
 __all__ = ["Memory"]
 
@@ -92,6 +93,11 @@ class Memory:
         records = sorted(self.records.get(conversation_id, {}).items(), key=lambda item: item[0])
         return [call for _, (user, call) in records if not user_id or user == user_id]
 
+    async def owner(self, conversation_id: str) -> str | None:
+        """The user of a conversation's first row; see `Log.owner`."""
+        rows = self.rows.get(conversation_id)
+        return rows[0][2] if rows else None
+
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself; see `Log.claim`."""
         return Claim(conversation_id, self._claims, None, wait=wait)
@@ -118,8 +124,18 @@ class Memory:
         ]
         return sorted(listed, key=lambda one: -one.last)[:limit]
 
-    async def delete_conversation(self, conversation_id: str) -> int:
-        """Remove everything of a conversation; returns how many rows it had."""
+    async def delete_conversation(self, conversation_id: str, user_id: str | None = None) -> int:
+        """Remove everything of a conversation; returns how many rows it had.
+
+        Args:
+            conversation_id: which one.
+            user_id: whose it must be; `None` for anybody's.
+
+        Raises:
+            OwnerError: it is another user's; nothing was removed.
+        """
+        if user_id is not None and await self.owner(conversation_id) not in (None, user_id):
+            raise not_the_owner(conversation_id, user_id)
         self.records.pop(conversation_id, None)
         return len(self.rows.pop(conversation_id, []))
 

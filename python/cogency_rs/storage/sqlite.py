@@ -24,12 +24,13 @@ from ..types import MessageMatch
 from .calls import read_calls, save_calls
 from .claims import Claim
 from .connection import MEMORY
-from .conversations import delete_conversation, list_conversations
+from .conversations import delete_conversation, list_conversations, owner_of
 from .database import Database, database_for
 from .fields import METRIC_FIELDS, PROFILE_FIELDS, ParseError, read_fields
 from .leases import FileLeases, check_owner
 from .log import CallRecord, Conversation, LogPage, Row, check_row_type
 from .messages import MessageRow, Messages, or_now
+from .owners import not_the_owner
 from .tail import check_cursor, read_tail
 from .waiters import done
 
@@ -234,6 +235,10 @@ class SQLite(Messages):
             lambda connection: read_calls(connection, conversation_id, user_id)
         )
 
+    async def owner(self, conversation_id: str) -> str | None:
+        """The user of a conversation's first row, to whom it belongs; `None` if it has no row."""
+        return await self._open().read(lambda connection: owner_of(connection, conversation_id))
+
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself inside `async with`, among all programs on the file.
 
@@ -264,14 +269,24 @@ class SQLite(Messages):
             lambda connection: list_conversations(connection, user_id, limit)
         )
 
-    async def delete_conversation(self, conversation_id: str) -> int:
-        """Delete the rows, calls and events of a conversation, of all users; return how many rows it had.
+    async def delete_conversation(self, conversation_id: str, user_id: str | None = None) -> int:
+        """Delete the rows, calls and events of a conversation; return how many rows it had.
 
         A run that holds a claim on it can append nothing more.
+
+        Args:
+            conversation_id: which one.
+            user_id: whose it must be; `None` for anybody's.
+
+        Raises:
+            OwnerError: it is another user's; nothing was deleted.
         """
-        return await self._open().write(
-            lambda connection: delete_conversation(connection, conversation_id)
+        deleted = await self._open().write(
+            lambda connection: delete_conversation(connection, conversation_id, user_id)
         )
+        if deleted is None:
+            raise not_the_owner(conversation_id, user_id or "")
+        return deleted
 
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None

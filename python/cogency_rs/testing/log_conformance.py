@@ -27,30 +27,18 @@ from ..parser import parse_tokens
 from ..storage.log import ROW_TYPES, CallRecord
 from ..tools import ToolContext
 from ..types import Execution
+from .owner_conformance import OwnerConformance, Test, on_a_log
 
 __all__ = ["LogConformance"]
 
 PATIENCE = 60.0
 """Seconds until a test that should have ended counts as hanging."""
 
-Test = Callable[[Any, Any], Awaitable[None]]
-
 CALL = json.dumps({"name": "t", "args": {}})
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
 
 
-def on_a_log(test: Test) -> Callable[[Any], None]:
-    """Make a test run on an event loop and a log of its own."""
-
-    def run(self: LogConformance) -> None:
-        asyncio.run(self.carry_out(test))
-
-    # Not with `functools.wraps`, since pytest would take the parameter `log` for a fixture.
-    run.__name__, run.__qualname__, run.__doc__ = test.__name__, test.__qualname__, test.__doc__
-    return run
-
-
-class LogConformance:
+class LogConformance(OwnerConformance):
     """The tests. A subclass must override `make_log`; tests that need other methods are skipped without them.
 
     If `make_log` needs fixtures of pytest, let a fixture with `autouse` set them on the instance. A log that has

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .address import Address
     from .driver import Connection
 
-__all__ = ["list_conversations", "read_calls"]
+__all__ = ["delete_conversation", "list_conversations", "read_calls", "read_owner"]
 
 _CALLS = """
     SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision
@@ -52,6 +52,32 @@ async def list_conversations(
     query = _CONVERSATIONS.format(tables=address.tables)
     rows = await connection.fetch(query, pack(user_id), limit)
     return [Conversation(*(_read(value) for value in row)) for row in rows]
+
+
+# Read off the primary key, without a look at other rows.
+_OWNER = "SELECT user_id FROM {tables}.messages WHERE conversation_id = $1 ORDER BY number LIMIT 1"
+_DELETE = f"""
+    SELECT CASE WHEN $2::text IS NULL OR coalesce(({_OWNER}), $2) = $2 THEN {{tables}}.forget($1) END
+"""
+
+
+async def read_owner(connection: Connection, address: Address, conversation_id: str) -> str | None:
+    """The user of a conversation's first row; `None` if it has none."""
+    owner = await connection.fetchval(_OWNER.format(tables=address.tables), pack(conversation_id))
+    return None if owner is None else unpack(owner)
+
+
+async def delete_conversation(
+    connection: Connection, address: Address, conversation_id: str, user_id: str | None
+) -> int | None:
+    """Remove everything of a conversation; return how many rows it had.
+
+    If `user_id` is given and the conversation is another user's, nothing is removed, and `None` is returned.
+    """
+    query = _DELETE.format(tables=address.tables)
+    user = None if user_id is None else pack(user_id)
+    deleted: int | None = await connection.fetchval(query, pack(conversation_id), user)
+    return deleted
 
 
 def _read(value: Any) -> Any:

@@ -11,15 +11,15 @@ from ...errors import StorageError
 from ...ids import uuid7
 from ..claims import Claim
 from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type
+from ..owners import not_the_owner
 from ..waiters import done
 from .address import read_dsn
-from .calls import list_conversations, read_calls
+from .calls import delete_conversation, list_conversations, read_calls, read_owner
 from .cogency_tables import CogencyTables
 from .database import Database, database_for
 from .driver import Connection, asyncpg
 from .leases import TableLeases
 from .tail import check_cursor, read_tail
-from .text import pack
 from .writes import Append, SavedMessage, Single
 
 if TYPE_CHECKING:
@@ -160,6 +160,12 @@ class PostgreSQL(CogencyTables):
             lambda connection: read_calls(connection, self._address, conversation_id, user_id)
         )
 
+    async def owner(self, conversation_id: str) -> str | None:
+        """The user of a conversation's first row, to whom it belongs; `None` if it has no row."""
+        return await self._read(
+            lambda connection: read_owner(connection, self._address, conversation_id)
+        )
+
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself inside `async with`, among all programs on the database.
 
@@ -193,15 +199,26 @@ class PostgreSQL(CogencyTables):
             lambda connection: list_conversations(connection, self._address, user_id, limit)
         )
 
-    async def delete_conversation(self, conversation_id: str) -> int:
-        """Delete the rows, calls and events of a conversation, of all users; return how many rows it had.
+    async def delete_conversation(self, conversation_id: str, user_id: str | None = None) -> int:
+        """Delete the rows, calls and events of a conversation; return how many rows it had.
 
         A run that holds a claim on it can append nothing more.
+
+        Args:
+            conversation_id: which one.
+            user_id: whose it must be; `None` for anybody's.
+
+        Raises:
+            OwnerError: it is another user's; nothing was deleted.
         """
-        query = f"SELECT {self._address.tables}.forget($1)"
-        deleted: int = await self._write(
-            lambda connection: connection.fetchval(query, pack(conversation_id)), conversation_id
+        deleted: int | None = await self._write(
+            lambda connection: delete_conversation(
+                connection, self._address, conversation_id, user_id
+            ),
+            conversation_id,
         )
+        if deleted is None:
+            raise not_the_owner(conversation_id, user_id or "")
         return deleted
 
     def _open(self) -> Database:
