@@ -63,7 +63,7 @@ class Agent(Generic[Deps, Output]):
         output_type: the type of the final answer: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter
             of a tool may be. The model is asked for it as JSON and told what is wrong with its answer;
             `RunResult.output` is the value. By default the answer is text.
-        storage: the log; by default in memory, so that it is gone with the agent.
+        storage: the log; by default a `Memory`, which is gone with the agent and drops what was used longest ago.
         limits: how much one run may use.
         recovery: how long a run goes on with errors.
         history: how much of a conversation the model is shown.
@@ -239,7 +239,7 @@ class Agent(Generic[Deps, Output]):
         Args:
             question: the user's question.
             conversation_id: the conversation to go on with; a new one by default.
-            user_id: the id of its user. A conversation belongs to the user who began it, and "" is a user like any other.
+            user_id: the id of its user. A conversation belongs to the user who began it; "" is a user like any other.
             deps: an object that tools reach as `ToolContext.deps`, and hooks as `ctx.deps`.
             limits: the limits of this run, in place of the agent's own.
 

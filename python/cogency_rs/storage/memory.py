@@ -1,12 +1,20 @@
-"""The log in memory: gone with the object, and otherwise like any other."""
+"""The log in memory: gone with the object, and otherwise like any other.
+
+It has a bound, since a program that runs for months must not keep every conversation. Those that were used longest ago
+are dropped, whole, and never one that a run has claimed. To name one afterwards is an error, and not an empty
+conversation: a model would answer as if nothing had been said.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from bisect import insort
-from collections import defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import count
+from sys import getsizeof
 
 from ..errors import ConfigError, StorageError
 from .claims import Claim, Claims
@@ -15,8 +23,36 @@ from .owners import not_the_owner
 
 __all__ = ["Memory"]
 
+logger: logging.Logger = logging.getLogger(__name__)
+
+MAX_BYTES = 64 * 2**20
+"""What a `Memory` holds by default, in bytes, before it drops conversations."""
+
+_CONVERSATION, _ROW, _CALL = 1_000, 250, 700
+"""Bytes that each of these takes besides its texts, in CPython of 64 bits."""
+
+_KNOWN_DROPPED = 10_000
+"""How many dropped conversations are remembered, each as one number."""
+
 _Stored = tuple[float, int, str, Row]
 """Timestamp, number, user and the row."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One conversation.
+
+    Attributes:
+        rows: by time; those of one time in the order in which they were saved.
+        records: the user and the record of each call, by batch and position.
+        size: about how many bytes it takes.
+    """
+
+    size: int
+    rows: list[_Stored] = field(default_factory=list[_Stored])
+    records: dict[tuple[str, int], tuple[str, CallRecord]] = field(
+        default_factory=dict[tuple[str, int], tuple[str, CallRecord]]
+    )
 
 
 class Memory:
@@ -24,15 +60,40 @@ class Memory:
 
     An agent without a storage writes to it, and so do tests. An append costs O(new rows) unless their timestamps are
     older than stored ones; a read costs O(rows after the cursor).
+
+    Args:
+        max_bytes: about how much it holds. Above that, an append drops the conversations that were used longest ago,
+            whole; never the one that is written, and none that a run has claimed, so that these may exceed it. `None`
+            for no bound.
+
+    Raises:
+        ConfigError: `max_bytes` is not a positive number.
+
+    Attributes:
+        dropped: how many conversations it has dropped. The first is logged, as a warning. Naming one of the last 10,000
+            of them raises `StorageError`, until `delete_conversation` lets it begin anew.
     """
 
-    def __init__(self) -> None:
-        self.rows: defaultdict[str, list[_Stored]] = defaultdict(list)
-        self.records: defaultdict[str, dict[tuple[str, int], tuple[str, CallRecord]]] = defaultdict(
-            dict
-        )
-        self._claims = Claims()
+    def __init__(self, *, max_bytes: int | None = MAX_BYTES) -> None:
+        if max_bytes is not None and max_bytes < 1:
+            raise ConfigError(
+                f"max_bytes must be 1 or more, or None for no bound; got {max_bytes!r}"
+            )
+        self.dropped = 0
+        self._max_bytes = max_bytes
+        self._kept: dict[str, _Kept] = {}
+        self._size = 0
+        self._idle: OrderedDict[str, None] = OrderedDict()  # without a claim, the latest used last
+        # Noted only: the garbage collector may give a claim back in the middle of anything.
+        self._given_back: deque[str] = deque()
+        self._claims = Claims(on_free=self._given_back.append)
+        self._known_dropped: OrderedDict[int, None] = OrderedDict()  # hashes of their ids
         self._numbers = count(1)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the conversations take."""
+        return self._size
 
     def append(
         self,
@@ -44,20 +105,35 @@ class Memory:
     ) -> asyncio.Future[None]:
         """Save rows and calls; see `Log.append`."""
         self._check(rows, calls)
-        stored, numbers = self.rows[conversation_id], self._numbers
+        kept = self._find(conversation_id)
+        if kept is None and (rows or calls):
+            kept = self._kept[conversation_id] = _Kept(_CONVERSATION + getsizeof(conversation_id))
+            self._size += kept.size
+        if kept is not None:
+            before = kept.size
+            self._add(kept, user_id, rows, calls)
+            self._size += kept.size - before
+            self._keep_the_bound(conversation_id)
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        saved.set_result(None)
+        return saved
+
+    def _add(
+        self, kept: _Kept, user_id: str, rows: Sequence[Row], calls: Sequence[CallRecord]
+    ) -> None:
+        stored, numbers = kept.rows, self._numbers
         for row in rows:
             new = (row[2], next(numbers), user_id, row)
+            kept.size += _ROW + getsizeof(row[1])
             if stored and new < stored[-1]:
                 insort(stored, new)
             else:
                 stored.append(new)
-        if calls:
-            records = self.records[conversation_id]
-            for call in calls:
-                records[call.batch, call.position] = (user_id, call)
-        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        saved.set_result(None)
-        return saved
+        for call in calls:
+            place = call.batch, call.position
+            known = kept.records.get(place)
+            kept.size += _size_of(call) - (0 if known is None else _size_of(known[1]))
+            kept.records[place] = (user_id, call)
 
     def _check(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> None:
         try:
@@ -78,7 +154,8 @@ class Memory:
         self, conversation_id: str, *, user_id: str = "", after: str | None = None
     ) -> LogPage:
         """Read the rows that follow a cursor, or all; see `Log.read`."""
-        rows = self.rows.get(conversation_id, [])
+        kept = self._find(conversation_id)
+        rows = [] if kept is None else kept.rows
         known = 0 if after is None else _place(rows, after)
         new = [
             {"type": type, "content": content, "timestamp": timestamp}
@@ -90,16 +167,18 @@ class Memory:
 
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         """Read the calls of a conversation; see `Log.calls`."""
-        records = sorted(self.records.get(conversation_id, {}).items(), key=lambda item: item[0])
+        kept = self._find(conversation_id)
+        records = [] if kept is None else sorted(kept.records.items(), key=lambda item: item[0])
         return [call for _, (user, call) in records if not user_id or user == user_id]
 
     async def owner(self, conversation_id: str) -> str | None:
         """The user of a conversation's first row; see `Log.owner`."""
-        rows = self.rows.get(conversation_id)
-        return rows[0][2] if rows else None
+        kept = self._find(conversation_id)
+        return kept.rows[0][2] if kept is not None and kept.rows else None
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself; see `Log.claim`."""
+        self._note_what_was_given_back()
         return Claim(conversation_id, self._claims, None, wait=wait)
 
     async def conversations(
@@ -107,8 +186,8 @@ class Memory:
     ) -> list[Conversation]:
         """List conversations, the one with the latest row first."""
         found: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
-        for conversation_id, rows in self.rows.items():
-            for _, _, user, row in rows:
+        for conversation_id, kept in self._kept.items():
+            for _, _, user, row in kept.rows:
                 if not user_id or user == user_id:
                     found[conversation_id, user].append(row)
         listed = [
@@ -128,16 +207,81 @@ class Memory:
         """Remove everything of a conversation; returns how many rows it had.
 
         Args:
-            conversation_id: which one.
+            conversation_id: which one; one that was dropped may begin anew.
             user_id: whose it must be; `None` for anybody's.
 
         Raises:
             OwnerError: it is another user's; nothing was removed.
         """
-        if user_id is not None and await self.owner(conversation_id) not in (None, user_id):
+        kept = self._kept.get(conversation_id)
+        if user_id is not None and kept is not None and kept.rows and kept.rows[0][2] != user_id:
             raise not_the_owner(conversation_id, user_id)
-        self.records.pop(conversation_id, None)
-        return len(self.rows.pop(conversation_id, []))
+        self._known_dropped.pop(hash(conversation_id), None)
+        return 0 if kept is None else self._remove(conversation_id)
+
+    # What is kept
+
+    def _find(self, conversation_id: str) -> _Kept | None:
+        """A conversation, which counts as used now; `None` if it has nothing.
+
+        Raises:
+            StorageError: it was dropped.
+        """
+        kept = self._kept.get(conversation_id)
+        if kept is not None:
+            if conversation_id in self._idle:
+                self._idle.move_to_end(conversation_id)
+        elif hash(conversation_id) in self._known_dropped:
+            raise StorageError(
+                f"conversation {conversation_id!r} was dropped: the log in memory holds {self._max_bytes:,} bytes, and "
+                "it was used longest ago. Keep conversations in SQLite, or give Memory(max_bytes=...); "
+                f"delete_conversation({conversation_id!r}) lets it begin anew"
+            )
+        return kept
+
+    def _keep_the_bound(self, written: str) -> None:
+        """Drop what was used longest ago, until what is left fits; never the conversation that is written."""
+        self._note_what_was_given_back()
+        self._sort_in(written)
+        while self._max_bytes is not None and self._size > self._max_bytes and self._idle:
+            oldest = next(iter(self._idle))
+            if oldest == written:
+                return
+            if self._claims.first(oldest) is not None:
+                del self._idle[oldest]  # it comes back with its claim
+                continue
+            if not self.dropped:
+                logger.warning(
+                    "A log in memory has reached %s bytes: it drops the conversations that were used longest ago, "
+                    "%r first. Keep them in SQLite, or give Memory(max_bytes=...)",
+                    f"{self._max_bytes:,}",
+                    oldest,
+                )
+            self.dropped += 1
+            self._known_dropped[hash(oldest)] = None
+            if len(self._known_dropped) > _KNOWN_DROPPED:
+                self._known_dropped.popitem(last=False)
+            self._remove(oldest)
+
+    def _note_what_was_given_back(self) -> None:
+        while self._given_back:
+            self._sort_in(self._given_back.popleft())
+
+    def _sort_in(self, conversation_id: str) -> None:
+        """Note that a conversation was used now, and may be dropped if no run has claimed it."""
+        self._idle.pop(conversation_id, None)
+        if conversation_id in self._kept and self._claims.first(conversation_id) is None:
+            self._idle[conversation_id] = None
+
+    def _remove(self, conversation_id: str) -> int:
+        kept = self._kept.pop(conversation_id)
+        self._size -= kept.size
+        self._idle.pop(conversation_id, None)
+        return len(kept.rows)
+
+
+def _size_of(call: CallRecord) -> int:
+    return _CALL + getsizeof(call.id) + getsizeof(call.decision)
 
 
 def _place(rows: list[_Stored], cursor: str) -> int:
