@@ -36,9 +36,12 @@ class ToolApproved:
 
     Attributes:
         args: arguments that replace those of the call; `None` to keep them.
+        preview: what the tool's `preview` said of the call, with those arguments, when it was agreed to. The call is
+            refused if it says something else when the call is about to run. `None` to run it in any case.
     """
 
     args: dict[str, Any] | None = None
+    preview: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,12 @@ class Approval:
             return failure(text, DeniedError(text))
         if answer.args is not None:
             invocation = replace(invocation, call=replace(invocation.call, args=answer.args))
+        if answer.preview is not None and answer.preview != await _previewed(invocation):
+            text = (
+                f"Tool '{invocation.call.name}' was not run: what it would do has changed since it was approved. "
+                "Look again, and call it again if it is still needed"
+            )
+            return failure(text, DeniedError(text))
         return await next(invocation)
 
     async def _answer(self, invocation: Invocation) -> Decision:
@@ -128,12 +137,25 @@ class Approval:
                 )
 
 
+async def _previewed(invocation: Invocation) -> str | None:
+    """What a call would do now; `None` if its tool does not say it, or cannot."""
+    preview = options_of(invocation.tool).preview
+    if preview is None:
+        return None
+    try:
+        return await _awaited(await asyncio.to_thread(preview, invocation.call))
+    except Exception:
+        logger.exception("The preview of a call of %r failed", invocation.call.name)
+        return None
+
+
 def write_decision(decision: Decision) -> str:
     """A decision as the table of calls holds it."""
     if isinstance(decision, ToolDenied):
         return json.dumps({"approved": False, "message": decision.message})
-    args = {} if decision.args is None else {"args": decision.args}
-    return json.dumps({"approved": True, **args}, default=repr)
+    given = {"args": decision.args, "preview": decision.preview}
+    told = {name: value for name, value in given.items() if value is not None}
+    return json.dumps({"approved": True, **told}, default=repr)
 
 
 def read_decision(stored: str) -> Decision:
@@ -141,7 +163,7 @@ def read_decision(stored: str) -> Decision:
     read = json.loads(stored)
     if not read["approved"]:
         return ToolDenied(read.get("message", ""))
-    return ToolApproved(read.get("args"))
+    return ToolApproved(read.get("args"), read.get("preview"))
 
 
 async def needs_approval(tool: Any, call: ToolCall) -> bool:
