@@ -28,7 +28,7 @@ from .errors import StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
 from .middleware import Approval, HookRunner, Invocation, Middleware, Next, retry
-from .middleware.approval import Decision
+from .middleware.approval import Decision, refused_as_changed
 from .middleware.chain import chain
 from .middleware.hooks import CallOrder
 from .observers import Observers
@@ -413,6 +413,11 @@ class ToolBatch:
         if timetable is not None:
             await timetable.admission(index)
         try:
+            is_first = not self._attempts[index]
+            if is_first and invocation is not None and invocation.agreed is not None:
+                with self.held(index):
+                    if (changed := await refused_as_changed(invocation)) is not None:
+                        return changed
             if self._begin is not None and not self._attempts[index]:
                 with self.held(index):
                     await self._begin(index)

@@ -24,6 +24,7 @@ __all__ = [
     "ToolDenied",
     "needs_approval",
     "read_decision",
+    "refused_as_changed",
     "write_decision",
 ]
 
@@ -101,12 +102,8 @@ class Approval:
             return failure(text, DeniedError(text))
         if answer.args is not None:
             invocation = replace(invocation, call=replace(invocation.call, args=answer.args))
-        if answer.preview is not None and answer.preview != await _previewed(invocation):
-            text = (
-                f"Tool '{invocation.call.name}' was not run: what it would do has changed since it was approved. "
-                "Look again, and call it again if it is still needed"
-            )
-            return failure(text, DeniedError(text))
+        if answer.preview is not None:
+            invocation = replace(invocation, agreed=answer.preview)
         return await next(invocation)
 
     async def _answer(self, invocation: Invocation) -> Decision:
@@ -137,16 +134,22 @@ class Approval:
                 )
 
 
-async def _previewed(invocation: Invocation) -> str | None:
-    """What a call would do now; `None` if its tool does not say it, or cannot."""
-    preview = options_of(invocation.tool).preview
-    if preview is None:
-        return None
+async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
+    """A refusal of a call that would do something else than what was agreed to; `None` if it may run."""
+    preview, shown = options_of(invocation.tool).preview, None
+    call = replace(invocation.call, id=None)  # it does not wait any more
     try:
-        return await _awaited(await asyncio.to_thread(preview, invocation.call))
+        if preview is not None:
+            shown = await _awaited(await asyncio.to_thread(preview, call))
     except Exception:
-        logger.exception("The preview of a call of %r failed", invocation.call.name)
+        logger.exception("The preview of a call of %r failed, so it is denied", call.name)
+    if shown == invocation.agreed:
         return None
+    text = (
+        f"Tool '{call.name}' was not run: what it would do has changed since it was approved. "
+        "Look again, and call it again if it is still needed"
+    )
+    return failure(text, DeniedError(text))
 
 
 def write_decision(decision: Decision) -> str:

@@ -36,6 +36,8 @@ class Invocation:
         attempt: the number of this attempt, from 1.
         index: the call's place in the batch, from 0.
         executor: runs the tool, if it takes it; `None` to run it here.
+        agreed: what the tool's preview said when the call was approved; the call runs only if it says the same when it
+            is its turn. `None` to run it in any case.
     """
 
     id: str
@@ -45,6 +47,7 @@ class Invocation:
     attempt: int = 1
     index: int = 0
     executor: Executor | None = None
+    agreed: str | None = None
     _source: CallDetails | None = field(default=None, repr=False, compare=False)
 
     @classmethod
