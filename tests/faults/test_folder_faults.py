@@ -121,7 +121,7 @@ def test_a_folder_that_was_replaced_is_refused(place):
     folder = Folder(place)
     place.rename(place.parent / "old")
     (place / "inner").mkdir(parents=True)
-    with pytest.raises(ToolError, match="is not the folder any more that it was"):
+    with pytest.raises(ToolError, match="was replaced by another folder while in use"):
         folder.entries()
 
 

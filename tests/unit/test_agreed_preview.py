@@ -108,6 +108,38 @@ async def test_the_preview_is_kept_with_the_decision_for_another_process(place, 
     assert ((place / "a.txt").read_text() == "all new\n") is not changes
 
 
+SECOND = ToolCall("edit_file", {"path": "./a.txt", "old": "one", "new": "1"})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "agreed", "statuses", "text"),
+    [
+        (EDIT, SECOND, (True, True), ["success", "success"], "1\n2\n"),
+        (SECOND, EDIT, (True, True), ["success", "success"], "1\n2\n"),
+        (WRITE, EDIT, (True, True), ["success", "failure"], "all new\n"),
+        (EDIT, WRITE, (True, True), ["success", "success"], "all new\n"),
+        # The second change was shown as one of a text that the first was to leave.
+        (EDIT, SECOND, (False, True), ["denied", "denied"], "one\ntwo\n"),
+        (EDIT, SECOND, (True, False), ["success", "denied"], "one\n2\n"),
+    ],
+)
+async def test_changes_of_one_file_are_previewed_one_after_the_other(
+    place, first, second, agreed, statuses, text
+):
+    (place / "a.txt").write_text("one\ntwo\n")
+    tools = {tool.name: tool for tool in file_tools(place)}
+    asking = agent(calls(first, second), "Done.", tools=tools.values())
+    waiting = (await asking.run("Change it.", conversation_id="c")).waiting
+    decided: dict[str, ToolApproved | bool] = {}
+    for call, is_agreed in zip(waiting, agreed, strict=True):
+        show: Any = options_of(tools[call.name]).preview
+        shown = show(call)
+        decided[str(call.id)] = ToolApproved(preview=shown) if is_agreed else False
+    await asking.resume("c", decided)
+    assert [record.status for record in await asking.storage.calls("c")] == statuses
+    assert (place / "a.txt").read_text() == text
+
+
 async def test_a_preview_that_fails_or_is_gone_is_a_refusal():
     ran: list[str] = []
 

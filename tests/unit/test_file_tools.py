@@ -88,13 +88,13 @@ def test_anything_but_a_folder_is_refused(place, directory):
 async def test_a_folder_is_listed_by_name_with_sizes(call):
     result = await call("list_files")
     assert result.outcome == "4 entries in ."
-    assert result.content == ".git/\na.txt  14\nlogo.png  6\nsrc/"
+    assert result.content == ".git  (closed to these tools)\na.txt  14\nlogo.png  6\nsrc/"
 
 
 async def test_listing_goes_into_folders_on_request_but_not_into_hidden_ones(call):
     result = await call("list_files", recursive=True)
     assert result.content.split("\n") == [
-        ".git/",
+        ".git  (closed to these tools)",
         "a.txt  14",
         "logo.png  6",
         "src/",
@@ -202,11 +202,13 @@ async def test_lines_are_found_with_their_places(call):
         ({"text": "ONE", "ignore_case": True, "names": "*.txt"}, "a.txt:1: one"),
         ({"text": "one", "path": "src"}, "src/main.py:1: print('one')"),
         ({"text": "two", "path": "a.txt"}, "a.txt:2: two"),
-        ({"text": "one", "path": ".git"}, ".git/config:1: one"),
+        ({"text": "one", "path": ".hidden"}, ".hidden/notes:1: one"),
         ({"text": "(o+)+$"}, ""),
     ],
 )
-async def test_a_search_takes_its_text_literally(call, args, content):
+async def test_a_search_takes_its_text_literally(call, place, args, content):
+    (place / ".hidden").mkdir()
+    (place / ".hidden" / "notes").write_text("one\n")
     assert (await call("search_files", **args)).content == content
 
 
@@ -324,7 +326,7 @@ async def test_a_folder_cannot_be_written_as_a_file(call, path):
             {"path": "logo.png", "content": "x\n"},
             "-(logo.png is not text: 6 bytes)\n+x",
         ),
-        ("write_file", {"path": "n", "content": "x\n" * 999}, "… 802 more lines"),
+        ("write_file", {"path": "n", "content": "x\n" * 999}, "+x\n" * 998 + "+x"),
     ],
 )
 def test_a_preview_shows_what_a_call_would_do_and_does_nothing(place, name, args, shown):

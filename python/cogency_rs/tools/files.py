@@ -6,18 +6,20 @@ The tools that read have no effect and need no approval. Those that write need i
 from __future__ import annotations
 
 import codecs
-import difflib
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, BinaryIO
 
 from ..errors import ToolError
 from ..function_tool import FunctionTool, tool
 from ..types import ToolCall, ToolResult
-from .folder import Folder, FolderEntry
+from .changes import Change, Original, Plans, count
+from .folder import Folder, FolderEntry, is_git
+from .replacing import FileVersion
 
 __all__ = ["file_tools"]
 
@@ -28,7 +30,6 @@ _SHOWN = 30_000  # characters of a result that the model is shown
 _ENTRIES = 500
 _HITS = 200
 _LARGEST = 4 * 1024 * 1024  # bytes of a file that is edited, searched or compared
-_DIFF = 200  # lines of a difference
 
 PathOf = Annotated[str, "the file, relative to the folder"]
 
@@ -37,6 +38,7 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
     """Make tools that work on the files of one folder and cannot leave it.
 
     Links are never followed, and neither `..` nor an absolute path leads out: `cogency_rs.tools.folder` says how.
+    Nothing in `.git` is opened, and nothing that is not a file: no device, pipe or socket.
 
     Args:
         directory: the folder; it must exist.
@@ -50,7 +52,10 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
 
     Only files of UTF-8 text are shown; of others, the name and the size. A file is shown by ranges of lines, at most
     100,000 characters at once, in time linear in the text up to the end of the range. Files above 4 MiB are neither
-    searched nor edited. A file is written whole or not at all.
+    searched nor edited. A preview is the whole difference, and a call that was approved with it is refused if the
+    difference is another one when the call runs. A file is written whole or not at all, and is on the disk when the
+    call is over. It keeps its owner, permissions and attributes, but not setuid and setgid; a read-only file is
+    refused. Other names of the file (hard links) keep the old text.
     """
     files = _Files(Folder(directory))
     return [
@@ -82,6 +87,7 @@ class _Files:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._writing = threading.Lock()  # an edit reads and then writes
+        self._plans = Plans()
 
     def list_files(
         self,
@@ -99,7 +105,7 @@ class _Files:
                 more = True
                 break
             lines.append(_listed(where, entry))
-        outcome = f"{_count(len(lines), 'entry', 'entries')} in {path}"
+        outcome = f"{count(len(lines), 'entry', 'entries')} in {path}"
         if more:
             outcome = f"the first {outcome}; there are more: list a folder in it, or give names"
         return ToolResult(outcome, "\n".join(lines))
@@ -130,9 +136,9 @@ class _Files:
                 number += 1
                 if first_line >= number and number > 1:
                     raise ToolError(
-                        f"{path} has only {_count(number - 1, 'line')}, so there is no line {first_line}"
+                        f"{path} has only {count(number - 1, 'line')}, so there is no line {first_line}"
                     )
-                what = f"{path}, {_count(number - 1, 'line')}"
+                what = f"{path}, {count(number - 1, 'line')}"
                 if first_line > 1:
                     what = f"{path}, line {first_line} to its end at {number - 1}"
                 return ToolResult(what, "".join(taken))
@@ -166,13 +172,13 @@ class _Files:
             hits += found
             if len(hits) > _HITS:
                 break
-        outcome = f"{_count(len(hits), 'line')} in {_count(searched, 'file')}"
+        outcome = f"{count(len(hits), 'line')} in {count(searched, 'file')}"
         if len(hits) > _HITS:
             outcome = (
                 f"the first {_HITS} lines; there are more: search a folder, or for a longer text"
             )
         if left_out:
-            outcome += f"; {_count(left_out, 'file')} left out: large, not text, or not to be read"
+            outcome += f"; {count(left_out, 'file')} left out: large, not text, or not to be read"
         return ToolResult(outcome, "\n".join(hits[:_HITS]))
 
     def edit_file(
@@ -184,9 +190,9 @@ class _Files:
     ) -> ToolResult:
         """Replace a text in a file. It must stand there once, unless all is true."""
         with self._writing:
-            change = self._edit(path, old, new, all)
-            self._folder.write(path, change.data)
-        return ToolResult(f"{path} changed, {change.summary}", change.diff())
+            change = self._edit(self._original(path), path, old, new, all)
+            self._folder.write(path, change.data, replaces=change.version)
+        return ToolResult(f"{path} changed, {change.summary}{change.remark}", change.diff())
 
     def write_file(
         self,
@@ -195,32 +201,40 @@ class _Files:
     ) -> ToolResult:
         """Write a text file, replacing what it held. To change a part of a file, use edit_file."""
         with self._writing:
-            change = self._write(path, content)
-            self._folder.write(path, change.data)
-        verb = "made" if change.before is None else "written"
-        return ToolResult(f"{path} {verb}, {_count(len(content.splitlines()), 'line')}")
+            change = self._write(self._original(path), path, content)
+            self._folder.write(path, change.data, replaces=change.version)
+        verb = "made" if change.version is None else "written"
+        lines = count(len(content.splitlines()), "line")
+        return ToolResult(f"{path} {verb}, {lines}{change.remark}")
 
     # Previews
 
     def preview_of_edit(self, call: ToolCall) -> str:
         """The difference that a call of `edit_file` would make, or why it would fail."""
-        args = call.args
-        return self._preview(
-            lambda: self._edit(args["path"], args["old"], args["new"], args.get("all", False))
-        )
+        return self._preview(call, self._edit)
 
     def preview_of_write(self, call: ToolCall) -> str:
         """The difference that a call of `write_file` would make, or why it would fail."""
-        return self._preview(lambda: self._write(call.args["path"], call.args["content"]))
+        return self._preview(call, self._write)
 
-    def _preview(self, change: Callable[[], _Change]) -> str:
+    def _preview(self, call: ToolCall, change: Callable[..., Change]) -> str:
         try:
-            return change().diff()
+            file = self._original(call.args["path"])
+            place = "/".join(self._folder.parts(call.args["path"]))
+            planned = change(self._plans.before(place, file, call.id), **call.args)
         except ToolError as error:
             return f"would fail: {error}"
+        self._plans.add(place, file, call.id, planned.after)
+        return planned.preview()
 
-    def _edit(self, path: str, old: str, new: str, all: bool) -> _Change:
-        before = self._text(path)
+    def _edit(
+        self, original: Original | None, path: str, old: str, new: str, all: bool = False
+    ) -> Change:
+        if original is None:
+            raise ToolError(f"{path} does not exist")
+        before = original.text
+        if before is None:
+            raise ToolError(f"{path} {original.what}")
         if not old:
             raise ToolError("old must not be empty; write_file writes a whole file")
         if "\r\n" in before and "\r" not in old:  # models write \n
@@ -235,32 +249,29 @@ class _Files:
                 f"old stands in {path} {times} times, {_places(before, old)}; "
                 "give more of the lines around it, or all=true"
             )
-        return _Change(path, before, before.replace(old, new))
+        return Change(path, original, before.replace(old, new))
 
-    def _write(self, path: str, content: str) -> _Change:
-        kind = self._folder.kind(path)
-        if kind in (None, "file"):
-            before = None if kind is None else self._text_if_any(path)
-            return _Change(path, before, content)
-        with self._folder.opened(path):  # says why not
-            raise ToolError(f"{path} is not a file")
+    def _write(self, original: Original | None, path: str, content: str) -> Change:
+        return Change(path, original, content)
 
-    def _text_if_any(self, path: str) -> str:
-        try:
-            return self._text(path)
-        except ToolError as error:
-            return f"({error})\n"
-
-    def _text(self, path: str) -> str:
-        """The whole text of a file, to be changed or compared."""
-        with self._folder.opened(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > _LARGEST:
-                raise ToolError(f"{path} has {size:,} bytes: too many for these tools to edit")
-            try:
-                return file.read().decode()
-            except UnicodeDecodeError:
-                raise ToolError(f"{path} is not text: {size:,} bytes") from None
+    def _original(self, path: str) -> Original | None:
+        """The file that a change replaces; `None` if there is none."""
+        if self._folder.kind(path) is None:
+            return None
+        with self._folder.opened_to_change(path) as file:
+            status = os.fstat(file.fileno())
+            is_large = status.st_size > _LARGEST
+            data = b"" if is_large else file.read()
+            digest = hashlib.sha256(data)
+            while is_large and (piece := file.read(1 << 20)):
+                digest.update(piece)
+        text, what = None, f"is not text: {status.st_size:,} bytes"
+        if is_large:
+            what = f"has {status.st_size:,} bytes: too many for these tools to edit"
+        else:
+            with suppress(UnicodeDecodeError):
+                text = data.decode()
+        return Original(text, what, digest.hexdigest(), FileVersion.of(status), status.st_nlink)
 
     # Walking
 
@@ -295,41 +306,6 @@ class _Files:
             return found
 
 
-@dataclass(frozen=True)
-class _Change:
-    """The text of a file before and after a change; `before` is `None` if the file is new."""
-
-    path: str
-    before: str | None
-    after: str
-
-    @property
-    def data(self) -> bytes:
-        try:
-            return self.after.encode()
-        except UnicodeEncodeError as error:
-            raise ToolError(
-                f"the text for {self.path} has half a character in it, at {error.start}"
-            ) from None
-
-    @property
-    def summary(self) -> str:
-        signs = [line[0] for line in self._lines()[2:]]
-        return f"{_count(signs.count('+'), 'line')} added, {signs.count('-')} removed"
-
-    def diff(self) -> str:
-        lines = self._lines()
-        if len(lines) > _DIFF:
-            lines[_DIFF:] = [f"… {len(lines) - _DIFF:,} more lines"]
-        return "\n".join(lines) or "nothing changes"
-
-    def _lines(self) -> list[str]:
-        before = [] if self.before is None else self.before.splitlines()
-        source = "/dev/null" if self.before is None else f"a/{self.path}"
-        target = f"b/{self.path}"
-        return [*difflib.unified_diff(before, self.after.splitlines(), source, target, lineterm="")]
-
-
 def _is_text(file: BinaryIO) -> bool:
     """Whether the beginning of a file is UTF-8 text. Leaves the file at its beginning."""
     probe = file.read(_PROBE)
@@ -355,6 +331,8 @@ def _lines(file: BinaryIO) -> Iterator[str]:
 
 
 def _listed(where: str, entry: FolderEntry) -> str:
+    if is_git(entry.name):
+        return f"{where}  (closed to these tools)"
     match entry.kind:
         case "file":
             return f"{where}  {entry.size:,}"
@@ -374,7 +352,3 @@ def _places(text: str, part: str) -> str:
         numbers.append(text.count("\n", 0, position) + 1)
         position = text.find(part, position + len(part))
     return f"at lines {', '.join(map(str, numbers))}"
-
-
-def _count(number: int, one: str, more: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"

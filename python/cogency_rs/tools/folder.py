@@ -1,7 +1,9 @@
 """Access to one folder and to nothing outside of it: paths are opened from the folder downwards, one name at a time.
 
-Invariant: no link is ever followed. Each folder on the way is opened by its name within the folder above, which is open
-already. So neither `..` nor an absolute path leads out, nor does a link that replaces a folder between two looks.
+Invariants: no link is ever followed. Each folder on the way is opened by its name within the folder above, which is
+open already. So neither `..` nor an absolute path leads out, nor does a link that replaces a folder between two looks.
+No name leads into `.git`, which holds credentials, and programs that git runs. A name leads to the old bytes of a file
+or to all of the new ones, also after a crash.
 
 Windows cannot open a file within an open folder. There each name is checked before it is used, and the opened file is
 compared with what the path names afterwards. Somebody who swaps a folder for a link between these two moments, and back
@@ -18,19 +20,29 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
+from types import EllipsisType
 from typing import Any, BinaryIO, Literal
 
 from ..errors import ConfigError, ToolError
+from .replacing import Attributes, FileVersion
 
-__all__ = ["Folder", "FolderEntry"]
+__all__ = ["Folder", "FolderEntry", "is_git"]
 
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
-_READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | _CLOEXEC  # a pipe would wait
+_AT_ONCE = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | _CLOEXEC  # a pipe would wait
+_READ, _CHANGE = os.O_RDONLY | _AT_ONCE, os.O_RDWR | _AT_ONCE
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
 _REPARSE = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
+_NOT_SYNCED = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+"""Errors of file systems that cannot be asked to write a folder to the disk."""
+
+_UNSEEN = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+"""Characters that some file systems leave out when they compare names."""
 
 EntryKind = Literal["file", "folder", "link", "other"]
 
@@ -72,6 +84,8 @@ class Folder:
             self._identity = os.stat(self.path)  # noqa: PTH116
             if not stat.S_ISDIR(self._identity.st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            if any(map(is_git, self.path.parts)):
+                raise PermissionError(errno.EPERM, "it is in .git, which is closed to tools")
         except OSError as error:
             raise ConfigError(
                 f"{directory} cannot be worked in ({error.strerror}); name a folder that exists",
@@ -82,7 +96,7 @@ class Folder:
         """The names of the folders on the way to a path, and of what is there.
 
         Raises:
-            ToolError: the path leads out of the folder, or cannot be a path.
+            ToolError: the path leads out of the folder or into `.git`, or cannot be a path.
         """
         if "\0" in path:
             raise ToolError(f"{path!r} cannot be a path: it has a NUL character in it")
@@ -95,6 +109,11 @@ class Folder:
                 if not names:
                     raise _outside(path)
                 names.pop()  # no link is followed, so this is where it leads
+            elif is_git(name):
+                raise ToolError(
+                    f"{path} is closed to these tools: .git holds credentials, and programs that git runs",
+                    validation_failed=True,
+                )
             elif name not in ("", "."):
                 names.append(name)
         return names
@@ -122,54 +141,90 @@ class Folder:
     def opened(self, path: str) -> Generator[BinaryIO, None, None]:
         """Open a file to read it."""
         *folders, name = self.parts(path) or ["."]
-        with self._opened(folders, path) as place:
-            _check_is_file(place.stat_of(name, path), path)
-            with os.fdopen(place.open(name, _READ), "rb") as file:
-                status = os.fstat(file.fileno())
-                _check_is_file(status, path)
-                place.check_is_still(name, status, path)
-                yield file
+        with (
+            self._opened(folders, path) as place,
+            place.opened(name, path, _READ) as file,
+        ):
+            yield file
 
-    def write(self, path: str, data: bytes) -> None:
+    @contextmanager
+    def opened_to_change(self, path: str) -> Generator[BinaryIO, None, None]:
+        """Open a file to read what `write` would replace; refused if the file may not be written."""
+        *folders, name = self.parts(path) or ["."]
+        with (
+            self._opened(folders, path) as place,
+            place.opened(name, path, _CHANGE) as file,
+        ):
+            yield file
+
+    def write(
+        self, path: str, data: bytes, *, replaces: FileVersion | EllipsisType | None = ...
+    ) -> None:
         """Write a whole file, or change nothing. Makes the folders on the way.
 
-        A file that had the name is replaced, not written into: its other names, if any, keep the old bytes.
+        A file that had the name is replaced, not written into: its other names, if any, keep the old bytes. What the
+        new file keeps of it is in `Attributes`. When this returns, the new bytes are on the disk.
+
+        Args:
+            path: the file.
+            data: its new bytes.
+            replaces: the version of the file that is replaced, or `None` if there must be no such file; `...` for
+                any.
+
+        Raises:
+            ToolError: the file may not be written or has another version, or the new one cannot be written.
         """
         *folders, name = self.parts(path) or ["."]
         if name == ".":
             raise ToolError(f"{path} is a folder: name a file in it")
         with self._opened(folders, path, make=True) as place:
-            mode: int | None = None
-            with suppress(FileNotFoundError):
-                status = place.stat(name)
-                _check_is_file(status, path)
-                mode = stat.S_IMODE(status.st_mode)
+            try:
+                with place.opened(name, path, _CHANGE) as old:
+                    version = FileVersion.of(os.fstat(old.fileno()))
+                    kept = Attributes.of(old.fileno())
+            except _MissingError:
+                version = kept = None
+            if replaces is not ... and replaces != version:
+                raise _changed(path)
             temporary = f".{token_hex(8)}.tmp"
-            with os.fdopen(place.open(temporary, _CREATE), "wb") as file:
-                try:
+            # Nobody may read the new bytes of a private file, also before it has its permissions.
+            descriptor = place.open(temporary, _CREATE, 0o666 if kept is None else 0o600)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()
-                    if mode is not None and hasattr(os, "fchmod"):
-                        os.fchmod(file.fileno(), mode)
-                    file.close()
-                    place.replace(temporary, name)
-                except BaseException:
+                    if kept is not None:
+                        kept.give(file.fileno(), path)
+                    os.fsync(file.fileno())
+                if place.version(name) != version:
+                    raise _changed(path)
+                place.replace(temporary, name)
+            except BaseException:
+                with suppress(OSError):
                     place.remove(temporary)
-                    raise
+                raise
+            try:
+                place.sync()
+            except OSError as error:
+                raise ToolError(
+                    f"{path} is written, but it may be lost if the machine stops now: {error.strerror}"
+                ) from error
 
     @contextmanager
     def _opened(
         self, names: Sequence[str], path: str, *, make: bool = False
     ) -> Generator[_OpenFolder, None, None]:
         """Open a folder by the names that lead to it; errors call it `path`."""
-        place = _OpenFolder.root(self.path)
+        place: _OpenFolder | None = None
         try:
+            place = _OpenFolder.root(self.path)
             if not os.path.samestat(place.stat("."), self._identity):
-                raise ToolError(f"{self.path} is not the folder any more that it was")
+                raise ToolError(f"{self.path} was replaced by another folder while in use")
             for name in names:
                 if make:
                     with suppress(FileExistsError):
                         place.make(name)
+                        place.sync()
                 inner = place.inner(name, path)
                 place.close()
                 place = inner
@@ -177,7 +232,8 @@ class Folder:
         except OSError as error:
             raise ToolError(f"{path} cannot be used: {error.strerror or error}") from error
         finally:
-            place.close()
+            if place is not None:
+                place.close()
 
     def _relative(self, path: str) -> str:
         for root in (self.path, self._given):
@@ -227,8 +283,23 @@ class _OpenFolder:
     def names(self) -> list[str]:
         return os.listdir(self._path if self._descriptor is None else self._descriptor)  # noqa: PTH208
 
-    def open(self, name: str, flags: int) -> int:
-        return os.open(self._at(name), flags, 0o666, **self._within)
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        return os.open(self._at(name), flags, mode, **self._within)
+
+    @contextmanager
+    def opened(self, name: str, path: str, flags: int) -> Generator[BinaryIO, None, None]:
+        """Open the file of this name, to read it or, with `_CHANGE`, also to look whether it may be written.
+
+        Raises:
+            ToolError: the name is not that of a file, or the file may not be written; the error calls it `path`.
+        """
+        check = _check_is_file if flags == _READ else _check_may_be_changed
+        check(self.stat_of(name, path), path)
+        with os.fdopen(self.open(name, flags), "rb") as file:
+            status = os.fstat(file.fileno())
+            check(status, path)
+            self.check_is_still(name, status, path)
+            yield file
 
     def stat(self, name: str) -> os.stat_result:
         return os.stat(self._at(name), follow_symlinks=False, **self._within)  # noqa: PTH116
@@ -246,6 +317,13 @@ class _OpenFolder:
             if not os.path.samestat(self.stat(name), status) or way != str(self._path / name):
                 raise ToolError(f"{path} was replaced while it was opened; try again")
 
+    def version(self, name: str) -> FileVersion | None:
+        """The version of the file of this name; `None` if there is none."""
+        try:
+            return FileVersion.of(self.stat(name))
+        except FileNotFoundError:
+            return None
+
     def make(self, name: str) -> None:
         os.mkdir(self._at(name), **self._within)  # noqa: PTH102
 
@@ -260,6 +338,16 @@ class _OpenFolder:
     def remove(self, name: str) -> None:
         os.unlink(self._at(name), **self._within)
 
+    def sync(self) -> None:
+        """Write the names in this folder to the disk; where folders cannot be opened, the system decides when."""
+        if self._descriptor is None:
+            return
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            if error.errno not in _NOT_SYNCED:
+                raise
+
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
@@ -271,6 +359,12 @@ class _OpenFolder:
 
 class _MissingError(ToolError):
     """There is no such file or folder."""
+
+
+def is_git(name: str) -> bool:
+    """Whether some file system takes this name for `.git`."""
+    plain = name.translate(_UNSEEN).partition(":")[0].rstrip(" .").casefold()
+    return plain in (".git", "git~1")
 
 
 def _kind(status: os.stat_result) -> EntryKind:
@@ -291,6 +385,21 @@ def _check_is_file(status: os.stat_result, path: str) -> None:
             raise ToolError(f"{path} is a folder, not a file")
         case "other":
             raise ToolError(f"{path} is a pipe, a socket or a device, not a file")
+
+
+def _changed(path: str) -> ToolError:
+    return ToolError(
+        f"{path} was changed by another program meanwhile, and nothing was written; read it again"
+    )
+
+
+def _check_may_be_changed(status: os.stat_result, path: str) -> None:
+    _check_is_file(status, path)
+    if not status.st_mode & stat.S_IWUSR:  # root could write it all the same
+        mode = stat.S_IMODE(status.st_mode)
+        raise ToolError(
+            f"{path} is read-only (mode {mode:04o}), so it is left as it is; ask its owner to make it writable"
+        )
 
 
 def _link(path: str, name: str) -> ToolError:

@@ -52,7 +52,8 @@ class ToolOptions:
             or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
             executor, if there is one.
         preview: a function that describes what a call would do, for instance as a difference, to the person who is
-            asked to approve it. It must have no effect; if it raises, the call is denied.
+            asked to approve it. It must have no effect; if it raises, the call is denied. A call that waits has its id;
+            a call that is about to run has none (see `ToolApproved.preview`).
 
     Raises:
         ConfigError: an option has a value that it cannot have.
