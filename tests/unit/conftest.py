@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from support.commands import Ended
     from support.pictures import Picture
     from support.traces import Metrics, Traces
 
@@ -43,3 +47,22 @@ def session(tmp_path) -> Picture:
     from support.pictures import drawn
 
     return drawn(tmp_path, logs.SESSION)
+
+
+@pytest.fixture
+def chat(command, monkeypatch) -> Callable[..., Ended]:
+    """Runs a chat with these typed lines and these answers of the model."""
+    from cogency_rs.testing import ScriptedModel
+
+    def chat(typed: str, *answers: Any, options: tuple[object, ...] = (), tools: Any = ()) -> Ended:
+        module = ModuleType("scripted")
+        module.model = ScriptedModel([*answers])  # type: ignore[attr-defined]
+        module.tools = list(tools)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "scripted", module)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        given = ("--tools", "scripted:tools") if tools else ()
+        ended = command("chat", "--model-from", "scripted:model", *given, *options)
+        module.model.assert_complete()
+        return ended
+
+    return chat

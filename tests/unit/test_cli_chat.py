@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 from cogency_rs import LLMError, ToolCall, Usage, tool
 from cogency_rs.cli.chat.background import Background
-from cogency_rs.testing import ScriptedModel
 
 Chat = Callable[..., Ended]
 
@@ -28,24 +26,6 @@ Chat = Callable[..., Ended]
 def calls(*made: tuple[str, dict[str, Any]]) -> str:
     array = [{"name": name, "args": args} for name, args in made]
     return f"<execute>{json.dumps(array)}</execute>"
-
-
-@pytest.fixture
-def chat(command, monkeypatch) -> Chat:
-    """Runs a chat with these typed lines and these answers of the model."""
-
-    def chat(typed: str, *answers: Any, options: tuple[object, ...] = (), tools: Any = ()) -> Ended:
-        module = ModuleType("scripted")
-        module.model = ScriptedModel([*answers])  # type: ignore[attr-defined]
-        module.tools = list(tools)  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "scripted", module)
-        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-        given = ("--tools", "scripted:tools") if tools else ()
-        ended = command("chat", "--model-from", "scripted:model", *given, *options)
-        module.model.assert_complete()
-        return ended
-
-    return chat
 
 
 @pytest.fixture
@@ -115,7 +95,16 @@ def test_the_conversation_goes_on(chat):
         (["yes"], "one\n2\n", "a.txt changed"),
         (["", "n"], "one\ntwo\n", "execution was rejected by user."),
         (["not on a Sunday"], "one\ntwo\n", "rejected by user. Reason: not on a Sunday"),
-        (["e", '{"path": "a.txt", "old": "one", "new": "1"}'], "1\ntwo\n", 'new="1"'),
+        (
+            ["e", '{"path": "a.txt", "old": "one", "new": "1"}', "y"],
+            "1\ntwo\n",
+            "    -one\n    +1\n",
+        ),
+        (
+            ["e", '{"path": "a.txt", "old": "one", "new": "1"}', "n"],
+            "one\ntwo\n",
+            "    -one\n    +1\n",
+        ),
         (["e", "{", "[]", "", "y"], "one\n2\n", "that is not JSON (Expecting property name"),
     ],
 )
@@ -200,7 +189,8 @@ def test_calls_that_wait_are_asked_about_when_the_chat_is_resumed(chat, place, t
     first = chat("Change it.\n", EDIT, options=options)
     assert "not run; /resume asks again" in first.out
     assert (place / "a.txt").read_text() == "one\ntwo\n"
-    ended = chat("y\n", "Done.", options=(*options, "--resume"))
+    ended = chat("y\ny\n", "Done.", options=(*options, "--resume"))
+    assert 'waits for approval: edit_file(path="a.txt", old="two", new="2")' in ended.out
     assert "Run it?" in ended.out
     assert "  Done.\n" in ended.out
     assert (place / "a.txt").read_text() == "one\n2\n"

@@ -1,7 +1,7 @@
 """Writes lines on a console, each after a margin that names its kind; from top to bottom.
 
-On a terminal they are coloured and at most `WIDEST` columns wide; anywhere else they are the same text without colour,
-`PLAIN` columns wide.
+On a terminal they are coloured, and as wide as it is but for `NARROWEST` and `WIDEST`; anywhere else they are the same
+text without colour, `PLAIN` columns wide.
 
 The work of rich for every `Console.print` (it measures the terminal, wraps, takes styles apart) costs more than
 everything else that `show` does for a row. So a page gives rich pieces that are wrapped already, many at a time.
@@ -26,7 +26,10 @@ __all__ = ["KINDS", "NARROWEST", "PLAIN", "STATES", "TEXTS", "WIDEST", "Page", "
 Piece = tuple[str, str]
 """Text without line breaks, and the name of its style; "" for none."""
 
-NARROWEST, WIDEST, PLAIN = 40, 88, 80
+NARROWEST, WIDEST, PLAIN = 20, 88, 80
+
+_ROOM = 12
+"""Columns that a text needs after a margin; with less, it begins on a line of its own."""
 
 KINDS = {
     "user": "bold cyan",
@@ -97,11 +100,12 @@ class Page:
         self._put([*self._segments(text), _NEW_LINE])
 
     def hanging(self, prefix: Text | Iterable[Piece], text: str, style: str | None = None) -> None:
-        """Write a text, wrapped, after a prefix that stands in its first line."""
+        """Write a text, wrapped, after a prefix on its first line."""
         begun = self._segments(prefix)
         margin = Segment.get_line_length(begun)
-        width = max(self.width, margin + NARROWEST // 2)
-        lines = self._styled(wrapped(visible(text), width, margin), style)
+        if margin and self.width - margin < _ROOM:
+            begun, margin = self._on_its_own(begun), self.width // 5
+        lines = self._styled(wrapped(visible(text), self.width, margin), style)
         self._put([*begun, *lines, _NEW_LINE])
 
     def begin(self, prefix: Text) -> None:
@@ -115,6 +119,16 @@ class Page:
     def write(self, text: str, style: str | None = None) -> None:
         """Write a piece of text as it is."""
         self._put(self._styled(text, style))
+
+    def _on_its_own(self, prefix: list[Segment]) -> list[Segment]:
+        """A prefix that leaves too little room: on a line of its own, if it says anything, before a smaller margin."""
+        margin = Segment(" " * (self.width // 5))
+        if not "".join(segment.text for segment in prefix).strip():
+            return [margin]
+        [line] = Segment.split_and_crop_lines(
+            prefix, self.width, pad=False, include_new_lines=False
+        )
+        return [*line, _NEW_LINE, margin]
 
     def _segments(self, text: Text | Iterable[Piece] | str) -> list[Segment]:
         if isinstance(text, str):
@@ -167,4 +181,4 @@ class _StandardOutput(Console):
 
 def cut(text: str, columns: int) -> str:
     """The beginning of a text that fits in a number of columns."""
-    return text if cell_len(text) <= columns else set_cell_size(text, columns - 1) + "…"
+    return text if cell_len(text) <= columns else set_cell_size(text, max(columns - 1, 0)) + "…"

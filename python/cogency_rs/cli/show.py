@@ -18,7 +18,7 @@ __all__ = ["ConversationPrinter", "show"]
 
 LABEL = 10  # columns of the margin, with the kind of an entry
 CLOCK = 12  # columns before it for the entry's time, on a page of at least `ROOMY` columns
-ROOMY = 60
+NARROW, ROOMY = 40, 60
 CALL_LINES, CONTENT_LINES = 4, 8
 
 
@@ -159,7 +159,7 @@ class ConversationPrinter:
             self._call(prefix, call, None if call.took is None else duration(call.took))
 
     def _call(self, prefix: list[Piece], call: LoggedCall, took: str | None) -> None:
-        margin = _columns(prefix)
+        margin = 2 if self._page.width < NARROW else _columns(prefix)
         asked = one_line(call.content) if call.name is None else signature(call.name, call.args)
         self._page.hanging(prefix, self._limited(asked, margin, CALL_LINES))
         if call.result is None:
@@ -173,7 +173,7 @@ class ConversationPrinter:
         facts = [(" " * margin, ""), (status, STATES.get(status, "")), ("  ", "")]
         if took is not None:
             facts.append((f"{took}  ", "dim"))
-        if _columns(facts) > self._page.width - NARROWEST // 2:
+        if _columns(facts) > self._page.width - NARROWEST:
             self._page.line(_stripped(facts))
             facts = [(" " * (margin + 2), "")]
         limited = self._limited(shown(outcome), _columns(facts), CONTENT_LINES)

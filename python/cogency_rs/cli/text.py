@@ -7,14 +7,18 @@ is missing.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 __all__ = [
     "count",
+    "decoded",
     "duration",
+    "exact",
     "first_lines",
     "moment",
     "one_line",
@@ -22,6 +26,7 @@ __all__ = [
     "shown",
     "signature",
     "visible",
+    "written",
 ]
 
 _json = json.JSONEncoder(ensure_ascii=False).encode
@@ -47,6 +52,58 @@ def one_line(text: str) -> str:
     return visible(text).replace("\n", " ")
 
 
+# Characters that nothing is drawn for, though Python counts them as printable.
+_UNSEEN = frozenset(
+    (
+        *map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u180f\u2800\u3164\uffa0"),
+        *range(0x180B, 0x180E),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0100, 0xE01F0),
+    )
+)
+_PICTURES = {**{chr(code): chr(0x2400 + code) for code in range(0x20)}, " ": "␠", "\x7f": "␡"}
+
+
+def exact(line: str, *, ascii: bool = False) -> list[tuple[str, bool]]:
+    """A line in which nothing can hide: for each character that is not seen there is a mark.
+
+    Marked are control characters, those that change the direction of writing, those without a width, tabs, unusual
+    spaces, and spaces at the end.
+
+    Args:
+        line: any text; line feeds are marked, too.
+        ascii: whether marks are names (`<U+200B>`) only, and not pictures (`␛`).
+
+    Returns:
+        Pieces of the line in their order, and whether each is marks.
+    """
+    end = len(line.rstrip(" ")) or 1  # one space is the beginning of a line of a difference
+    if line.isprintable() and len(line) <= end and _UNSEEN.isdisjoint(map(ord, line)):
+        return [(line, False)] if line else []
+    marked = [
+        (place >= end or not character.isprintable() or ord(character) in _UNSEEN, character)
+        for place, character in enumerate(line)
+    ]
+    pieces: list[tuple[str, bool]] = []
+    for is_mark, group in groupby(marked, key=lambda entry: entry[0]):
+        characters = [character for _, character in group]
+        shown_ = [_mark(each, ascii) for each in characters] if is_mark else characters
+        pieces.append(("".join(shown_), is_mark))
+    return pieces
+
+
+def _mark(character: str, ascii: bool) -> str:
+    name = f"<U+{ord(character):04X}>"
+    mark = name if ascii else _PICTURES.get(character, name)
+    return f"{mark:<4}" if character == "\t" else mark
+
+
+def decoded(argument: str) -> str:
+    """An argument of the command line as text: bytes that are not UTF-8 become U+FFFD, as in text that is read."""
+    text = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", argument)
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def first_lines(text: str, most: int) -> list[str]:
     """The first lines of a text, at most `most`; if lines are left out, the last one says how many."""
     lines = visible(text).expandtabs(4).rstrip().split("\n")
@@ -62,10 +119,15 @@ def shown(value: Any) -> str:
     return value if isinstance(value, str) else _json(value)
 
 
-def signature(name: str, args: dict[str, Any]) -> str:
-    """A call as it would be written in Python, on one line."""
+def written(name: str, args: dict[str, Any]) -> str:
+    """A call as it would be written in Python, with whatever characters it has."""
     arguments = (f"{key}={_json(value)}" for key, value in args.items())
-    return one_line(f"{name}({', '.join(arguments)})")
+    return f"{name}({', '.join(arguments)})"
+
+
+def signature(name: str, args: dict[str, Any]) -> str:
+    """The same, fit to be shown on one line."""
+    return one_line(written(name, args))
 
 
 def count(number: int, what: str) -> str:

@@ -16,7 +16,7 @@ from .text import count, one_line
 from .trace import trace as as_trace
 from .turns import turns_of
 
-__all__ = ["timeline", "write_whole"]
+__all__ = ["timeline", "write_beside"]
 
 
 def timeline(
@@ -86,9 +86,7 @@ def _write(option: str, file: str, text: str, db: str) -> None:
         # Line by line: an unbuffered output does not report that a closed pipe cut one large write short.
         sys.stdout.writelines(text.splitlines(keepends=True))
         return
-    if any(_same(Path(file), part) for part in (db, f"{db}-wal", f"{db}-shm")):
-        raise UnusableError(f"{file} is the log itself; name another file with {option}")
-    write_whole(Path(file), text, option=option)
+    write_beside(db, Path(file), text, advice=f"name another file with {option}")
 
 
 def _same(file: Path, other: Path | str) -> bool:
@@ -97,17 +95,20 @@ def _same(file: Path, other: Path | str) -> bool:
     return False
 
 
-def write_whole(path: Path, text: str, *, option: str = "-o") -> None:
-    """Write a file, or leave everything as it was.
+def write_beside(db: Path | str, path: Path, text: str, *, advice: str) -> None:
+    """Write a file that is not one of the log's, or leave everything as it was.
 
     Args:
+        db: the log.
         path: the file.
         text: the whole text.
-        option: the option that named the file, for the message.
+        advice: what to do if it cannot be written, for the message.
 
     Raises:
         UnusableError: the file cannot be written.
     """
+    if any(_same(path, part) for part in (db, f"{db}-wal", f"{db}-shm")):
+        raise UnusableError(f"{path} is the log itself; {advice}")
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # a device, a pipe
             path.write_text(text, encoding="utf-8")
@@ -124,9 +125,7 @@ def write_whole(path: Path, text: str, *, option: str = "-o") -> None:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise UnusableError(
-            f"{path} cannot be written ({error.strerror}); name another file with {option}"
-        ) from error
+        raise UnusableError(f"{path} cannot be written ({error.strerror}); {advice}") from error
 
 
 def _mode(target: Path) -> int:

@@ -166,6 +166,10 @@ class _Typist:
         self._type("y")
         return "y"
 
+    def more(self, asked: str) -> str | None:
+        """Go on at once; see `Keyboard.more`."""
+        return ""
+
     def _type(self, text: str) -> None:
         wrapper = Wrapper(self._page.width, len(PROMPT))
         for character in visible(text):

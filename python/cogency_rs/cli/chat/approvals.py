@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from ...middleware import Decision, ToolApproved, ToolDenied
@@ -19,6 +20,10 @@ from .view import View
 __all__ = ["Approvals"]
 
 _ASKED = "Run it? y, n, always, edit, or why not:"
+_MORE = "{left:,} more lines. Enter shows them; n, or why not:"
+_WORDS = frozenset({"y", "yes", "n", "no", "a", "always", "e", "edit"})
+_GOES_ON = _WORDS - {"n", "no"} | {""}
+"""Answers that do not deny a call of which there is more to show."""
 
 
 class Approvals:
@@ -58,35 +63,47 @@ class Approvals:
         return decisions
 
     def _ask(self, call: ToolCall, tool: Any) -> Decision | None:
-        try:
-            preview = self._preview(call, tool)
-        except Exception as error:
-            self._view.error(f"not run, because its preview failed: {reason(error)}")
-            return ToolDenied(f"its preview failed: {reason(error)}")
-        self._view.call(call, preview)
-        while (answer := self._keyboard.answer(_ASKED)) is not None:
-            match answer.strip().lower():
-                case "":
-                    continue
+        """Show a call until somebody agrees to what is shown, or denies it; what is edited is shown again."""
+        args: dict[str, Any] | None = None
+        while True:
+            try:
+                preview = self._preview(call, tool)
+            except Exception as error:
+                self._view.error(f"not run, because its preview failed: {reason(error)}")
+                return ToolDenied(f"its preview failed: {reason(error)}")
+            answer = self._answered(call, preview)
+            match answer:
+                case None:
+                    return None
                 case "y" | "yes":
-                    return ToolApproved()
+                    return ToolApproved(args, preview)
                 case "n" | "no":
                     return ToolDenied()
                 case "a" | "always":
                     self._always.add(call.name)
-                    return ToolApproved()
+                    return ToolApproved(args, preview)
                 case "e" | "edit":
-                    args = self._edited(call)
-                    if args is not None:
-                        return ToolApproved(args)
+                    edited = self._edited(call)
+                    if edited is not None:
+                        args, call = edited, replace(call, args=edited)
                 case _:
-                    return ToolDenied(answer.strip())
+                    return ToolDenied(answer)
+
+    def _answered(self, call: ToolCall, preview: str | None) -> str | None:
+        """Show a call and ask about it. Nobody agrees before the end is shown; a denial may come earlier."""
+        for left in self._view.call(call, preview):
+            answer = self._keyboard.more(_MORE.format(left=left))
+            if answer is None or answer.strip().lower() not in _GOES_ON:
+                return answer and _plain(answer)
+        while (answer := self._keyboard.answer(_ASKED)) is not None:
+            if answer.strip():
+                return _plain(answer)
         return None
 
-    def _preview(self, call: ToolCall, tool: Any) -> str:
+    def _preview(self, call: ToolCall, tool: Any) -> str | None:
         preview = options_of(tool).preview
         if preview is None:
-            return ""
+            return None
         shown = preview(call)
         if inspect.isawaitable(shown):
 
@@ -113,3 +130,9 @@ class Approvals:
                 return cast("dict[str, Any]", value)
             self._view.error('arguments are a JSON object, such as {"path": "a.txt"}')
             text = answer
+
+
+def _plain(answer: str) -> str:
+    """An answer without the white space around it; a known word in lower case."""
+    answer = answer.strip()
+    return answer.lower() if answer.lower() in _WORDS else answer

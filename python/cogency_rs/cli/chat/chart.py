@@ -10,7 +10,7 @@ from ..turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn
 
 __all__ = ["chart"]
 
-_LABEL, _CLOCK = 16, 10  # columns of names, and of durations
+_CLOCK = 10  # columns of durations
 
 
 def chart(page: Page, turn: LoggedTurn) -> None:
@@ -22,7 +22,8 @@ class _Chart:
     def __init__(self, page: Page, turn: LoggedTurn) -> None:
         self._page = page
         self._turn = turn
-        self._columns = page.width - _LABEL - _CLOCK - 2
+        self._label = min(16, page.width // 4)  # columns of names
+        self._columns = page.width - self._label - _CLOCK - 2
         self._span = max(turn.ended - turn.began, 1e-9)
 
     def write(self) -> None:
@@ -30,7 +31,7 @@ class _Chart:
         calls = turn.calls
         failed = sum(call.failed for call in calls)
         facts = f"turn {turn.number}, {duration(self._span)}, {count(len(calls), 'call')}, {failed} failed"
-        self._page.line(Text("  " + facts, "dim"))
+        self._page.hanging(Text("  "), facts, "dim")
         for entry in turn.entries:
             match entry:
                 case LoggedText():
@@ -50,8 +51,8 @@ class _Chart:
         start = min(self._column(began), self._columns - 1)
         end = start + 1 if ended is None else max(self._column(ended), start + 1)
         took = "" if ended is None else duration(ended - began)
-        name = cut(one_line(label), _LABEL - 2)
-        line = Text.assemble("  ", f"{name:<{_LABEL}}", " " * start)
+        name = cut(one_line(label), self._label - 2)
+        line = Text.assemble("  ", f"{name:<{self._label}}", " " * start)
         line.append(("·" if ended is None else "━") * (end - start), style)
         self._page.line(line.append(f"{' ' * (self._columns - end)}{took:>{_CLOCK}}", "dim"))
 

@@ -69,9 +69,10 @@ def _timeline(session: ChatSession, file: str) -> None:
         chart(session.view.page, turns[-1])
         return
     from ..picture import draw
-    from ..timeline import write_whole
+    from ..timeline import write_beside
 
-    write_whole(Path(file), draw(session.conversation_id, turns[-1:], of=len(turns)))
+    picture = draw(session.conversation_id, turns[-1:], of=len(turns))
+    write_beside(session.assembly.db, Path(file), picture, advice="name another: /timeline FILE")
     session.view.page.line()
     session.view.page.line(f"  {one_line(file)}: turn {len(turns)}")
 

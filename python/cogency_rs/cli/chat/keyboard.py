@@ -48,6 +48,10 @@ class Keyboard(Protocol):
         """Read the answer to a question of the program's own, which may begin with a text; see `question`."""
         ...
 
+    def more(self, asked: str) -> str | None:
+        """Ask a person who reads something long before it goes on; an empty answer goes on. See `question`."""
+        ...
+
 
 def keyboard(page: Page) -> Keyboard:
     """Return a keyboard for standard input: a terminal, or lines."""
@@ -91,6 +95,10 @@ class Typist:
             if _readline is not None:
                 _readline.set_startup_hook(None)
 
+    def more(self, asked: str) -> str | None:
+        """Ask before it goes on; see `Keyboard.more`."""
+        return self.answer(asked)
+
     @staticmethod
     def _line(prompt: str) -> str | None:
         try:
@@ -119,6 +127,9 @@ class _Lines:
         if line is not None:
             self._page.line("  " + visible(line))
         return line
+
+    def more(self, asked: str) -> str | None:
+        return ""  # nobody reads meanwhile
 
     @staticmethod
     def _next() -> str | None:

@@ -54,7 +54,7 @@ def run_chat(
         if resumed is not None:
             _show_last(view, resumed, session.conversation_id)
             with suppress(KeyboardInterrupt):
-                session.go_on()
+                session.offer_to_go_on()
         session.talk()
         _farewell(view, session)
 

@@ -16,7 +16,7 @@ from ...middleware import Decision, ToolApproved
 from ...models import Usage
 from .. import log
 from ..exits import UnusableError, words_of
-from ..text import one_line
+from ..text import one_line, signature
 from .approvals import Approvals
 from .assembly import Assembly
 from .background import Background, Watched
@@ -29,8 +29,14 @@ T = TypeVar("T")
 
 Command = Callable[["ChatSession", str], None]
 
-_UNANSWERED = frozenset({"user", "call", "result", "error"})
-"""The types of the last row of a conversation that was interrupted before it was answered."""
+_LEFT = {
+    "cancelled": "the last answer was stopped",
+    "error": "the last answer failed",
+    "result": "the last calls have results, and the model has not seen them",
+}
+"""What is unfinished about a conversation, by the type of its last row."""
+
+_OFFERED = "Go on with it? y, n, or another question:"
 
 
 class ChatSession:
@@ -131,11 +137,38 @@ class ChatSession:
         Returns:
             Whether there was anything to go on with.
         """
-        state = self._background.run(StoredState.read(self.agent.storage, self.conversation_id))
-        if state.batch is None and state.last not in _UNANSWERED:
+        if self._unfinished() is None:
             return False
         self._answer(lambda: self.agent.resume_stream(self.conversation_id))
         return True
+
+    def offer_to_go_on(self) -> None:
+        """Say what is unfinished, if anything is, and go on with it if the person wants that."""
+        state = self._unfinished()
+        if state is None:
+            return
+        for line in _left(state):
+            self.view.note(line)
+        answer = ""
+        while not answer:
+            given = self._keyboard.answer(_OFFERED)
+            if given is None:
+                return
+            answer = given.strip()
+        match answer.lower():
+            case "y" | "yes":
+                self.go_on()
+            case "n" | "no":
+                self.view.note(
+                    "/resume goes on with it later, and another question goes on without"
+                )
+            case _:
+                self._take(answer)
+
+    def _unfinished(self) -> StoredState | None:
+        """The state of the conversation in the log; `None` if its last question is answered, or there is none."""
+        state = self._background.run(StoredState.read(self.agent.storage, self.conversation_id))
+        return None if state.last is None or state.is_over else state
 
     # An answer
 
@@ -218,3 +251,16 @@ class ChatSession:
             command(self, rest.strip())
         except (UnusableError, CogencyError, OSError) as error:
             self.view.error(str(error))
+
+
+def _left(state: StoredState) -> list[str]:
+    """What is unfinished about a conversation, in lines."""
+    if state.batch is None:
+        return [_LEFT.get(state.last or "", "the last question has no answer yet")]
+    return [
+        f"{_OPEN.get(record.status, 'has not run yet')}: {signature(call.name, call.args)}"
+        for call, record in zip(state.batch.calls, state.batch.records, strict=True)
+    ]
+
+
+_OPEN = {"waiting": "waits for approval", "open": "began, and may have run"}

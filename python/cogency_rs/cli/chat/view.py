@@ -7,11 +7,13 @@ disappear when it has arrived. Anywhere else there are no live lines, and text i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
+from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -21,7 +23,7 @@ from ...errors import DeniedError
 from ...models import Usage
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
-from ..text import count, duration, first_lines, one_line, shown, signature, visible
+from ..text import count, duration, exact, first_lines, one_line, shown, signature, visible, written
 from .events import CallBegan, CallEnded, Warned
 from .forms import Form, Wrapped
 from .markdown import Markdown
@@ -57,7 +59,7 @@ class View:
         self._drawn = 0.0
         self._run: _Text | None = None  # the text that is being written
         self._last = ""  # the kind of the last written line
-        self._running: dict[str, tuple[ToolCall, float]] = {}
+        self._running: dict[str, _Running] = {}
         self._waiting: tuple[str, float] | None = None  # what is awaited, and since when
         self._written = 0  # characters of the call that is being written
 
@@ -87,7 +89,7 @@ class View:
                 self._draw()
             case CallBegan(id, call):
                 self._waiting = None
-                self._running[id] = call, monotonic()
+                self._running[id] = _Running(call, monotonic())
                 self._draw(now=True)
             case CallEnded():
                 self._running.pop(item.id, None)
@@ -111,7 +113,7 @@ class View:
             duration(seconds),
         ]
         self._gap("usage")
-        self.page.line(Text(" " * MARGIN + ", ".join(facts), "dim"))
+        self.page.hanging(Text(" " * MARGIN), ", ".join(facts), "dim")
 
     def note(self, text: str, style: str = "dim") -> None:
         """Write a note of the program, on lines of its own."""
@@ -129,17 +131,46 @@ class View:
         prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "bold red"))
         self.page.hanging(prefix, one_line(text), "red")
 
-    def call(self, call: ToolCall, preview: str) -> None:
-        """Write a call that a person is asked about, and its preview if there is one."""
+    def call(self, call: ToolCall, preview: str | None) -> Iterator[int]:
+        """Write a call that a person is asked about: all of its preview if there is one, else all of its arguments.
+
+        A terminal is given one screen at a time.
+
+        Yields:
+            Before each further screen, the number of lines that are left.
+        """
         self._settle()
         self.page.line()
         self._last = "asked"
         prefix = Text.assemble(" " * MARGIN, (self._marks["asked"] + " ", "bold yellow"))
-        most = self.page.width - prefix.cell_len if preview else 4 * self.page.width
-        self.page.hanging(prefix, cut(signature(call.name, call.args), most))
-        for line in first_lines(preview, _PREVIEW_LINES):
-            style = _DIFF_STYLES.get(line[:1], "dim")
-            self.page.line(Text(cut(" " * (MARGIN + 2) + line, self.page.width).rstrip(), style))
+        lines: list[Text] = []
+        if preview is None:
+            lines = self._exact(written(call.name, call.args), prefix, "")
+        else:
+            shown_call = cut(signature(call.name, call.args), self.page.width - prefix.cell_len)
+            lines.append(prefix.append(shown_call))
+            for line in preview.split("\n"):
+                margin = Text(" " * (MARGIN + 2))
+                lines += self._exact(line, margin, _DIFF_STYLES.get(line[:1], "dim"))
+        screen = max(self._console.height - 2, 1) if self._console.is_terminal else len(lines)
+        for number, line in enumerate(lines):
+            if number and number % screen == 0:
+                yield len(lines) - number
+            self.page.line(line)
+
+    def _exact(self, line: str, prefix: Text, style: str) -> list[Text]:
+        """A line of a text in which nothing is hidden or cut; where it is wrapped, a mark is in the margin."""
+        columns = max(self.page.width - prefix.cell_len, 2)
+        margin = f"{self._marks['wrapped']} ".rjust(prefix.cell_len)
+        lines, used = [prefix], 0
+        for piece, is_mark in exact(line, ascii=self._marks is _ASCII):
+            look = f"{style} reverse" if is_mark else style
+            first, *others = chop_cells("x" * used + piece, columns)
+            lines[-1].append(first[used:], look)
+            lines += [Text.assemble((margin, "dim"), (other, look)) for other in others]
+            used = cell_len(others[-1]) if others else cell_len(first)
+        lines[-1].rstrip()  # the sign of an empty line of a difference
+        return lines
 
     def asked(self) -> None:
         """Note that the person has answered; the next output is a block of its own."""
@@ -173,6 +204,11 @@ class View:
                 first = one_line(event["content"]).partition(". ")[0]
                 prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "yellow"))
                 self.page.hanging(prefix, f"{first}; the model is told", "yellow")
+            case "progress":
+                running = self._running.get(event.get("execution_id", ""))
+                if running is not None:
+                    running.progress = _progress(event)
+                    self._draw()
             case "metric":
                 self._settle_text()
                 self._written = 0
@@ -230,7 +266,7 @@ class View:
                 self._gap("think")
                 took = duration(monotonic() - run.began)
                 line = f"thought for {took}, {count(run.words, 'word')}"
-                self.page.line(Text(" " * MARGIN + line, "dim italic"))
+                self.page.hanging(Text(" " * MARGIN), line, "dim italic")
 
     # Calls
 
@@ -252,8 +288,9 @@ class View:
         if state == "failed" or len(summary) > room:
             self.page.line(line)
             margin = Text(" " * (MARGIN + 2))
-            if state == "failed":
-                self.page.hanging(margin, cut(summary, _FAILURE_LINES * width), "red")
+            if state in ("failed", "denied"):
+                style = "red" if state == "failed" else "yellow"
+                self.page.hanging(margin, cut(summary, _FAILURE_LINES * width), style)
             else:
                 self.page.line(margin.append(cut(summary, width - margin.cell_len), "dim"))
         else:
@@ -286,10 +323,14 @@ class View:
         spinner = self._marks["spinner"][int(now * 10) % len(self._marks["spinner"])]
         width = min(self.page.width, self._console.width - 1)
         lines: list[Text] = []
-        for call, began in itertools.islice(self._running.values(), self._console.height // 2):
-            took = f"  {now - began:.1f} s"
-            text = cut(signature(call.name, call.args), width - MARGIN - 2 - len(took))
-            lines.append(Text.assemble(" " * MARGIN, (spinner + " ", "cyan"), text, (took, "dim")))
+        for running in itertools.islice(self._running.values(), self._console.height // 2):
+            call, took = running.call, f"  {now - running.began:.1f} s"
+            facts = running.progress and f"  {running.progress}"
+            room = width - MARGIN - 2 - len(took)
+            text = cut(signature(call.name, call.args), max(room // 2, room - cell_len(facts)))
+            facts = cut(facts, room - cell_len(text)) if room > cell_len(text) else ""
+            line = Text.assemble(" " * MARGIN, (spinner + " ", "cyan"), text, (took, "dim"))
+            lines.append(line.append(facts, "dim"))
         if self._waiting is not None and not self._running:
             what, since = self._waiting
             if self._written and what.startswith("writing"):
@@ -325,6 +366,29 @@ class View:
         self._last = kind
 
 
+@dataclass
+class _Running:
+    """A call that is carried out now, and what it says of its progress."""
+
+    call: ToolCall
+    began: float
+    progress: str = ""
+
+
+def _progress(event: Mapping[str, Any]) -> str:
+    """What a call says of its progress: "2/3 compiling"; of an event of another form, its own keys and values."""
+    facts = {key: _fact(value) for key, value in event.items() if value is not None}
+    done, total, message = (facts.get(key, "") for key in ("progress", "total", "message"))
+    if not done and not message:
+        named = (f"{key} {value}" for key, value in facts.items() if key not in _EVERY_EVENT)
+        return one_line(", ".join(named))
+    return one_line(f"{done}/{total} {message}" if done and total else f"{done} {message}").strip()
+
+
+def _fact(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else shown(value)
+
+
 class _Text:
     """Text of one kind while it comes."""
 
@@ -345,7 +409,7 @@ class _Text:
         self._in_word = not piece[-1:].isspace() if piece else self._in_word
 
 
-_PREVIEW_LINES = 40
+_EVERY_EVENT = frozenset({"type", "execution_id", "timestamp", "tool"})
 
 _UNICODE = {
     "done": "✓",
@@ -353,6 +417,7 @@ _UNICODE = {
     "stopped": "■",
     "denied": "■",
     "asked": "?",
+    "wrapped": "…",
     "spinner": "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
 }
 _ASCII = {
@@ -361,6 +426,7 @@ _ASCII = {
     "stopped": "-",
     "denied": "-",
     "asked": "?",
+    "wrapped": ".",
     "spinner": "|/-\\",
 }
 _STYLES = {"done": "green", "failed": "red", "stopped": "yellow", "denied": "yellow"}
