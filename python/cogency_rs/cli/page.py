@@ -123,11 +123,11 @@ class Page:
     def _on_its_own(self, prefix: list[Segment]) -> list[Segment]:
         """A prefix that leaves too little room: on a line of its own, if it says anything, before a smaller margin."""
         margin = Segment(" " * (self.width // 5))
-        if not "".join(segment.text for segment in prefix).strip():
+        said = "".join(segment.text for segment in prefix).rstrip()
+        if not said:
             return [margin]
-        [line] = Segment.split_and_crop_lines(
-            prefix, self.width, pad=False, include_new_lines=False
-        )
+        columns = min(cell_len(said), self.width)
+        [line] = Segment.split_and_crop_lines(prefix, columns, pad=False, include_new_lines=False)
         return [*line, _NEW_LINE, margin]
 
     def _segments(self, text: Text | Iterable[Piece] | str) -> list[Segment]:

@@ -117,7 +117,7 @@ class ConversationPrinter:
         """Write all turns, or only some last ones of them."""
         total = len(turns) if of is None else of
         facts = f"conversation {one_line(conversation_id)}, {count(total, 'turn')}"
-        self._page.line([(facts, "bold")])
+        self._page.hanging((), facts, "bold")
         if turns and not turns[0].dated:
             self._page.hanging(
                 (), "How long things took is not known: the ids of its rows do not say it."
