@@ -20,7 +20,7 @@ from .early import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
 from .errors import ConfigError, StopRun
 from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
-from .middleware.approval import needs_approval
+from .middleware.approval import need_of
 from .middleware.hooks import sorted_hooks
 from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, unread_text_of
@@ -30,7 +30,7 @@ from .results import failure
 from .storage.claims import Claim, ClaimOfRun
 from .storage.log import CallRecord, is_log
 from .tool_events import ToolEvents
-from .toolbox import Toolbox
+from .toolbox import ResolvedCall, Toolbox
 from .tools.options import all_options
 from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
@@ -80,7 +80,7 @@ class Accumulator:
         state: the dict that hooks write and tools read, from one turn to the next.
         claim: the claim on the conversation of the run that the turn is part of, if there is one.
         executions: the records of the last turn's calls, in call order.
-        waiting: the calls that wait for approval, with their ids.
+        waiting: the calls of a batch that waits for approval, with their ids.
         untold: events of text that is in the log but had not been emitted when the last turn was left.
 
     Raises:
@@ -158,7 +158,9 @@ class Accumulator:
         self.finish_reason: str | None = None
         self.stop: StopRun | None = None
         self.executions: list[ToolExecution] = []
+        self._resolved: Sequence[ResolvedCall] = ()
         self.waiting: list[ToolCall] = []
+        self._asking: Sequence[ToolCall] = ()
         self.untold: list[TurnEvent] = []
 
     async def process(
@@ -192,6 +194,7 @@ class Accumulator:
                 self.claim = claim
             self.outcome = self.finish_reason = self.stop = None
             self.executions, self.waiting, self.untold = [], [], []
+            self._resolved, self._asking = (), ()
             text = unread_text_of(events)
             eager = self._eager and self._may_have_early_calls()
             if text is None:
@@ -206,10 +209,11 @@ class Accumulator:
                 self.conversation_id,
                 self.user_id,
                 known,
-                may_be_held=self._may_be_held,
+                toolbox=self._known_tools,
+                may_be_held=self._options.may_hold,
                 written_ids=text is not None,
             )
-            early = EarlyCalls(log, self._known_tools, self._open, self._on_dropped)
+            early = EarlyCalls(log, self._open, self._on_dropped)
             is_over = is_left = is_collected = False
             try:
                 while not is_over:
@@ -239,9 +243,9 @@ class Accumulator:
                             await early.begin(step.place, step.call)
                         elif isinstance(step, WithdrawnCalls):
                             await early.withdraw(step.place)
-                        elif self._waits and await self._is_to_wait(log.calls):
+                        elif self._waits and await self._is_to_wait(log):
                             await early.withdraw(0, TO_WAIT)
-                            self.waiting = await log.wait()
+                            self.waiting, self._asking = await log.wait()
                         else:
                             batch, tool_events = early.complete()
                             try:
@@ -292,6 +296,16 @@ class Accumulator:
     def stopped(self) -> str | None:
         """The message of the tool or hook that ended the last turn; `None` if none did."""
         return None if self.stop is None else self.stop.message
+
+    @property
+    def resolved(self) -> Sequence[ResolvedCall]:
+        """The calls of `executions`, with their tools."""
+        return self._resolved
+
+    @property
+    def asking(self) -> Sequence[ToolCall]:
+        """Those of the calls that wait that somebody must decide about."""
+        return self._asking
 
     async def _settle_calls(self, log: TurnLog, turn: Turn, stopped: ToolBatch | None) -> None:
         """Save results for calls that are saved, if the turn was stopped before they could run.
@@ -371,19 +385,14 @@ class Accumulator:
     ) -> Steps:
         log.settle(lambda: self.executions, batch.decisions)
         results = batch.results()
-        self.executions = batch.executions(results)
+        self.executions, self._resolved = batch.executions(results), batch.resolved
         return turn.results(results, breaker)
 
-    def _may_be_held(self, calls: Sequence[ToolCall]) -> bool:
-        """Whether one of these calls may have to wait before its tool is started."""
-        return self._options.may_hold(calls, self._known_tools())
-
-    async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
-        """Whether one of these calls has to be approved first."""
-        if not any(options.requires_approval for options in all_options(self._execution.tools)):
-            return False
-        tools = self._known_tools()
-        return any([await needs_approval(tools.find(call), call) for call in calls])
+    async def _is_to_wait(self, log: TurnLog) -> bool:
+        """Whether one of the calls in the log has to be approved first."""
+        if any(options.requires_approval for options in all_options(self._execution.tools)):
+            log.needs = [await need_of(call) for call in log.calls]
+        return True in log.needs
 
 
 def _texts(steps: Steps) -> Steps:

@@ -28,7 +28,7 @@ from .errors import StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
 from .middleware import Approval, HookRunner, Invocation, Middleware, Next, retry
-from .middleware.approval import Decision, refused_as_changed
+from .middleware.approval import Decision, Need, refused_as_changed
 from .middleware.chain import chain
 from .middleware.hooks import CallOrder
 from .observers import Observers
@@ -39,8 +39,8 @@ from .results import as_result, failure, failure_of, is_own_failure, is_plain, s
 from .telemetry import current
 from .timetable import Late, Timetable
 from .tool_events import HeldRun
-from .toolbox import Toolbox
-from .tools import ToolContext, options_of
+from .toolbox import ResolvedCall, Toolbox
+from .tools import ToolContext
 from .tools.context import RunSignals
 from .tools.options import all_options
 from .types import ToolCall, ToolResult
@@ -54,7 +54,7 @@ __all__ = ["CANCELLED", "ToolBatch"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-CarryOut = Callable[[int, ToolCall], Coroutine[Any, Any, ToolResult]]
+CarryOut = Callable[[int], Coroutine[Any, Any, ToolResult]]
 
 CANCELLED = "Cancelled"
 """The message that the model reads for a call that was stopped together with its batch."""
@@ -67,8 +67,8 @@ class ToolBatch:
     and `complete` starts the rest.
 
     Args:
-        calls: the calls to run.
-        tools: the tools that the calls may mean.
+        calls: the calls to run, with their tools.
+        tools: resolves a call that hooks or middleware put in place of another.
         execution: the log, and what tools are given.
         user_id: the id of the user whose turn it is.
         conversation_id: the conversation's id.
@@ -83,11 +83,12 @@ class ToolBatch:
 
     Attributes:
         decisions: the decisions about calls that needed approval, by the call's place.
+        resolved: the calls as hooks and middleware left them, with their tools.
     """
 
     def __init__(
         self,
-        calls: Sequence[ToolCall],
+        calls: Sequence[ResolvedCall],
         tools: Toolbox,
         *,
         execution: Any,
@@ -102,7 +103,7 @@ class ToolBatch:
         claim: Claim | None = None,
     ) -> None:
         self._claim = claim
-        self._calls: list[ToolCall] = []
+        self.resolved: list[ResolvedCall] = []
         self._tools = tools
         self.execution = execution
         self._user_id, self._conversation_id = user_id, conversation_id
@@ -118,12 +119,16 @@ class ToolBatch:
         self._held: dict[
             int, HeldRun
         ] = {}  # the runs of calls that began before the batch was complete
+        # Made when a call begins before the others are known. Calls that became those of another tool wait for it.
+        self._is_complete: asyncio.Event | None = None
+        self._turned: set[int] = set()
         self._ids: dict[int, str] = {}
         self._attempts: list[int] = []
         self._began: list[float] = []
         self._ended: list[float] = []
         self._order: CallOrder | None = None
         self.decisions: Mapping[int, Decision] = {}
+        self._needs: dict[int, tuple[ResolvedCall, Need]] = {}
         self._observers: Observers | None = None
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
@@ -148,7 +153,7 @@ class ToolBatch:
         """Whether a layer or a tool gets the call's context, through which it can reach the run."""
         options = self._options
         return bool(options.middleware or options.has_call_hooks) or any(
-            getattr(self._tool_of(call), "takes_context", False) is True for call in self._calls
+            getattr(tool, "takes_context", False) is True for _, tool in self.resolved
         )
 
     @property
@@ -160,25 +165,34 @@ class ToolBatch:
         """How many calls it has."""
         return len(self._tasks)
 
-    def begin_early(self, call: ToolCall, id: str | None) -> None:
+    def begin_early(self, call: ResolvedCall, id: str | None) -> None:
         """Start a call while others are still unknown; its place is after those that are there.
 
         What it tells its run is held back until the batch is complete. The batch must not have hooks around calls,
         since these run for all calls before any call starts.
         """
         index = len(self._tasks)
+        self._is_complete = self._is_complete or asyncio.Event()
         if self._run is not None:
             self._held[index] = HeldRun(self._run)
         self._start([call], [] if id is None else [id])
 
     def complete(
         self,
-        calls: Sequence[ToolCall],
+        calls: Sequence[ResolvedCall],
         ids: Sequence[str] = (),
         begin: Callable[[int], Awaitable[None]] | None = None,
+        needs: Sequence[Need] = (),
     ) -> None:
-        """Start the other calls, which are the last. The batch's time limit begins."""
+        """Start the other calls, which are the last. The batch's time limit begins.
+
+        `needs` says what approval each call of the batch needs, if that is known already.
+        """
         self._begin = begin
+        known = zip([*self.resolved, *calls], needs, strict=True) if needs else ()
+        self._needs |= enumerate(known)
+        if self._is_complete is not None:
+            self._is_complete.set()
         seconds = self._options.batch_timeout
         if self._timetable is not None and seconds:
             self._timetable.set_deadline(seconds)
@@ -207,11 +221,12 @@ class ToolBatch:
         for index in range(first, len(self._tasks)):
             for known in (self._stopped, self._held, self._ids, self._late):
                 known.pop(index, None)
+            self._turned.discard(index)
         if self._timetable is not None:
             self._timetable.truncate(first)
         if self._observers is not None:
             self._observers.forget(first)
-        for listed in (self._calls, self._attempts, self._began, self._ended, self._tasks):
+        for listed in (self.resolved, self._attempts, self._began, self._ended, self._tasks):
             del listed[first:]
         self._cancelled_from = math.inf
         return executions
@@ -304,6 +319,8 @@ class ToolBatch:
                     options.hooks,
                     self._order,
                     self._state,
+                    self.resolved,
+                    self._known,
                     self._record_of,
                     stop=None if self._run is None else self._run.stop,
                     on_block=options.on_block,
@@ -311,17 +328,17 @@ class ToolBatch:
             )
         layers += options.middleware
         if [want for want in wants if want.requires_approval]:
-            approval = Approval(options.approve, options.approval_timeout)
+            approval = Approval(options.approve, options.approval_timeout, self._needs)
             self.decisions = approval.decisions
             layers.append(approval)
         if [want for want in wants if want.retries]:
             layers.append(retry)
         return layers
 
-    def _start(self, calls: Sequence[ToolCall], ids: Sequence[str]) -> None:
+    def _start(self, calls: Sequence[ResolvedCall], ids: Sequence[str]) -> None:
         """Make a task for each of these calls. It runs one attempt, or all layers around the attempts."""
-        first, count = len(self._calls), len(calls)
-        self._calls += calls
+        first, count = len(self.resolved), len(calls)
+        self.resolved += calls
         self._ids.update(enumerate(ids, start=first))
         self._attempts += [0] * count
         self._began += [0.0] * count
@@ -331,24 +348,19 @@ class ToolBatch:
             self._timetable.add(count, barriers)
         create_task, tasks, carry_out = self._loop.create_task, self._tasks, self._carry_out
         assert carry_out is not None, "the batch is complete"
-        for index, call in enumerate(calls, start=first):
+        for index, (call, _) in enumerate(calls, start=first):
             name: object = call.name
-            task = create_task(
-                carry_out(index, call), name=name if type(name) is str else str(name)
-            )
+            task = create_task(carry_out(index), name=name if type(name) is str else str(name))
             tasks.append(task)
             if self._timetable is not None or self._order is not None:
                 task.add_done_callback(partial(self._pass_on, index))
         if self._timetable is not None:
             self._timetable.arm()
 
-    def _barriers(self, calls: Sequence[ToolCall], first: int) -> list[int]:
+    @staticmethod
+    def _barriers(calls: Sequence[ResolvedCall], first: int) -> list[int]:
         """The indices of those of these calls that are sequential."""
-        return [
-            index
-            for index, call in enumerate(calls, start=first)
-            if options_of(self._tool_of(call)).sequential
-        ]
+        return [index for index, call in enumerate(calls, start=first) if call.options.sequential]
 
     def _pass_on(self, index: int, task: asyncio.Task[ToolResult]) -> None:
         """Note that a call is over, so that no other waits for it."""
@@ -369,7 +381,7 @@ class ToolBatch:
 
     # One call, in its task
 
-    async def _carry(self, carry_out: Next, index: int, call: ToolCall) -> ToolResult:
+    async def _carry(self, carry_out: Next, index: int) -> ToolResult:
         """Carry out a call, with all layers around it."""
         if self._claim is not None:
             self._claim.enter_context()
@@ -377,7 +389,7 @@ class ToolBatch:
         if self._has_limits:
             self._start_clock(index)
         try:
-            result = await carry_out(Invocation.of(self, index, call, self._tool_of(call)))
+            result = await carry_out(Invocation.of(self, index, self.resolved[index]))
         except asyncio.CancelledError as error:
             if index not in self._late:
                 self._stopped[index] = error
@@ -387,28 +399,29 @@ class ToolBatch:
         self._ended[index] = time()
         if self._observers is not None:
             with suppress(asyncio.CancelledError):  # the call is over, and keeps its result
-                await self._observers.end(index, self._calls[index], result)
+                await self._observers.end(index, self.resolved[index].call, result)
         return result
 
     async def _next(self, invocation: Invocation) -> ToolResult:
         """What the innermost middleware calls: one attempt."""
         invocation = self._known(invocation)
         index = invocation.index
-        result = await self._attempt(index, invocation.call, invocation)
+        result = await self._attempt(index, invocation)
         if self._has_limits:
             self._start_clock(index)  # for the layers around it
         return result
 
-    async def _attempt(
-        self, index: int, call: ToolCall, invocation: Invocation | None = None
-    ) -> ToolResult:
+    async def _attempt(self, index: int, invocation: Invocation | None = None) -> ToolResult:
         """Run a call's tool, once it may run: here, or by the invocation's executor."""
         if self._claim is not None:
             self._claim.enter_context()
-        tool = self._tools.find(call)
-        if refused := refusal(call, tool, self._tools.missing):
+        resolved = call, tool = self.resolved[index]
+        if refused := refusal(resolved, self._tools.missing):
             self._ended[index] = time()
             return refused
+        if index in self._turned and self._is_complete is not None:
+            with self.held(index):
+                await self._is_complete.wait()
         timetable = self._timetable
         if timetable is not None:
             await timetable.admission(index)
@@ -472,14 +485,14 @@ class ToolBatch:
             case asyncio.CancelledError():
                 pass  # not logged: the result says it
             case StopRun():
-                error.source = error.source or self._calls[index].name
+                error.source = error.source or self.resolved[index].call.name
                 if (run := self._run_of(index)) is not None:
                     run.stop(error)
                 return stopped(error)
             case _ if is_own_failure(error):
                 pass  # not logged: the tool said it in its own words
             case _:
-                logger.error("Tool %r failed", self._calls[index].name, exc_info=error)
+                logger.error("Tool %r failed", self.resolved[index].call.name, exc_info=error)
         return failure_of(error)
 
     def _is_asked_to_stop(self) -> bool:
@@ -494,12 +507,12 @@ class ToolBatch:
 
     # Time
 
-    def _limit(self, tool: Any) -> float | None:
-        """Seconds that an attempt may take, and also the layers around it."""
-        return options_of(tool).timeout or self._options.tool_timeout
+    def _limit(self, index: int) -> float | None:
+        """Seconds that an attempt of a call may take, and also the layers around it."""
+        return self.resolved[index].options.timeout or self._options.tool_timeout
 
     def _start_clock(self, index: int) -> None:
-        limit = self._limit(self._tool_of(self._calls[index]))
+        limit = self._limit(index)
         if limit is not None and self._timetable is not None:
             self._timetable.start_clock(index, limit)
 
@@ -512,12 +525,12 @@ class ToolBatch:
 
     def _timed_out(self, index: int) -> ToolResult:
         """The result of a call whose time is up. In the call's task, it also takes back the pending cancellation."""
-        name = self._calls[index].name
+        name = self.resolved[index].call.name
         if self._late[index] == "batch":
             limit = self._options.batch_timeout
             text = f"Tool '{name}' timed out: its batch took longer than {limit:g} s"
         else:
-            limit = self._limit(self._tool_of(self._calls[index]))
+            limit = self._limit(index)
             text = f"Tool '{name}' timed out after {limit:g} s"
             if not self._tasks[index].done():
                 del self._late[index]
@@ -526,27 +539,34 @@ class ToolBatch:
 
     # What is known of a call
 
-    def _tool_of(self, call: ToolCall) -> Any:
-        return self._tools.find(call)
-
     def _known(self, invocation: object) -> Invocation:
-        """An invocation as the next layer gets it: with the tool and the context of its call.
+        """An invocation as the next layer gets it: with its call under the tool's one name, its tool and its context.
+
+        A call that takes the place of another is resolved as every call is. If it has the other's server and another
+        name, only the name was changed, and the tool may be anywhere.
 
         Raises:
             TypeError: the object is not an invocation.
         """
         if not isinstance(invocation, Invocation):
             raise TypeError(f"next takes an Invocation, got {type(invocation).__name__}")
-        if invocation.call is self._calls[invocation.index]:
-            return invocation
-        index, call = invocation.index, invocation.call
-        self._calls[index] = call
-        context = replace(invocation.context, call=call)
-        return replace(invocation, tool=self._tool_of(call), context=context)
+        index, given = invocation.index, invocation.call
+        before = self.resolved[index]
+        if given is before.call:
+            return invocation if invocation.tool is before.tool else invocation.of_call(before)
+        name, server = before.identity
+        if server is not None and isinstance(given, ToolCall) and given.name != name:
+            given = replace(given, server=None) if given.server == server else given
+        resolved = self.resolved[index] = self._tools.resolve(given)
+        if resolved.tool is not before.tool:
+            self._turned.add(index)
+        if resolved.options.sequential and self._timetable is not None:
+            self._timetable.set_sequential(index)
+        return invocation.of_call(resolved)
 
     def id(self, index: int) -> str:
         """The id of a call: the provider's, or one that is made at the first use."""
-        known = self._ids.get(index) or getattr(self._calls[index], "id", None)
+        known = self._ids.get(index) or getattr(self.resolved[index].call, "id", None)
         self._ids[index] = made = known or uuid7()
         return made
 
@@ -574,7 +594,7 @@ class ToolBatch:
         ended = self._ended[index] or time()
         return ToolExecution(
             id=self.id(index),
-            call=self._calls[index],
+            call=self.resolved[index].call,
             result=result,
             started_at=utc(self._began[index] or ended),
             completed_at=utc(ended),

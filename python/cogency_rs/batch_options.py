@@ -12,9 +12,7 @@ from .middleware import Approve, Hooks, Middleware
 from .middleware.hooks import is_around_calls, sorted_hooks
 from .observers import OnToolEnd, OnToolStart
 from .tool_events import OnEvent
-from .toolbox import Toolbox
-from .tools.options import options_of
-from .types import ToolCall
+from .toolbox import ResolvedCall
 
 __all__ = ["BatchOptions"]
 
@@ -44,11 +42,11 @@ class BatchOptions:
         """Whether hooks run before or after calls."""
         return bool(self.hooks) and any(map(is_around_calls, self.hooks))
 
-    def may_hold(self, calls: Sequence[ToolCall], tools: Toolbox) -> bool:
+    def may_hold(self, calls: Sequence[ResolvedCall]) -> bool:
         """Whether one of these calls may have to wait for something before its tool is started."""
         if self.hooks or self.middleware or len(calls) > (self.max_concurrency or len(calls)):
             return True
-        wants = [options_of(tools.find(call)) for call in calls]
+        wants = [call.options for call in calls]
         return any(want.requires_approval or (want.sequential and calls[1:]) for want in wants)
 
     def __post_init__(self) -> None:

@@ -258,9 +258,10 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         if not calls:
             return []
         listed = list(calls)
+        tools = Toolbox(registry.first_by_name(execution.tools, [call.name for call in listed]))
         batch = ToolBatch(
-            listed,
-            Toolbox(registry.first_by_name(execution.tools, [call.name for call in listed])),
+            [*map(tools.resolve, listed)],
+            tools,
             execution=execution,
             user_id=user_id,
             conversation_id=conversation_id,

@@ -17,12 +17,11 @@ from .batch import ToolBatch
 from .batch_options import BatchOptions
 from .patience import outlast
 from .records import ToolExecution
-from .registry import refusal, tool_call
+from .registry import refusal
 from .tool_events import ToolEvents
-from .toolbox import Toolbox
-from .tools import ToolOptions, options_of
+from .toolbox import ResolvedCall, Toolbox
+from .tools import ToolOptions
 from .turn_log import TurnLog
-from .types import ToolCall
 
 __all__ = ["EarlyCalls", "OnDropped", "may_begin_early", "may_have_early_calls"]
 
@@ -50,8 +49,7 @@ class EarlyCalls:
     """The batch that a model writes, and those of its calls that have begun.
 
     Args:
-        log: the log that notes the calls.
-        toolbox: finds the tool that a call means.
+        log: notes the calls, and finds their tools.
         start: makes a batch without calls.
         on_dropped: called with calls that do not count, or `None`.
 
@@ -63,15 +61,12 @@ class EarlyCalls:
     def __init__(
         self,
         log: TurnLog,
-        toolbox: Callable[[], Toolbox],
         start: Callable[[Toolbox, ToolEvents], ToolBatch],
         on_dropped: OnDropped | None = None,
     ) -> None:
         self._log = log
-        self._toolbox = toolbox
         self._start = start
         self._on_dropped = on_dropped
-        self._tools: Toolbox | None = None
         self._batch: ToolBatch | None = None
         self._events: ToolEvents | None = None
         self.stopped: ToolBatch | None = None
@@ -90,15 +85,13 @@ class EarlyCalls:
         """
         if place != (0 if self._batch is None else len(self._batch)):
             return
-        if self._tools is None:
-            self._tools = self._toolbox()
-        call = tool_call(text)
-        if not _may_begin(call, self._tools):
+        call = self._log.read(text)
+        if not _may_begin(call, self._log.tools):
             return
         id = await self._log.begin_early(call)
         if self._batch is None or self._events is None:
             self._events = ToolEvents()
-            self._batch = self._start(self._tools, self._events)
+            self._batch = self._start(self._log.tools, self._events)
         self._batch.begin_early(call, id)
 
     async def withdraw(self, place: int, why: str = NOT_VALID) -> None:
@@ -130,11 +123,11 @@ class EarlyCalls:
         batch, events, log = self._batch, self._events, self._log
         if batch is None or events is None:
             events = ToolEvents()
-            batch = self._start(self._tools or self._toolbox(), events)
+            batch = self._start(log.tools, events)
         begun = len(batch)
         begin = log.begin if log.is_told_of_beginnings else None
-        batch.complete(log.calls[begun:], log.ids[begun:], begin)
-        self._batch = self._events = self._tools = None
+        batch.complete(log.calls[begun:], log.ids[begun:], begin, log.needs)
+        self._batch = self._events = None
         return batch, events
 
     async def close(self) -> None:
@@ -160,7 +153,6 @@ class EarlyCalls:
                 await self.stopped.stop_all()
 
 
-def _may_begin(call: ToolCall, tools: Toolbox) -> bool:
+def _may_begin(call: ResolvedCall, tools: Toolbox) -> bool:
     """Whether a call can be carried out and its tool has no effect outside."""
-    tool = tools.find(call)
-    return may_begin_early(options_of(tool)) and refusal(call, tool, tools.missing) is None
+    return may_begin_early(call.options) and refusal(call, tools.missing) is None

@@ -149,9 +149,10 @@ def _start(
     options: BatchOptions,
 ) -> ToolBatch:
     check_execution(execution)
+    tools = Toolbox.of(execution.tools)
     return ToolBatch(
-        check_calls(calls),
-        Toolbox.of(execution.tools),
+        [*map(tools.resolve, check_calls(calls))],
+        tools,
         execution=execution,
         user_id=user_id,
         conversation_id=conversation_id,

@@ -17,6 +17,7 @@ from .docstring import read_docstring
 from .errors import ConfigError
 from .ids import uuid7
 from .parameters import Parameters
+from .registry import check_name
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
 from .tools import ToolContext, ToolOptions
@@ -400,6 +401,7 @@ def _make(
     name = plain.__name__ if name is None else name
     if not isinstance(name, str) or not name or name == "<lambda>":
         raise ConfigError(f"a tool needs a name, got {name!r}: tool(function, name=...)")
+    check_name(name)
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
         raise ConfigError(f"tool {name!r} yields: a tool returns one value, for example a list")
     docstring = read_docstring(plain.__doc__)

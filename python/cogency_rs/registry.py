@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .arguments import checks_itself, faults
 from .checks import check_list, refused
@@ -16,6 +17,9 @@ from .results import failure
 from .signature import is_object, json_schema_of
 from .tools import ToolContext
 from .types import ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from .toolbox import ResolvedCall
 
 CO_COROUTINE = inspect.CO_COROUTINE
 
@@ -27,9 +31,11 @@ __all__ = [
     "UnreadableCall",
     "bound",
     "check_calls",
+    "check_name",
     "first_by_name",
     "is_blocking",
     "is_coroutine_function",
+    "is_usable_name",
     "listed_tools",
     "name_of",
     "refusal",
@@ -98,6 +104,28 @@ def _advice(tool: Any) -> str:
     return "it needs a name that is a str, and an execute method"
 
 
+# Providers take letters, digits, `_` and `-`, up to 64. Calls that are written like Python's begin with no digit.
+_USABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+
+
+def is_usable_name(name: str) -> bool:
+    """Whether every provider and dialect takes a tool of this name."""
+    return _USABLE.fullmatch(name) is not None
+
+
+def check_name(name: str) -> None:
+    """Check the name of a tool that a model is told of.
+
+    Raises:
+        ConfigError: not every provider and dialect takes it.
+    """
+    if not is_usable_name(name):
+        raise ConfigError(
+            f"a tool cannot be named {name!r}: a name begins with a letter or _, goes on with letters, digits, _ and - "
+            "of ASCII, and has at most 64 of them, since providers refuse others; give it another name"
+        )
+
+
 def first_by_name(tools: Iterable[Any], wanted: Iterable[Any]) -> dict[str, Any]:
     """The wanted tools by name, as cogency 3.3.0 finds them: among tools of one name, the first counts.
 
@@ -151,14 +179,14 @@ def tool_call(text: str) -> ToolCall:
     return ToolCall(call["name"], call["args"], call.get("id"), call.get("server"))
 
 
-def refusal(call: ToolCall, tool: Any, missing: Callable[[ToolCall], str]) -> ToolResult | None:
+def refusal(resolved: ResolvedCall, missing: Callable[[ToolCall], str]) -> ToolResult | None:
     """The result of a call that cannot start; `None` for one that can.
 
     Args:
-        call: what the model asked for.
-        tool: the tool that the call means; `None` if there is none.
+        resolved: the call, and the tool that it means.
         missing: writes the message for a call that means no tool.
     """
+    call, tool = resolved
     if tool is None:
         return _refused(missing(call))
     if isinstance(call, UnreadableCall):

@@ -68,8 +68,12 @@ class Timetable:
         """Add calls after those that are there; `barriers` are the indices of the sequential ones."""
         self._schedule.add(count)
         for index in barriers:
-            self._schedule.set_sequential(index)
+            self.set_sequential(index)
         self.arm()
+
+    def set_sequential(self, index: int) -> None:
+        """Make a call sequential, if it is not over."""
+        self._schedule.set_sequential(index)
 
     def truncate(self, count: int) -> None:
         """Forget the calls from this index on, all of which have ended."""

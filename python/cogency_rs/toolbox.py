@@ -1,20 +1,38 @@
-"""Finds the tool that a call means, among the agent's own and those of its servers.
+"""Finds the tool that a call means, once, and gives the call that tool's one name.
 
-A tool whose `server` is a text is on that server, under the name `remote_name`; any other is the agent's own. In a
-prompt, a tool of a server has its plain name if no other tool has it, else `server__tool`.
+A tool whose `server` is a text is on that server, under the name `remote_name`; any other is the agent's own. A tool's
+one name is the name that a prompt lists: of a tool of a server, its plain name if no other tool has it, else
+`server__tool`, in either case in letters that every provider and dialect takes.
+
+A model may write a name in other ways too. Everything that decides about a call takes the `ResolvedCall` that
+`Toolbox.resolve` makes, so it decides the same however the name was written.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from .errors import ConfigError
-from .registry import listed_tools, name_of, tools_by_name
+from .registry import check_name, is_usable_name, listed_tools, name_of, tools_by_name
+from .tools import ToolOptions, options_of
+from .types import ToolCall
 
-__all__ = ["LOCAL", "Toolbox", "qualified", "remote_name_of", "server_of", "told_apart"]
+__all__ = [
+    "LOCAL",
+    "ResolvedCall",
+    "Toolbox",
+    "names_of",
+    "qualified",
+    "remote_name_of",
+    "safe_name",
+    "server_of",
+    "told_apart",
+]
 
 LOCAL = "local"
 """What a call may name as its server to mean one of the agent's own tools."""
@@ -22,22 +40,47 @@ LOCAL = "local"
 AGENT = frozenset({None, "", LOCAL})
 
 
+class ResolvedCall(NamedTuple):
+    """A call with the tool that it means.
+
+    Attributes:
+        call: the call under its tool's one name and server; if it means no tool, as the model wrote it.
+        tool: the tool; `None` if the call means none, so that it cannot run.
+    """
+
+    call: ToolCall
+    tool: Any
+
+    @property
+    def options(self) -> ToolOptions:
+        """The options of its tool."""
+        return options_of(self.tool)
+
+    @property
+    def identity(self) -> tuple[str, str | None]:
+        """The one name and the server of its tool: which tool it is, in another process too."""
+        return self.call.name, getattr(self.call, "server", None)  # cogency's own calls have none
+
+
 class Toolbox:
     """The tools that calls may mean.
 
     Args:
-        names: the tools by the names that a prompt lists, in its order. Only `Toolbox.of` looks for servers.
+        names: the tools by their one names, in the order of a prompt. Only `Toolbox.of` looks for servers.
 
     Attributes:
-        names: the tools by the names that a prompt lists, in its order.
+        names: the tools by their one names, in the order of a prompt.
     """
 
-    __slots__ = ("_by_name", "_by_server", "names")
+    __slots__ = ("_by_server", "_offered", "_spelled", "_unclear", "names")
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
-        self._by_name = names
-        self._by_server: dict[str, dict[str, Any]] = {}
+        # The one name that each spelling means, without a server and with one. Own tools alone have one spelling each.
+        self._spelled: dict[str, str] = {}
+        self._by_server: dict[str, dict[str, str]] = {}
+        self._unclear: dict[str, list[str]] = {}  # the one names that a spelling could mean
+        self._offered: dict[str, list[str]] = {}  # the names of each server's tools there
 
     @classmethod
     def of(cls, tools: Iterable[Any]) -> Toolbox:
@@ -48,70 +91,115 @@ class Toolbox:
                 one name.
         """
         listed = tools if isinstance(tools, tuple) else listed_tools(tools)
-        remote = [tool for tool in listed if server_of(tool) is not None]
+        remote = [(tool, server) for tool in listed if (server := server_of(tool)) is not None]
         if not remote:
             return cls(tools_by_name(listed))
         own = tools_by_name(tool for tool in listed if server_of(tool) is None)
-        by_server: dict[str, dict[str, Any]] = {}
-        for tool in remote:
+        offered: dict[str, dict[str, Any]] = {}
+        for tool, server in remote:
             name_of(tool)  # refuses what is not a tool
-            there = by_server.setdefault(str(server_of(tool)), {})
+            there = offered.setdefault(server, {})
             if there.setdefault(remote_name_of(tool), tool) is not tool:
                 raise ConfigError(
-                    f"server {server_of(tool)!r} has two tools named {remote_name_of(tool)!r}: leave one out"
+                    f"server {server!r} has two tools named {remote_name_of(tool)!r}: leave one out"
                 )
-        count = Counter(name for there in by_server.values() for name in there)
+        plain = Counter(name for there in offered.values() for name in there)
+        long = Counter(
+            qualified(server, name) for server, there in offered.items() for name in there
+        )
         names: dict[str, Any] = {}
         for tool in listed:
             name, server = remote_name_of(tool), server_of(tool)
-            if server is not None and (count[name] > 1 or name in own):
-                name = qualified(server, name)
+            if server is not None:
+                of = (server, name)
+                if plain[name] > 1 or name in own:
+                    name = qualified(server, name)
+                    name = _marked(name, of) if long[name] > 1 else name
+                name = safe_name(name, of)
             if names.setdefault(name, tool) is not tool:
                 raise ConfigError(
                     f"two tools are asked for as {name!r}: rename the tool or the server"
                 )
         toolbox = cls(names)
-        long_names = {
-            qualified(server, name): tool
-            for server, there in by_server.items()
-            for name, tool in there.items()
-        }
-        toolbox._by_name = long_names | names
-        toolbox._by_server = by_server
+        toolbox._offered = {server: [*there] for server, there in offered.items()}
+        toolbox._spell()
         return toolbox
 
-    def find(self, call: Any) -> Any:
-        """The tool that a call means; `None` if there is none.
+    def _spell(self) -> None:
+        """Collect the ways to write each name. One names go before others, and names on a server before long ones."""
+        ways: dict[str, list[str]] = {}
+        self._by_server = {server: {} for server in self._offered}
+        for one, tool in self.names.items():
+            server, name = server_of(tool), remote_name_of(tool)
+            if server is None:
+                continue
+            long, of = qualified(server, name), (server, name)
+            spellings = {name, long, safe_name(name, of), safe_name(long, of)}
+            for spelling in spellings:
+                ways.setdefault(spelling, []).append(one)
+            self._by_server[server] |= dict.fromkeys({one, *spellings}, one)
+        for one, tool in self.names.items():
+            if (server := server_of(tool)) is not None:
+                self._by_server[server][remote_name_of(tool)] = one
+        for spelling, meant in ways.items():
+            if len(meant) == 1:
+                self._spelled[spelling] = meant[0]
+            else:
+                self._unclear[spelling] = meant
+        self._spelled |= {one: one for one in self.names}
 
-        A call that names no server, or `local`, means the agent's own tool of that name; else the tool of that name
-        that only one server has; else the tool whose long name, `server__tool`, that is.
+    def resolve(self, call: Any) -> ResolvedCall:
+        """Find the tool that a call means.
+
+        A call that names no server, or `local`, means the tool of that one name; else the tool of that name that only
+        one server has; else the tool whose long name, `server__tool`, that is. A spelling that could mean two tools
+        means none.
         """
         name = call.name
         if not isinstance(name, str):
-            return None
-        if getattr(call, "server", None) is None or (server := _server_asked_for(call)) is None:
-            return self._by_name.get(name)
-        there = self._by_server.get(server, {})
-        if name in there:
-            return there[name]
-        tool = self._by_name.get(name)
-        return tool if server_of(tool) == server else None
+            return ResolvedCall(call, None)
+        server = None if getattr(call, "server", None) is None else _server_asked_for(call)
+        if not self._by_server:
+            return ResolvedCall(call, self.names.get(name) if server is None else None)
+        spelled = self._spelled if server is None else self._by_server.get(server, {})
+        one = spelled.get(name)
+        if one is None:
+            return ResolvedCall(call, None)
+        tool = self.names[one]
+        return ResolvedCall(_under(call, one, server_of(tool)), tool)
+
+    def recall(self, call: ToolCall, name: str, server: str | None) -> ResolvedCall:
+        """Find the tool that a call of the log means: the one that it meant when it was recorded.
+
+        Args:
+            call: the call as the model wrote it.
+            name: the name in its record.
+            server: the server in its record.
+        """
+        return self.resolve(replace(call, name=name, server=server))
 
     def missing(self, call: Any) -> str:
         """Write the message for a call that means no tool: which tools there are."""
         name, server = str(call.name), _server_asked_for(call)
         if server is not None:
-            if server not in self._by_server:
-                servers = ", ".join([LOCAL, *self._by_server])
+            if server not in self._offered:
+                servers = ", ".join([LOCAL, *self._offered])
                 return f"Server '{server}' of tool '{name}' is not known. Known servers: {servers}"
-            known = ", ".join(self._by_server[server])
+            known = ", ".join(self._offered[server])
             return f"Tool '{name}' not registered on server '{server}'. Known tools: {known}"
-        if choices := [
-            qualified(server, name) for server, there in self._by_server.items() if name in there
-        ]:
+        if choices := self._unclear.get(name):
             return f"Tool '{name}' is on {len(choices)} servers; ask for {' or '.join(choices)}"
         known = f". Known tools: {', '.join(map(str, self.names))}" if self.names else ""
         return f"Tool '{name}' not registered{known}"
+
+
+def _under(call: Any, name: str, server: str | None) -> ToolCall:
+    """The call under this name and server; the same object if it has them."""
+    if call.name == name and getattr(call, "server", None) == server:
+        return call  # type: ignore[no-any-return]
+    if isinstance(call, ToolCall):
+        return replace(call, name=name, server=server)
+    return ToolCall(name, call.args, getattr(call, "id", None), server)
 
 
 def told_apart(tools: Iterable[Any]) -> list[Any]:
@@ -120,15 +208,45 @@ def told_apart(tools: Iterable[Any]) -> list[Any]:
     A tool of a server is renamed by its method `named`; without such a method it keeps its name.
 
     Raises:
-        ConfigError: as `Toolbox.of`.
+        ConfigError: as `Toolbox.of`; or one of the agent's own tools has a name that not every model can be told.
     """
     listed = listed_tools(tools)
+    for tool in listed:
+        if server_of(tool) is None:
+            check_name(name_of(tool))
     if all(server_of(tool) is None for tool in listed):
         return listed
     return [
         tool if tool.name == name or getattr(tool, "named", None) is None else tool.named(name)
         for name, tool in Toolbox.of(listed).names.items()
     ]
+
+
+def names_of(resolved: ResolvedCall) -> tuple[str, ...]:
+    """The names by which patterns find a call: its tool's one name, and `server__tool` of a tool of a server.
+
+    The second stays the same whatever other tools there are.
+    """
+    call, tool = resolved
+    server = server_of(tool)
+    return (call.name,) if server is None else (call.name, qualified(server, remote_name_of(tool)))
+
+
+def safe_name(name: str, of: tuple[str, str]) -> str:
+    """A name in letters that every provider and dialect takes: the name itself, if it is in such letters.
+
+    Args:
+        name: the name.
+        of: the server and the tool, which decide what keeps it apart from other names that become alike.
+    """
+    return name if is_usable_name(name) else _marked(name, of)
+
+
+def _marked(name: str, of: tuple[str, str]) -> str:
+    """A safe name that no other tool has: what can be kept of `name`, and a digest of the server and the tool."""
+    digest = hashlib.sha256("\0".join(of).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    kept = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    return f"{kept if kept[:1].isalpha() else f'_{kept}'}"[:55] + f"_{digest}"
 
 
 def _server_asked_for(call: Any) -> str | None:

@@ -19,12 +19,13 @@ from weakref import WeakKeyDictionary
 from ._core import EarlyCall, WithdrawnCalls
 from .errors import ToolError
 from .ids import uuid7
-from .middleware.approval import Decision, write_decision
+from .middleware.approval import Decision, Need, ToolDenied, write_decision
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
 from .storage.log import CallRecord, CallStatus, Row, dropped, is_log_class
 from .storage.worker import worker
+from .toolbox import ResolvedCall, Toolbox
 from .types import ToolCall, TurnEvent
 
 __all__ = ["Steps", "TurnLog", "save_to_the_end", "started"]
@@ -48,6 +49,7 @@ class TurnLog:
         storage: the storage.
         conversation_id: the conversation's id.
         user_id: the user's id.
+        toolbox: makes the toolbox that finds the tools of a batch's calls; called once in each batch.
         known: records of calls that are in the log already and come again.
         may_be_held: whether one of these calls may have to wait between its row and its start. Then the log notes when
             each of them begins; otherwise they count as begun from their row on, which costs no commit.
@@ -55,7 +57,8 @@ class TurnLog:
             must not decide which calls are the same: such calls get ids of ours.
 
     Attributes:
-        calls: the calls that are in the log and have no result there, in order.
+        calls: the calls that are in the log and have no result there, in order, with their tools.
+        needs: what approval each of them needs, if calls wait for approval.
     """
 
     def __init__(
@@ -65,9 +68,12 @@ class TurnLog:
         user_id: str,
         known: Sequence[CallRecord] = (),
         *,
-        may_be_held: Callable[[Sequence[ToolCall]], bool] = lambda calls: False,
+        toolbox: Callable[[], Toolbox],
+        may_be_held: Callable[[Sequence[ResolvedCall]], bool] = lambda calls: False,
         written_ids: bool = False,
     ) -> None:
+        self._make_toolbox = toolbox
+        self._tools: Toolbox | None = None
         self._may_be_held = may_be_held
         self._written_ids = written_ids
         self.is_torn = False  # whether a row may be missing, since its save was cancelled or failed
@@ -75,7 +81,8 @@ class TurnLog:
         self._storage: Any = storage
         self._conversation_id, self._user_id = conversation_id, user_id
         self._way = _way_to_save(storage)
-        self.calls: list[ToolCall] = []
+        self.calls: list[ResolvedCall] = []
+        self.needs: Sequence[Need] = ()
         # Of the same calls, each as it was before this turn started it; empty if the storage keeps none.
         self._records: list[CallRecord] = []
         self._early: list[CallRecord] = []  # of calls that have begun and have no row yet, in order
@@ -83,6 +90,13 @@ class TurnLog:
         self._places = 0  # how many places of the batch have a call
         self._executions: Executions | None = None
         self._decisions: Mapping[int, Decision] = {}
+
+    @property
+    def tools(self) -> Toolbox:
+        """The tools that the calls of the batch may mean: those that there were at its first call."""
+        if self._tools is None:
+            self._tools = self._make_toolbox()
+        return self._tools
 
     @property
     def ids(self) -> list[str]:
@@ -140,13 +154,13 @@ class TurnLog:
         """
         kinds = {kind for kind, _, _ in rows}
         settled = self._settled() if "result" in kinds else []
-        calls = [tool_call(content) for kind, content, _ in rows if kind == "call"]
-        if self._written_ids:
-            for call in calls:
-                call.id = None
+        calls = [self.read(content) for kind, content, _ in rows if kind == "call"]
         opened: list[CallRecord] = []
         if self._known and kinds == {"call"}:
-            self._add(calls, self._known[: len(calls)])
+            records = self._known[: len(calls)]
+            pairs = zip(calls, records, strict=True)
+            recall = self.tools.recall
+            self._add([recall(call, each.name, each.server) for (call, _), each in pairs], records)
             del self._known[: len(calls)]
             return
         if self._way == "append":
@@ -173,14 +187,19 @@ class TurnLog:
         if cancelled is not None:
             raise cancelled
 
-    async def begin_early(self, call: ToolCall) -> str | None:
+    def read(self, content: str) -> ResolvedCall:
+        """The call that a row holds, with its tool."""
+        call = tool_call(content)
+        if self._written_ids:
+            call.id = None
+        return self.tools.resolve(call)
+
+    async def begin_early(self, call: ResolvedCall) -> str | None:
         """Note in the log that a call begins before its row is known.
 
         Returns:
             The call's id in the log; `None` if the storage keeps none.
         """
-        if self._written_ids:
-            call.id = None
         if self._way != "append":
             return None
         [record] = map(started, self._new([call], "early"))
@@ -204,7 +223,7 @@ class TurnLog:
         if not records:
             return
         if not (self._records or self._early):
-            self._batch, self._places = None, 0
+            self._batch, self._places, self._tools = None, 0, None
         now, carried_out = time(), executions[max(len(self.calls) - place, 0) :]
         begun = [*map(_as_carried_out, records, carried_out), *records[len(carried_out) :]]
         cancelled = await self._append_records([dropped(record, why, now) for record in begun])
@@ -220,18 +239,26 @@ class TurnLog:
             return None
         return await _to_the_end(saving)
 
-    async def wait(self) -> list[ToolCall]:
-        """Note in the log that the calls wait for approval; returns them, with their ids."""
-        calls = [
-            replace(call, id=record.id)
-            for call, record in zip(self.calls, self._records, strict=True)
+    async def wait(self) -> tuple[list[ToolCall], list[ToolCall]]:
+        """Note in the log that the calls wait for approval. Those that must not run at all are noted as denied.
+
+        Returns:
+            The calls with their ids, and those of them that somebody must decide about.
+        """
+        noted = [*zip(self.calls, self._records, self.needs, strict=True)]
+        calls = [replace(each.call, id=record.id) for each, record, _ in noted]
+        asking = [call for call, need in zip(calls, self.needs, strict=True) if need is True]
+        waiting = [
+            record._replace(status="waiting", decision=write_decision(need))
+            if isinstance(need, ToolDenied) and each.tool is not None
+            else record._replace(status="waiting")
+            for each, record, need in noted
         ]
-        waiting = [record._replace(status="waiting") for record in self._records]
         cancelled = await self._append_records(waiting)
         self._close()
         if cancelled is not None:
             raise cancelled
-        return calls
+        return calls, asking
 
     async def save_what_is_left(self, steps: Steps) -> None:
         """Save the rows among the last steps of a turn that an error has ended; a failure is logged, not raised."""
@@ -245,14 +272,14 @@ class TurnLog:
     def _whole(self, row: Row) -> tuple[str, str, str, str, float]:
         return (self._conversation_id, self._user_id, *row)
 
-    async def _save_each(self, rows: tuple[Row, ...], calls: list[ToolCall]) -> None:
+    async def _save_each(self, rows: tuple[Row, ...], calls: list[ResolvedCall]) -> None:
         left = iter(calls)
         for row in rows:
             await self._storage.save_message(*self._whole(row))
             if row[0] == "call":
                 self.calls.append(next(left))
 
-    def _opened(self, calls: list[ToolCall]) -> list[CallRecord]:
+    def _opened(self, calls: list[ResolvedCall]) -> list[CallRecord]:
         """The records of calls that are about to be saved.
 
         Calls that began early are not early any more, even if it is not known whether the save will have succeeded.
@@ -264,7 +291,7 @@ class TurnLog:
             return [*begun, *self._new(left, "saved")]
         return [*begun, *map(started, self._new(left, "open"))]
 
-    def _new(self, calls: list[ToolCall], status: CallStatus) -> list[CallRecord]:
+    def _new(self, calls: list[ResolvedCall], status: CallStatus) -> list[CallRecord]:
         """New records, for calls that the log does not have."""
         if not calls:
             return []
@@ -283,17 +310,17 @@ class TurnLog:
                 status=status,
                 worker=here,
             )
-            for number, call in enumerate(calls)
+            for number, (call, _) in enumerate(calls)
         ]
 
-    def _add(self, calls: list[ToolCall], opened: list[CallRecord]) -> None:
+    def _add(self, calls: list[ResolvedCall], opened: list[CallRecord]) -> None:
         self.calls += calls
         self._records += opened
 
     def _close(self) -> None:
         """Forget the calls of a batch that is over."""
-        self.calls, self._records, self._executions = [], [], None
-        self._batch, self._places = None, 0
+        self.calls, self._records, self._executions, self.needs = [], [], None, ()
+        self._batch, self._places, self._tools = None, 0, None
 
     def _settled(self) -> list[CallRecord]:
         """The records of the calls, settled; the calls are no longer open."""

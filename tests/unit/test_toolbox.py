@@ -102,8 +102,8 @@ def test_tools_that_already_have_their_long_names_keep_them():
     long = Named("github__search", "github", "search")
     toolbox = Toolbox.of([Named("search"), long])
     assert list(toolbox.names) == ["search", "github__search"]
-    assert toolbox.find(ToolCall("search", {}, server="github")) is long
-    assert toolbox.find(ToolCall("github__search", {})) is long
+    assert toolbox.resolve(ToolCall("search", {}, server="github")).tool is long
+    assert toolbox.resolve(ToolCall("github__search", {})).tool is long
 
 
 def test_a_server_s_name_may_have_characters_that_a_tool_s_may_not():
@@ -137,14 +137,14 @@ def test_a_tool_that_cannot_be_renamed_keeps_its_name():
 def test_a_server_that_is_not_a_text_is_ignored(server):
     tool = Named("a", server)
     toolbox = Toolbox.of([tool])
-    assert toolbox.find(ToolCall("a", {})) is tool
-    assert toolbox.find(ToolCall("a", {}, server=server)) is tool
+    assert toolbox.resolve(ToolCall("a", {})).tool is tool
+    assert toolbox.resolve(ToolCall("a", {}, server=server)).tool is tool
 
 
 def test_a_name_that_is_not_a_text_means_no_tool():
     toolbox = Toolbox.of(TOOLS)
     call = SimpleNamespace(name=["read"], args={})
-    assert toolbox.find(call) is None
+    assert toolbox.resolve(call).tool is None
     assert "not registered" in toolbox.missing(call)
 
 
@@ -158,5 +158,5 @@ def test_every_tool_is_found_by_its_listed_name_and_by_its_server(pairs):
     toolbox = Toolbox.of(tools)
     assert sorted(map(str, toolbox.names.values())) == sorted(map(str, tools))
     for listed, tool in toolbox.names.items():
-        assert toolbox.find(ToolCall(listed, {})) is tool
-        assert toolbox.find(ToolCall(tool.name, {}, server=tool.server or "local")) is tool
+        assert toolbox.resolve(ToolCall(listed, {})).tool is tool
+        assert toolbox.resolve(ToolCall(tool.name, {}, server=tool.server or "local")).tool is tool

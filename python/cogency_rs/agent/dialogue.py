@@ -100,7 +100,7 @@ class Bounds:
 
     Attributes:
         all: the bound for tools without one of their own; `None` for all characters.
-        tools: the bounds of single tools, by name.
+        tools: the bounds of single tools, by their one names.
     """
 
     all: int | None = None
@@ -152,7 +152,7 @@ def with_ids(calls: dict[int, ToolCall], records: Sequence[CallRecord]) -> dict[
 
     Args:
         calls: by place, oldest first.
-        records: the records of all calls of the conversation, oldest first.
+        records: the records of all calls of the conversation, oldest first, with names as in `calls`.
     """
     found = dict(calls)
     # A history leaves out the oldest rows, so they are matched from the end.
@@ -177,7 +177,8 @@ def dialogue(
 
     Args:
         rows: rows with `type` and `content`, oldest first.
-        calls: the calls among them, with ids, by the place of their row; by default ids are made from the places.
+        calls: the calls among them, with ids and under the one names of their tools, by the place of their row; by
+            default as they are in the rows, with ids made from the places.
         bounds: how much of each result is shown.
 
     The cost is linear in the rows.
@@ -292,14 +293,17 @@ class _Fold:
             items = None
         match items:
             case [*listed]:
-                return [self._outcome(item) for item in listed]
+                # The last results are those of the last calls.
+                names = [None] * (len(listed) - len(self._calls)) + [c.name for c in self._calls]
+                named = zip(listed, names[len(names) - len(listed) :], strict=True)
+                return [self._outcome(item, name) for item, name in named]
             case _:
                 return [CallOutcome(content)]  # another program wrote it
 
-    def _outcome(self, item: Any) -> CallOutcome:
+    def _outcome(self, item: Any, tool: str | None) -> CallOutcome:
         if not is_object(item):
             return CallOutcome(item)
-        value = self._bounds.cut(str(item.get("tool", "")), item.get("content"))
+        value = self._bounds.cut(tool or str(item.get("tool", "")), item.get("content"))
         outcome = item.get("outcome")
         return CallOutcome(
             value,

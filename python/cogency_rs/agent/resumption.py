@@ -10,13 +10,21 @@ from typing import Any
 from ..codec import format_call_agent
 from ..errors import ConfigError
 from ..middleware import Invocation, Middleware, Next, ToolApproved, ToolDenied
-from ..middleware.approval import Approve, Decision, needs_approval
-from ..toolbox import Toolbox
-from ..tools import ToolContext, options_of
+from ..middleware.approval import Approve, Decision, denied, need_of
+from ..toolbox import ResolvedCall, Toolbox, server_of
+from ..tools import ToolContext
 from ..types import ToolCall, ToolResult
 from .stored import OpenBatch, StoredState, unknown
 
-__all__ = ["approved_by", "calls_again", "check_decisions", "not_twice", "undecided"]
+__all__ = [
+    "approved_by",
+    "calls_again",
+    "check_decisions",
+    "denied_before",
+    "not_twice",
+    "recalled",
+    "undecided",
+]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -44,35 +52,66 @@ def check_decisions(
         logger.warning("Nothing waits for the decision of %r: it is ignored", id)
 
 
-async def undecided(batch: OpenBatch, tools: Toolbox) -> list[ToolCall]:
-    """The calls of a batch that somebody must still decide about."""
+def recalled(batch: OpenBatch, tools: Toolbox) -> list[ResolvedCall]:
+    """The calls of a batch, with the tools that they mean."""
+    pairs = zip(batch.calls, batch.records, strict=True)
+    return [tools.recall(call, record.name, record.server) for call, record in pairs]
+
+
+async def undecided(batch: OpenBatch, calls: Sequence[ResolvedCall]) -> list[ToolCall]:
+    """Those calls of a batch that somebody must still decide about."""
     open_ids = batch.not_begun - batch.decided().keys()
-    return [
-        call
-        for call in batch.calls
-        if call.id in open_ids and await needs_approval(tools.find(call), call)
-    ]
+    return [each.call for each in calls if each.call.id in open_ids and await need_of(each) is True]
 
 
-def approved_by(decided: Mapping[str, Decision], otherwise: Approve | None) -> Approve:
-    """Answer with the decisions made before; `otherwise` decides about other calls."""
+def approved_by(
+    batch: OpenBatch, calls: Sequence[ResolvedCall], otherwise: Approve | None
+) -> Approve:
+    """Answer with the decisions made before; `otherwise` decides about other calls.
+
+    A decision holds for the tool that somebody was asked about. It does not hold if a hook or a middleware makes of the
+    call one of another tool, or if the tool has come to be on another server.
+    """
+    decided = batch.decided()
+    asked = {
+        record.id: each.identity
+        for record, each in zip(batch.records, calls, strict=True)
+        if record.server == server_of(each.tool)
+    }
 
     async def approve(ctx: ToolContext[Any], call: ToolCall) -> ToolApproved | ToolDenied | bool:
-        if ctx.execution_id in decided:
-            return decided[ctx.execution_id]
-        if otherwise is None:
-            return ToolDenied("nobody agreed to it")
-        answer = otherwise(ctx, call)
-        return await answer if inspect.isawaitable(answer) else answer
+        decision = decided.get(ctx.execution_id)
+        if decision is not None and asked.get(ctx.execution_id) == (call.name, call.server):
+            return decision
+        if otherwise is not None:
+            answer = otherwise(ctx, call)
+            return await answer if inspect.isawaitable(answer) else answer
+        return ToolDenied(
+            "nobody agreed to it"
+            if decision is None
+            else "what somebody agreed to was a call of another tool"
+        )
 
     return approve
+
+
+def denied_before(decided: Mapping[str, Decision]) -> Middleware:
+    """Refuse the calls that were denied before, whatever their tools require now."""
+
+    async def layer(invocation: Invocation, next: Next) -> ToolResult:
+        decision = decided.get(invocation.id)
+        if isinstance(decision, ToolDenied):
+            return denied(invocation.call, decision)
+        return await next(invocation)
+
+    return layer
 
 
 def not_twice(not_begun: frozenset[str]) -> Middleware:
     """Run a call that may have begun only if its tool may run twice."""
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
-        if invocation.id in not_begun or options_of(invocation.tool).may_run_twice:
+        if invocation.id in not_begun or invocation.resolved.options.may_run_twice:
             return await next(invocation)
         return unknown(invocation.call)
 

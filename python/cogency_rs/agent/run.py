@@ -20,14 +20,13 @@ from typing import Any
 from .._core import decide
 from ..codec import format_results_array
 from ..middleware import ToolApproved, ToolDenied
-from ..middleware.approval import Approve, needs_approval
+from ..middleware.approval import Approve
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.owners import check_user
 from ..storage.worker import worker
 from ..telemetry import current
 from ..toolbox import Toolbox
-from ..tools import options_of
 from ..turn_log import started
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
@@ -35,7 +34,15 @@ from .delegate import calling, has_delegate
 from .output import NO_OUTPUT
 from .prompts import Prompts
 from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
-from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
+from .resumption import (
+    approved_by,
+    calls_again,
+    check_decisions,
+    denied_before,
+    not_twice,
+    recalled,
+    undecided,
+)
 from .run_log import RunLog
 from .runtime import Runtime
 from .serving import Serving
@@ -276,8 +283,8 @@ class Run:
 
     async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
         """Carry out calls that an earlier run left, unless one still waits for a decision."""
-        approve = self._approve()
-        waiting = [] if approve is not None else await undecided(batch, self._tools)
+        approve, calls = self._approve(), recalled(batch, self._tools)
+        waiting = [] if approve is not None else await undecided(batch, calls)
         if waiting:
             put_off = batch.put_off()
             if self._decisions or put_off != batch:
@@ -287,19 +294,17 @@ class Run:
             return None
         taken = batch.taken_over(worker())
         again = [
-            started(record) if record.status == "open" and self._may_run_twice(call) else record
-            for call, record in zip(batch.calls, taken, strict=True)
+            started(record) if record.status == "open" and each.options.may_run_twice else record
+            for each, record in zip(calls, taken, strict=True)
         ]
         await self._log.append((), again)
         return self._stepping.carry_out(
             calls_again(batch.calls),
             taken,
-            approved_by(batch.decided(), approve),
-            [not_twice(batch.not_begun)],
+            approved_by(batch, calls, approve),
+            not_twice(batch.not_begun),
+            denied_before(batch.decided()),
         )
-
-    def _may_run_twice(self, call: ToolCall) -> bool:
-        return options_of(self._tools.find(call)).may_run_twice
 
     # Its steps
 
@@ -369,12 +374,7 @@ class Run:
         )
         match decision:
             case "wait":
-                waiting = [
-                    call
-                    for call in done.waiting
-                    if await needs_approval(self._tools.find(call), call)
-                ]
-                self._waiting = tuple(waiting)
+                self._waiting = done.waiting
                 self.status = "waiting"
             case "stop":
                 self.status = "completed" if signal is None else _status_of(signal)

@@ -30,7 +30,7 @@ from ..storage.log import CallRecord, is_log
 from ..telemetry import current
 from ..toolbox import Toolbox
 from ..tools import options_of
-from ..types import CallMode, Dialects, Execution, StreamMode
+from ..types import CallMode, Dialects, Execution, StreamMode, ToolCall
 from .context import RunContext
 from .dialogue import Bounds, Passage, dialogue, stored_calls, with_ids
 from .prompts import Prompts
@@ -140,15 +140,23 @@ class Runtime:
     async def dialogue(self) -> list[Passage]:
         """The passages of the rows that the history leaves: for drivers that write their own prompt.
 
-        The cost is linear in these rows, each time.
+        Calls are shown under the one names of their tools. The cost is linear in these rows, each time.
         """
         ctx, rows = self.ctx, await self.rows()
-        calls = stored_calls(rows)
+        resolve = self.toolbox.resolve
+        calls = {place: resolve(call).call for place, call in stored_calls(rows).items()}
         records: list[CallRecord] = []
         if is_log(ctx.storage) and any(call.id is None for call in calls.values()):
-            records = await ctx.storage.calls(ctx.conversation_id, user_id=ctx.user_id)
-        bounds = Bounds(self.history.max_result_chars, bounds_of(self.execution.tools))
-        return dialogue(rows, with_ids(calls, records), bounds)
+            records = [
+                record._replace(
+                    name=resolve(ToolCall(record.name, {}, server=record.server)).call.name
+                )
+                for record in await ctx.storage.calls(ctx.conversation_id, user_id=ctx.user_id)
+            ]
+        listed = self.toolbox.names.items()
+        bounds = {name: options_of(tool).max_result_chars for name, tool in listed}
+        own = {name: most for name, most in bounds.items() if most is not None}
+        return dialogue(rows, with_ids(calls, records), Bounds(self.history.max_result_chars, own))
 
     @property
     def introduction(self) -> str:

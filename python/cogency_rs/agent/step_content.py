@@ -7,7 +7,7 @@ from typing import Any
 
 from ..records import ToolExecution
 from ..registry import tool_call
-from ..toolbox import Toolbox
+from ..toolbox import ResolvedCall
 from ..types import ToolCall, TurnOutcome
 from .recovery import ErrorKey
 from .results import StepKind
@@ -62,17 +62,22 @@ class StepContent:
         return str(self.errors[-1].get("content")) if self.errors else None
 
     def happened(
-        self, executions: Sequence[ToolExecution], tools: Toolbox
+        self, executions: Sequence[ToolExecution], calls: Sequence[ResolvedCall]
     ) -> Iterator[tuple[ErrorKey, str] | None]:
-        """Errors with their messages, and `None` for each success, in order; see `Repetition`."""
+        """Errors with their messages, and `None` for each success, in order; see `Repetition`.
+
+        Args:
+            executions: the executions of the step.
+            calls: their calls, with the tools that these mean.
+        """
         for error in self.errors:
             kind = str(error.get("code") or error.get("kind"))
             yield (kind, ""), str(error.get("content"))
-        for each in executions:
+        for each, resolved in zip(executions, calls, strict=True):
             if each.error is None:
                 yield None
                 continue
-            kind = "unknown_tool" if tools.find(each.call) is None else "tool_execution"
+            kind = "unknown_tool" if resolved.tool is None else "tool_execution"
             yield (kind, each.name), str(each.error)
         if not self.errors and not executions:
             yield None

@@ -16,7 +16,8 @@ from ..middleware import Approve, Middleware
 from ..models.deltas import NO_USAGE, Usage
 from ..records import ToolExecution
 from ..storage.log import CallRecord
-from ..tools.options import all_options, options_of
+from ..toolbox import ResolvedCall
+from ..tools.options import all_options
 from ..types import ToolCall, TurnOutcome
 from .call_limit import CallLimit
 from .deadline import Deadline
@@ -80,7 +81,7 @@ class FinishedStep:
         output: the answer, or the result of a tool that ends the run; `NO_OUTPUT` if there is neither.
         is_refused: whether the answer does not have the type that was asked for.
         is_answer: whether the log ends with the answer.
-        waiting: its calls, if they wait for approval.
+        waiting: those of its calls that somebody must decide about, if its batch waits for approval.
         signals: the reasons to stop the run.
         error: an exception of the batch or the driver to raise, now that the step is over.
         metric: the event with its tokens and seconds.
@@ -124,8 +125,9 @@ class Stepping:
         self._runtime = runtime
         self._layers = layers
         self._log = log
-        self._tools = runtime.toolbox
-        self._may_end = bool(settings.stop_at_tools) or any(
+        named = (ToolCall(name, {}) for name in settings.stop_at_tools)
+        self._stop_at = {runtime.toolbox.resolve(call).call.name for call in named}
+        self._may_end = bool(self._stop_at) or any(
             options.ends_run for options in all_options(settings.tools)
         )
         self._repetition = Repetition(settings.recovery)
@@ -143,10 +145,11 @@ class Stepping:
         calls: AsyncIterable[Any],
         known: Sequence[CallRecord],
         approve: Approve,
-        layers: Sequence[Middleware],
+        outer: Middleware,
+        inner: Middleware,
     ) -> RunningStep:
-        """Carry out calls that the log has already."""
-        return self._begin(self._make_accumulator(approve, layers), calls, known)
+        """Carry out calls that the log has already, with `outer` around all other middleware and `inner` inside."""
+        return self._begin(self._make_accumulator(approve, [outer], [inner]), calls, known)
 
     def _begin(
         self,
@@ -201,7 +204,7 @@ class Stepping:
         )
         if self._triggers.has("after_step"):
             step = await self._triggers.change("after_step", step)
-        ending = self._ending(executions)
+        ending = self._ending(executions, accumulator.resolved)
         if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
             # A tool asked for the end. This is only a signal: a hook may ask to go on.
             outcome = TurnOutcome.ACTED
@@ -212,7 +215,7 @@ class Stepping:
             output=output if ending is None else _given_by(ending),
             is_refused=bool(reports),
             is_answer=is_answer and not reports and text != "",
-            waiting=tuple(accumulator.waiting),
+            waiting=tuple(accumulator.asking),
             signals=tuple(self._signals(executions, running, finish_reason, ending)),
             error=runtime.error or self._error_of(executions),
             metric=self._metric(step, monotonic() - running.began),
@@ -230,16 +233,17 @@ class Stepping:
         value = self._settings.output.read(text)
         return Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
-    def _ending(self, executions: Sequence[ToolExecution]) -> ToolExecution | None:
+    def _ending(
+        self, executions: Sequence[ToolExecution], calls: Sequence[ResolvedCall]
+    ) -> ToolExecution | None:
         """The first call that ended the run."""
         if not self._may_end:
             return None
-        return next(filter(self._ends_run, executions), None)
-
-    def _ends_run(self, execution: ToolExecution) -> bool:
-        ends = options_of(self._tools.find(execution.call)).ends_run
-        asked = ends or execution.name in self._settings.stop_at_tools
-        return asked and execution.status == "success"
+        for execution, resolved in zip(executions, calls, strict=True):
+            ends = resolved.options.ends_run or resolved.call.name in self._stop_at
+            if ends and execution.status == "success":
+                return execution
+        return None
 
     def _signals(
         self,
@@ -262,7 +266,8 @@ class Stepping:
         limit = self._call_limit
         if limit is not None and (refused := limit.reached(executions)) is not None:
             yield refused
-        repeated = self._repetition.enter(running.content.happened(executions, self._tools))
+        resolved = running.accumulator.resolved
+        repeated = self._repetition.enter(running.content.happened(executions, resolved))
         if repeated is not None:
             yield repeated
 
@@ -291,10 +296,13 @@ class Stepping:
         }
 
     def _make_accumulator(
-        self, approve: Approve | Literal["wait"] | None, layers: Sequence[Middleware] = ()
+        self,
+        approve: Approve | Literal["wait"] | None,
+        outer: Sequence[Middleware] = (),
+        inner: Sequence[Middleware] = (),
     ) -> Accumulator:
         settings, ctx, limit = self._settings, self._ctx, self._call_limit
-        own = [*layers]
+        own = [*outer]
         if limit is not None:
             own.append(limit.layer)
         own += self._layers
@@ -306,7 +314,7 @@ class Stepping:
             max_failures=_NEVER,
             tool_timeout=settings.tool_timeout,
             max_concurrency=settings.max_concurrency,
-            middleware=(*own, *settings.middleware),
+            middleware=(*own, *settings.middleware, *inner),
             hooks=settings.hooks,
             approve=approve,
             approval_timeout=settings.approval_timeout,

@@ -6,13 +6,14 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import DeniedError
 from ..results import failure, reason
-from ..tools import ToolContext, options_of
+from ..toolbox import ResolvedCall
+from ..tools import ToolContext
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
 
@@ -20,9 +21,11 @@ __all__ = [
     "Approval",
     "Approve",
     "Decision",
+    "Need",
     "ToolApproved",
     "ToolDenied",
-    "needs_approval",
+    "denied",
+    "need_of",
     "read_decision",
     "refused_as_changed",
     "write_decision",
@@ -56,7 +59,7 @@ class ToolDenied:
     message: str = ""
 
 
-_NOT_NEEDED, _NOBODY = ToolApproved(), ToolDenied("nobody can be asked")
+_NOBODY = ToolDenied("nobody can be asked")
 
 Decision = ToolApproved | ToolDenied
 Answer = Decision | bool
@@ -64,6 +67,32 @@ Answer = Decision | bool
 Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[Decision | bool]"]
 """Decides about a call whose tool requires approval; sync or async. `True` stands for `ToolApproved()`, `False` for
 `ToolDenied()`."""
+
+
+Need = bool | ToolDenied
+"""Whether somebody must agree to a call: yes, no, or it must not run at all, since that cannot be told."""
+
+
+async def need_of(resolved: ResolvedCall) -> Need:
+    """Whether somebody must agree to a call.
+
+    A call must not run if it means no tool, or if the tool's `requires_approval` raises or returns anything but a bool.
+    """
+    call, tool = resolved
+    if tool is None:
+        return ToolDenied("there is no such tool")
+    required: object = resolved.options.requires_approval
+    if isinstance(required, bool):
+        return required
+    try:
+        required = await _awaited(resolved.options.requires_approval(call))
+    except Exception as error:
+        logger.exception("requires_approval of %r failed, so its call is denied", call.name)
+        return ToolDenied(f"its requires_approval failed: {reason(error)}")
+    if isinstance(required, bool):
+        return required
+    kind = type(required).__name__
+    return ToolDenied(f"its requires_approval must return a bool, and returned {kind}")
 
 
 class Approval:
@@ -74,18 +103,34 @@ class Approval:
     Args:
         approve: decides; with `None`, every call that requires approval is denied.
         timeout: seconds to wait for an answer.
+        needs: what calls need, as far as it was found before, each with its call; by their places in the batch.
 
     Attributes:
         decisions: what was decided of the calls that somebody was asked about, by their place in the batch.
     """
 
-    def __init__(self, approve: Approve | None, timeout: float) -> None:
+    def __init__(
+        self,
+        approve: Approve | None,
+        timeout: float,
+        needs: Mapping[int, tuple[ResolvedCall, Need]],
+    ) -> None:
         self._approve = approve
         self._timeout = timeout
+        self._needs = needs
         self.decisions: dict[int, Decision] = {}
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
         """Ask, then carry out the call or refuse it."""
+        if invocation.tool is None:
+            return await next(invocation)  # which refuses it, and says which tools there are
+        with invocation.waiting():
+            need = await self._need(invocation)
+        if need is False:
+            return await next(invocation)
+        if isinstance(need, ToolDenied):
+            text = f"Tool '{invocation.call.name}' was not run: {need.message}"
+            return failure(text, DeniedError(text))
         try:
             with invocation.waiting():
                 answer = await self._answer(invocation)
@@ -94,31 +139,30 @@ class Approval:
                 "Approval of a call of %r failed, so it is denied", invocation.call.name
             )
             answer = ToolDenied(f"the question could not be asked: {reason(error)}")
-        if answer is not _NOT_NEEDED and answer is not _NOBODY:
+        if answer is not _NOBODY:
             self.decisions[invocation.index] = answer
         if isinstance(answer, ToolDenied):
-            why = f" Reason: {answer.message}" if answer.message else ""
-            text = f"Tool '{invocation.call.name}' execution was rejected by user.{why}"
-            return failure(text, DeniedError(text))
+            return denied(invocation.call, answer)
         if answer.args is not None:
             invocation = replace(invocation, call=replace(invocation.call, args=answer.args))
         if answer.preview is not None:
             invocation = replace(invocation, agreed=answer.preview)
         return await next(invocation)
 
+    async def _need(self, invocation: Invocation) -> Need:
+        resolved = invocation.resolved
+        known, need = self._needs.get(invocation.index, (None, None))
+        if need is not None and known is not None and known.call is resolved.call:
+            return need
+        return await need_of(resolved)
+
     async def _answer(self, invocation: Invocation) -> Decision:
-        call = invocation.call
-        required: Any = options_of(invocation.tool).requires_approval
-        if callable(required):
-            required = await _awaited(required(call))
-        if not required:
-            return _NOT_NEEDED
         if self._approve is None:
             return _NOBODY
         limit = asyncio.timeout(self._timeout)
         try:
             async with limit:
-                answer: object = await _awaited(self._approve(invocation.context, call))
+                answer: object = await _awaited(self._approve(invocation.context, invocation.call))
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -136,7 +180,7 @@ class Approval:
 
 async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
     """A refusal of a call that would do something else than what was agreed to; `None` if it may run."""
-    preview, shown = options_of(invocation.tool).preview, None
+    preview, shown = invocation.resolved.options.preview, None
     call = replace(invocation.call, id=None)  # it does not wait any more
     try:
         if preview is not None:
@@ -149,6 +193,13 @@ async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
         f"Tool '{call.name}' was not run: what it would do has changed since it was approved. "
         "Look again, and call it again if it is still needed"
     )
+    return failure(text, DeniedError(text))
+
+
+def denied(call: ToolCall, decision: ToolDenied) -> ToolResult:
+    """The result of a call that somebody did not agree to."""
+    why = f" Reason: {decision.message}" if decision.message else ""
+    text = f"Tool '{call.name}' execution was rejected by user.{why}"
     return failure(text, DeniedError(text))
 
 
@@ -167,15 +218,6 @@ def read_decision(stored: str) -> Decision:
     if not read["approved"]:
         return ToolDenied(read.get("message", ""))
     return ToolApproved(read.get("args"), read.get("preview"))
-
-
-async def needs_approval(tool: Any, call: ToolCall) -> bool:
-    """Whether a call needs approval. `False` if the tool's own predicate fails: the call is then denied at once."""
-    required: Any = options_of(tool).requires_approval
-    try:
-        return bool(await _awaited(required(call)) if callable(required) else required)
-    except Exception:
-        return False
 
 
 async def _awaited(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
@@ -17,6 +17,7 @@ from ..checks import check_list, refused
 from ..errors import BlockTool, ConfigError, HookError, SkipTool, StopRun
 from ..records import ToolExecution
 from ..results import as_result, failure, reason, stopped
+from ..toolbox import ResolvedCall, names_of
 from ..tools.context import Deps, ToolContext
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
@@ -52,12 +53,15 @@ class Hooks:
 
     Args:
         matcher: a pattern for tool names, as `fnmatch` has them (`"fs_*"`), or several patterns; the hooks around calls
-            run only for tools whose name matches.
+            run only for tools of which a name matches: the one that prompts list, or `server__tool` of a server's tool.
         priority: hooks with a higher priority run first; among equal ones, those registered first.
 
+    If a hook makes of a call one of another tool, the hooks that have been asked about the first are asked again, about
+    the new one, except for those that changed the tool themselves.
+
     Raises:
-        ConfigError: a subclass has another method that is named like a hook, so that it would never run. Begin the name
-            of a method of your own with an underscore.
+        ConfigError: `matcher` is not a pattern or several; or a subclass has another method that is named like a hook,
+            so that it would never run. Begin the name of a method of your own with an underscore.
     """
 
     matcher: str | Sequence[str] | None = None
@@ -74,6 +78,7 @@ class Hooks:
     ) -> None:
         if matcher is not None:
             self.matcher = matcher
+            _patterns(self)
         if priority is not None:
             self.priority = priority
 
@@ -173,7 +178,7 @@ def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
     """Sort hooks into the order in which they run.
 
     Raises:
-        ConfigError: one is not a `Hooks`.
+        ConfigError: one is not a `Hooks`, or its `matcher` is not a pattern or several.
     """
     if isinstance(hooks, Hooks):
         raise refused("hooks", hooks, "a list of Hooks", f"write hooks=[{type(hooks).__name__}()]")
@@ -181,6 +186,7 @@ def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
     for each in listed:
         if not isinstance(each, Hooks):
             raise refused("hooks", each, "a list of Hooks objects", "make a subclass of Hooks")
+        _patterns(each)
     return sorted(listed, key=lambda each: -each.priority)
 
 
@@ -238,6 +244,8 @@ class HookRunner:
         hooks: in the order in which they run.
         order: the order of the calls.
         state: the dict that hooks write to.
+        calls: the calls of the batch as they are now, by their places.
+        known: returns an invocation whose call was changed with the tool that the call means now.
         record: makes the record of a call from its invocation and its result.
         stop: called to ask that the run ends.
         on_block: whether the calls after a blocked one are still carried out; with `"stop"` they are not, and the run
@@ -249,6 +257,8 @@ class HookRunner:
         hooks: Sequence[Hooks],
         order: CallOrder,
         state: dict[str, Any],
+        calls: Sequence[ResolvedCall],
+        known: Callable[[Invocation], Invocation],
         record: Callable[[Invocation, ToolResult], ToolExecution],
         stop: Callable[[StopRun], None] | None = None,
         on_block: Literal["continue", "stop"] = "continue",
@@ -259,6 +269,8 @@ class HookRunner:
         self._hooks = hooks
         self._order = order
         self._state = state
+        self._calls = calls
+        self._known = known
         self._record = record
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
@@ -280,10 +292,15 @@ class HookRunner:
         if self._blocked_by is not None:
             text = f"Not started: the call of '{self._blocked_by}' before it was blocked"
             return failure(text, asyncio.CancelledError(text))
-        for hooks in self._hooks:
-            call = invocation.call
-            if not _matches(hooks, call.name):
-                continue
+        # Those not asked about the present tool. One that changed the tool is not asked again, so there is an end.
+        left, changed = [*self._hooks], set[int]()
+        while left:
+            hooks, call, tool = left.pop(0), invocation.call, invocation.tool
+            try:
+                if not _matches(hooks, invocation.resolved):
+                    continue
+            except Exception as error:
+                return _failed(hooks, "matcher", error)
             try:
                 answer = await self._ask(hooks.before_tool_execute, invocation, call, ToolCall)
             except BlockTool as block:
@@ -301,15 +318,22 @@ class HookRunner:
             except Exception as error:
                 return _failed(hooks, "before_tool_execute", error)
             if answer is not call:
-                invocation = replace(invocation, call=answer)
+                invocation = self._known(replace(invocation, call=answer))
+                if invocation.tool is not tool:
+                    changed.add(id(hooks))
+                    left = [each for each in self._hooks if id(each) not in changed]
         return invocation
 
     async def _after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
         """Run the hooks after a call; returns the result to keep."""
         execution = self._record(invocation, result)
+        carried_out = self._calls[invocation.index]  # middleware may have changed it
         for hooks in self._hooks:
-            if not _matches(hooks, execution.call.name):
-                continue
+            try:
+                if not _matches(hooks, carried_out):
+                    continue
+            except Exception as error:
+                return _failed(hooks, "matcher", error)
             try:
                 changed = await self._ask(
                     hooks.after_tool_execute, invocation, execution, ToolExecution
@@ -381,12 +405,36 @@ class HookRunner:
         return HookContext(**fields)
 
 
-def _matches(hooks: Hooks, name: str) -> bool:
-    matcher = hooks.matcher
-    if matcher is None:
+def _matches(hooks: Hooks, resolved: ResolvedCall) -> bool:
+    """Whether hooks are asked about a call.
+
+    Raises:
+        ConfigError: their matcher is not a pattern or several.
+    """
+    patterns = _patterns(hooks)
+    if patterns is None:
         return True
-    patterns = [matcher] if isinstance(matcher, str) else matcher
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    names = names_of(resolved)
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+
+def _patterns(hooks: Hooks) -> Collection[str] | None:
+    """The patterns of the matcher of hooks; `None` if they are for all tools.
+
+    Raises:
+        ConfigError: it is not a pattern or several.
+    """
+    matcher: Any = hooks.matcher
+    if matcher is None:
+        return None
+    patterns: Any = [matcher] if isinstance(matcher, str) else matcher
+    if isinstance(patterns, Collection) and all(isinstance(each, str) for each in patterns):
+        return patterns
+    raise refused(
+        f"the matcher of {type(hooks).__name__}",
+        matcher,
+        'a pattern of tool names such as "fs_*", or a list of patterns',
+    )
 
 
 class _WrongAnswer(Exception):  # noqa: N818

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..toolbox import ResolvedCall
 from ..tools import ToolContext
 from ..types import ToolCall, ToolResult
 
@@ -30,8 +31,8 @@ class Invocation:
 
     Attributes:
         id: the id of the call; the same in every attempt.
-        call: what the model asked for, perhaps changed by outer middleware.
-        tool: the tool of that name, or `None` if there is none. `next` looks it up again, by the name in `call`.
+        call: what the model asked for, under the tool's one name, perhaps changed by hooks and outer middleware.
+        tool: the tool that `call` means, or `None` if it means none. If `call` is changed, `next` finds its tool anew.
         context: what the tool is told.
         attempt: the number of this attempt, from 1.
         index: the call's place in the batch, from 0.
@@ -51,12 +52,22 @@ class Invocation:
     _source: CallDetails | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, source: CallDetails, index: int, call: ToolCall, tool: Any) -> Invocation:
+    def of(cls, source: CallDetails, index: int, resolved: ResolvedCall) -> Invocation:
         """Make an invocation whose `id` and `context` are made when first read: most middleware never reads them."""
-        made = cls.__new__(cls)
+        made, (call, tool) = cls.__new__(cls), resolved
         fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
         object.__setattr__(made, "__dict__", fields)
         return made
+
+    @property
+    def resolved(self) -> ResolvedCall:
+        """The call with its tool."""
+        return ResolvedCall(self.call, self.tool)
+
+    def of_call(self, resolved: ResolvedCall) -> Invocation:
+        """The same invocation with another call in the place of this one, and the tool that it means."""
+        call, tool = resolved
+        return replace(self, call=call, tool=tool, context=replace(self.context, call=call))
 
     def on(self, executor: Executor) -> Invocation:
         """The same call, for an executor to run. An `id` and `context` not made yet are still made when first read."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from ..errors import ToolError
 from ..records import status_of
-from ..tools import options_of
 from ..types import ToolResult
 from .invocation import Invocation, Next
 
@@ -19,7 +18,7 @@ LONGEST_PAUSE = 5.0
 
 async def retry(invocation: Invocation, next: Next) -> ToolResult:
     """Repeat a call that raised or ran out of time, as often as its tool allows, with growing pauses."""
-    retries = options_of(invocation.tool).retries
+    retries = invocation.resolved.options.retries
     attempt = 1
     while True:
         result = await next(invocation)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...models import ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
+from ...types import ToolCall
 from ..context import RunContext
 from ..runtime import Runtime, parameters_of
 from .native_answer import NativeAnswer
@@ -97,11 +98,14 @@ class NativeDriver:
             for name, tool in runtime.toolbox.names.items()
             if id(tool) in visible
         ]
-        if isinstance(choice, SpecificTool) and choice.name not in {tool.name for tool in tools}:
-            names = ", ".join(tool.name for tool in tools) or "none"
-            raise ConfigError(
-                f"tool_choice names {choice.name!r}, and there is no such tool. Tools: {names}"
-            )
+        if isinstance(choice, SpecificTool):
+            chosen = runtime.toolbox.resolve(ToolCall(choice.name, {}))
+            if id(chosen.tool) not in visible:
+                names = ", ".join(tool.name for tool in tools) or "none"
+                raise ConfigError(
+                    f"tool_choice names {choice.name!r}, and there is no such tool. Tools: {names}"
+                )
+            choice = SpecificTool(chosen.call.name)
         if choice == "none" or not tools:
             choice, tools = "none", []
         return ModelRequest(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...history import Messages
+from ...toolbox import safe_name
 from ..dialogue import (
     CallOutcome,
     ModelPassage,
@@ -98,11 +99,16 @@ def _calling(passage: ModelPassage) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": compact_json(call.args)},
+                "function": {"name": _sent(call.name), "arguments": compact_json(call.args)},
             }
             for call in passage.calls
         ],
     }
+
+
+def _sent(name: str) -> str:
+    """A name as it is sent. The model may have written one that no tool can have, and providers refuse such a name."""
+    return safe_name(name, of=("", name))
 
 
 def _unsigned(passage: ModelPassage) -> Reasoning:

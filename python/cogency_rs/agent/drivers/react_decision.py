@@ -256,7 +256,7 @@ def decide_on(
             names = f"Tools: {', '.join(tools.names) or 'none'}."
             if not isinstance(name, str) or not name.strip():
                 return refused("Tool name is required when type=call_tool.", names)
-            tool = tools.find(ToolCall(name, {}))
+            tool = tools.resolve(ToolCall(name, {})).tool
             if tool is None:
                 return refused("Requested tool is not available.", names)
             if args is None:

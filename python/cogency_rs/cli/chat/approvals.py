@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from ...middleware import Decision, ToolApproved, ToolDenied
-from ...middleware.approval import needs_approval
+from ...middleware.approval import need_of
 from ...results import reason
-from ...tools import options_of
+from ...toolbox import ResolvedCall
 from ...types import ToolCall
 from .background import Background
 from .keyboard import Keyboard
@@ -33,41 +33,44 @@ class Approvals:
         self._keyboard = keyboard
         self._view = view
         self._background = background
-        self._always: set[str] = set()
+        self._always: set[tuple[str, str | None]] = set()  # tools, by name and server
 
-    def decide(
-        self, calls: Sequence[ToolCall], tools: Mapping[str, Any]
-    ) -> dict[str, Decision] | None:
+    def decide(self, calls: Sequence[ResolvedCall]) -> dict[str, Decision] | None:
         """Ask about each call that needs it.
 
         Args:
-            calls: with ids.
-            tools: by name.
+            calls: with ids, and with the tools that they mean.
 
         Returns:
             A decision for each call; `None` if the person left without deciding, so that the calls go on waiting.
+            A call about which nobody can be asked, because its tool is gone or cannot say, is denied.
 
         Raises:
             KeyboardInterrupt: Ctrl-C.
         """
         decisions: dict[str, Decision] = {}
-        for call in calls:
-            tool = tools.get(call.name)
-            if call.name in self._always or not self._background.run(needs_approval(tool, call)):
-                decisions[str(call.id)] = ToolApproved()
-                continue
-            decision = self._ask(call, tool)
+        for each in calls:
+            decision = self._decision(each)
             if decision is None:
                 return None
-            decisions[str(call.id)] = decision
+            decisions[str(each.call.id)] = decision
         return decisions
 
-    def _ask(self, call: ToolCall, tool: Any) -> Decision | None:
+    def _decision(self, resolved: ResolvedCall) -> Decision | None:
+        need = self._background.run(need_of(resolved))
+        if isinstance(need, ToolDenied):
+            self._view.error(f"{resolved.call.name} is not run: {need.message}")
+            return need
+        if not need or resolved.identity in self._always:
+            return ToolApproved()
+        return self._ask(resolved)
+
+    def _ask(self, resolved: ResolvedCall) -> Decision | None:
         """Show a call until somebody agrees to what is shown, or denies it; what is edited is shown again."""
-        args: dict[str, Any] | None = None
+        call, args = resolved.call, None
         while True:
             try:
-                preview = self._preview(call, tool)
+                preview = self._preview(resolved, call)
             except Exception as error:
                 self._view.error(f"not run, because its preview failed: {reason(error)}")
                 return ToolDenied(f"its preview failed: {reason(error)}")
@@ -80,7 +83,7 @@ class Approvals:
                 case "n" | "no":
                     return ToolDenied()
                 case "a" | "always":
-                    self._always.add(call.name)
+                    self._always.add(resolved.identity)
                     return ToolApproved(args, preview)
                 case "e" | "edit":
                     edited = self._edited(call)
@@ -100,8 +103,8 @@ class Approvals:
                 return _plain(answer)
         return None
 
-    def _preview(self, call: ToolCall, tool: Any) -> str | None:
-        preview = options_of(tool).preview
+    def _preview(self, resolved: ResolvedCall, call: ToolCall) -> str | None:
+        preview = resolved.options.preview
         if preview is None:
             return None
         shown = preview(call)

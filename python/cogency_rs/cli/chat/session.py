@@ -14,6 +14,7 @@ from ...errors import CogencyError
 from ...ids import uuid7
 from ...middleware import Decision, ToolApproved
 from ...models import Usage
+from ...toolbox import Toolbox
 from .. import log
 from ..exits import UnusableError, words_of
 from ..text import one_line, signature
@@ -219,10 +220,10 @@ class ChatSession:
             return None
 
     def _decided(self, result: RunResult[str]) -> Mapping[str, Decision] | None:
-        tools = {tool.name: tool for tool in self.agent.tools}
+        tools = Toolbox.of(self.agent.tools)
         decisions = None
         try:
-            decisions = self._approvals.decide(result.waiting, tools)
+            decisions = self._approvals.decide([*map(tools.resolve, result.waiting)])
         finally:
             if decisions is None:
                 self.view.note(
