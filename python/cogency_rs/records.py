@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
 from .errors import BlockTool, DeniedError, ToolError, UnknownOutcome
+from .results import exception_of
 from .types import ToolCall, ToolResult
 
 __all__ = ["Status", "ToolExecution", "status_of", "utc"]
@@ -83,7 +84,7 @@ class ToolExecution:
 
     def to_dict(self) -> dict[str, Any]:
         """Write the record as a dict, which JSON can hold if it can hold the arguments and the content."""
-        exception = getattr(self.result, "exception", None)  # cogency's own results have none
+        exception = exception_of(self.result)
         return {
             "id": self.id,
             "call": {
@@ -129,7 +130,7 @@ def status_of(result: ToolResult) -> Status:
     """How a call with this result ended."""
     if not result.error:
         return "success"
-    match getattr(result, "exception", None):  # cogency's own results have none
+    match exception_of(result):
         case BlockTool():
             return "blocked"
         case DeniedError():

@@ -12,6 +12,7 @@ from .types import ToolResult
 
 __all__ = [
     "as_result",
+    "exception_of",
     "failure",
     "failure_of",
     "is_own_failure",
@@ -24,6 +25,11 @@ __all__ = [
 def failure(message: str, exception: BaseException | None = None) -> ToolResult:
     """Make the result of a call that failed."""
     return ToolResult(outcome=message, error=True, exception=exception)
+
+
+def exception_of(result: object) -> BaseException | None:
+    """The cause of a failure, if it is known. A result of another class, such as cogency's, may not hold it."""
+    return getattr(result, "exception", None)
 
 
 def failure_of(error: BaseException) -> ToolResult:

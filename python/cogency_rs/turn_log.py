@@ -214,10 +214,15 @@ class TurnLog:
         """Settle calls that have begun and do not count.
 
         Args:
-            place: the first call's place in the batch; calls that have a row stay.
+            place: the first call's place in the batch; calls that have a row stay, and their starts are counted.
             executions: the executions of these calls.
             why: the reason, for the log.
         """
+        for index, execution in enumerate(
+            executions[: max(len(self._records) - place, 0)], start=place
+        ):
+            record = self._records[index]
+            self._records[index] = record._replace(attempt=record.attempt + execution.attempt)
         first = max(place - len(self.calls), 0)
         records, self._early = [*map(_before_its_start, self._early[first:])], self._early[:first]
         if not records:

@@ -15,6 +15,7 @@ from ..errors import HookError, ToolError
 from ..middleware import Approve, Middleware
 from ..models.deltas import NO_USAGE, Usage
 from ..records import ToolExecution
+from ..results import exception_of
 from ..storage.log import CallRecord
 from ..toolbox import ResolvedCall
 from ..tools.options import all_options
@@ -275,14 +276,14 @@ class Stepping:
         """The exception of a batch that is to be raised, if any."""
         failed = [each for each in executions if each.status in ("failure", "timeout")]
         for each in failed:
-            if isinstance(error := getattr(each.result, "exception", None), HookError):
+            if isinstance(error := exception_of(each.result), HookError):
                 return error
         if not failed or self._settings.on_failure != "raise":
             return None
         first = failed[0]
         error = ToolError(f"Tool '{first.name}' failed: {first.error}")
         error.executions = tuple(executions)
-        error.__cause__ = getattr(first.result, "exception", None)
+        error.__cause__ = exception_of(first.result)
         return error
 
     def _metric(self, step: Step, seconds: float) -> dict[str, Any]:

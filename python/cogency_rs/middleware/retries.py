@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..errors import ToolError
 from ..records import status_of
+from ..results import exception_of
 from ..types import ToolResult
 from .invocation import Invocation, Next
 
@@ -32,7 +33,7 @@ async def retry(invocation: Invocation, next: Next) -> ToolResult:
 
 def _may_help(result: ToolResult) -> bool:
     """Whether a call failed, and another attempt could succeed."""
-    match status_of(result), result.exception:
+    match status_of(result), exception_of(result):
         case ("timeout", _):
             return True
         case ("failure", ToolError(validation_failed=True) | None):

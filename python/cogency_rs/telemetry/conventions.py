@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from ..errors import LLMError, ToolError
 from ..models import ModelRequest, Usage
 from ..records import status_of
+from ..results import exception_of
 from ..servers import MCPTool
 from ..types import ToolResult
 
@@ -187,7 +188,7 @@ def result_error(result: ToolResult, tool: Any) -> str | None:
         case "success":
             return None
         case "failure":
-            error: BaseException | None = getattr(result, "exception", None)
+            error = exception_of(result)
             is_remote = isinstance(tool, MCPTool)
             if error is None:
                 return TOOL_ERROR if is_remote else OTHER

@@ -21,6 +21,7 @@ from rich.text import Text
 from ...agent import RunResult
 from ...errors import DeniedError
 from ...models import Usage
+from ...results import exception_of
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
 from ..text import count, duration, exact, first_lines, one_line, shown, signature, visible, written
@@ -437,7 +438,7 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 def _state(result: ToolResult | None) -> str:
     if result is None:
         return "stopped"
-    if isinstance(result.exception, DeniedError):
+    if isinstance(exception_of(result), DeniedError):
         return "denied"
     return "failed" if result.error else "done"
 

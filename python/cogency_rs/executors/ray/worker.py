@@ -20,7 +20,7 @@ from ...cogency_tools import injected_by
 from ...errors import StopRun, ToolError
 from ...patience import all_done, outlast
 from ...registry import bound, is_blocking, is_coroutine_function
-from ...results import as_result, reason
+from ...results import as_result, exception_of, reason
 from ...tools import ToolContext
 from ...types import Execution, ToolCall
 from ...workers import in_thread, on_own_loop
@@ -215,7 +215,7 @@ class Errand:
     def returned(self, value: Any) -> bytes:
         """The reply of a tool that returned this."""
         result = as_result(value)
-        exception = getattr(result, "exception", None)
+        exception = exception_of(result)
         if exception is not None:
             self._reply.error = pack_error(exception, _trace(exception))
             result = copy.copy(result)
