@@ -186,7 +186,8 @@ class ToolSchemas:
 
     Args:
         tools: objects with a `name` and a `schema`, or declarations: dicts with a `name` and `parameters`,
-            `input_schema` or `inputSchema`, or dicts with such a dict as their `function`.
+            `input_schema` or `inputSchema`, or dicts with such a dict as their `function`. A call that names its
+            server finds a tool named `server`, NUL and the call's name.
     """
 
     def __new__(cls, tools: Iterable[Any]) -> ToolSchemas: ...
@@ -602,7 +603,8 @@ class FoldOptions:
             follows. With "installed", results without calls are shown and reports are not, as in cogency 3.3.0.
         escape_tags: see `to_messages`.
         max_result_chars: how many characters of each result's content are shown; `None` for all.
-        tool_result_chars: the same for single tools, by name; goes before `max_result_chars`.
+        tool_result_chars: the same for single tools, by name; goes before `max_result_chars`. For calls that name a
+            server, by `server`, NUL and the name.
         dialect: see `to_messages`.
 
     Raises:

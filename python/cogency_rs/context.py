@@ -17,6 +17,7 @@ from .foldings import fold_conversation, newest_rows
 from .history import CogencyHistory, History, HistoryTransform, Messages, Pin
 from .registry import listed_tools
 from .signature import json_schema_of, signature
+from .toolbox import Toolbox, server_of
 from .tools import options_of
 from .types import Dialects
 
@@ -146,9 +147,14 @@ def _one_history(
 
 
 def bounds_of(tools: Iterable[Any]) -> dict[str, int]:
-    """The `max_result_chars` of the tools that have one, by the tool's name."""
-    bounds = ((tool, options_of(tool).max_result_chars) for tool in tools)
-    return {tool.name: most for tool, most in bounds if most is not None}
+    """The `max_result_chars` of the tools that have one, by every way to write the tool's name."""
+    listed = list(tools)
+    if not [tool for tool in listed if options_of(tool).max_result_chars is not None]:
+        return {}
+    is_here = all(server_of(tool) is None for tool in listed)
+    ways = {tool.name: tool for tool in listed} if is_here else Toolbox.of(listed).spellings()
+    bounds = {way: options_of(tool).max_result_chars for way, tool in ways.items()}
+    return {way: most for way, most in bounds.items() if most is not None}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ._core import (
     read_block,
 )
 from .errors import ConfigError, ProtocolError
+from .toolbox import spelled
 from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall
 
 __all__ = ["Dialect", "Finish", "Limits", "Parser", "parse_execute_block", "parse_tokens"]
@@ -80,7 +81,9 @@ def parse_tokens(
     """
     reading = ReadingOptions(
         dialect=dialect,
-        tools=tools if tools is None or isinstance(tools, ToolSchemas) else ToolSchemas(tools),
+        tools=tools
+        if tools is None or isinstance(tools, ToolSchemas)
+        else ToolSchemas(spelled(tools)),
         calls=calls,
         limits=limits,
         errors=errors,

@@ -25,12 +25,14 @@ from .types import ToolCall
 __all__ = [
     "LOCAL",
     "ResolvedCall",
+    "SpelledTool",
     "Toolbox",
     "names_of",
     "qualified",
     "remote_name_of",
     "safe_name",
     "server_of",
+    "spelled",
     "told_apart",
 ]
 
@@ -178,6 +180,15 @@ class Toolbox:
         """
         return self.resolve(replace(call, name=name, server=server))
 
+    def spellings(self) -> dict[str, Any]:
+        """The tools by every way to write their names. A name on a server is `server`, NUL and the name."""
+        if not self._by_server:
+            return dict(self.names)
+        ways = dict(self._spelled)
+        for server, there in self._by_server.items():
+            ways |= {f"{server}\0{spelling}": one for spelling, one in there.items()}
+        return {way: self.names[one] for way, one in ways.items()}
+
     def missing(self, call: Any) -> str:
         """Write the message for a call that means no tool: which tools there are."""
         name, server = str(call.name), _server_asked_for(call)
@@ -200,6 +211,25 @@ def _under(call: Any, name: str, server: str | None) -> ToolCall:
     if isinstance(call, ToolCall):
         return replace(call, name=name, server=server)
     return ToolCall(name, call.args, getattr(call, "id", None), server)
+
+
+class SpelledTool(NamedTuple):
+    """A tool's schema under one of the ways to write the tool's name."""
+
+    name: str
+    schema: Any
+
+
+def spelled(tools: Iterable[Any]) -> list[Any]:
+    """What a parser is told of tools: their schemas, by every way to write their names."""
+    listed = list(tools)
+    if all(server_of(tool) is None for tool in listed) or any(
+        isinstance(tool, Mapping)
+        for tool in listed  # a declaration, which has no other names
+    ):
+        return listed
+    ways = Toolbox.of(listed).spellings()
+    return [SpelledTool(way, getattr(tool, "schema", None)) for way, tool in ways.items()]
 
 
 def told_apart(tools: Iterable[Any]) -> list[Any]:

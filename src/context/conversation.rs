@@ -171,7 +171,7 @@ impl Conversation {
         if !is_shown || content.is_empty() {
             return [assistant, None];
         }
-        let shown = excerpt(content, &self.options.bounds);
+        let shown = excerpt(content, &calls, &self.options.bounds);
         let pieces = match self.options.rules {
             Rules::Cogency => shown,
             Rules::Installed | Rules::Own => results::one_for_each(&calls, content, shown),

@@ -9,14 +9,17 @@ use std::ops::Range;
 
 use crate::protocol::canonical::{canonical_string, json_string};
 use crate::protocol::json::{Container, Scanner, Token, unescaped};
+use crate::protocol::stored::ShownCall;
 use crate::protocol::text::is_blank;
+use crate::protocol::tools::name_on_server;
 
 /// How many characters of each result are shown at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// Of every tool that has no bound of its own; `None` for all characters.
     pub all: Option<usize>,
-    /// Of single tools, by the name, a canonical JSON string.
+    /// Of single tools, by every name that a call may have, a canonical JSON string. A call that names a server has the name
+    /// of [`name_on_server`].
     pub tools: BTreeMap<String, usize>,
 }
 
@@ -25,16 +28,19 @@ impl Bounds {
         self.tools.values().copied().chain(self.all).min()
     }
 
-    fn of(&self, tool: Option<&[u8]>) -> Option<usize> {
-        let own = match tool {
-            Some(tool) if !self.tools.is_empty() => self.tools.get(&canonical_string(tool)),
-            _ => None,
-        };
-        own.copied().or(self.all)
+    /// Of a result of this call, whose item says so of its tool.
+    fn of(&self, call: Option<&ShownCall>, tool: Option<&[u8]>) -> Option<usize> {
+        if self.tools.is_empty() {
+            return self.all;
+        }
+        let on_server = call.and_then(|call| name_on_server(call.server.as_deref()?, &call.name));
+        let name = on_server.or_else(|| tool.map(canonical_string));
+        name.and_then(|name| self.tools.get(&name)).copied().or(self.all)
     }
 }
 
-/// What is shown of `results`, in pieces; joined they are the text. The first begins where `results` does.
+/// What is shown of the `results` of `calls`, in pieces; joined they are the text. The first begins where `results` does.
+/// The last results are those of the last calls.
 ///
 /// Of an array of objects, each `content` is cut: a string stays one, any other value becomes one, its JSON text. What is
 /// not such an array is cut as text.
@@ -42,13 +48,13 @@ impl Bounds {
 /// # Complexity
 /// O(results); where they are no longer than the least bound, O(1).
 #[must_use]
-pub fn excerpt<'a>(results: &'a [u8], bounds: &Bounds) -> Vec<Cow<'a, [u8]>> {
+pub fn excerpt<'a>(results: &'a [u8], calls: &[ShownCall], bounds: &Bounds) -> Vec<Cow<'a, [u8]>> {
     let whole = || vec![Cow::Borrowed(results)];
     match bounds.least() {
         Some(least) if results.len() > least => {}
         _ => return whole(),
     }
-    let Some(cuts) = cuts_in_items(results, bounds) else {
+    let Some(cuts) = cuts_in_items(results, calls, bounds) else {
         let cut = bounds.all.and_then(|most| measure(results, most, Backslash::Character));
         return cut.map_or_else(whole, |Measure { bytes, missing, total }| {
             let notice = format!("\n{}", notice(missing, total));
@@ -99,23 +105,16 @@ enum Key {
 const ITEM: usize = 2;
 
 /// What is to be cut in an array of objects; `None` for what is not one.
-fn cuts_in_items(results: &[u8], bounds: &Bounds) -> Option<Vec<Cut>> {
+fn cuts_in_items(results: &[u8], calls: &[ShownCall], bounds: &Bounds) -> Option<Vec<Cut>> {
     let mut scanner = Scanner::default();
     let Ok(Some(Token::Open(Container::Array))) = scanner.next(results) else { return None };
-    let mut cuts = Vec::new();
+    let mut items = Vec::new();
     let (mut item, mut key, mut start) = (ItemFields::default(), Key::Other, 0);
     while let Some(token) = scanner.next(results).ok()? {
         let end = scanner.position();
         match (scanner.depth(), token) {
             (0, _) | (ITEM, Token::Open(Container::Object)) => {}
-            (1, Token::Close(_)) => {
-                let ItemFields { tool, contents } = std::mem::take(&mut item);
-                if let Some(most) = bounds.of(tool.map(|range| &results[range])) {
-                    cuts.extend(
-                        contents.into_iter().filter_map(|content| content.cut(results, most)),
-                    );
-                }
-            }
+            (1, Token::Close(_)) => items.push(std::mem::take(&mut item)),
             // An item that is not an object.
             (1, _) | (ITEM, Token::Open(Container::Array)) => return None,
             (ITEM, Token::Key(range)) => {
@@ -143,7 +142,18 @@ fn cuts_in_items(results: &[u8], bounds: &Bounds) -> Option<Vec<Cut>> {
             _ => {}
         }
     }
-    (scanner.is_complete() && is_blank(&results[scanner.position()..])).then_some(cuts)
+    if !(scanner.is_complete() && is_blank(&results[scanner.position()..])) {
+        return None;
+    }
+    let mut cuts = Vec::new();
+    let count = items.len();
+    for (index, ItemFields { tool, contents }) in items.into_iter().enumerate() {
+        let call = (calls.len() + index).checked_sub(count).map(|place| &calls[place]);
+        if let Some(most) = bounds.of(call, tool.map(|range| &results[range])) {
+            cuts.extend(contents.into_iter().filter_map(|content| content.cut(results, most)));
+        }
+    }
+    Some(cuts)
 }
 
 impl ContentRange {
@@ -276,7 +286,7 @@ mod tests {
     use super::*;
 
     fn shown(results: &str, bounds: &Bounds) -> String {
-        let pieces = excerpt(results.as_bytes(), bounds);
+        let pieces = excerpt(results.as_bytes(), &[], bounds);
         String::from_utf8(pieces.concat()).expect("UTF-8")
     }
 
@@ -328,6 +338,35 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_names_its_server_has_the_bound_of_that_server_s_tool() {
+        let call = |server: Option<&str>| ShownCall {
+            name: "\"a\"".into(),
+            args: "{}".into(),
+            id: None,
+            server: server.map(str::to_owned),
+        };
+        let tools = [("\"a\"", 3), ("\"s\\u0000a\"", 2)];
+        let tools = tools.map(|(tool, most)| (tool.to_owned(), most)).into();
+        let bounds = Bounds { all: Some(4), tools };
+        let results = r#"[{"tool": "a", "content": "abcde"}, {"tool": "a", "content": "abcde"}]"#;
+        for (servers, shown) in [
+            (&[None, Some("\"s\"")][..], [3, 2]),
+            (&[Some("\"local\""), Some("\"t\"")], [3, 4]),
+            (&[None, Some("\"s\""), None], [2, 3]),
+            (&[Some("\"s\"")], [3, 2]),
+        ] {
+            let calls: Vec<_> = servers.iter().map(|server| call(*server)).collect();
+            let text = excerpt(results.as_bytes(), &calls, &bounds).concat();
+            let text = String::from_utf8(text).expect("UTF-8");
+            let expected: Vec<_> = shown.iter().map(|most| &"abcde"[..*most]).collect();
+            let found: Vec<_> = text.split("\"content\": \"").skip(1).collect();
+            for (found, expected) in found.iter().zip(expected) {
+                assert!(found.starts_with(&[expected, "\\n"].concat()), "{servers:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_not_an_array_of_objects_is_cut_as_text() {
         for (results, expected) in [
             ("日本語éxyz", "日本語é\n[… 3 of 7 characters are not shown]"),
@@ -346,7 +385,7 @@ mod tests {
     fn without_a_bound_nothing_is_read() {
         let results = "x".repeat(100);
         assert_eq!(shown(&results, &Bounds::default()), results);
-        assert!(matches!(excerpt(results.as_bytes(), &most(100))[..], [Cow::Borrowed(_)]));
+        assert!(matches!(excerpt(results.as_bytes(), &[], &most(100))[..], [Cow::Borrowed(_)]));
     }
 
     #[test]

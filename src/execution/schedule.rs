@@ -119,6 +119,7 @@ impl Schedule {
     }
 
     /// Makes a call sequential: it begins when all calls before it are over, runs alone, and those after it wait for it.
+    /// A call after it that runs already ends first.
     pub fn set_sequential(&mut self, index: usize) {
         if !self.calls[index].over {
             self.barriers.insert(index);
@@ -234,7 +235,9 @@ impl Schedule {
         is_free
             && match self.barriers.first() {
                 None => true,
-                Some(&barrier) if barrier == index => self.first_open == index,
+                Some(&barrier) if barrier == index => {
+                    self.first_open == index && self.running == self.calls[index].running
+                }
                 Some(&barrier) => index < barrier,
             }
     }
@@ -327,6 +330,16 @@ mod tests {
         assert!(end(&mut schedule, 0).is_empty());
         assert_eq!(end(&mut schedule, 1), [2]);
         assert_eq!(end(&mut schedule, 2), [3, 4]);
+    }
+
+    #[test]
+    fn a_call_that_becomes_sequential_waits_for_those_after_it_that_run_already() {
+        let mut schedule = Schedule::new(3, None, None);
+        assert_eq!(ask(&mut schedule, [1]), [1]);
+        schedule.set_sequential(0);
+        assert!(ask(&mut schedule, [0, 2]).is_empty());
+        assert_eq!(end(&mut schedule, 1), [0]);
+        assert_eq!(end(&mut schedule, 0), [2]);
     }
 
     #[test]

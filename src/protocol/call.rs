@@ -18,7 +18,7 @@ const ID: &str = ", \"id\": ";
 const SERVER: &str = ", \"server\": ";
 
 /// The server of a call that names none, as JSON.
-const LOCAL: [&str; 2] = ["\"\"", "\"local\""];
+pub(super) const LOCAL: [&str; 2] = ["\"\"", "\"local\""];
 
 impl Call {
     /// A call from a name (a JSON string) and arguments (a JSON object), both canonical.

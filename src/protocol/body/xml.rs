@@ -16,6 +16,7 @@ use super::super::call::Call;
 use super::super::canonical::json_string;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
+use super::super::tools::name_on_server;
 use super::found::problem;
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Xml, XmlParts};
@@ -33,6 +34,8 @@ pub struct XmlReader {
     /// The tool's name, a canonical JSON string.
     name: Option<String>,
     server: Option<String>,
+    /// The name by which the schema of the tool on that server is found.
+    tool: String,
     args: Option<XmlArgs>,
 }
 
@@ -73,7 +76,8 @@ impl ItemReader for XmlReader {
 
     fn new(_: &Xml, start: usize, _: &Scope) -> Self {
         let place = Place::Between(start, TagReader::new(start));
-        Self { start, place, has_begun: false, name: None, server: None, args: None }
+        let (name, server, tool, args) = (None, None, String::new(), None);
+        Self { start, place, has_begun: false, name, server, tool, args }
     }
 
     fn begins(form: &Xml, text: &[u8]) -> Option<bool> {
@@ -106,7 +110,6 @@ impl ItemReader for XmlReader {
             calls.begin(self.start);
         }
         loop {
-            let name = self.name.as_deref().unwrap_or_default();
             match &mut self.place {
                 Place::Between(end, tag) => {
                     let end = *end;
@@ -173,7 +176,7 @@ impl ItemReader for XmlReader {
                         }
                     }
                 }
-                Place::Args(args) => match args.scan(form, name, text, calls)? {
+                Place::Args(args) => match args.scan(form, &self.tool, text, calls)? {
                     None => {
                         calls.read_args(text, args.position());
                         return Ok(None);
@@ -265,6 +268,12 @@ impl XmlReader {
             calls.name(&name);
             self.name = Some(name);
         }
+        let Some(name) = &self.name else { return };
+        let on_server = self.server.as_deref().and_then(|server| name_on_server(server, name));
+        let is_known = |name: &String| {
+            calls.scope.tools.as_deref().is_some_and(|tools| tools.schema(name).is_some())
+        };
+        self.tool = on_server.filter(is_known).unwrap_or_else(|| name.clone());
     }
 
     /// The call is complete.
@@ -273,7 +282,7 @@ impl XmlReader {
             return calls.refuse(ProblemKind::NoName(calls.len()), self.start);
         };
         let args = match &self.args {
-            Some(args) if !calls.is_refused() => args.json(form, name, text, calls),
+            Some(args) if !calls.is_refused() => args.json(form, &self.tool, text, calls),
             _ => "{}".into(),
         };
         let call = Call::new(name, &args);

@@ -10,6 +10,7 @@ from ...checks import refused
 from ...errors import LLMError
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...parser import parse_tokens
+from ...toolbox import spelled
 from ...types import Dialects, ToolCall
 from ..context import RunContext
 from ..runtime import Runtime
@@ -73,7 +74,7 @@ class TextDriver:
         """The schemas of the tools, read once for all runs with these tools."""
         tools = runtime.execution.tools
         if self._schemas is None or self._schemas[0] is not tools:
-            self._schemas = (tools, ToolSchemas(tools))
+            self._schemas = (tools, ToolSchemas(spelled(tools)))
         return self._schemas[1]
 
     def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
