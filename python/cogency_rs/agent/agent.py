@@ -22,7 +22,7 @@ from ..storage.log import is_log
 from ..telemetry import Telemetry, tracing_of
 from ..toolbox import Toolbox, told_apart
 from ..tools import ToolContext
-from ..types import Access, CallMode, Dialects, StreamMode
+from ..types import Access, CallMode, Dialects, StreamMode, ToolCall
 from .context import RunContext
 from .delegate import Delegate
 from .drivers import Driver
@@ -148,7 +148,9 @@ class Agent(Generic[Deps, Output]):
         toolbox = Toolbox.of(listed)
         known = toolbox.names
         stopping = check_names("stop_at_tools", stop_at_tools)
-        unknown = sorted(stopping - known.keys())
+        unknown = sorted(
+            name for name in stopping if toolbox.resolve(ToolCall(name, {})).tool is None
+        )
         if unknown and not servers:  # a server may have it
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
