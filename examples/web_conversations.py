@@ -144,16 +144,17 @@ class Conversation:
 
     async def _state(self) -> Message:
         """The state of its calls, in their order, and which of them need approval."""
-        asking = {
+        # A record has its tool's one name, however the model wrote it.
+        free = {
             tool.name
             for tool in self._agent.tools
-            if getattr(getattr(tool, "options", None), "requires_approval", False)
+            if not getattr(getattr(tool, "options", None), "requires_approval", False)
         }
         calls = [
             {
                 "id": record.id,
                 "status": record.status,
-                "asks": record.status == "waiting" and record.name in asking,
+                "asks": record.status == "waiting" and record.name not in free,
                 "decided": record.decision and json.loads(record.decision)["approved"],
                 "seconds": record.completed_at - record.started_at
                 if record.completed_at and record.started_at
