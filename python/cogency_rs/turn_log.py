@@ -218,11 +218,11 @@ class TurnLog:
             executions: the executions of these calls.
             why: the reason, for the log.
         """
-        for index, execution in enumerate(
-            executions[: max(len(self._records) - place, 0)], start=place
-        ):
-            record = self._records[index]
-            self._records[index] = record._replace(attempt=record.attempt + execution.attempt)
+        with_row = executions[: max(len(self._records) - place, 0)]
+        for index, execution in enumerate(with_row, start=place):
+            if execution.attempt:
+                begun = _as_carried_out(self._records[index], execution)
+                self._records[index] = begun._replace(completed_at=None)
         first = max(place - len(self.calls), 0)
         records, self._early = [*map(_before_its_start, self._early[first:])], self._early[:first]
         if not records:
@@ -230,8 +230,8 @@ class TurnLog:
         if not (self._records or self._early):
             self._batch, self._places, self._tools = None, 0, None
         now, carried_out = time(), executions[max(len(self.calls) - place, 0) :]
-        begun = [*map(_as_carried_out, records, carried_out), *records[len(carried_out) :]]
-        cancelled = await self._append_records([dropped(record, why, now) for record in begun])
+        over = [*map(_as_carried_out, records, carried_out), *records[len(carried_out) :]]
+        cancelled = await self._append_records([dropped(record, why, now) for record in over])
         if cancelled is not None:
             raise cancelled
 
