@@ -302,8 +302,9 @@ class Typed:
     def answer(self, prompt: str, text: str = "") -> str | None:
         return self.answers.pop(0) if self.answers else None
 
-    def call(self, call: ToolCall, preview: str) -> None:
+    def call(self, call: ToolCall, preview: str | None) -> tuple[int, ...]:
         self.shown.append(call.name)
+        return ()  # all of it is shown at once
 
     def error(self, text: str) -> None:
         self.shown.append(text)
