@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::protocol::call::name_on_server;
 use crate::protocol::canonical::{canonical_string, json_string};
 use crate::protocol::json::{Container, Scanner, Token, unescaped};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::text::is_blank;
-use crate::protocol::tools::name_on_server;
 
 /// How many characters of each result are shown at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

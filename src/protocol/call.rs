@@ -18,7 +18,15 @@ const ID: &str = ", \"id\": ";
 const SERVER: &str = ", \"server\": ";
 
 /// The server of a call that names none, as JSON.
-pub(super) const LOCAL: [&str; 2] = ["\"\"", "\"local\""];
+const LOCAL: [&str; 2] = ["\"\"", "\"local\""];
+
+/// The name of a tool for calls that name its server: the server's name, NUL and the tool's, all as canonical JSON. `None`
+/// for the server of this process.
+#[must_use]
+pub fn name_on_server(server_json: &str, name_json: &str) -> Option<String> {
+    let server = server_json.strip_suffix('"').filter(|_| !LOCAL.contains(&server_json))?;
+    Some([server, "\\u0000", name_json.strip_prefix('"')?].concat())
+}
 
 impl Call {
     /// A call from a name (a JSON string) and arguments (a JSON object), both canonical.

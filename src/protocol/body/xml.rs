@@ -12,11 +12,10 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-use super::super::call::Call;
+use super::super::call::{Call, name_on_server};
 use super::super::canonical::json_string;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
-use super::super::tools::name_on_server;
 use super::found::problem;
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Xml, XmlParts};

@@ -9,13 +9,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::call::LOCAL;
 use super::canonical::json_string;
 
 pub use raw::{Wholes, scalar, typed, typed_within};
 pub use types::Types;
 
-/// The tools that a model may call, by their names; a tool of a server also by [`name_on_server`].
+/// The tools that a model may call, by their names; a tool of a server also by [`name_on_server`](super::call::name_on_server).
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     /// The keys are canonical JSON, as the names of calls are.
@@ -35,14 +34,6 @@ impl Tools {
     pub fn schema(&self, name_json: &str) -> Option<Schema<'_>> {
         self.parameters.get(name_json).map(Schema::new)
     }
-}
-
-/// The name of a tool for calls that name its server: the server's name, NUL and the tool's, all as canonical JSON. `None`
-/// for the server of this process.
-#[must_use]
-pub fn name_on_server(server_json: &str, name_json: &str) -> Option<String> {
-    let server = server_json.strip_suffix('"').filter(|_| !LOCAL.contains(&server_json))?;
-    Some([server, "\\u0000", name_json.strip_prefix('"')?].concat())
 }
 
 /// How many alternatives of a schema are read; the others are passed over.
