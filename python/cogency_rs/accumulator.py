@@ -158,7 +158,7 @@ class Accumulator:
         self.finish_reason: str | None = None
         self.stop: StopRun | None = None
         self.executions: list[ToolExecution] = []
-        self._resolved: Sequence[ResolvedCall] = ()
+        self._resolved: Sequence[tuple[ToolCall, Any]] = ()
         self.waiting: list[ToolCall] = []
         self._asking: Sequence[ToolCall] = ()
         self.untold: list[TurnEvent] = []
@@ -300,7 +300,7 @@ class Accumulator:
     @property
     def resolved(self) -> Sequence[ResolvedCall]:
         """The calls of `executions`, with their tools."""
-        return self._resolved
+        return [ResolvedCall(*each) for each in self._resolved]
 
     @property
     def asking(self) -> Sequence[ToolCall]:

@@ -9,13 +9,11 @@ is the only one that its tool, and the middleware around it, run in.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import math
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from time import time
 from types import MappingProxyType
@@ -40,11 +38,11 @@ from .telemetry import current
 from .timetable import Late, Timetable
 from .tool_events import HeldRun
 from .toolbox import ResolvedCall, Toolbox
-from .tools import ToolContext
+from .tools import ToolContext, options_of
 from .tools.context import RunSignals
 from .tools.options import all_options
 from .types import ToolCall, ToolResult
-from .workers import in_thread, on_own_loop
+from .workers import run_in_thread
 
 if TYPE_CHECKING:
     from .storage.claims import Claim
@@ -88,7 +86,7 @@ class ToolBatch:
 
     def __init__(
         self,
-        calls: Sequence[ResolvedCall],
+        calls: Sequence[tuple[ToolCall, Any]],
         tools: Toolbox,
         *,
         execution: Any,
@@ -103,7 +101,7 @@ class ToolBatch:
         claim: Claim | None = None,
     ) -> None:
         self._claim = claim
-        self.resolved: list[ResolvedCall] = []
+        self.resolved: list[tuple[ToolCall, Any]] = []  # `ResolvedCall`s, or as cheap
         self._tools = tools
         self.execution = execution
         self._user_id, self._conversation_id = user_id, conversation_id
@@ -116,9 +114,7 @@ class ToolBatch:
         self._loop = asyncio.get_running_loop()
         self._stopped: dict[int, asyncio.CancelledError] = {}
         self._cancelled_from = math.inf  # the calls from this index on were cancelled by the batch
-        self._held: dict[
-            int, HeldRun
-        ] = {}  # the runs of calls that began before the batch was complete
+        self._held: dict[int, HeldRun] = {}  # of calls that began before the batch was complete
         # Made when a call begins before the others are known. Calls that became those of another tool wait for it.
         self._is_complete: asyncio.Event | None = None
         self._turned: set[int] = set()
@@ -128,7 +124,7 @@ class ToolBatch:
         self._ended: list[float] = []
         self._order: CallOrder | None = None
         self.decisions: Mapping[int, Decision] = {}
-        self._needs: dict[int, tuple[ResolvedCall, Need]] = {}
+        self._needs: dict[int, tuple[ToolCall, Need]] = {}
         self._observers: Observers | None = None
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
@@ -165,7 +161,7 @@ class ToolBatch:
         """How many calls it has."""
         return len(self._tasks)
 
-    def begin_early(self, call: ResolvedCall, id: str | None) -> None:
+    def begin_early(self, call: tuple[ToolCall, Any], id: str | None) -> None:
         """Start a call while others are still unknown; its place is after those that are there.
 
         What it tells its run is held back until the batch is complete. The batch must not have hooks around calls,
@@ -179,7 +175,7 @@ class ToolBatch:
 
     def complete(
         self,
-        calls: Sequence[ResolvedCall],
+        calls: Sequence[tuple[ToolCall, Any]],
         ids: Sequence[str] = (),
         begin: Callable[[int], Awaitable[None]] | None = None,
         needs: Sequence[Need] = (),
@@ -189,8 +185,8 @@ class ToolBatch:
         `needs` says what approval each call of the batch needs, if that is known already.
         """
         self._begin = begin
-        known = zip([*self.resolved, *calls], needs, strict=True) if needs else ()
-        self._needs |= enumerate(known)
+        of = [call for call, _ in (*self.resolved, *calls)] if needs else ()
+        self._needs |= enumerate(zip(of, needs, strict=True))
         if self._is_complete is not None:
             self._is_complete.set()
         seconds = self._options.batch_timeout
@@ -335,7 +331,7 @@ class ToolBatch:
             layers.append(retry)
         return layers
 
-    def _start(self, calls: Sequence[ResolvedCall], ids: Sequence[str]) -> None:
+    def _start(self, calls: Sequence[tuple[ToolCall, Any]], ids: Sequence[str]) -> None:
         """Make a task for each of these calls. It runs one attempt, or all layers around the attempts."""
         first, count = len(self.resolved), len(calls)
         self.resolved += calls
@@ -358,9 +354,11 @@ class ToolBatch:
             self._timetable.arm()
 
     @staticmethod
-    def _barriers(calls: Sequence[ResolvedCall], first: int) -> list[int]:
+    def _barriers(calls: Sequence[tuple[ToolCall, Any]], first: int) -> list[int]:
         """The indices of those of these calls that are sequential."""
-        return [index for index, call in enumerate(calls, start=first) if call.options.sequential]
+        return [
+            index for index, (_, tool) in enumerate(calls, first) if options_of(tool).sequential
+        ]
 
     def _pass_on(self, index: int, task: asyncio.Task[ToolResult]) -> None:
         """Note that a call is over, so that no other waits for it."""
@@ -389,7 +387,7 @@ class ToolBatch:
         if self._has_limits:
             self._start_clock(index)
         try:
-            result = await carry_out(Invocation.of(self, index, self.resolved[index]))
+            result = await carry_out(Invocation.of(self, index, *self.resolved[index]))
         except asyncio.CancelledError as error:
             if index not in self._late:
                 self._stopped[index] = error
@@ -399,7 +397,7 @@ class ToolBatch:
         self._ended[index] = time()
         if self._observers is not None:
             with suppress(asyncio.CancelledError):  # the call is over, and keeps its result
-                await self._observers.end(index, self.resolved[index].call, result)
+                await self._observers.end(index, self.resolved[index][0], result)
         return result
 
     async def _next(self, invocation: Invocation) -> ToolResult:
@@ -415,11 +413,11 @@ class ToolBatch:
         """Run a call's tool, once it may run: here, or by the invocation's executor."""
         if self._claim is not None:
             self._claim.enter_context()
-        resolved = call, tool = self.resolved[index]
-        if refused := refusal(resolved, self._tools.missing):
+        call, tool = self.resolved[index]
+        if refused := refusal(call, tool, self._tools.missing):
             self._ended[index] = time()
             return refused
-        if index in self._turned and self._is_complete is not None:
+        if self._turned and index in self._turned and self._is_complete is not None:
             with self.held(index):
                 await self._is_complete.wait()
         timetable = self._timetable
@@ -447,7 +445,7 @@ class ToolBatch:
             else:
                 execute, args = bound(tool, call, index, self)
                 if self._is_blocking(tool, execute):
-                    value = await self._in_thread(execute, args)
+                    value = await run_in_thread(execute, args, is_coroutine_function(execute))
                 else:
                     value = await execute(**args)
             if self._late and index in self._late:
@@ -459,13 +457,6 @@ class ToolBatch:
             self._ended[index] = time()
             if timetable is not None:
                 timetable.leave(index)
-
-    async def _in_thread(self, execute: Callable[..., Any], args: dict[str, Any]) -> Any:
-        work = partial(execute, **args)
-        if is_coroutine_function(execute):
-            return await on_own_loop(work)
-        value = await in_thread(work)
-        return await value if inspect.isawaitable(value) else value
 
     def _raised(self, index: int, error: BaseException) -> ToolResult:
         """The result of a call whose tool or layers raised `error`.
@@ -485,14 +476,14 @@ class ToolBatch:
             case asyncio.CancelledError():
                 pass  # not logged: the result says it
             case StopRun():
-                error.source = error.source or self.resolved[index].call.name
+                error.source = error.source or self.resolved[index][0].name
                 if (run := self._run_of(index)) is not None:
                     run.stop(error)
                 return stopped(error)
             case _ if is_own_failure(error):
                 pass  # not logged: the tool said it in its own words
             case _:
-                logger.error("Tool %r failed", self.resolved[index].call.name, exc_info=error)
+                logger.error("Tool %r failed", self.resolved[index][0].name, exc_info=error)
         return failure_of(error)
 
     def _is_asked_to_stop(self) -> bool:
@@ -509,7 +500,7 @@ class ToolBatch:
 
     def _limit(self, index: int) -> float | None:
         """Seconds that an attempt of a call may take, and also the layers around it."""
-        return self.resolved[index].options.timeout or self._options.tool_timeout
+        return options_of(self.resolved[index][1]).timeout or self._options.tool_timeout
 
     def _start_clock(self, index: int) -> None:
         limit = self._limit(index)
@@ -525,7 +516,7 @@ class ToolBatch:
 
     def _timed_out(self, index: int) -> ToolResult:
         """The result of a call whose time is up. In the call's task, it also takes back the pending cancellation."""
-        name = self.resolved[index].call.name
+        name = self.resolved[index][0].name
         if self._late[index] == "batch":
             limit = self._options.batch_timeout
             text = f"Tool '{name}' timed out: its batch took longer than {limit:g} s"
@@ -542,22 +533,17 @@ class ToolBatch:
     def _known(self, invocation: object) -> Invocation:
         """An invocation as the next layer gets it: with its call under the tool's one name, its tool and its context.
 
-        A call that takes the place of another is resolved as every call is. If it has the other's server and another
-        name, only the name was changed, and the tool may be anywhere.
-
         Raises:
             TypeError: the object is not an invocation.
         """
         if not isinstance(invocation, Invocation):
             raise TypeError(f"next takes an Invocation, got {type(invocation).__name__}")
-        index, given = invocation.index, invocation.call
-        before = self.resolved[index]
-        if given is before.call:
+        index = invocation.index
+        before = ResolvedCall(*self.resolved[index])
+        if invocation.call is before.call:
             return invocation if invocation.tool is before.tool else invocation.of_call(before)
-        name, server = before.identity
-        if server is not None and isinstance(given, ToolCall) and given.name != name:
-            given = replace(given, server=None) if given.server == server else given
-        resolved = self.resolved[index] = self._tools.resolve(given)
+        resolved = self._tools.resolve_instead(invocation.call, before)
+        self.resolved[index] = resolved
         if resolved.tool is not before.tool:
             self._turned.add(index)
         if resolved.options.sequential and self._timetable is not None:
@@ -566,7 +552,7 @@ class ToolBatch:
 
     def id(self, index: int) -> str:
         """The id of a call: the provider's, or one that is made at the first use."""
-        known = self._ids.get(index) or getattr(self.resolved[index].call, "id", None)
+        known = self._ids.get(index) or getattr(self.resolved[index][0], "id", None)
         self._ids[index] = made = known or uuid7()
         return made
 
@@ -594,7 +580,7 @@ class ToolBatch:
         ended = self._ended[index] or time()
         return ToolExecution(
             id=self.id(index),
-            call=self.resolved[index].call,
+            call=self.resolved[index][0],
             result=result,
             started_at=utc(self._began[index] or ended),
             completed_at=utc(ended),

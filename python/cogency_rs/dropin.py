@@ -260,7 +260,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         listed = list(calls)
         tools = Toolbox(registry.first_by_name(execution.tools, [call.name for call in listed]))
         batch = ToolBatch(
-            [*map(tools.resolve, listed)],
+            tools.resolve_all(listed),
             tools,
             execution=execution,
             user_id=user_id,

@@ -155,4 +155,4 @@ class EarlyCalls:
 
 def _may_begin(call: ResolvedCall, tools: Toolbox) -> bool:
     """Whether a call can be carried out and its tool has no effect outside."""
-    return may_begin_early(call.options) and refusal(call, tools.missing) is None
+    return may_begin_early(call.options) and refusal(*call, tools.missing) is None

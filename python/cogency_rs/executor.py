@@ -151,7 +151,7 @@ def _start(
     check_execution(execution)
     tools = Toolbox.of(execution.tools)
     return ToolBatch(
-        [*map(tools.resolve, check_calls(calls))],
+        tools.resolve_all(check_calls(calls)),
         tools,
         execution=execution,
         user_id=user_id,

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from .arguments import checks_itself, faults
 from .checks import check_list, refused
@@ -17,9 +17,6 @@ from .results import failure
 from .signature import is_object, json_schema_of
 from .tools import ToolContext
 from .types import ToolCall, ToolResult
-
-if TYPE_CHECKING:
-    from .toolbox import ResolvedCall
 
 CO_COROUTINE = inspect.CO_COROUTINE
 
@@ -179,14 +176,14 @@ def tool_call(text: str) -> ToolCall:
     return ToolCall(call["name"], call["args"], call.get("id"), call.get("server"))
 
 
-def refusal(resolved: ResolvedCall, missing: Callable[[ToolCall], str]) -> ToolResult | None:
+def refusal(call: ToolCall, tool: Any, missing: Callable[[ToolCall], str]) -> ToolResult | None:
     """The result of a call that cannot start; `None` for one that can.
 
     Args:
-        resolved: the call, and the tool that it means.
+        call: a resolved call.
+        tool: the tool that the call means; `None` if there is none.
         missing: writes the message for a call that means no tool.
     """
-    call, tool = resolved
     if tool is None:
         return _refused(missing(call))
     if isinstance(call, UnreadableCall):

@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -169,6 +170,30 @@ class Toolbox:
             return ResolvedCall(call, None)
         tool = self.names[one]
         return ResolvedCall(_under(call, one, server_of(tool)), tool)
+
+    def resolve_all(self, calls: Iterable[Any]) -> list[tuple[ToolCall, Any]]:
+        """Find the tools that calls mean. Plain tuples with what a `ResolvedCall` holds cost a quarter of it."""
+        listed = [*calls]
+        if not self._by_server:
+            find = self.names.get
+            with suppress(
+                AttributeError, TypeError
+            ):  # cogency's calls have no server; a name may be anything
+                return [
+                    (call, find(call.name)) if call.server is None else self.resolve(call)
+                    for call in listed
+                ]
+        return [*map(self.resolve, listed)]
+
+    def resolve_instead(self, call: Any, before: ResolvedCall) -> ResolvedCall:
+        """Find the tool of a call that takes the place of another.
+
+        If it has the other's server and another name, only the name was changed, and the tool may be anywhere.
+        """
+        name, server = before.identity
+        if server is not None and isinstance(call, ToolCall) and call.name != name:
+            call = replace(call, server=None) if call.server == server else call
+        return self.resolve(call)
 
     def recall(self, call: ToolCall, name: str, server: str | None) -> ResolvedCall:
         """Find the tool that a call of the log means: the one that it meant when it was recorded.

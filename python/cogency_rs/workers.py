@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import os
 import queue
 import threading
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from .errors import ConfigError
 
-__all__ = ["in_thread", "on_own_loop", "set_worker_threads", "worker_threads"]
+__all__ = ["in_thread", "on_own_loop", "run_in_thread", "set_worker_threads", "worker_threads"]
 
 CLEANUP = 0.25
 """Seconds that a cancelled coroutine in a worker thread has to stop, before it is left to itself."""
@@ -54,6 +56,15 @@ async def on_own_loop(function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
             job.outcome.cancel()
             raise
         return _value(job.outcome.result())
+
+
+async def run_in_thread(execute: Callable[..., Any], args: dict[str, Any], is_async: bool) -> Any:
+    """Run a tool's function in a worker thread; `is_async` if it is a coroutine function."""
+    work = partial(execute, **args)
+    if is_async:
+        return await on_own_loop(work)
+    value = await in_thread(work)
+    return await value if inspect.isawaitable(value) else value
 
 
 def worker_threads() -> int:

@@ -113,7 +113,7 @@ class Approval:
         self,
         approve: Approve | None,
         timeout: float,
-        needs: Mapping[int, tuple[ResolvedCall, Need]],
+        needs: Mapping[int, tuple[ToolCall, Need]],
     ) -> None:
         self._approve = approve
         self._timeout = timeout
@@ -152,7 +152,7 @@ class Approval:
     async def _need(self, invocation: Invocation) -> Need:
         resolved = invocation.resolved
         known, need = self._needs.get(invocation.index, (None, None))
-        if need is not None and known is not None and known.call is resolved.call:
+        if need is not None and known is resolved.call:
             return need
         return await need_of(resolved)
 

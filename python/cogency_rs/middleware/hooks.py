@@ -244,7 +244,7 @@ class HookRunner:
         hooks: in the order in which they run.
         order: the order of the calls.
         state: the dict that hooks write to.
-        calls: the calls of the batch as they are now, by their places.
+        calls: the calls of the batch as they are now, with their tools, by their places.
         known: returns an invocation whose call was changed with the tool that the call means now.
         record: makes the record of a call from its invocation and its result.
         stop: called to ask that the run ends.
@@ -257,7 +257,7 @@ class HookRunner:
         hooks: Sequence[Hooks],
         order: CallOrder,
         state: dict[str, Any],
-        calls: Sequence[ResolvedCall],
+        calls: Sequence[tuple[ToolCall, Any]],
         known: Callable[[Invocation], Invocation],
         record: Callable[[Invocation, ToolResult], ToolExecution],
         stop: Callable[[StopRun], None] | None = None,
@@ -327,7 +327,7 @@ class HookRunner:
     async def _after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
         """Run the hooks after a call; returns the result to keep."""
         execution = self._record(invocation, result)
-        carried_out = self._calls[invocation.index]  # middleware may have changed it
+        carried_out = ResolvedCall(*self._calls[invocation.index])  # middleware may have changed it
         for hooks in self._hooks:
             try:
                 if not _matches(hooks, carried_out):

@@ -52,9 +52,9 @@ class Invocation:
     _source: CallDetails | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, source: CallDetails, index: int, resolved: ResolvedCall) -> Invocation:
+    def of(cls, source: CallDetails, index: int, call: ToolCall, tool: Any) -> Invocation:
         """Make an invocation whose `id` and `context` are made when first read: most middleware never reads them."""
-        made, (call, tool) = cls.__new__(cls), resolved
+        made = cls.__new__(cls)
         fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
         object.__setattr__(made, "__dict__", fields)
         return made
