@@ -341,8 +341,8 @@ asyncio.run(main())
         (lambda: MCPServer.stdio("x", 1), "a command and its arguments are texts"),  # type: ignore[arg-type]
         (lambda: MCPServer.stdio("x", timeout=0), "timeout must be above 0 seconds"),
         (lambda: MCPServer.stdio("x", start_timeout=-1), "start_timeout must be above 0 seconds"),
-        (lambda: MCPServer.http("localhost:8000"), "begins with http:// or https:// and a host"),
-        (lambda: MCPServer.http("http://"), "begins with http:// or https:// and a host"),
+        (lambda: MCPServer.http("localhost:8000"), "begin with http:// or https:// and a host"),
+        (lambda: MCPServer.http("http://"), "begin with http:// or https:// and a host"),
     ],
 )
 def test_options_that_cannot_describe_a_server_are_refused(make, words):

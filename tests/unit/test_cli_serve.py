@@ -81,7 +81,9 @@ def folder(tmp_path) -> Path:
 def served(folder: Path, tools: str = "geometry") -> MCPServer:
     environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     command = [*commands.PROGRAM, "serve", tools]
-    return MCPServer.stdio(*command, cwd=str(folder), env=environment, name="geometry")
+    return MCPServer.stdio(
+        *command, cwd=str(folder), env=environment, name="geometry", approve="never"
+    )
 
 
 async def run(server: MCPServer, *calls: ToolCall, **options: Any) -> list[Any]:
@@ -146,7 +148,7 @@ async def test_over_http_tools_are_called(folder, monkeypatch):
     monkeypatch.chdir(folder)
     command = [*commands.PROGRAM, "serve", "geometry", "--http", "127.0.0.1:PORT"]
     with listening(*command) as (url, _):
-        async with MCPServer.http(url) as server:
+        async with MCPServer.http(url, approve="never") as server:
             assert await run(server, ToolCall("divide", {"a": 1, "b": 2})) == ["0.5"]
 
 

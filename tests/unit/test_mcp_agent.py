@@ -59,7 +59,7 @@ async def test_a_run_waits_for_approval_of_a_server_s_calls_and_goes_on():
         result = await agent.resume(result.conversation_id, {str(call.id): True})
         assert result.output == "Done."
 
-    async with small("wipe", requires_approval=True) as server:
+    async with small("wipe", approve="always") as server:
         await run(server)
 
 

@@ -68,12 +68,15 @@ def test_servers_keep_their_order_and_those_that_are_disabled_are_left_out(load)
         ({"mcpServers": {"a": "npx"}}, "server 'a' must be an object with a command or a url"),
         ({"mcpServers": {"a": {}}}, "server 'a' must have either a command or a url"),
         ({"mcpServers": {"a": {"command": "x", "url": "y"}}}, "either a command or a url"),
-        ({"mcpServers": {"a": {"command": 5}}}, "server 'a': command must be text, got 5"),
+        ({"mcpServers": {"a": {"command": 5}}}, "server 'a': command must be text, not a number"),
         ({"mcpServers": {"a": {"command": ""}}}, "server 'a': a command and its arguments are"),
         ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "args must be a list of texts"),
-        ({"mcpServers": {"a": {"command": "x", "args": [1]}}}, "args must be text, got 1"),
+        ({"mcpServers": {"a": {"command": "x", "args": [1]}}}, "args must be text, not a number"),
         ({"mcpServers": {"a": {"command": "x", "env": []}}}, "env must be an object of texts"),
-        ({"mcpServers": {"a": {"url": "a.example"}}}, "server 'a': a server's address begins"),
+        (
+            {"mcpServers": {"a": {"url": "a.example"}}},
+            "server 'a': the address of a server must begin",
+        ),
         (
             {"mcpServers": {"a": {"url": "https://a.example", "type": "sse"}}},
             "server 'a' is of type 'sse'; only servers over HTTP",

@@ -153,7 +153,7 @@ async def _with_servers(
     from ...servers import ServerGroup, load_mcp_config
 
     try:
-        servers = load_mcp_config(config, requires_approval=True)
+        servers = load_mcp_config(config)
         group = ServerGroup(servers, on_failure="raise" if warn is None else "skip")
         await stack.enter_async_context(group)
     except ConfigError as error:
