@@ -53,6 +53,12 @@ _NAMES_A_KEY = re.compile(
     re.IGNORECASE,
 )
 
+_PUBLIC_HEADER = re.compile(
+    r"accept(-.*)?|connection|content-type|user-agent|x-stainless-.*|anthropic-(version|beta)",
+    re.IGNORECASE,
+)
+"""Headers that the clients of services send for themselves."""
+
 _OF_NAMED_VALUES = frozenset(
     {"env", "env_vars", "headers", "extra_headers", "default_headers", "extra_query"}
 )
@@ -203,7 +209,9 @@ def named(label: str, name: str, value: object) -> Iterator[Found]:
 def in_url(url: str) -> Iterator[Found]:
     """User, password, the values of the query, and parts of the path that not every user of the service has."""
     yield url, shown_url(url)
-    scheme, _, rest = url.partition("://")
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        scheme, rest = "", url
     userinfo = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[0]
     if userinfo:
         user, _, password = userinfo.partition(":")
@@ -235,7 +243,7 @@ def in_url(url: str) -> Iterator[Found]:
 def in_headers(headers: Mapping[str, Any]) -> Iterator[Found]:
     """The values of headers, whole and without a scheme such as `Bearer`."""
     for name, value in headers.items():
-        if not isinstance(value, str):
+        if not isinstance(value, str) or _PUBLIC_HEADER.fullmatch(name):
             continue
         yield from named(f"header {name}", name, value)
         scheme, _, rest = value.partition(" ")
@@ -273,7 +281,10 @@ def in_arguments(arguments: Sequence[str], folder: str | None = None) -> Iterato
 def in_settings(settings: Mapping[str, Any], label: str = "setting") -> Iterator[Found]:
     """Values at any depth whose names say that they are secret, and all headers and environment variables."""
     for name, value in settings.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, list | tuple):
+            for each in cast("Sequence[Any]", value):
+                yield from in_settings({name: each}, label)
+        elif isinstance(value, Mapping):
             inner = cast("Mapping[str, Any]", value)
             if name in _OF_NAMED_VALUES:
                 for each, text in inner.items():
