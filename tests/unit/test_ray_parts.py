@@ -222,7 +222,8 @@ def test_text_that_is_not_an_address_is_refused_at_construction(address, monkeyp
     with pytest.raises(ConfigError) as caught:
         RayExecutor(address)
     assert str(caught.value) == (
-        f"{shown_url(address)!r} is not an address of a Ray cluster: give host:6379, or ray://host:10001 from outside of it; "
+        f"{shown_url(address)!r} is not an address of a Ray cluster: "
+        "give host:6379, or ray://host:10001 from outside of it; "
         "'auto' for the one that runs on this machine, 'local' for a new one, None for either"
     )
     monkeypatch.setenv("RAY_ADDRESS", address)
