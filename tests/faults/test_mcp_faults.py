@@ -157,6 +157,16 @@ async def test_a_server_that_ends_during_a_call_leaves_the_outcome_unknown_and_i
         assert json.loads(after.value)["process"] != first
 
 
+async def test_the_last_words_of_a_server_that_ends_in_a_call_are_in_the_error_of_the_call():
+    async with small("cry", name="notes") as server:
+        [execution] = await call(server, "cry")
+    assert execution.status == "unknown"
+    assert execution.error == (
+        "Tool execution failed: server 'notes' ended before it answered 'cry', so whether the call had an effect is "
+        "not known; the last it wrote: connecting | no such table: notes | node v20"
+    )
+
+
 @POSIX
 async def test_a_server_that_ended_between_calls_is_started_again_and_no_call_is_lost():
     async with small("a") as server:

@@ -101,6 +101,30 @@ def test_a_missing_file_is_named(tmp_path):
         load_mcp_config(tmp_path / "mcp.json")
 
 
+@pytest.mark.parametrize(
+    ("entry", "asked"),
+    [
+        ({}, ["look", "wipe"]),
+        ({"approve": "never"}, []),
+        ({"approve": "unless-read-only"}, ["wipe"]),
+        ({"approve": {"wipe": "never"}}, ["look"]),
+    ],
+)
+async def test_the_file_may_say_which_calls_somebody_is_asked_about(load, entry, asked):
+    args = ["-I", "-S", str(HERE / "mcp_small.py"), "plain", "look:reads", "wipe"]
+    [server] = load(
+        {"mcpServers": {"a": {"command": sys.executable, "args": args, **entry}}}
+    ).values()
+    async with server:
+        tools = await server.tools()
+    assert [tool.name for tool in tools if tool.options.requires_approval] == asked
+
+
+def test_a_rule_in_the_file_that_does_not_exist_says_where(load):
+    with pytest.raises(ConfigError, match='server \'a\': approve must be "always", "never" or'):
+        load({"mcpServers": {"a": {"command": "x", "approve": "no"}}})
+
+
 async def test_a_server_that_was_read_can_be_started(load):
     args = ["-I", "-S", "${HERE}/mcp_small.py", "plain", "search"]
     entry = {"command": sys.executable, "args": args}
