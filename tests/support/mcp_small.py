@@ -1,20 +1,18 @@
 """A small MCP server for tests that starts at once, since it imports nothing: `python -IS mcp_small.py HABIT`.
 
-It speaks the older protocol over stdio. The arguments after its habit name its tools; of one that is named `name:reads`
-it says that it only reads. Each tool returns its arguments
-and the id of the process, but `die` ends the server, a call of `hang` is never answered, and `refuse` is an error of
-the protocol. Its habits:
+It speaks the older protocol over stdio. The arguments after its habit, up to `--`, name its tools; of one that is named
+`name:reads` it says that it only reads. Each tool returns its arguments and the id of the process, but `die` ends the
+server, a call of `hang` is never answered, and `refuse` is an error of the protocol. Its habits:
 
 - `plain`: none.
 - `mute`: it never answers.
 - `shy`: it ends if the first request is not `initialize`, as some servers do.
 - `noisy`: it prints lines that are not messages between its messages.
 - `broken`: it ends at once, with a line on standard error.
-
 - `leaky`: it ends at once, and shows its arguments and its environment on standard error.
 
-A tool `cry` ends the server with a few lines on standard error, the last of which says nothing. Of the tools that show the
-arguments and the environment, `leak` does it in a result that is an error, `leak_refuse` in an error of the protocol, and
+A tool `cry` ends the server with a few lines on standard error, the last of which says nothing. Three tools show the
+arguments and the environment: `leak` in a result that is an error, `leak_refuse` in an error of the protocol, and
 `leak_die` on standard error, at its end.
 """
 
@@ -54,6 +52,7 @@ def everything():
 
 
 habit, *tools = sys.argv[1:]
+tools = tools[: tools.index("--")] if "--" in tools else tools
 if habit == "leaky":
     sys.exit(everything())
 if habit == "broken":

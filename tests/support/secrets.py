@@ -25,22 +25,29 @@ class Seeds:
         """The same, as an address has it."""
         return quote(self(place), safe="")
 
-    @property
-    def echo(self) -> str:
-        """What a careless service says: every secret, as it is and as others write it."""
-        plain = [*self._made.values()]
-        basic = [base64.b64encode(f"ada:{each}".encode()).decode() for each in plain]
-        return " ".join([*plain, *(quote(each, safe="") for each in plain), *basic])
+    def echo(self, *unsent: str) -> str:
+        """What a careless service says: every secret, as it is and as others write it.
+
+        Args:
+            unsent: the beginnings of the places whose secrets it is not sent.
+        """
+        sent = {place: text for place, text in self._made.items() if not place.startswith(unsent)}
+        basic = [_basic(text) for place, text in sent.items() if place.endswith(" user")]
+        return " ".join([*sent.values(), *(quote(each, safe="") for each in sent.values()), *basic])
 
     def found_in(self, text: str) -> list[str]:
         """The places of the secrets that a text shows, in any form, even without their ends."""
         found: list[str] = []
         for place, secret in self._made.items():
-            basic = base64.b64encode(f"ada:{secret}".encode()).decode()
-            forms = {secret[:-2], quote(secret, safe="")[:-4], basic[:-6]}
+            forms = {secret[:-2], quote(secret, safe="")[:-4], _basic(secret)[:-6]}
             if any(form in text for form in forms):
                 found.append(place)
         return found
+
+
+def _basic(password: str) -> str:
+    """The password as HTTP sends it."""
+    return base64.b64encode(f"ada:{password}".encode()).decode()
 
 
 class Outcome:

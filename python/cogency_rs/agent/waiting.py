@@ -27,5 +27,6 @@ def what_waits(calls: Sequence[ToolCall], conversation_id: str) -> str:
     return (
         f"{count} for approval: {names}{more}; go on with "
         f"agent.resume({conversation_id!r}, decisions={{{decisions}{others}}}), where False refuses a call; "
-        'to be asked at once, give the agent approve=; to run tools of an MCP server unasked, give the server approve="never"'
+        "to be asked at once, give the agent approve=; "
+        'to run tools of an MCP server unasked, give the server approve="never"'
     )

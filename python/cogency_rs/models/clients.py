@@ -45,7 +45,7 @@ def in_client(client: Any) -> Iterator[Found]:
     """The secrets of a client of an SDK: its keys, its account, its address, and what it sends with every request."""
     for name in _ACCOUNT:
         yield from key(name, getattr(client, name, None))
-    yield from in_url(str(client.base_url))
+    yield from in_url(str(client.base_url).rstrip("/"))  # the SDK adds a slash
     yield from in_headers(getattr(client, "default_headers", {}))
     yield from in_settings({"extra_query": getattr(client, "default_query", {})})
 

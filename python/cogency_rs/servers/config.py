@@ -76,9 +76,17 @@ def _entries(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}", cause=error) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text in UTF-8: {error.reason}") from None
+        problem = f"is not text in UTF-8: {error.reason}"
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not JSON: {error}") from None  # the error has all of the file
+        problem = f"is not JSON: {error}"
+    else:
+        return _entries_of(read, path)
+    raise ConfigError(
+        f"{path} {problem}"
+    )  # out of the block, since such an error has all of the file
+
+
+def _entries_of(read: Any, path: Path) -> dict[str, Any]:
     entries = _object((_object(read) or {}).get("mcpServers"))
     if entries is None:
         raise ConfigError(

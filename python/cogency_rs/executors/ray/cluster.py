@@ -20,7 +20,7 @@ __all__ = ["Cluster", "check_address", "check_answers", "check_installed"]
 PATIENCE = 5.0
 """Seconds that the port of a cluster has to answer. Ray itself tries for minutes, and then ends the program."""
 
-_PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d{1,5})")
+_PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/@?\[\]]+)):(?P<port>\d{1,5})")
 
 _WORDS = frozenset({"auto", "local"})
 
@@ -141,17 +141,16 @@ def check_answers(address: str | None) -> None:
     place = _PLACE.fullmatch(address or "")
     if place is None:
         return  # a word, which Ray looks up at once
+    shown = shown_url(place[0])
     advice = "start one with `ray start --head`, or give RayExecutor another address, None for a Ray of its own"
     try:
         host = place["ipv6"] or place["host"]
         with socket.create_connection((host, int(place["port"])), timeout=PATIENCE) as connection:
             speaks = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_http2(connection)
     except (OSError, OverflowError) as error:
-        raise ConfigError(
-            f"no Ray cluster answers at {address!r} ({error}): {advice}"  # an address of this form has no secret
-        ) from error
+        raise ConfigError(f"no Ray cluster answers at {shown!r} ({error}): {advice}") from error
     if not speaks:
-        raise ConfigError(f"what answers at {address!r} is not a Ray cluster: {advice}")
+        raise ConfigError(f"what answers at {shown!r} is not a Ray cluster: {advice}")
 
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
