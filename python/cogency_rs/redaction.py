@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 from urllib.request import getproxies
 from weakref import ReferenceType, ref
 
-from .errors import ConfigError
+from .errors import ArgumentError, ConfigError
 
 __all__ = [
     "NO_SECRETS",
@@ -342,7 +342,7 @@ def _path_of(target: str) -> str:
     return "/".join(shown) + ("?…" if any(query) else "")
 
 
-def check_url(what: str, url: str) -> None:
+def check_url(what: str, url: Any) -> None:
     """Refuse text that is not the address of a web server. The message does not repeat it, since it may hold a key.
 
     Args:
@@ -350,8 +350,13 @@ def check_url(what: str, url: str) -> None:
         url: the address.
 
     Raises:
+        ArgumentError: it is not a `str`.
         ConfigError: the text does not begin with `http://` or `https://` and a host, or its port is not a number.
     """
+    if not isinstance(url, str):
+        raise ArgumentError(
+            f"{what} must be an address (a str), got a value of type {type(url).__name__}"
+        )
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname)

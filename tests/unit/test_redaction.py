@@ -195,6 +195,7 @@ def test_a_client_s_log_shows_no_secret_while_its_owner_is_in_use(caplog):
         ("s3cret", "base_url must begin with http:// or https:// and a host, and does not"),
         ("ftp://s3cret", "base_url must begin with http://"),
         ("http://", "base_url must begin with http://"),
+        (["s3cret"], "base_url must be an address (a str), got a value of type list"),
         ("http://ada:s3/cret@host", "a host or a port that is not one; in a user or a password"),
         ("http://[s3cret", "a host or a port that is not one"),
     ],

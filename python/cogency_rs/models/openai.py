@@ -63,7 +63,6 @@ class OpenAIModel(ServedModel):
         **settings: Any,
     ) -> None:
         check_text("name", name, what="the name of a model")
-        check_text("base_url", base_url, what="an address", or_none=True)
         if client is not None and (base_url is not None or api_key is not None):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         sdk = import_sdk("openai")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, cast
 
-from ..errors import ConfigError
+from ..checks import refused
 
 __all__ = ["ApproveCalls", "Asking"]
 
@@ -16,6 +16,7 @@ ApproveCalls = Asks | Mapping[str, Asks]
 """One rule for all tools of a server; or rules by the server's names of its tools, with `"*"` for the others."""
 
 _RULES: tuple[Asks, ...] = ("always", "never", "unless-read-only")
+_ACCEPTED = '"always", "never" or "unless-read-only", or a dict of these by the name of the tool'
 _OTHERS = "*"
 
 
@@ -26,18 +27,15 @@ class Asking:
         approve: the rules; a tool without one is asked about.
 
     Raises:
-        ConfigError: `approve` is not a rule, and not rules by name.
+        ArgumentError: `approve` is not a rule, and not rules by name.
     """
 
     def __init__(self, approve: ApproveCalls) -> None:
         rules: Any = approve if isinstance(approve, Mapping) else {_OTHERS: approve}
         for name, rule in cast("Mapping[Any, Any]", rules).items():
             if not isinstance(name, str) or rule not in _RULES:
-                wrong = repr(rule) if name == _OTHERS else f"{rule!r} for the tool {name!r}"
-                raise ConfigError(
-                    'approve must be "always", "never" or "unless-read-only", or a dict of them by the name of the '
-                    f"tool, got {wrong}"
-                )
+                argument = "approve" if name == _OTHERS else f"approve[{name!r}]"
+                raise refused(argument, rule, _ACCEPTED)
         self._rules: dict[str, Asks] = {**rules}
 
     def asks(self, name: str, *, says_it_only_reads: bool) -> bool:
