@@ -2,7 +2,8 @@
 
     python examples/mcp_tools.py
 
-Both servers are `mcp_words.py`. Any other server is started in the same way, for instance with
+Both servers are `mcp_words.py`, whose tools may run unasked: `approve="never"`. Any other server is started in the same
+way, for instance with
 `MCPServer.stdio("npx", "-y", "@modelcontextprotocol/server-filesystem", ".")`.
 """
 
@@ -25,8 +26,10 @@ def find(part: str) -> str:
 
 async def main() -> None:
     servers = {
-        "fruit": MCPServer.stdio(sys.executable, WORDS, "apple", "pear", "peach"),
-        "trees": MCPServer.stdio(sys.executable, WORDS, "ash", "beech", "pear tree"),
+        "fruit": MCPServer.stdio(sys.executable, WORDS, "apple", "pear", "peach", approve="never"),
+        "trees": MCPServer.stdio(
+            sys.executable, WORDS, "ash", "beech", "pear tree", approve="never"
+        ),
     }
     async with ServerGroup(servers) as group:
         tools = await group.tools([find])

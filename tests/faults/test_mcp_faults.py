@@ -157,6 +157,16 @@ async def test_a_server_that_ends_during_a_call_leaves_the_outcome_unknown_and_i
         assert json.loads(after.value)["process"] != first
 
 
+async def test_the_last_words_of_a_server_that_ends_in_a_call_are_in_the_error_of_the_call():
+    async with small("cry", name="notes") as server:
+        [execution] = await call(server, "cry")
+    assert execution.status == "unknown"
+    assert execution.error == (
+        "Tool execution failed: server 'notes' ended before it answered 'cry', so whether the call had an effect is "
+        "not known; the last it wrote: connecting | no such table: notes | node v20"
+    )
+
+
 @POSIX
 async def test_a_server_that_ended_between_calls_is_started_again_and_no_call_is_lost():
     async with small("a") as server:
@@ -341,8 +351,8 @@ asyncio.run(main())
         (lambda: MCPServer.stdio("x", 1), "a command and its arguments are texts"),  # type: ignore[arg-type]
         (lambda: MCPServer.stdio("x", timeout=0), "timeout must be above 0 seconds"),
         (lambda: MCPServer.stdio("x", start_timeout=-1), "start_timeout must be above 0 seconds"),
-        (lambda: MCPServer.http("localhost:8000"), "begins with http:// or https:// and a host"),
-        (lambda: MCPServer.http("http://"), "begins with http:// or https:// and a host"),
+        (lambda: MCPServer.http("localhost:8000"), "begin with http:// or https:// and a host"),
+        (lambda: MCPServer.http("http://"), "begin with http:// or https:// and a host"),
     ],
 )
 def test_options_that_cannot_describe_a_server_are_refused(make, words):

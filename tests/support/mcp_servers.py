@@ -25,13 +25,15 @@ def search(word: str) -> str:
 
 
 def small(*tools: str, habit: str = "plain", **options: Any) -> MCPServer:
-    """A server that starts at once; see `mcp_small`."""
+    """A server that starts at once, whose tools run unasked; see `mcp_small`."""
+    options = {"approve": "never", **options}
     command = [sys.executable, "-I", "-S", str(HERE / "mcp_small.py"), habit, *tools]
     return MCPServer.stdio(*command, **options)
 
 
 def program(**options: Any) -> MCPServer:
-    """A server made with the SDK, over stdio; see `mcp_program`."""
+    """A server made with the SDK, over stdio, whose tools run unasked; see `mcp_program`."""
+    options = {"approve": "never", **options}
     return MCPServer.stdio(sys.executable, str(HERE / "mcp_program.py"), **options)
 
 

@@ -245,7 +245,10 @@ async def test_a_connection_that_drops_after_the_reason_has_no_effect():
         ({"api_key": "k", "thinking": 9000}, "(8192), got 9000"),
         ({"client": object(), "api_key": "k"}, "client has its own base_url and api_key"),
         ({"api_key": "k", "stream": False}, "stream is not a setting of a model"),
-        ({"api_key": "k", "base_url": "http://[::1"}, "the SDK's client cannot be made (Invalid"),
+        (
+            {"api_key": "k", "base_url": "http://[::1"},
+            "base_url has a host or a port that is not one",
+        ),
     ],
 )
 def test_arguments_that_cannot_work_are_refused(arguments, message):

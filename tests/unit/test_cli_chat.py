@@ -310,7 +310,7 @@ def test_a_refusal_of_the_server_is_shown_with_what_to_do(command, monkeypatch, 
         (["--model", "m"], "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY"),
         (
             ["--model", "m", "--base-url", "a:1"],
-            "--base-url must begin with http:// or https://, got 'a:1'",
+            "--base-url must begin with http:// or https:// and a host, and does not",
         ),
         (["--model", "m", "--provider", "none"], "--provider is openai or anthropic, not none"),
         (["--model-from", "os"], "os names no value in a module; write MODULE:NAME"),

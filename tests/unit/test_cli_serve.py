@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -81,7 +82,9 @@ def folder(tmp_path) -> Path:
 def served(folder: Path, tools: str = "geometry") -> MCPServer:
     environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     command = [*commands.PROGRAM, "serve", tools]
-    return MCPServer.stdio(*command, cwd=str(folder), env=environment, name="geometry")
+    return MCPServer.stdio(
+        *command, cwd=str(folder), env=environment, name="geometry", approve="never"
+    )
 
 
 async def run(server: MCPServer, *calls: ToolCall, **options: Any) -> list[Any]:
@@ -142,11 +145,72 @@ async def test_a_list_or_one_tool_can_be_named(folder, tools, names):
         assert [tool.name for tool in await server.tools()] == names
 
 
+LOUD = """
+import atexit, ctypes, os, subprocess, sys
+from cogency_rs import tool
+
+C = ctypes.CDLL(None) if os.name == "posix" else None
+
+def speak(when):
+    sys.stdout.write(f"print {when};")  # stays in a buffer until the end
+    sys.__stdout__.write(f"__stdout__ {when};")
+    os.write(1, f"file 1 {when};".encode())
+    subprocess.run([sys.executable, "-c", f"print('child {when};')"], check=True)
+    if C:
+        C.printf(f"C {when};".encode())  # stays in a buffer of C's until the end
+
+@tool
+def shout() -> str:
+    speak("in a tool")
+    return "asked: " + sys.stdin.read() + subprocess.run(
+        [sys.executable, "-c", "import sys; print(sys.stdin.read(), end='')"], stdout=-1, text=True, check=True
+    ).stdout
+
+speak("at import")
+atexit.register(speak, "at the end")
+"""
+
+
+def asked(id: int | None, method: str, **params: Any) -> bytes:
+    request = {"jsonrpc": "2.0", "method": method, "params": params}
+    return json.dumps(request if id is None else {**request, "id": id}).encode() + b"\n"
+
+
+def test_over_stdio_nothing_that_is_printed_is_on_the_wire_whoever_prints_it_and_when(tmp_path):
+    (tmp_path / "loud.py").write_text(LOUD)
+    with subprocess.Popen(
+        [*commands.PROGRAM, "serve", "loud"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    ) as program:
+        assert program.stdin
+        assert program.stdout
+        client = {"name": "test", "version": "1"}
+        version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+        requests = (
+            asked(1, "initialize", **version),
+            asked(None, "notifications/initialized"),
+            asked(2, "tools/call", name="shout", arguments={}),
+        )
+        program.stdin.write(b"".join(requests))
+        program.stdin.flush()
+        answers = [json.loads(program.stdout.readline()) for _ in range(2)]
+        out, err = program.communicate(timeout=60)
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert answers[1]["result"]["content"] == [{"type": "text", "text": "asked: "}]
+    assert (program.returncode, out) == (0, b"")
+    ways = ("print", "__stdout__", "file 1", "child", *(["C"] * (os.name == "posix")))
+    for when in ("at import", "in a tool", "at the end"):
+        assert [way for way in ways if f"{way} {when};".encode() in err] == [*ways]
+
+
 async def test_over_http_tools_are_called(folder, monkeypatch):
     monkeypatch.chdir(folder)
     command = [*commands.PROGRAM, "serve", "geometry", "--http", "127.0.0.1:PORT"]
     with listening(*command) as (url, _):
-        async with MCPServer.http(url) as server:
+        async with MCPServer.http(url, approve="never") as server:
             assert await run(server, ToolCall("divide", {"a": 1, "b": 2})) == ["0.5"]
 
 
@@ -170,7 +234,7 @@ def test_a_tool_that_cannot_be_served_is_an_error_in_one_line(folder, args, word
     ended = commands.run("serve", *args, cwd=folder)
     assert ended.code == 2
     assert words in ended.err
-    assert ended.err.count("\n") == 1
+    assert ended.err.removeprefix("loading\n").count("\n") == 1  # the module prints the first
 
 
 def test_an_address_in_use_is_an_error_that_says_so(folder):

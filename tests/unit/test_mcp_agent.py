@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from typing import Any
 
 import pytest
 
 from cogency_rs import Agent, ConfigError, MCPServer, ModelRequest, ServerGroup
 from cogency_rs.testing import ScriptedModel
-from support.mcp_servers import search, small
+from support.mcp_servers import HERE, search, small
 
 
 def write(*calls: dict[str, object]) -> str:
@@ -59,8 +61,25 @@ async def test_a_run_waits_for_approval_of_a_server_s_calls_and_goes_on():
         result = await agent.resume(result.conversation_id, {str(call.id): True})
         assert result.output == "Done."
 
-    async with small("wipe", requires_approval=True) as server:
+    async with small("wipe", approve="always") as server:
         await run(server)
+
+
+async def test_a_run_that_waits_says_which_calls_wait_and_what_to_call_next():
+    calls = [{"name": "wipe", "args": {}}, {"name": "look", "args": {}}]
+    agent = Agent(
+        ScriptedModel([write(*calls), "Done."]),
+        servers=[small("wipe", "look", approve="always", name="disk")],
+    )
+    result = await agent.run("Wipe it.", conversation_id="c")
+    one, two = (call.id for call in result.waiting)
+    assert str(result) == (
+        f"2 calls wait for approval: wipe, look; go on with agent.resume('c', decisions={{'{one}': True, "
+        f"'{two}': True}}), where False refuses a call; to be asked at once, give the agent approve=; "
+        'to run tools of an MCP server unasked, give the server approve="never"'
+    )
+    result = await agent.resume("c", decisions={str(one): True, str(two): False})
+    assert (result.status, result.output) == ("completed", "Done.")
 
 
 async def test_an_agent_starts_its_servers_for_a_run_and_closes_them_after_it():
@@ -73,6 +92,58 @@ async def test_an_agent_starts_its_servers_for_a_run_and_closes_them_after_it():
         with pytest.raises(ConfigError, match="does not run"):
             await server.tools()
     assert "fetch(" in model.requests[0].messages[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("approve", "asked"),
+    [
+        ({}, ["look", "read", "wipe"]),
+        ({"approve": "always"}, ["look", "read", "wipe"]),
+        ({"approve": "never"}, []),
+        ({"approve": "unless-read-only"}, ["wipe"]),
+        ({"approve": {"look": "never"}}, ["read", "wipe"]),
+        ({"approve": {"wipe": "always", "*": "never"}}, ["wipe"]),
+        ({"approve": {"read": "always", "*": "unless-read-only"}}, ["read", "wipe"]),
+        ({"approve": {}}, ["look", "read", "wipe"]),
+    ],
+)
+async def test_somebody_is_asked_about_every_call_unless_the_program_says_otherwise(approve, asked):
+    server = asking(**approve)
+    async with server:
+        tools = await server.tools()
+    assert [tool.name for tool in tools if tool.options.requires_approval] == asked
+
+
+def asking(**approve: Any) -> MCPServer:
+    """A server with three tools, of which it says of two that they only read."""
+    here = str(HERE / "mcp_small.py")
+    command = [sys.executable, "-I", "-S", here, "plain", "look:reads", "read:reads", "wipe"]
+    return MCPServer.stdio(*command, **approve)
+
+
+async def test_a_rule_for_a_tool_that_the_server_does_not_have_is_logged(caplog):
+    async with small("wipe", approve={"wpie": "always", "*": "never"}, name="disk") as server:
+        await server.tools()
+    assert "approve= has a rule for 'wpie', and server 'disk' has no such tool" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("approve", "words"),
+    [
+        ("sometimes", "or a dict of these by the name of the tool, got 'sometimes'"),
+        (True, "got True"),
+        (None, "got None"),
+        (
+            {"wipe": "no"},
+            """approve['wipe'] must be "always", "never" or "unless-read-only", or a dict""",
+        ),
+        ({"wipe": ["never"]}, "got ['never']"),
+    ],
+)
+def test_a_rule_that_does_not_exist_is_refused(approve, words):
+    with pytest.raises(ConfigError) as raised:
+        MCPServer.stdio("x", approve=approve)
+    assert words in str(raised.value)
 
 
 async def test_an_entered_agent_keeps_its_servers_and_concurrent_runs_share_them():

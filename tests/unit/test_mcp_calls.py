@@ -24,7 +24,7 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[MCPServer]:
             yield server
     else:
         with listening() as (url, _):
-            async with MCPServer.http(url, name="little") as server:
+            async with MCPServer.http(url, name="little", approve="never") as server:
                 yield server
 
 

@@ -68,12 +68,15 @@ def test_servers_keep_their_order_and_those_that_are_disabled_are_left_out(load)
         ({"mcpServers": {"a": "npx"}}, "server 'a' must be an object with a command or a url"),
         ({"mcpServers": {"a": {}}}, "server 'a' must have either a command or a url"),
         ({"mcpServers": {"a": {"command": "x", "url": "y"}}}, "either a command or a url"),
-        ({"mcpServers": {"a": {"command": 5}}}, "server 'a': command must be text, got 5"),
+        ({"mcpServers": {"a": {"command": 5}}}, "server 'a': command must be text, not a number"),
         ({"mcpServers": {"a": {"command": ""}}}, "server 'a': a command and its arguments are"),
         ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "args must be a list of texts"),
-        ({"mcpServers": {"a": {"command": "x", "args": [1]}}}, "args must be text, got 1"),
+        ({"mcpServers": {"a": {"command": "x", "args": [1]}}}, "args must be text, not a number"),
         ({"mcpServers": {"a": {"command": "x", "env": []}}}, "env must be an object of texts"),
-        ({"mcpServers": {"a": {"url": "a.example"}}}, "server 'a': a server's address begins"),
+        (
+            {"mcpServers": {"a": {"url": "a.example"}}},
+            "server 'a': the address of a server must begin",
+        ),
         (
             {"mcpServers": {"a": {"url": "https://a.example", "type": "sse"}}},
             "server 'a' is of type 'sse'; only servers over HTTP",
@@ -96,6 +99,30 @@ def test_a_file_that_cannot_be_used_says_where_and_what_is_wrong(load, tmp_path,
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         load_mcp_config(tmp_path / "mcp.json")
+
+
+@pytest.mark.parametrize(
+    ("entry", "asked"),
+    [
+        ({}, ["look", "wipe"]),
+        ({"approve": "never"}, []),
+        ({"approve": "unless-read-only"}, ["wipe"]),
+        ({"approve": {"wipe": "never"}}, ["look"]),
+    ],
+)
+async def test_the_file_may_say_which_calls_somebody_is_asked_about(load, entry, asked):
+    args = ["-I", "-S", str(HERE / "mcp_small.py"), "plain", "look:reads", "wipe"]
+    [server] = load(
+        {"mcpServers": {"a": {"command": sys.executable, "args": args, **entry}}}
+    ).values()
+    async with server:
+        tools = await server.tools()
+    assert [tool.name for tool in tools if tool.options.requires_approval] == asked
+
+
+def test_a_rule_in_the_file_that_does_not_exist_says_where(load):
+    with pytest.raises(ConfigError, match='server \'a\': approve must be "always", "never" or'):
+        load({"mcpServers": {"a": {"command": "x", "approve": "no"}}})
 
 
 async def test_a_server_that_was_read_can_be_started(load):

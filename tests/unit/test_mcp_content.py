@@ -9,6 +9,7 @@ import pytest
 from mcp_types import CallToolResult
 
 from cogency_rs import ToolOptions, ToolResult
+from cogency_rs.redaction import NO_SECRETS
 from cogency_rs.servers.content import as_tool_result
 from cogency_rs.servers.tool import MCPTool
 from support.tools import INJECTED
@@ -22,7 +23,8 @@ def text(value: str) -> dict[str, Any]:
 
 
 def result_of(*parts: dict[str, Any], **others: Any) -> ToolResult:
-    return as_tool_result(CallToolResult.model_validate({"content": parts, **others}), "find")
+    answer = CallToolResult.model_validate({"content": parts, **others})
+    return as_tool_result(answer, "find", NO_SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,18 @@ def result_of(*parts: dict[str, Any], **others: Any) -> ToolResult:
         ([text("a"), text("b")], {"result": ["a", "b"]}, ["a", "b"]),
         ([text("{'a': 1}")], {"result": None}, {"text": "{'a': 1}", "structured": None}),
         ([], {"a": 1}, {"a": 1}),
+        # The text is the only value, or one of several
+        ([text("# A\n\nb")], {"content": "# A\n\nb"}, "# A\n\nb"),
+        ([text("a\n")], {"content": "a"}, "a\n"),
+        ([text("a")], {"content": "a", "size": 1}, {"content": "a", "size": 1}),
+        ([text('{\n  "a": "b"\n}')], {"a": "b"}, {"a": "b"}),
+        ([text("b")], {"content": [text("b")]}, "b"),
+        (
+            [{"type": "image", "data": DATA, "mimeType": "image/png"}],
+            {"content": [{"type": "image", "data": DATA, "mimeType": "image/png"}]},
+            "[image: image/png, 10 bytes]",
+        ),
+        ([text("a")], {"content": "b"}, {"text": "a", "structured": {"content": "b"}}),
         # The text says something else
         ([text("one row")], {"rows": [1]}, {"text": "one row", "structured": {"rows": [1]}}),
         (

@@ -95,7 +95,7 @@ async def test_the_tools_of_a_server_that_ended_for_good_stay_listed_and_their_c
 ):
     copy = tmp_path / "server.py"
     copy.write_text((HERE / "mcp_small.py").read_text())
-    fragile = MCPServer.stdio(sys.executable, "-IS", str(copy), "plain", "die")
+    fragile = MCPServer.stdio(sys.executable, "-IS", str(copy), "plain", "die", approve="never")
     async with ServerGroup({"fragile": fragile, "good": small("a")}) as group:
         execution = Execution(tools=await group.tools())
         await execute_calls([ToolCall("die", {})], execution=execution)

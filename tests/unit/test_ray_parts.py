@@ -17,7 +17,6 @@ from cogency_rs import (
     Agent,
     ConfigError,
     Execution,
-    MCPServer,
     ToolCall,
     ToolError,
     ToolOptions,
@@ -40,9 +39,10 @@ from cogency_rs.executors.ray.shipping import (
     variable_at,
 )
 from cogency_rs.executors.ray.worker import Errand, run_tool
-from cogency_rs.servers.tool import MCPTool
+from cogency_rs.redaction import shown_url
 from cogency_rs.storage import worker as module_without_variables
 from cogency_rs.testing import ScriptedModel
+from support.mcp_servers import small
 
 who = contextvars.ContextVar("who", default="nobody")
 
@@ -134,9 +134,9 @@ def test_an_executor_refuses_options_with_impossible_values(options, words):
 
 
 @needs_ray
-def test_tools_of_servers_and_agents_are_not_run_on_ray():
-    server = MCPServer.http("http://127.0.0.1:1/mcp")
-    on_server = MCPTool("t", "", {}, "s", "t", server._options, None)
+async def test_tools_of_servers_and_agents_are_not_run_on_ray():
+    async with small("t") as server:
+        [on_server] = await server.tools()
     helper = Agent(ScriptedModel([]), tools=[]).as_tool("helper", "Helps.")
     ray = RayExecutor()
     assert [ray.takes(each) for each in (on_server, helper, Optioned(), None)] == [
@@ -222,7 +222,8 @@ def test_text_that_is_not_an_address_is_refused_at_construction(address, monkeyp
     with pytest.raises(ConfigError) as caught:
         RayExecutor(address)
     assert str(caught.value) == (
-        f"{address!r} is not an address of a Ray cluster: give host:6379, or ray://host:10001 from outside of it; "
+        f"{shown_url(address)!r} is not an address of a Ray cluster: "
+        "give host:6379, or ray://host:10001 from outside of it; "
         "'auto' for the one that runs on this machine, 'local' for a new one, None for either"
     )
     monkeypatch.setenv("RAY_ADDRESS", address)

@@ -96,7 +96,7 @@ async def test_a_server_over_stdio_gets_the_trace_in_the_request_and_the_call_is
 async def test_a_server_over_http_gets_the_trace_too_and_the_call_says_where_that_server_is(traces):
     instrument(traces.provider)
     with listening() as (url, _):
-        execution = await called(MCPServer.http(url), "trace")
+        execution = await called(MCPServer.http(url, approve="never"), "trace")
     span = traces.named("execute_tool trace").context.span_id
     assert execution.value.split("-")[2] == f"{span:016x}"
     assert call_attributes(traces, "trace") == {

@@ -226,7 +226,7 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "an Anthropic model's address": (
         lambda: AnthropicModel("m", base_url=5),  # type: ignore[arg-type]
-        "base_url must be an address (a str), or None, got 5",
+        "base_url must be an address (a str), got a value of type int",
     ),
     "what a drop-in may take": (
         lambda: cogency_rs.install(tool_timeout="x"),  # type: ignore[arg-type]

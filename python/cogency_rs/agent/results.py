@@ -12,6 +12,7 @@ from ..errors import StopRun
 from ..models import Usage
 from ..records import ToolExecution
 from ..types import ToolCall, TurnOutcome
+from .waiting import what_waits
 
 __all__ = [
     "Deps",
@@ -134,7 +135,8 @@ class RunResult(Generic[Output]):
         stop: why it stopped; `None` if the model simply answered.
         usage: the tokens of all its steps.
         steps: its steps, in order.
-        waiting: the calls that wait for approval, with their ids; see `Agent.resume`.
+        waiting: the calls that wait for approval, with their ids; see `Agent.resume`. The `str` of such a result says
+            what to call next.
         conversation_id: the conversation's id, for the next run.
         run_id: the run's own id.
     """
@@ -147,3 +149,11 @@ class RunResult(Generic[Output]):
     waiting: tuple[ToolCall, ...]
     conversation_id: str
     run_id: str
+
+    def __str__(self) -> str:
+        """Of a run that waits: which calls wait, and what to call next. Of any other: its `repr`."""
+        return (
+            what_waits(self.waiting, self.conversation_id)
+            if self.status == "waiting"
+            else repr(self)
+        )

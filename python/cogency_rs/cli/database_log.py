@@ -148,9 +148,9 @@ def _read(dsn: str, ask: Callable[[Connection, Address], Awaitable[T]]) -> T:
         raise UnusableError(str(error)) from error
     except Exception as error:
         explained = explain(error, address)
-        if explained.retryable:
-            raise explained from error
-        raise UnusableError(str(explained)) from error
+    if explained.retryable:
+        raise explained
+    raise UnusableError(str(explained), cause=explained.cause)
 
 
 async def _ask(address: Address, ask: Callable[[Connection, Address], Awaitable[T]]) -> T:

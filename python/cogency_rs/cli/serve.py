@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
+from ..servers.wire import take_stdio
 from .exits import UnusableError
 from .modules import named_tools
 
@@ -35,10 +36,10 @@ def serve(
     """Offer tools to programs that speak MCP.
 
     The module is found as by python -m, so also in the current folder. Over stdio it serves the program that started
-    it, until that program closes the input.
+    it, until that program closes the input; what the module and its tools print goes to standard error.
     """
     address = None if http is None else _address(http)
-    listed = named_tools(tools)
+    wire = take_stdio() if address is None else None  # before the module can print
     try:
         from ..servers import serve as served
     except ModuleNotFoundError as error:
@@ -49,21 +50,22 @@ def serve(
             f"serve needs the package mcp, and {module} is not installed; "
             "run: pip install 'cogency-rs[mcp]'"
         ) from error
+    listed = named_tools(tools)
     try:
         server = served.server_of_tools(listed, name)
     except ConfigError as error:
         raise UnusableError(f"{tools}: {error}") from error
-    if address is not None:
+    if wire is not None:
+        import anyio
+
+        anyio.run(served.serve_stdio, server, wire)
+    elif address is not None:
         try:
             served.serve_http(server, *address)
         except OSError as error:
             raise UnusableError(
                 f"{http} cannot be served at: {error.strerror}; choose another host or port"
             ) from error
-        return
-    import anyio
-
-    anyio.run(served.serve_stdio, server)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..checks import check_text
 from ..errors import ConfigError
+from ..redaction import Secrets, check_url, in_proxies, in_url, key, shown_url
 from .anthropic_messages import Cache, Messages
-from .clients import Clients, check_url, import_sdk, is_local
+from .clients import Clients, import_sdk, is_local
 from .failures import Service
 from .served import ServedModel
 
@@ -62,27 +63,29 @@ class AnthropicModel(ServedModel):
         **settings: Any,
     ) -> None:
         check_text("name", name, what="the name of a model")
-        check_text("base_url", base_url, what="an address", or_none=True)
         if client is not None and (base_url is not None or api_key is not None):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         if thinking is not None:
             settings["thinking"] = _thinking(thinking, max_tokens)
         sdk = import_sdk("anthropic")
         url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC
-        check_url(url)
-        key = api_key
-        if key is None and is_local(url) and not _has_key():
-            key = "none"
-        clients = Clients(lambda: sdk.AsyncAnthropic(base_url=url, api_key=key), client)
+        check_url("base_url", url)
+        used = api_key
+        if used is None and is_local(url) and not _has_key():
+            used = "none"
+        secrets = Secrets(key("api_key", api_key), in_url(url), in_proxies())
+        clients = Clients(lambda: sdk.AsyncAnthropic(base_url=url, api_key=used), secrets, client)
         if not _can_ask(clients.first):
-            raise ConfigError(f"{url} needs a key: set ANTHROPIC_API_KEY, or give api_key=")
+            raise ConfigError(
+                f"{shown_url(url)} needs a key: set ANTHROPIC_API_KEY, or give api_key="
+            )
         served_at = str(clients.first.base_url).rstrip("/")
         super().__init__(
             structured_output=(
                 served_at == _ANTHROPIC if structured_output is None else structured_output
             ),
             provider="anthropic",
-            service=Service(sdk, name, served_at, key="ANTHROPIC_API_KEY"),
+            service=Service(sdk, name, shown_url(served_at), key="ANTHROPIC_API_KEY"),
             endpoint=Messages(cache),
             clients=clients,
             settings={"max_tokens": max_tokens, **settings},

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
+from ..redaction import Found, Secrets, in_headers, in_settings, in_url, key
 
-__all__ = ["Clients", "check_url", "import_sdk", "is_local"]
+__all__ = ["Clients", "import_sdk", "in_client", "is_local"]
+
+_ACCOUNT = (
+    "api_key",
+    "admin_api_key",
+    "auth_token",
+    "organization",
+    "project",
+    "webhook_key",
+    "webhook_secret",
+)
+"""The attributes of clients that are keys, or identify whose they are."""
 
 _LOCAL_NAMES = (".localhost", ".local", ".lan", ".internal")
 
@@ -29,14 +41,13 @@ def import_sdk(name: str) -> Any:
         raise ConfigError(message, cause=error) from error
 
 
-def check_url(url: str) -> None:
-    """Refuse an address without `http://` or `https://`, which would be asked for as something else.
-
-    Raises:
-        ConfigError: the address does not begin with either.
-    """
-    if not url.startswith(("http://", "https://")):
-        raise ConfigError(f"base_url must begin with http:// or https://, got {url!r}")
+def in_client(client: Any) -> Iterator[Found]:
+    """The secrets of a client of an SDK: its keys, its account, its address, and what it sends with every request."""
+    for name in _ACCOUNT:
+        yield from key(name, getattr(client, name, None))
+    yield from in_url(str(client.base_url).rstrip("/"))  # the SDK adds a slash
+    yield from in_headers(getattr(client, "default_headers", {}))
+    yield from in_settings({"extra_query": getattr(client, "default_query", {})})
 
 
 def is_local(url: str) -> bool:
@@ -58,24 +69,31 @@ class Clients:
 
     Args:
         make: makes a client. It is called once at the start, so that wrong arguments are found early.
+        secrets: what an error must not show.
         given: the caller's own client. It is used in every loop, and the caller closes it.
 
     Raises:
         ConfigError: no client can be made of these arguments.
     """
 
-    def __init__(self, make: Callable[[], Any], given: Any = None) -> None:
+    def __init__(self, make: Callable[[], Any], secrets: Secrets, given: Any = None) -> None:
         self._make = make
         self._given = given
-        try:
-            self._spare: Any = make() if given is None else None
-        except Exception as error:  # a bad address, or a file of credentials that cannot be read
-            words = " ".join(str(error).split())
-            raise ConfigError(
-                f"the SDK's client cannot be made ({words}); correct base_url, or the key",
-                cause=error,
-            ) from error
         self._of_loops: dict[asyncio.AbstractEventLoop, _Lasting] = {}
+        self._spare: Any = None
+        if given is not None:
+            return
+        try:
+            self._spare = make()
+        except Exception as error:  # a bad address, or a file of credentials that cannot be read
+            words = " ".join(secrets.hide(str(error)).split())
+            failed = ConfigError(
+                f"the SDK's client cannot be made ({words}); correct base_url, or the key",
+                cause=secrets.clean(error),
+            )
+        else:
+            return
+        raise failed from failed.cause  # out of its block, so that its context is not the error with its secrets
 
     @property
     def first(self) -> Any:

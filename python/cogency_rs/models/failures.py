@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..errors import LLMError
+from ..redaction import NO_SECRETS, Secrets
 
 __all__ = ["IncompleteError", "RefusedError", "Service"]
 
@@ -93,21 +94,23 @@ class Service:
     Attributes:
         sdk: the module of the SDK; its exceptions are told apart by its classes.
         model: the model's name at the service.
-        url: the address of the service.
+        url: the address of the service, as it may be shown.
         key: the environment variable that its key is read from.
+        secrets: returns what an error must not show.
     """
 
     sdk: Any
     model: str
     url: str
     key: str
+    secrets: Callable[[], Secrets] = field(default=lambda: NO_SECRETS, repr=False)
 
     async def not_asked(self, error: Exception, client: Any) -> LLMError:
         """Explain why a question got no answer at all; asks the service for its models if it lacks this one."""
         if self._is_missing(error):
             return self._error(error, await self._missing(error, client))
         return self._explained(error) or self._error(
-            error, f"{self.url} was not asked ({_words_of(error)}); correct the settings"
+            error, f"{self.url} was not asked ({self._words_of(error)}); correct the settings"
         )
 
     def broken(self, error: Exception) -> LLMError:
@@ -115,14 +118,14 @@ class Service:
         if isinstance(error, RefusedError):
             return self._error(
                 error,
-                f"the model {self.model} refused to answer ({_words_of(error)}); "
+                f"the model {self.model} refused to answer ({self._words_of(error)}); "
                 "ask in another way, or ask another model",
             )
         if not _is_timeout(error) and (explained := self._explained(error, is_answering=True)):
             return explained
         return self._error(
             error,
-            f"the stream of the model {self.model} at {self.url} broke off ({_words_of(error)}); "
+            f"the stream of the model {self.model} at {self.url} broke off ({self._words_of(error)}); "
             "its answer is incomplete, and may be asked for again",
         )
 
@@ -133,7 +136,7 @@ class Service:
         status = _status_of(error)
         if status is None:
             return None
-        words = f"{_label_of(error)}{_words_of(error)}"
+        words = f"{_label_of(error)}{self._words_of(error)}"
         advice = _advice_of(status, f"{' '.join(_codes_of(error))} {words}".lower())
         cure = advice.cure.format(key=self.key, later=_later(error))
         where = " in the middle of an answer" if is_answering else ""
@@ -144,7 +147,7 @@ class Service:
             return (
                 f"no answer from {self.url} in time; try again, or give it more time with timeout="
             )
-        reason = _words_of(error.__cause__ or error)
+        reason = self._words_of(error.__cause__ or error)
         return f"no server answers at {self.url} ({reason}); is the server running there?"
 
     def _is_missing(self, error: Exception) -> bool:
@@ -154,18 +157,28 @@ class Service:
         offered = await _offered(client)
         if offered is None:
             return (
-                f"{self.url} has no such API ({_label_of(error)}{_words_of(error)}); "
+                f"{self.url} has no such API ({_label_of(error)}{self._words_of(error)}); "
                 "does base_url lack the path of it, such as /v1?"
             )
         if self.model in offered:
-            return f"{self.url} did not find what it was asked for ({_words_of(error)}); correct the settings"
+            return f"{self.url} did not find what it was asked for ({self._words_of(error)}); correct the settings"
         return f"{self.url} does not know the model {self.model}; it offers {_listed(self.model, offered)}"
 
-    @staticmethod
-    def _error(error: Exception, message: str, advice: _Advice = _FAILED) -> LLMError:
+    def _words_of(self, error: BaseException) -> str:
+        """The service's words in one line, or else the exception's; without secrets."""
+        words: Any = None
+        if isinstance(error, Exception):
+            reported = _reported(error)
+            words = reported.get("message") or reported.get("detail") or reported.get("error")
+        text = self.secrets().hide(str(words or error))
+        text = " ".join(text.split()) or type(error).__name__
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+    def _error(self, error: Exception, message: str, advice: _Advice = _FAILED) -> LLMError:
+        secrets = self.secrets()
         return LLMError(
-            message,
-            cause=error,
+            secrets.hide(message),
+            cause=secrets.clean(error),
             rate_limited=advice.rate_limited,
             auth_failed=advice.auth_failed,
         )
@@ -226,16 +239,6 @@ def _label_of(error: Exception) -> str:
     status = getattr(error, "status_code", None)
     label = status if isinstance(status, int) and status >= 400 else _code_of(error)
     return f"{label}: " if label else ""
-
-
-def _words_of(error: BaseException) -> str:
-    """The service's words in one line, or else the exception's."""
-    words: Any = None
-    if isinstance(error, Exception):
-        reported = _reported(error)
-        words = reported.get("message") or reported.get("detail") or reported.get("error")
-    text = " ".join(str(words or error).split()) or type(error).__name__
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 async def _offered(client: Any) -> list[str] | None:

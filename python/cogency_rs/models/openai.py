@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..checks import check_text
 from ..errors import ConfigError
+from ..redaction import Secrets, check_url, in_proxies, in_url, key, shown_url
 from .chat_completions import ChatCompletions
-from .clients import Clients, check_url, import_sdk, is_local
+from .clients import Clients, import_sdk, is_local
 from .failures import Service
 from .plain_completions import PlainCompletions, Template
 from .served import Endpoint, ServedModel
@@ -62,16 +63,17 @@ class OpenAIModel(ServedModel):
         **settings: Any,
     ) -> None:
         check_text("name", name, what="the name of a model")
-        check_text("base_url", base_url, what="an address", or_none=True)
         if client is not None and (base_url is not None or api_key is not None):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         sdk = import_sdk("openai")
         url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-        check_url(url)
-        key = api_key or os.environ.get("OPENAI_API_KEY") or ("none" if is_local(url) else None)
-        if client is None and key is None:
-            raise ConfigError(f"{url} needs a key: set OPENAI_API_KEY, or give api_key=")
-        clients = Clients(lambda: sdk.AsyncOpenAI(base_url=url, api_key=key), client)
+        check_url("base_url", url)
+        given = api_key or os.environ.get("OPENAI_API_KEY")
+        used = given or ("none" if is_local(url) else None)
+        if client is None and used is None:
+            raise ConfigError(f"{shown_url(url)} needs a key: set OPENAI_API_KEY, or give api_key=")
+        secrets = Secrets(key("api_key", given), in_url(url), in_proxies())
+        clients = Clients(lambda: sdk.AsyncOpenAI(base_url=url, api_key=used), secrets, client)
         if structured_output and endpoint != "chat":
             raise ConfigError('structured_output goes with endpoint="chat"')
         served_at = str(clients.first.base_url).rstrip("/")
@@ -80,7 +82,7 @@ class OpenAIModel(ServedModel):
         super().__init__(
             structured_output=structured_output,
             provider="openai",
-            service=Service(sdk, name, served_at, key="OPENAI_API_KEY"),
+            service=Service(sdk, name, shown_url(served_at), key="OPENAI_API_KEY"),
             endpoint=_endpoint(endpoint, template, reasoning_key, is_local(served_at)),
             clients=clients,
             settings=settings,

@@ -6,14 +6,16 @@ network. The SDK retries a request until an answer begins. An answer that has be
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from .._core import Thought
 from ..errors import ConfigError, LLMError
-from .clients import Clients
+from ..redaction import Secrets, in_proxies, in_settings
+from .clients import Clients, in_client
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
@@ -107,7 +109,8 @@ class ServedModel:
     Attributes:
         name: the model's name at the service.
         provider: the provider's name.
-        base_url: where the API is.
+        base_url: where the API is, as it may be shown: without user, password and query, and without parts of its path
+            that may be keys.
         structured_output: whether requests for an answer of a certain type have its schema.
     """
 
@@ -130,6 +133,9 @@ class ServedModel:
         self._endpoint = endpoint
         self._clients = clients
         self._settings = dict(settings)
+        self._secrets = self._secrets_of(
+            clients.first, {}
+        )  # kept out of logs as long as this exists
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self.base_url!r})"
@@ -147,22 +153,32 @@ class ServedModel:
         body = self._endpoint.body(request)
         client = await self._clients.current()
         asked = client.with_options(**settings.of_client) if settings.of_client else client
-        try:
-            stream = await self._endpoint.open(asked, {"model": self.name, **body}, settings)
-        except Exception as error:
-            raise await self._service.not_asked(error, client) from error
+        service = self._service_for(client, request.settings)
+        stream = await self._opened(asked, {"model": self.name, **body}, settings, service)
         reader = self._endpoint.reader()
         async with stream:
-            while (deltas := await self._next(stream, reader)) is not None:
+            while (deltas := await self._next(stream, reader, service)) is not None:
                 for delta in deltas:
                     yield delta
-        try:
-            for delta in reader.finish():
-                yield delta
-        except Exception as error:
-            raise self._service.broken(error) from error
+        last = iter(reader.finish())
+        while (delta := self._next_of(last, service)) is not None:
+            yield delta
 
-    async def _next(self, stream: Any, reader: AnswerReader) -> list[Delta] | None:
+    # An error is raised out of the block that caught the SDK's, so that its context is not that one, with its secrets.
+
+    async def _opened(
+        self, client: Any, body: Mapping[str, Any], settings: ModelSettings, service: Service
+    ) -> Any:
+        """The SDK's stream of chunks."""
+        try:
+            return await self._endpoint.open(client, body, settings)
+        except Exception as error:
+            failed = await service.not_asked(error, client)
+        raise failed from failed.cause
+
+    async def _next(
+        self, stream: Any, reader: AnswerReader, service: Service
+    ) -> list[Delta] | None:
         """Read one chunk; `None` after the last one."""
         try:
             return list(reader.feed(await anext(stream)))
@@ -171,7 +187,25 @@ class ServedModel:
         except Exception as error:
             if reader.is_complete:  # only the end of the body is missing
                 return None
-            raise self._service.broken(error) from error
+            failed = service.broken(error)
+        raise failed from failed.cause
+
+    def _next_of(self, last: Iterator[Delta], service: Service) -> Delta | None:
+        """The next delta of those after the last chunk."""
+        try:
+            return next(last, None)
+        except Exception as error:
+            failed = service.broken(error)
+        raise failed from failed.cause
+
+    def _service_for(self, client: Any, settings: Mapping[str, Any]) -> Service:
+        """The service as errors of one request describe it. Keys may be of the request, or new ones of the client."""
+        return replace(self._service, secrets=lambda: self._secrets_of(client, settings))
+
+    def _secrets_of(self, client: Any, settings: Mapping[str, Any]) -> Secrets:
+        return Secrets(
+            in_client(client), in_settings(self._settings), in_settings(settings), in_proxies()
+        )
 
     async def __call__(
         self, messages: Sequence[Mapping[str, Any]]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import ConfigError
-from ..tools.options import NeedsApproval
+from .asking import ApproveCalls
 from .mcp import MCPServer
 
 __all__ = ["load_mcp_config"]
@@ -25,20 +25,22 @@ def load_mcp_config(
     *,
     timeout: float | None = None,
     start_timeout: float = 30.0,
-    requires_approval: NeedsApproval = False,
+    approve: ApproveCalls = "always",
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, MCPServer]:
     """Read servers from a file: `{"mcpServers": {"name": {"command": ..., "args": [...]}, "other": {"url": ...}}}`.
 
     A server has a `command`, and may have `args`, `env` and `cwd`; or it has a `url`, and may have `headers`. In all of
-    these `${NAME}` stands for an environment variable, and `${NAME:-text}` for `text` if that variable is not set. A
-    server with `"disabled": true` is left out. Keys that only other programs know are ignored.
+    these `${NAME}` stands for an environment variable, and `${NAME:-text}` for `text` if that variable is not set. It
+    may have `approve`, as in `MCPServer.stdio`. A server with `"disabled": true` is left out. Keys that only other
+    programs know are ignored.
 
     Args:
         path: of the file.
-        timeout: for every server, as in `MCPServer.stdio`; so are the next two.
+        timeout: for every server, as in `MCPServer.stdio`.
         start_timeout: seconds each may take until it has answered for the first time.
-        requires_approval: whether someone has to agree to a call first.
+        approve: whether somebody is asked before a call, as in `MCPServer.stdio`; for servers that do not say it in
+            the file.
         environment: the variables; those of this program when not given.
 
     Returns:
@@ -52,14 +54,16 @@ def load_mcp_config(
     options: dict[str, Any] = {
         "timeout": timeout,
         "start_timeout": start_timeout,
-        "requires_approval": requires_approval,
+        "approve": approve,
     }
     servers: dict[str, MCPServer] = {}
     for name, entry in _entries(path).items():
         where = f"{path}: server {name!r}"
         fields = _object(entry)
         if fields is None:
-            raise ConfigError(f"{where} must be an object with a command or a url, got {entry!r}")
+            raise ConfigError(
+                f"{where} must be an object with a command or a url, not {_kind(entry)}"
+            )
         if fields.get("disabled") is True:
             continue
         servers[name] = _Entry(where, fields, variables).server(name, options)
@@ -71,8 +75,18 @@ def _entries(path: Path) -> dict[str, Any]:
         read: Any = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}", cause=error) from error
+    except UnicodeDecodeError as error:
+        problem = f"is not text in UTF-8: {error.reason}"
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not JSON: {error}", cause=error) from error
+        problem = f"is not JSON: {error}"
+    else:
+        return _entries_of(read, path)
+    raise ConfigError(
+        f"{path} {problem}"
+    )  # out of the block, since such an error has all of the file
+
+
+def _entries_of(read: Any, path: Path) -> dict[str, Any]:
     entries = _object((_object(read) or {}).get("mcpServers"))
     if entries is None:
         raise ConfigError(
@@ -84,6 +98,23 @@ def _entries(path: Path) -> dict[str, Any]:
 
 def _object(value: Any) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _kind(value: Any) -> str:
+    """What kind of JSON a value is. The value itself is not shown, since it may be secret."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
 
 
 class _Entry:
@@ -115,6 +146,8 @@ class _Entry:
                 make, args = MCPServer.stdio, [self._text("command"), *self._texts("args")]
                 cwd = self._text("cwd") if self._fields.get("cwd") is not None else None
                 options = {**options, "env": self._texts_by_name("env"), "cwd": cwd}
+            if "approve" in self._fields:
+                options = {**options, "approve": self._fields["approve"]}
             return make(*args, name=name, **options)
         except ConfigError as error:
             if str(error).startswith(self._where):
@@ -131,19 +164,23 @@ class _Entry:
             case [*texts]:
                 return [self._expanded(key, text) for text in texts]
             case other:
-                raise ConfigError(f"{self._where}: {key} must be a list of texts, got {other!r}")
+                raise ConfigError(
+                    f"{self._where}: {key} must be a list of texts, not {_kind(other)}"
+                )
 
     def _texts_by_name(self, key: str) -> dict[str, str]:
         given = self._fields.get(key)
         texts = {} if given is None else _object(given)
         if texts is None:
-            raise ConfigError(f"{self._where}: {key} must be an object of texts, got {given!r}")
+            raise ConfigError(
+                f"{self._where}: {key} must be an object of texts, not {_kind(given)}"
+            )
         return {name: self._expanded(key, text) for name, text in texts.items()}
 
     def _expanded(self, key: str, text: object) -> str:
         """A text with the variables in it."""
         if not isinstance(text, str):
-            raise ConfigError(f"{self._where}: {key} must be text, got {text!r}")
+            raise ConfigError(f"{self._where}: {key} must be text, not {_kind(text)}")
 
         def value_of(match: re.Match[str]) -> str:
             name = match["name"]

@@ -69,7 +69,7 @@ class ServerConnection:
         self.is_over = False
         self.tools_may_have_changed = True
         self._name, self._place = name, place
-        self._errors = ErrorOutput(name)
+        self._errors = ErrorOutput(name, place.secrets)
         self._end = asyncio.Event()
         self._start_timeout = start_timeout
         loop = asyncio.get_running_loop()
@@ -109,10 +109,11 @@ class ServerConnection:
                     break
         except Exception as error:
             self.tools_may_have_changed = True
-            raise ToolError(
-                f"server {self._name!r} did not list its tools: {one_line(error)}", cause=error
-            ) from error
-        return tools
+            words = f"did not list its tools: {self._words_of(error)}"
+            failed = ToolError(f"server {self._name!r} {words}", cause=self._clean(error))
+        else:
+            return tools
+        raise failed from failed.cause  # out of its block, so that its context is not the error with its secrets
 
     async def call_tool(
         self, name: str, args: Mapping[str, Any], on_progress: OnProgress | None
@@ -127,24 +128,38 @@ class ServerConnection:
         try:
             return await client.call_tool(name, {**args}, progress_callback=on_progress)
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
-                raise UnknownOutcome(
-                    f"server {self._name!r} ended before it answered '{name}', "
-                    "so whether the call had an effect is not known",
-                    cause=error,
-                ) from error
-            if error.code == INVALID_REQUEST and isinstance(self._place, ServerAddress):
-                self.is_over = (
-                    True  # the server may have lost the session, so the next call gets a new one
-                )
-            raise ToolError(
-                f"server {self._name!r} refused '{name}': {one_line(error)}", cause=error
-            ) from error
+            failed = await self._refused(error, name)
         except (RuntimeError, ValueError) as error:  # the SDK's, if the answer is not a result
-            raise ToolError(
-                f"what server {self._name!r} answered to '{name}' cannot be used: {one_line(error)}",
-                cause=error,
-            ) from error
+            failed = ToolError(
+                f"what server {self._name!r} answered to '{name}' cannot be used: {self._words_of(error)}",
+                cause=self._clean(error),
+            )
+        raise failed from failed.cause
+
+    async def _refused(self, error: MCPError, name: str) -> ToolError:
+        if error.code == CONNECTION_CLOSED:
+            return UnknownOutcome(
+                f"server {self._name!r} ended before it answered '{name}', "
+                f"so whether the call had an effect is not known{await self._last_words()}",
+                cause=self._clean(error),
+            )
+        if error.code == INVALID_REQUEST and isinstance(self._place, ServerAddress):
+            self.is_over = (
+                True  # the server may have lost the session, so the next call gets a new one
+            )
+        words = f"server {self._name!r} refused '{name}': {self._words_of(error)}"
+        return ToolError(words, cause=self._clean(error))
+
+    def _words_of(self, error: BaseException) -> str:
+        return one_line(error, self._place.secrets)
+
+    def _clean(self, error: Exception) -> Exception:
+        return self._place.secrets.clean(error)
+
+    async def _last_words(self) -> str:
+        """What the program wrote last on its standard error, as the end of a sentence."""
+        output = await asyncio.to_thread(self._errors.last)
+        return f"; the last it wrote: {output}" if output else ""
 
     def end(self) -> None:
         """Begin to close the connection, from any task. A program gets a few seconds to end by itself."""
@@ -229,22 +244,21 @@ class ServerConnection:
                 except ListenNotSupportedError:
                     return  # the older protocol: the server announces changes without being asked
                 except MCPError as error:
-                    logger.debug("server %r: %s", self._name, error)
+                    logger.debug("server %r: %s", self._name, self._words_of(error))
             await anyio.sleep(LISTEN_AGAIN)
 
     async def _say(self, error: BaseException) -> None:
         """Report why there is no connection: to those who wait for its start, or to the log if it broke later."""
         if self._started.done():
-            logger.warning("server %r ended: %s", self._name, one_line(error))
+            words = f"{self._words_of(error)}{await self._last_words()}"
+            logger.warning("server %r ended: %s", self._name, words)
             return
-        output = await asyncio.to_thread(self._errors.last)
-        last = f"; the last it wrote: {output}" if output else ""
-        if not output and getattr(error, "code", None) == CONNECTION_CLOSED:
+        last = await self._last_words()
+        if not last and getattr(error, "code", None) == CONNECTION_CLOSED:
             last = "; run it by hand to see why"
         message = f"server {self._name!r} could not be started: {self._place.failure(error)}{last}"
-        self._started.set_exception(
-            ConfigError(message, cause=error if isinstance(error, Exception) else None)
-        )
+        cause = self._clean(error) if isinstance(error, Exception) else None
+        self._started.set_exception(ConfigError(message, cause=cause))
 
 
 class _Watched:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..results import failure
 from ..types import ToolResult
@@ -11,29 +11,34 @@ from ..types import ToolResult
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
+    from ..redaction import Secrets
+
 __all__ = ["as_tool_result"]
 
 
-def as_tool_result(answer: CallToolResult, tool: str) -> ToolResult:
+def as_tool_result(answer: CallToolResult, tool: str, secrets: Secrets) -> ToolResult:
     """Make a result of a server's answer.
 
     Args:
         answer: what the server sent.
         tool: which tool was called.
+        secrets: what the text of an error must not show. The content of a success is data, and stays exact.
 
     Returns:
-        The result's content is the answer's text; or its structured content, if the text says the same; or an object
-        with `text` and `structured`, if the text says more. An image, a recording or a file is named in the text, with
-        its type and size.
+        The result's content is the answer's text; or its structured content, if the text says nothing more; or an
+        object with `text` and `structured`, if each says something of its own. An image, a recording or a file is named
+        in the text, with its type and size.
     """
     text = "\n".join(filter(None, map(_text_of, answer.content)))
     if answer.is_error:
-        return failure(text or _said_nothing(answer, tool))
+        return failure(secrets.hide(text or _said_nothing(answer, tool)))
     structured = answer.structured_content
     if structured is None:
         return ToolResult("Success", text)
     value = _bare(structured)
     texts = [part.text for part in answer.content if part.type == "text"]
+    if _only_wraps(structured, text, answer):
+        return ToolResult("Success", text)
     if len(texts) == len(answer.content) and _is_same(texts, text, structured, value):
         return ToolResult("Success", value)
     return ToolResult("Success", {"text": text, "structured": value})
@@ -54,13 +59,37 @@ def _bare(structured: Any) -> Any:
             return structured
 
 
+def _only_wraps(structured: Any, text: str, answer: CallToolResult) -> bool:
+    """Whether the structured content is an object of one value, and that is the text, or a copy of all parts.
+
+    The official server for files answers so.
+    """
+    match [*structured.values()] if isinstance(structured, dict) else []:
+        case [str() as value]:
+            return value.strip() == text.strip()
+        case [[*parts]]:
+            return bool(parts) and parts == [
+                part.model_dump(by_alias=True, exclude_none=True) for part in answer.content
+            ]
+        case _:
+            return False
+
+
 def _is_same(texts: list[str], text: str, structured: Any, value: Any) -> bool:
     """Whether the text only repeats the structured content, as servers do for clients that read nothing but text."""
-    if not texts or text == value:
+    if not texts or text == value or _has(value, text):
         return True
     read = [_read(each) for each in texts]
     whole = _read(text)
     return whole in (structured, value) or read in (structured, value) or texts == value
+
+
+def _has(value: Any, text: str) -> bool:
+    """Whether the text is one of an object's values."""
+    if not isinstance(value, dict):
+        return False
+    values = cast("dict[str, Any]", value).values()
+    return any(isinstance(each, str) and each.strip() == text.strip() for each in values)
 
 
 def _read(text: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,8 @@ from ..checks import check_seconds
 from ..errors import ConfigError, ToolError
 from ..patience import outlast
 from ..tools import ToolOptions
-from ..tools.options import NeedsApproval
 from ..types import ToolResult
+from .asking import ApproveCalls, Asking
 from .places import Place, Program, ServerAddress
 from .tool import MCPTool, OnProgress
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from .connection import ServerConnection
 
 __all__ = ["MCPServer"]
+
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 class MCPServer:
@@ -42,12 +45,21 @@ class MCPServer:
     """
 
     def __init__(
-        self, place: Place, name: str | None, options: ToolOptions, start_timeout: float
+        self,
+        place: Place,
+        *,
+        name: str | None,
+        timeout: float | None,
+        start_timeout: float,
+        approve: ApproveCalls,
     ) -> None:
         check_seconds("start_timeout", start_timeout)
+        check_seconds("timeout", timeout)
         self.has_own_name = name is not None
         self.name = place.name if name is None else name
-        self._place, self._options, self._start_timeout = place, options, start_timeout
+        self._place, self._timeout, self._start_timeout = place, timeout, start_timeout
+        self._secrets = place.secrets
+        self._asking = Asking(approve)
         self._users = 0
         self._connection: ServerConnection | None = None
         self._past: list[ServerConnection] = []
@@ -64,7 +76,7 @@ class MCPServer:
         name: str | None = None,
         timeout: float | None = None,
         start_timeout: float = 30.0,
-        requires_approval: NeedsApproval = False,
+        approve: ApproveCalls = "always",
     ) -> MCPServer:
         """A server that is a program, which is started and spoken to over its standard input and output.
 
@@ -78,17 +90,22 @@ class MCPServer:
             name: what to call it; the command's name when not given.
             timeout: seconds one call may take, in place of the batch's `tool_timeout`.
             start_timeout: seconds it may take until it has answered for the first time.
-            requires_approval: whether someone has to agree to a call first; `True`, or a function that decides of a
-                call.
+            approve: whether somebody is asked before a call: `"always"`, `"never"`, or `"unless-read-only"`, which
+                trusts the server's own word that a tool only reads; or a dict of these by the name of the tool, with
+                `"*"` for the others.
 
         Raises:
             ConfigError: an argument has an impossible value.
         """
-        if not (isinstance(command, str) and command) or not all(isinstance(a, str) for a in args):
-            raise ConfigError(f"a command and its arguments are texts, got {(command, *args)!r}")
-        place = Program(command, args, {**(env or {})}, cwd)
-        options = _options(timeout, requires_approval)
-        return cls(place, name, options, start_timeout)
+        for number, text in enumerate((command, *args)):
+            if not isinstance(text, str) or (not text and not number):
+                what = f"argument {number}" if number else "the command"
+                raise ConfigError(
+                    "a command and its arguments are texts, and the command is not empty; "
+                    f"{what} is {_kind_of(text)}"
+                )
+        place = Program(command, args, _texts_of("env", env), cwd)
+        return cls(place, name=name, timeout=timeout, start_timeout=start_timeout, approve=approve)
 
     @classmethod
     def http(
@@ -99,7 +116,7 @@ class MCPServer:
         name: str | None = None,
         timeout: float | None = None,
         start_timeout: float = 30.0,
-        requires_approval: NeedsApproval = False,
+        approve: ApproveCalls = "always",
     ) -> MCPServer:
         """A server that runs somewhere, and is spoken to over HTTP.
 
@@ -109,13 +126,13 @@ class MCPServer:
             name: what to call it; the host's name when not given.
             timeout: as for `stdio`, and so for the rest.
             start_timeout: seconds it may take until it has answered for the first time.
-            requires_approval: whether someone has to agree to a call first.
+            approve: whether somebody is asked before a call, as for `stdio`.
 
         Raises:
             ConfigError: an argument has an impossible value.
         """
-        options = _options(timeout, requires_approval)
-        return cls(ServerAddress(url, {**(headers or {})}), name, options, start_timeout)
+        place = ServerAddress(url, _texts_of("headers", headers))
+        return cls(place, name=name, timeout=timeout, start_timeout=start_timeout, approve=approve)
 
     async def __aenter__(self) -> MCPServer:
         """Start it, unless it runs.
@@ -160,6 +177,10 @@ class MCPServer:
             self._listed_by = connection
             self._tools = [*{tool.name: self._tool(tool) for tool in reversed(listed)}.values()]
             self._tools.reverse()  # of two tools with one name, the first counts
+            for name in self._asking.without_a_tool({tool.name for tool in listed}):
+                logger.warning(
+                    "approve= has a rule for %r, and server %r has no such tool", name, self.name
+                )
         return [*self._tools]
 
     async def instructions(self) -> str:
@@ -196,22 +217,25 @@ class MCPServer:
             await connection.started()
         except ConfigError as error:
             raise ToolError(f"'{name}' was not called: {error}", cause=error) from error
-        return as_tool_result(await connection.call_tool(name, args, on_progress), name)
+        answer = await connection.call_tool(name, args, on_progress)
+        return as_tool_result(answer, name, self._secrets)
 
     def __repr__(self) -> str:
-        return f"<MCP server {self.name!r}: {self._place}>"
+        return f"<MCP server {self.name!r}: {self._place.shown}>"
 
     def _tool(self, tool: Tool) -> MCPTool:
         empty: dict[str, Any] = {"type": "object", "properties": {}}
         schema = empty | tool.input_schema
         description = tool.description or tool.title or ""
+        only_reads = tool.annotations is not None and tool.annotations.read_only_hint is True
+        asks = self._asking.asks(tool.name, says_it_only_reads=only_reads)
         return MCPTool(
             tool.name,
             description,
             schema,
             self.name,
             tool.name,
-            self._options,
+            ToolOptions(timeout=self._timeout, requires_approval=asks, remote=False),
             self.call,
             self._place.url,
         )
@@ -268,6 +292,18 @@ def _connection(name: str, place: Place, start_timeout: float) -> ServerConnecti
     return ServerConnection(name, place, start_timeout)
 
 
-def _options(timeout: float | None, requires_approval: NeedsApproval) -> ToolOptions:
-    """The options of a server's tools: their calls run in this process, where the connection is."""
-    return ToolOptions(timeout=timeout, requires_approval=requires_approval, remote=False)
+def _texts_of(what: str, given: Mapping[str, str] | None) -> dict[str, str]:
+    """A copy of environment variables, or of headers.
+
+    Raises:
+        ConfigError: one of them is not a text. Values are not shown, since they may be secret.
+    """
+    named: dict[Any, Any] = {**(given or {})}
+    for name, value in named.items():
+        if not (isinstance(name, str) and isinstance(value, str)):
+            raise ConfigError(f"{what} must be texts by name, and {name!r} is {_kind_of(value)}")
+    return named
+
+
+def _kind_of(value: object) -> str:
+    return "empty" if value == "" else f"of type {type(value).__name__}"

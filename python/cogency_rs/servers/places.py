@@ -9,10 +9,21 @@ from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, TextIO
 from urllib.parse import urlsplit
 
-from ..errors import ConfigError
+from ..redaction import (
+    NO_SECRETS,
+    Secrets,
+    check_url,
+    in_arguments,
+    in_environment,
+    in_headers,
+    in_proxies,
+    in_url,
+    shown_url,
+)
 
 __all__ = ["ErrorOutput", "Place", "Program", "ServerAddress", "one_line"]
 
@@ -27,6 +38,9 @@ LONGEST_ERROR = 500
 LONGEST_LINE = 2000
 """Characters that are kept of one line of a program's standard error."""
 
+LAST_LINES, LONGEST_LAST = 5, 1000
+"""Lines and characters at the end of a program's standard error that an error shows."""
+
 
 class Place(Protocol):
     """Where a server is."""
@@ -38,7 +52,17 @@ class Place(Protocol):
 
     @property
     def url(self) -> str | None:
-        """Its address; `None` for a program."""
+        """Its address, as it may be shown; `None` for a program."""
+        ...
+
+    @property
+    def shown(self) -> str:
+        """The command or the address, as it may be shown."""
+        ...
+
+    @property
+    def secrets(self) -> Secrets:
+        """What must not be shown."""
         ...
 
     def open(self, errors: ErrorOutput) -> AbstractAsyncContextManager[Streams]:
@@ -46,7 +70,7 @@ class Place(Protocol):
         ...
 
     def failure(self, error: BaseException) -> str:
-        """Say why it could not be opened, and what to do."""
+        """Say why it could not be opened, and what to do; without secrets."""
         ...
 
 
@@ -75,6 +99,16 @@ class Program:
     def url(self) -> None:
         """A program has no address."""
         return
+
+    @property
+    def shown(self) -> str:
+        """The command. Its arguments may hold secrets."""
+        return self.command
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """What its arguments and its environment have."""
+        return Secrets(in_arguments(self.args, self.cwd), in_environment(self.env))
 
     @asynccontextmanager
     async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
@@ -106,7 +140,7 @@ class Program:
             case PermissionError():
                 return f"{self.command!r} may not be run: is it a program, and executable?"
             case _:
-                return f"{self.command!r} {_ended(error)}"  # arguments may hold secrets
+                return f"{self.command!r} {_ended(error, self.secrets)}"
 
 
 @dataclass(frozen=True)
@@ -114,23 +148,35 @@ class ServerAddress:
     """A server that is spoken to over HTTP (the transport that MCP calls streamable HTTP).
 
     Attributes:
-        url: its endpoint, which often ends in `/mcp`.
+        address: its endpoint, which often ends in `/mcp`.
         headers: sent with every request, such as `Authorization`.
     """
 
-    url: str
+    address: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def __post_init__(self) -> None:
-        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
-            raise ConfigError(
-                f"a server's address begins with http:// or https:// and a host, got {self.url!r}"
-            )
+        check_url("the address of a server", self.address)
 
     @property
     def name(self) -> str:
         """The host's."""
-        return urlsplit(self.url).hostname or self.url
+        return urlsplit(self.address).hostname or ""
+
+    @property
+    def url(self) -> str:
+        """Its address, as it may be shown."""
+        return shown_url(self.address)
+
+    @property
+    def shown(self) -> str:
+        """The same."""
+        return self.url
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """What its address and its headers have."""
+        return Secrets(in_url(self.address), in_headers(self.headers), in_proxies())
 
     @asynccontextmanager
     async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
@@ -142,28 +188,28 @@ class ServerAddress:
         limits = httpx2.Timeout(30, read=None)
         async with (
             httpx2.AsyncClient(headers={**self.headers}, timeout=limits) as http,
-            streamable_http_client(self.url, http_client=http) as streams,
+            streamable_http_client(self.address, http_client=http) as streams,
         ):
             yield streams
 
     def failure(self, error: BaseException) -> str:
         """Say why it could not be opened, and what to do."""
-        return f"{self.url} {_ended(error)}"
+        return f"{self.url} {_ended(error, self.secrets)}"
 
 
-def _ended(error: BaseException) -> str:
+def _ended(error: BaseException, secrets: Secrets) -> str:
     """What went wrong, as the end of a sentence."""
     if isinstance(error, TimeoutError):
         within = f" within {error}" if str(error) else ""
         return f"did not answer{within}; is it an MCP server?"
     if getattr(error, "code", None) == CONNECTION_CLOSED:
         return "ended before it answered"
-    return f"did not answer as an MCP server does: {one_line(error)}; is it one?"
+    return f"did not answer as an MCP server does: {one_line(error, secrets)}; is it one?"
 
 
-def one_line(error: BaseException) -> str:
-    """What an error says, on one line and not too long."""
-    text = " ".join(str(error).split()) or type(error).__name__
+def one_line(error: BaseException, secrets: Secrets) -> str:
+    """What an error says, on one line, not too long and without secrets."""
+    text = " ".join(secrets.hide(str(error)).split()) or type(error).__name__
     return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"
 
 
@@ -176,12 +222,13 @@ class ErrorOutput:
 
     Args:
         name: of the server.
-        most: how many lines are kept.
+        secrets: what is neither kept nor logged.
     """
 
-    def __init__(self, name: str, most: int = 5) -> None:
+    def __init__(self, name: str, secrets: Secrets = NO_SECRETS) -> None:
         self._name = name
-        self._lines: deque[str] = deque(maxlen=most)
+        self._secrets = secrets
+        self._lines: deque[str] = deque(maxlen=LAST_LINES)
         self._reader: threading.Thread | None = None
 
     def opened(self) -> TextIO:
@@ -196,13 +243,19 @@ class ErrorOutput:
 
     def _read(self, reading: int) -> None:
         with open(reading, encoding="utf-8", errors="replace") as output:
-            while line := output.readline(LONGEST_LINE):
-                if line.strip():
-                    self._lines.append(line.strip())
-                    logger.debug("%s: %s", self._name, line.rstrip())
+            # The end of a line that is too long is dropped, not shown as a line: a secret may be cut between the two.
+            most = LONGEST_LINE + self._secrets.longest
+            while line := output.readline(most):
+                rest = line
+                while rest and not rest.endswith("\n"):
+                    rest = output.readline(most)
+                line = self._secrets.hide(line).strip()[:LONGEST_LINE]
+                if line:
+                    self._lines.append(line)
+                    logger.debug("%s: %s", self._name, line)
 
     def last(self) -> str:
-        """The last lines, once the program has ended. Waits a moment for that, so never call it on the event loop."""
+        """The last words, once the program has ended. Waits a moment for that, so never call it on the event loop."""
         if self._reader is not None:
             self._reader.join(1.0)
-        return self._lines[-1] if self._lines else ""
+        return " | ".join(self._lines.copy())[-LONGEST_LAST:]

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp_types import (
@@ -27,6 +28,7 @@ from ..agent.runtime import parameters_of
 from ..executor import execute_tool
 from ..toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
+from .wire import Wire
 
 __all__ = ["serve_http", "serve_stdio", "server_of_tools"]
 
@@ -71,11 +73,12 @@ def server_of_tools(
     )
 
 
-async def serve_stdio(server: Server[Any]) -> None:
-    """Serve one client over standard input and output, until it closes the input. What tools print goes elsewhere."""
+async def serve_stdio(server: Server[Any], wire: Wire) -> None:
+    """Serve one client over what was standard input and output, until it closes the input."""
     from mcp.server.stdio import stdio_server
 
-    async with stdio_server() as (reading, writing):
+    files = map(anyio.wrap_file, (wire.reading, wire.writing))
+    async with stdio_server(*files) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 

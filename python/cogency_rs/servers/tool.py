@@ -40,7 +40,7 @@ class MCPTool(CheckedTool):
         server: the name of its server.
         remote_name: its name on that server.
         options: how its calls are carried out.
-        url: where the server is; `None` for a program that was started here.
+        url: where the server is, as it may be shown; `None` for a program that was started here.
     """
 
     name: str

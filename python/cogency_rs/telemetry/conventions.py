@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from ..errors import LLMError, ToolError
 from ..models import ModelRequest, Usage
 from ..records import status_of
+from ..redaction import CleanedError
 from ..results import exception_of
 from ..servers import MCPTool
 from ..types import ToolResult
@@ -179,7 +180,7 @@ def error_type(error: BaseException) -> str:
     if isinstance(error, asyncio.CancelledError):
         return "cancelled"
     cause = error.cause if isinstance(error, LLMError) else None
-    return type(cause or error).__qualname__
+    return cause.kind if isinstance(cause, CleanedError) else type(cause or error).__qualname__
 
 
 def result_error(result: ToolResult, tool: Any) -> str | None:

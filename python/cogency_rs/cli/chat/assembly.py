@@ -12,6 +12,7 @@ from typing import Any
 from ...agent import Agent, UsageLimits
 from ...errors import ConfigError
 from ...storage import SQLite
+from ...storage.postgres.address import is_dsn
 from ...types import CallMode
 from ..exits import UnusableError, words_of
 from ..modules import named_tools, named_value
@@ -92,6 +93,8 @@ async def assembled(
     """
     if options.native and options.dialect is not None:
         raise UnusableError("--native and --dialect exclude each other; give one of them")
+    if options.db is not None and is_dsn(str(options.db)):
+        raise UnusableError("--db takes the file of a log, and not the address of a database")
     model: Any = model_of(options)
     async with AsyncExitStack() as stack:
         if options.model_from is None:
@@ -153,7 +156,7 @@ async def _with_servers(
     from ...servers import ServerGroup, load_mcp_config
 
     try:
-        servers = load_mcp_config(config, requires_approval=True)
+        servers = load_mcp_config(config)
         group = ServerGroup(servers, on_failure="raise" if warn is None else "skip")
         await stack.enter_async_context(group)
     except ConfigError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from ...redaction import shown_url
 from .. import log
 from ..exits import UnusableError, complain, complaints
 from ..show import ConversationPrinter
@@ -75,7 +76,7 @@ def _conversation_of(db: Path, conversation: str | None) -> str:
 
 def _header(view: View, assembly: Assembly) -> None:
     options = assembly.options
-    where = f" at {one_line(options.base_url)}" if options.base_url else ""
+    where = f" at {one_line(shown_url(options.base_url))}" if options.base_url else ""
     kept = "" if options.db else ", not kept (--db FILE keeps it)"
     facts = (
         f"{one_line(assembly.model_name)}{where}, {count(len(assembly.tools), 'tool')}{kept}; /help"

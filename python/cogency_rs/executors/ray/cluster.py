@@ -13,13 +13,14 @@ from importlib import import_module
 from typing import Any
 
 from ...errors import ConfigError
+from ...redaction import Secrets, in_settings, in_url, shown_url
 
 __all__ = ["Cluster", "check_address", "check_answers", "check_installed"]
 
 PATIENCE = 5.0
 """Seconds that the port of a cluster has to answer. Ray itself tries for minutes, and then ends the program."""
 
-_PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d{1,5})")
+_PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/@?\[\]]+)):(?P<port>\d{1,5})")
 
 _WORDS = frozenset({"auto", "local"})
 
@@ -45,11 +46,16 @@ class Cluster:
     Args:
         address: as in `ray.init`.
         settings: further arguments of `ray.init`.
+
+    Attributes:
+        secrets: what errors must not show.
     """
 
     def __init__(self, address: str | None, settings: Mapping[str, Any]) -> None:
         self._address = address
         self._settings = settings
+        given = filter(None, (address, os.environ.get("RAY_ADDRESS")))
+        self.secrets = Secrets(*map(in_url, given), in_settings(settings))
         self._close = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -92,12 +98,12 @@ class Cluster:
         try:
             ray.init(address=self._address, **self._settings)
         except (Exception, SystemExit) as error:  # Ray exits if a cluster refuses the program
-            where = f"at {address!r}" if address else "on this machine"
-            text = " ".join(str(error).split())
+            where = f"at {shown_url(address)!r}" if address else "on this machine"
+            text = " ".join(self.secrets.hide(str(error)).split())
             refused = ConfigError(
                 f"Ray cannot be reached {where}: {type(error).__name__}: {text:.300}"
             )
-            refused.__cause__ = error
+            refused.__cause__ = self.secrets.clean(error) if isinstance(error, Exception) else None
             connected.set_exception(refused)
             return
         connected.set_result(None)
@@ -115,13 +121,14 @@ def check_address(address: str | None) -> None:
         return
     if _PLACE.fullmatch(address) is None:
         raise ConfigError(
-            f"{address!r} is not an address of a Ray cluster: give host:6379, or ray://host:10001 from outside of it; "
+            f"{shown_url(address)!r} is not an address of a Ray cluster: "
+            "give host:6379, or ray://host:10001 from outside of it; "
             "'auto' for the one that runs on this machine, 'local' for a new one, None for either"
         )
     if address.startswith("ray://") and importlib.util.find_spec("grpc") is None:
         raise ConfigError(
-            f"{address!r} needs Ray's client, which is not installed; run: pip install 'ray[client]', or give the "
-            "cluster's own address, host:6379, on a machine of it"
+            f"{shown_url(address)!r} needs Ray's client, which is not installed; "
+            "run: pip install 'ray[client]', or give the cluster's own address, host:6379, on a machine of it"
         )
 
 
@@ -134,15 +141,16 @@ def check_answers(address: str | None) -> None:
     place = _PLACE.fullmatch(address or "")
     if place is None:
         return  # a word, which Ray looks up at once
+    shown = shown_url(place[0])
     advice = "start one with `ray start --head`, or give RayExecutor another address, None for a Ray of its own"
     try:
         host = place["ipv6"] or place["host"]
         with socket.create_connection((host, int(place["port"])), timeout=PATIENCE) as connection:
             speaks = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_http2(connection)
     except (OSError, OverflowError) as error:
-        raise ConfigError(f"no Ray cluster answers at {address!r} ({error}): {advice}") from error
+        raise ConfigError(f"no Ray cluster answers at {shown!r} ({error}): {advice}") from error
     if not speaks:
-        raise ConfigError(f"what answers at {address!r} is not a Ray cluster: {advice}")
+        raise ConfigError(f"what answers at {shown!r} is not a Ray cluster: {advice}")
 
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])

@@ -180,9 +180,13 @@ class RayExecutor(Executor):
                 c.__name__ == "ActorDiedError" for c in type(error).__mro__
             ):
                 tool.actor.is_lost = True
-            failed = failure_of_call(error, tool.tool.name)
-            logger.warning("%s", failed, exc_info=error)
-            raise failed from error
+            failed = failure_of_call(error, tool.tool.name, self._cluster.secrets)
+            logger.warning("%s", failed, exc_info=failed.cause)
+        else:
+            return await self._read(tool, data)
+        raise failed from failed.cause  # out of the block, so that its context is not Ray's error
+
+    async def _read(self, tool: PackedTool, data: bytes) -> RemoteReply:
         try:
             reply: RemoteReply = (
                 unpack(data) if len(data) < LARGE else await in_thread(partial(unpack, data))

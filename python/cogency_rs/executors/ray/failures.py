@@ -5,9 +5,8 @@ The outcome of a call is unknown unless its error is in the table of errors afte
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...errors import ToolError, UnknownOutcome
+from ...redaction import NO_SECRETS, Secrets
 
 __all__ = ["failure_of_call", "failure_of_shipping", "one_line"]
 
@@ -34,24 +33,26 @@ LOST = {
 """Errors after which it is not known whether the tool ran, and what they mean."""
 
 
-def failure_of_call(error: BaseException, name: str) -> ToolError:
+def failure_of_call(error: Exception, name: str, secrets: Secrets = NO_SECRETS) -> ToolError:
     """What an error of Ray's means for a call.
 
     Args:
         error: what waiting for the call's reply raised.
         name: the tool's name.
+        secrets: what the text must not show.
     """
     kinds = [each.__name__ for each in type(error).__mro__]
     for kind in kinds:
         if why := NEVER_RAN.get(kind):
             return ToolError(
-                f"Tool '{name}' was not run: {why}: {one_line(error)}", cause=_cause(error)
+                f"Tool '{name}' was not run: {why}: {one_line(error, secrets)}",
+                cause=secrets.clean(error),
             )
         if why := LOST.get(kind):
-            return _unknown(name, why, error)
+            return _unknown(name, why, secrets.clean(error))
     if "RayTaskError" in kinds:
-        return _failed_around(error, name)
-    return _unknown(name, one_line(error), error)
+        return _failed_around(error, name, secrets)
+    return _unknown(name, one_line(error, secrets), secrets.clean(error))
 
 
 def failure_of_shipping(problem: str, name: str) -> ToolError:
@@ -64,31 +65,27 @@ def failure_of_shipping(problem: str, name: str) -> ToolError:
     )
 
 
-def _failed_around(error: Any, name: str) -> ToolError:
+def _failed_around(error: Exception, name: str, secrets: Secrets) -> ToolError:
     """The error for an exception on a worker that the tool did not raise: this package would have caught it."""
-    text = str(error)
+    text = secrets.hide(str(error))
     if "ModuleNotFoundError: " in text and "import" in text:
         problem = text[text.rindex("ModuleNotFoundError: ") :].splitlines()[0]
         return failure_of_shipping(problem, name)
     last = text.strip().splitlines()[-1:] or [""]
     return ToolError(
         f"Tool '{name}' ran, and its result cannot be sent back: {last[0]:.300}",
-        cause=_cause(error),
+        cause=secrets.clean(error),
     )
 
 
-def _unknown(name: str, why: str, error: BaseException) -> UnknownOutcome:
+def _unknown(name: str, why: str, error: Exception) -> UnknownOutcome:
     return UnknownOutcome(
         f"It is not known whether the call of '{name}' happened: {why}. Find out before it is called again.",
-        cause=_cause(error),
+        cause=error,
     )
 
 
-def _cause(error: BaseException) -> Exception | None:
-    return error if isinstance(error, Exception) else None
-
-
-def one_line(error: BaseException) -> str:
-    """The class of an error and the beginning of its text."""
-    text = " ".join(str(error).split())
+def one_line(error: Exception, secrets: Secrets = NO_SECRETS) -> str:
+    """The class of an error and the beginning of its text, without secrets."""
+    text = " ".join(secrets.hide(str(error)).split())
     return f"{type(error).__name__}{text and f': {text:.200}'}"

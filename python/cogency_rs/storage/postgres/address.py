@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from ...errors import ConfigError
+from ...redaction import Secrets, in_url, key
 
 __all__ = ["SCHEMA", "Address", "is_dsn", "read_dsn"]
 
@@ -18,6 +20,11 @@ SCHEMA = "cogency"
 """The schema of the tables if the DSN does not name one."""
 
 _SCHEMES = ("postgresql://", "postgres://")
+_LIKE_AN_ADDRESS = re.compile(
+    r"postgres(ql)?:|\s*(dbname|host|hostaddr|passfile|password|port|service|sslmode|user)\s*="
+)
+"""The beginning of an address, also of one that is wrong, or that is in libpq's other form, of keywords."""
+
 _SHAPE = "postgresql://user:password@host:port/database?schema=name"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 
@@ -36,6 +43,11 @@ class Address:
     schema: str
     place: str
 
+    @cached_property
+    def secrets(self) -> Secrets:
+        """What errors must not show."""
+        return Secrets(in_url(self.dsn), key("PGPASSWORD", os.environ.get("PGPASSWORD")))
+
     @property
     def tables(self) -> str:
         """The schema, quoted as SQL wants it before the name of a table."""
@@ -43,8 +55,8 @@ class Address:
 
 
 def is_dsn(text: str) -> bool:
-    """Whether a text is the address of a database, and not a path."""
-    return text.startswith(_SCHEMES)
+    """Whether a text is meant as the address of a database, and not as a path; so never show it."""
+    return _LIKE_AN_ADDRESS.match(text) is not None
 
 
 def read_dsn(dsn: str) -> Address:
@@ -53,7 +65,7 @@ def read_dsn(dsn: str) -> Address:
     Raises:
         ConfigError: the text is not a DSN. The message does not repeat it, since it may hold a password.
     """
-    if not is_dsn(dsn):
+    if not dsn.startswith(_SCHEMES):
         raise ConfigError(f"that is not an address of a PostgreSQL database; it reads {_SHAPE}")
     parts = urlsplit(dsn)
     outside = parts.path + parts.query + parts.fragment

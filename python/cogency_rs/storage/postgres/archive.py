@@ -176,7 +176,8 @@ class TableArchive:
                 await self._check(self._connection)
             return await work(self._connection, self._address)
         except Exception as error:
-            raise explain(error, self._address) from error
+            explained = explain(error, self._address)
+        raise explained  # out of the block, so that its context is not the driver's error
 
     async def _check(self, connection: Connection) -> None:
         if self._makes_tables:

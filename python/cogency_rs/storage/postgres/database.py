@@ -281,8 +281,9 @@ class Database:
             try:
                 await self._session.write(step)
             except Exception as error:  # a bug of ours: those who wait must get an error
+                cause = self.address.secrets.clean(error)
                 for write in step.writes:
-                    write.error = StorageError(f"the log failed: {error!r}", cause=error)
+                    write.error = StorageError(f"the log failed: {cause!r}", cause=cause)
             answer(step.writes)
 
     def _begin_read(self, read: _Read) -> None:

@@ -88,7 +88,7 @@ def explain(error: BaseException, address: Address, *, in_doubt: bool = False) -
     """
     if isinstance(error, StorageError):
         return error  # it is explained already
-    cause = error if isinstance(error, Exception) else None
+    cause = address.secrets.clean(error) if isinstance(error, Exception) else None
     state = _sqlstate(error)
     if state == LOST_CLAIM:
         conversation_id, holder = _message(error), getattr(error, "detail", None)
@@ -98,16 +98,14 @@ def explain(error: BaseException, address: Address, *, in_doubt: bool = False) -
             f"in time or the conversation was deleted{since}; nothing of this call was written, so end this run"
         )
     elif is_about_values(error):
-        message = (
-            f"{address.place} refused a value ({_reason(error)}); nothing of this call was written"
-        )
+        message = f"{address.place} refused a value ({_reason(error, address)}); nothing of this call was written"
     else:
         fault = _fault(error)
-        message = f"{address.place} {fault.what} ({_reason(error)}); {fault.remedy}"
+        message = f"{address.place} {fault.what} ({_reason(error, address)}); {fault.remedy}"
         if in_doubt:
             message += "; whether this was saved is not known"
     explained = StorageError(message, cause=cause, retryable=is_passing(error))
-    explained.__cause__ = error
+    explained.__cause__ = cause or error
     return explained
 
 
@@ -162,11 +160,11 @@ def _sqlstate(error: BaseException) -> str:
     return state if isinstance(state, str) else ""
 
 
-def _reason(error: BaseException) -> str:
-    """The message of the server or the system, in one line; values that were sent are not repeated."""
+def _reason(error: BaseException, address: Address) -> str:
+    """The message of the server or the system, in one line, without secrets; values that were sent are not repeated."""
     if is_about_values(error) and error.__cause__ is not None:
         error = error.__cause__  # the driver's own message repeats all values
-    text = " ".join(_message(error).split()) or type(error).__name__
+    text = " ".join(address.secrets.hide(_message(error)).split()) or type(error).__name__
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 

@@ -79,7 +79,8 @@ class Session:
             try:
                 return await self._patiently(lambda: self._read(work))
             except Exception as error:
-                raise explain(error, self._address) from error
+                explained = explain(error, self._address)
+            raise explained  # out of the block, so that its context is not the driver's error
 
     async def close(self) -> None:
         """Close the connections and end what they are doing."""
