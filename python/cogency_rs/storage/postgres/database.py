@@ -259,10 +259,12 @@ class Database:
             self._thread = None
         for leave in left:
             self._retire(leave.user)
+        cause = self.address.secrets.clean(error) if isinstance(error, Exception) else None
+        words = type(error).__name__ if cause is None else repr(cause)
         for waiter in waiting:
             waiter.error = StorageError(
-                f"the log failed: {error!r}; it is not known whether this call was carried out",
-                cause=error if isinstance(error, Exception) else None,
+                f"the log failed: {words}; it is not known whether this call was carried out",
+                cause=cause,
             )
         answer(waiting)
 
