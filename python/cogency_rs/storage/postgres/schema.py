@@ -197,7 +197,12 @@ _EARLY_CALLS = """
 COMMENT ON COLUMN {schema}.calls.message_id IS 'the row of the call; null before it has one';
 """
 
-STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS, _EARLY_CALLS, WATCH)
+# The newest rows are found without the others.
+_BY_TIME = """
+CREATE INDEX IF NOT EXISTS messages_by_time ON {schema}.messages (conversation_id, timestamp, number);
+"""
+
+STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS, _EARLY_CALLS, WATCH + _BY_TIME)
 """The statements that make each version from the one before, from version 1 on."""
 
 # Drops them by name, whatever arguments they had.
