@@ -12,19 +12,16 @@ from ._core import FoldOptions, system_prompt as write_system_prompt, to_message
 from .checks import check_instance, check_text
 from .codec import tool_line
 from .cogency_tools import guidance_for
-from .errors import ConfigError, StorageError
+from .errors import ConfigError
 from .foldings import fold_conversation, newest_rows
-from .history import CogencyHistory, History, HistoryTransform, Messages, Pin
+from .history import CogencyHistory, History, HistoryTransform, Messages, Pin, TooLong
 from .registry import listed_tools
 from .signature import json_schema_of, signature
 from .toolbox import Toolbox, server_of
 from .tools import options_of
 from .types import Dialects
 
-__all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
-
-MAX_CONVERSATION_LENGTH = 10_000
-"""How many events of a conversation are loaded without a window; as in cogency 3.3.0."""
+__all__ = ["assemble", "system_prompt", "to_messages"]
 
 
 def system_prompt(
@@ -109,11 +106,12 @@ async def assemble(
     Raises:
         ConfigError: `history` is given together with `history_window` or `history_transform`, or one of its values is
             wrong; or nothing is stored for these ids, but something is for the same ids swapped.
-        StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events, and the history has no bound.
+
+    A conversation of more than 10,000 events is shown from its end, if the history has no bound; see `History`.
 
     An exception of the storage or the transform is raised unchanged. The cost is linear in the events loaded. With a
-    `Log` such as `SQLite`, and no `window` or `max_tokens`, it is linear in the messages and in the events that are new
-    since the last prompt.
+    `Log` such as `SQLite`, no `window` or `max_tokens`, and up to 10,000 events, it is linear in the messages and in
+    the events that are new since the last prompt.
     """
     history = _one_history(history, history_window, history_transform)
     conversation = StoredRows(storage, user_id, conversation_id)
@@ -169,17 +167,16 @@ class StoredRows:
         return await newest_rows(self.storage, self.conversation_id, self.user_id, limit)
 
     async def folded(
-        self, options: FoldOptions, *, merge_roles: bool = False
-    ) -> tuple[int, Messages]:
-        count, messages = await fold_conversation(
-            self.storage, self.conversation_id, self.user_id, options, merge_roles=merge_roles
+        self, options: FoldOptions, *, merge_roles: bool = False, most: int | None = None
+    ) -> tuple[int, Messages] | TooLong:
+        return await fold_conversation(
+            self.storage,
+            self.conversation_id,
+            self.user_id,
+            options,
+            merge_roles=merge_roles,
+            most=most,
         )
-        if count > MAX_CONVERSATION_LENGTH:
-            raise StorageError(
-                f"Conversation {self.conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
-                "Enable history_window to limit what is loaded."
-            )
-        return count, messages
 
     async def check_ids(self) -> None:
         """Check that ids for which nothing is stored were not swapped.

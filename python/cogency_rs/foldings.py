@@ -18,8 +18,8 @@ from itertools import islice
 from typing import Any
 
 from ._core import Folding, FoldOptions
-from .history import Messages, merged
-from .storage.log import is_log
+from .history import Messages, TooLong, merged
+from .storage.log import LogPage, is_log
 
 __all__ = ["CHARACTERS", "CONVERSATIONS", "fold_conversation", "newest_rows"]
 
@@ -37,7 +37,8 @@ async def fold_conversation(
     options: FoldOptions,
     *,
     merge_roles: bool = False,
-) -> tuple[int, Messages]:
+    most: int | None = None,
+) -> tuple[int, Messages] | TooLong:
     """Fold a whole conversation, starting from its kept folding if there is one.
 
     Args:
@@ -46,14 +47,19 @@ async def fold_conversation(
         user_id: the id of a user, for only this user's rows; empty for the rows of all users.
         options: how rows become messages.
         merge_roles: whether neighbouring messages of one role become one; see `History`.
+        most: a conversation of more rows is not folded; `None` for any number.
 
     Returns:
-        How many rows the conversation has, and its messages; the caller may change the list and its dicts.
+        How many rows the conversation has, and its messages; the caller may change the list and its dicts. Or
+        `TooLong`, if it has more than `most` rows.
 
     An exception of the storage is raised unchanged. A row that cannot be folded raises `ValueError` or `TypeError`.
     """
     if not _is_read_as_log(storage):
-        rows = await storage.load_messages(conversation_id, user_id, limit=None)
+        limit = None if most is None else most + 1
+        rows = await storage.load_messages(conversation_id, user_id, limit=limit)
+        if most is not None and len(rows) > most:
+            return TooLong(rows[-most:])
         folding = Folding(options)
         await _extend(folding, rows)
         messages = folding.messages()
@@ -61,10 +67,15 @@ async def fold_conversation(
     kept = _kept_of(storage)
     user_id = user_id or ""
     key = (conversation_id, user_id, options)
-    folded = kept.take(key) or _Folded(options)
-    page = await storage.read(conversation_id, user_id=user_id, after=folded.cursor)
-    if page.is_whole:
+    folded = kept.take(key)
+    if folded is None:
+        page = await _first_page(storage, conversation_id, user_id, most)
+    else:
+        page = await storage.read(conversation_id, user_id=user_id, after=folded.cursor)
+    if folded is None or page.is_whole:
         folded = _Folded(options)
+    if most is not None and folded.rows + len(page.rows) > most:
+        return TooLong(page.rows[-most:] if not folded.rows else None)
     await _extend(folded.folding, page.rows)
     folded.cursor = page.cursor
     folded.rows += len(page.rows)
@@ -72,6 +83,17 @@ async def fold_conversation(
     messages = folded.merged() if merge_roles else folded.folding.messages()
     kept.keep(key, folded)
     return folded.rows, messages
+
+
+async def _first_page(
+    storage: Any, conversation_id: str, user_id: str, most: int | None
+) -> LogPage:
+    """The whole conversation; if it has more than `most` rows, perhaps only the newest `most + 1`."""
+    if most is not None and _overrides(storage, "newest", "read"):
+        page: LogPage = await storage.newest(conversation_id, user_id=user_id, limit=most + 1)
+    else:
+        page = await storage.read(conversation_id, user_id=user_id, after=None)
+    return page
 
 
 async def newest_rows(
@@ -190,11 +212,14 @@ def _kept_of(storage: object) -> _Kept:
 
 def _is_read_as_log(storage: object) -> bool:
     """Whether rows are loaded by `read`: not if a subclass overrides only `load_messages`."""
-    if not is_log(storage):
-        return False
+    return is_log(storage) and _overrides(storage, "read", "load_messages")
+
+
+def _overrides(storage: object, method: str, other: str) -> bool:
+    """Whether a storage's class has a method and got it no earlier than another: a subclass may override only that."""
     for kind in type(storage).__mro__:
-        if "read" in vars(kind):
+        if method in vars(kind):
             return True
-        if "load_messages" in vars(kind):
+        if other in vars(kind):
             return False
     return False

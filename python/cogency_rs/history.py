@@ -14,15 +14,27 @@ from typing import Any, Literal, Protocol
 
 from ._core import Folding, FoldOptions
 from .checks import check_choice, check_count, check_flag, check_function, refused
-from .errors import ConfigError
+from .errors import ConfigError, StorageError
 
-__all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "Pin", "estimate_tokens"]
+__all__ = [
+    "MOST_ROWS",
+    "CogencyHistory",
+    "History",
+    "HistoryTransform",
+    "Messages",
+    "Pin",
+    "TooLong",
+    "estimate_tokens",
+]
 
 Messages = list[dict[str, Any]]
 Earlier = Literal["whole", "answers"]
 """What is shown of earlier questions."""
 HistoryTransform = Callable[[Messages], Messages | Awaitable[Messages]]
 """Changes a history before it is sent, for example to replace old turns with a summary."""
+
+MOST_ROWS = 10_000
+"""How many rows of a conversation are shown without a bound. `install()` refuses more, as cogency 3.3.0 does."""
 
 CHARACTERS_OF_A_TOKEN = 4
 
@@ -35,17 +47,37 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_OF_A_TOKEN)
 
 
+@dataclass(frozen=True)
+class TooLong:
+    """A conversation has more rows than are to be folded.
+
+    Attributes:
+        newest: as many of the newest rows as would be folded, oldest first; `None` if they were not loaded.
+    """
+
+    newest: Sequence[Any] | None
+
+
 class ConversationRows(Protocol):
     """The rows of one conversation."""
+
+    @property
+    def conversation_id(self) -> str:
+        """Its id."""
+        ...
 
     async def newest(self, limit: int) -> Sequence[Any]:
         """Load the newest rows, at most `limit`, oldest first."""
         ...
 
     async def folded(
-        self, options: FoldOptions, *, merge_roles: bool = False
-    ) -> tuple[int, Messages]:
-        """Fold all rows; returns how many there are, and their messages, those of one role merged if that is wanted."""
+        self, options: FoldOptions, *, merge_roles: bool = False, most: int | None = None
+    ) -> tuple[int, Messages] | TooLong:
+        """Fold all rows, unless there are more than `most`.
+
+        Returns:
+            How many there are, and their messages, those of one role merged if `merge_roles`.
+        """
         ...
 
 
@@ -57,10 +89,14 @@ class Pin:
     the caches of providers need.
 
     Attributes:
-        turns: how many turns are shown; `None` before the first prompt.
+        turns: how many turns are shown, `WHOLE` for all; `None` before the first prompt.
     """
 
     turns: int | None = None
+
+
+WHOLE = sys.maxsize
+"""More turns than any conversation has."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +126,12 @@ class History:
     Raises:
         ConfigError: a value is wrong.
 
-    With `window` or `max_tokens` the newest rows are loaded, twice as many each time, until there are enough whole
-    turns. So the cost is linear in what is sent and in its oldest turn, however long the conversation is. With
-    `earlier="answers"` and no bound, every prompt costs time linear in the conversation.
+    Without `window` and `max_tokens`, a conversation of more than 10,000 rows is shown from its end: the whole turns
+    among its newest 10,000 rows, and always the last turn. A run that began with all of a conversation goes on so.
+
+    With `window` or `max_tokens`, or for such a long conversation, the newest rows are loaded, twice as many each time,
+    until there are enough whole turns. So the cost is linear in what is sent and in its oldest turn, however long the
+    conversation is. With `earlier="answers"` and no bound, every prompt costs time linear in the conversation.
     """
 
     window: int | None = None
@@ -119,26 +158,73 @@ class History:
 
         With a pin, the bounds count only the first time; later the same turns are loaded.
         """
-        is_plain = self.transform is None and self.earlier == "whole"
-        if is_plain and self.window is None and self.max_tokens is None:
-            return await conversation.folded(options, merge_roles=self.merge_roles)
-        count, messages = await self._within_bounds(conversation, options, pin)
-        return count, await self.sent(messages) if count else messages
+        if not self._is_plain:
+            count, messages = await self._within_bounds(conversation, options, pin)
+            return count, await self.sent(messages) if count else messages
+        found = await self._folded(conversation, options, pin, merge_roles=self.merge_roles)
+        if not isinstance(found, TooLong):
+            return found
+        count, messages = await self._end(conversation, options, pin, found.newest)
+        return count, merged(messages) if self.merge_roles else messages
+
+    @property
+    def _is_unbounded(self) -> bool:
+        return self.window is None and self.max_tokens is None
+
+    @property
+    def _is_plain(self) -> bool:
+        return self._is_unbounded and self.transform is None and self.earlier == "whole"
+
+    async def _folded(
+        self,
+        conversation: ConversationRows,
+        options: FoldOptions,
+        pin: Pin | None,
+        *,
+        merge_roles: bool,
+    ) -> tuple[int, Messages] | TooLong:
+        """The messages of the whole conversation, or `TooLong` if only its end is to be shown."""
+        turns = None if pin is None else pin.turns
+        if turns not in (None, WHOLE):
+            return TooLong(None)
+        most = MOST_ROWS if turns is None else None
+        found = await conversation.folded(options, merge_roles=merge_roles, most=most)
+        if pin is not None and not isinstance(found, TooLong):
+            pin.turns = WHOLE
+        return found
 
     async def _within_bounds(
         self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None
     ) -> tuple[int, Messages]:
-        if self.window is None and self.max_tokens is None:
-            if self.earlier == "whole":
-                return await conversation.folded(options)
-            rows = await conversation.newest(sys.maxsize)
-            folding = Folding(options)
-            folding.extend(self._shown(rows))
-            return len(rows), folding.messages()
-        limit = min(max(_FIRST_LOAD, 2 * (self.window or 0)), sys.maxsize)
+        if not self._is_unbounded:
+            return await self._end(conversation, options, pin)
+        if self.earlier == "whole":
+            found = await self._folded(conversation, options, pin, merge_roles=False)
+            if not isinstance(found, TooLong):
+                return found
+            return await self._end(conversation, options, pin, found.newest)
+        rows = await conversation.newest(sys.maxsize)
+        folding = Folding(options)
+        folding.extend(self._shown(rows))
+        return len(rows), folding.messages()
+
+    async def _end(
+        self,
+        conversation: ConversationRows,
+        options: FoldOptions,
+        pin: Pin | None,
+        rows: Sequence[Any] | None = None,
+    ) -> tuple[int, Messages]:
+        """The messages of the newest turns, as many as the bounds allow; `rows` are its newest `MOST_ROWS`, if loaded.
+
+        Without a bound, those among the newest `MOST_ROWS` rows.
+        """
+        least = MOST_ROWS if self._is_unbounded else max(_FIRST_LOAD, 2 * (self.window or 0))
+        limit = min(least, sys.maxsize)
         counted: dict[str, int] = {}
         while True:
-            rows = await conversation.newest(limit)
+            if rows is None:
+                rows = await conversation.newest(limit)
             folding = Folding(options)
             folding.extend(self._shown(rows))
             messages, turns = folding.messages(), folding.questions()
@@ -147,6 +233,8 @@ class History:
             if is_whole and (not turns or turns[0] > 0):
                 turns.insert(0, 0)  # messages before the first question
             if pin is None or pin.turns is None:
+                if self._is_unbounded and len(rows) > MOST_ROWS:  # the newest have no question
+                    turns = turns[-1:]
                 start, is_enough = self._start(messages, turns, counted)
             else:
                 is_enough = len(turns) >= pin.turns
@@ -155,14 +243,20 @@ class History:
                 if pin is not None and pin.turns is None:
                     pin.turns = sum(turn >= start for turn in turns) or None
                 return len(rows), messages[start:]
-            limit = min(2 * limit, sys.maxsize)
+            limit, rows = min(2 * limit, sys.maxsize), None
 
     async def rows(self, conversation: ConversationRows, pin: Pin | None = None) -> Sequence[Any]:
         """Load the rows within the bounds, oldest first, for a prompt that is written elsewhere."""
         pin = Pin() if pin is None else pin
-        if self.window is None and self.max_tokens is None:
+        if self._is_unbounded and (pin.turns == WHOLE or self.earlier == "answers"):
             return self._shown(await conversation.newest(sys.maxsize))
-        if pin.turns is None:
+        if pin.turns is None and self._is_unbounded:
+            rows = await conversation.newest(MOST_ROWS + 1)
+            if len(rows) <= MOST_ROWS:
+                pin.turns = WHOLE
+                return rows
+            pin.turns = sum(row["type"] == "user" for row in rows[-MOST_ROWS:]) or 1
+        elif pin.turns is None:
             await self.load(conversation, FoldOptions(), pin)
         limit = _FIRST_LOAD
         while True:
@@ -182,6 +276,8 @@ class History:
         self, messages: Messages, turns: Sequence[int], counted: dict[str, int]
     ) -> tuple[int, bool]:
         """At which message the turns that fit begin, and whether it is certain that no older turn fits."""
+        if self._is_unbounded:  # the rows are as many as are shown
+            return (turns[0], True) if turns else (0, False)
         tokens, end = 0, len(messages)
         for start in reversed(turns):
             tokens += sum(self._tokens(message, counted) for message in messages[start:end])
@@ -250,9 +346,19 @@ class CogencyHistory:
     async def load(
         self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
     ) -> tuple[int, Messages]:
-        """See `History.load`. Loads two rows for each message, as cogency 3.3.0 does; that may give fewer messages."""
+        """See `History.load`. Loads two rows for each message, as cogency 3.3.0 does; that may give fewer messages.
+
+        Raises:
+            StorageError: without a window, there are more than `MOST_ROWS` rows.
+        """
         if self.window is None:
-            count, messages = await conversation.folded(options)
+            found = await conversation.folded(options)
+            if isinstance(found, TooLong) or found[0] > MOST_ROWS:
+                raise StorageError(
+                    f"Conversation {conversation.conversation_id} exceeds {MOST_ROWS} events. "
+                    "Enable history_window to limit what is loaded."
+                )
+            count, messages = found
         else:
             rows = await conversation.newest(2 * self.window)
             folding = Folding(options)

@@ -222,6 +222,12 @@ class Side:
         messages = self.prompt(rows, window=window)[1:]
         return [(message["role"], cut(message["content"], 60)) for message in messages]
 
+    def beginning_of_history(self, rows: Any) -> Any:
+        messages = self.prompt(rows)
+        if isinstance(messages, tuple):
+            return messages
+        return messages[1]["role"], messages[1]["content"]
+
     def end_of_history(self, rows: Any) -> str:
         last: str = self.prompt(rows)[-1]["content"]
         return last[-55:]

@@ -126,8 +126,11 @@ class Naming:
     def messages(self, rows: Any) -> None:
         self._ask(*((each, row) for each in ROWS for row in rows))
 
-    def prompt(self, rows: Any, profile: Any = None) -> None:
-        self._ask((differences.words_of_a_failed_assembly, rows, None, profile))
+    def prompt(self, _: Any, profile: Any = None) -> None:
+        self._ask((differences.words_of_a_failed_profile, profile))
+
+    def beginning_of_history(self, rows: Any) -> None:
+        self._ask((differences.conversation_that_is_too_long, rows, None))
 
     def history(self, rows: Any, window: int | None = None) -> None:
         messages = differences.messages_of(rows)

@@ -209,7 +209,7 @@ def test_a_conversation_that_is_too_long_is_refused_like_cogency_s(length, windo
     }
     wanted = assembled(cogency("context.assembly").assemble, events, None, options)
     found = assembled(installed(), events, None, options)
-    if differences.words_of_a_failed_assembly(events, window, None):
+    if differences.conversation_that_is_too_long(events, window):
         assert isinstance(wanted[0], Raised)
         assert (found[0].kind, found[1]) == (wanted[0].kind, wanted[1])
     else:
@@ -318,15 +318,30 @@ def test_our_own_assemble_shows_results_up_to_a_bound(length, is_cut):
     assert (last != theirs) is is_cut
 
 
-def test_our_own_assemble_words_its_failures_differently():
+def test_our_own_assemble_words_the_failure_of_a_profile_differently():
     options = {"user_id": "u", "conversation_id": "c", "tools": [], "profile_enabled": True}
-    for events, profile in [([{"type": "user", "content": ""}] * 10_001, None), ([], OSError("x"))]:
-        assert differences.words_of_a_failed_assembly(events, None, profile)
-        theirs = cogency("context.assembly").assemble(
-            storage=Stored(events, profile), history_window=None, history_transform=None, **options
+    profile = OSError("x")
+    assert differences.words_of_a_failed_profile(profile)
+    theirs = cogency("context.assembly").assemble(
+        storage=Stored([], profile), history_window=None, history_transform=None, **options
+    )
+    ours = cogency_rs.assemble(storage=Stored([], profile), **options)
+    assert run(ours).kind == run(theirs).kind
+
+
+@pytest.mark.parametrize(("length", "is_refused"), [(10_000, False), (10_001, True)])
+def test_our_own_assemble_shows_the_end_of_a_conversation_that_cogency_refuses(length, is_refused):
+    events = [{"type": "user", "content": str(number)} for number in range(length)]
+    options = {"user_id": "u", "conversation_id": "c", "tools": [], "history_window": None}
+    theirs = run(
+        cogency("context.assembly").assemble(
+            storage=Stored(events), history_transform=None, profile_enabled=False, **options
         )
-        ours = cogency_rs.assemble(storage=Stored(events, profile), **options)
-        assert run(ours).kind == run(theirs).kind
+    )
+    assert isinstance(theirs, Raised) is is_refused
+    assert differences.conversation_that_is_too_long(events, None) is is_refused
+    _, only = run(cogency_rs.assemble(storage=Stored(events), **options))
+    assert only["content"].split("\n\n") == [str(number) for number in range(length)][-10_000:]
 
 
 def test_our_own_assemble_refuses_swapped_ids():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Memory, SQLite
+from cogency_rs import LogPage, Memory, SQLite
 from cogency_rs.testing import LogConformance
 from support.memory_log import MemoryLog
 
@@ -28,6 +28,16 @@ class TestSQLiteOnDisk(LogConformance):
     async def lose_claim(self, log: SQLite, conversation_id: str) -> None:
         with closing(sqlite3.connect(log.db_path, isolation_level=None)) as other_connection:
             other_connection.execute("UPDATE claims SET owner = 'another', number = number + 1")
+
+    async def delete_row(self, log: SQLite, content: str) -> None:
+        await self._run(log, "DELETE FROM messages WHERE content = ?", content)
+
+    async def change_row(self, log: SQLite, content: str, new: str) -> None:
+        await self._run(log, "UPDATE messages SET content = ? WHERE content = ?", new, content)
+
+    async def _run(self, log: SQLite, statement: str, *values: str) -> None:
+        with closing(sqlite3.connect(log.db_path, isolation_level=None)) as other_connection:
+            other_connection.execute(statement, values)
 
 
 class TestSQLiteInMemory(LogConformance):
@@ -84,6 +94,16 @@ class NeverWhole(MemoryLog):
         return (await super().read(*args, **options))._replace(is_whole=False)
 
 
+class CountsRows(MemoryLog):
+    """Its cursor says how many rows there were, and not which."""
+
+    async def read(self, conversation_id: str, *, after: str | None = None, **options: Any) -> Any:
+        page = await super().read(conversation_id, **options)
+        known = 0 if after is None else int(after)
+        known = known if known <= len(page.rows) else 0
+        return LogPage(page.rows[known:], str(len(page.rows)), is_whole=not known)
+
+
 class AlwaysFree(MemoryLog):
     def claim(self, conversation_id: str, *, wait: bool = True) -> Any:
         return Memory().claim(conversation_id, wait=wait)
@@ -98,6 +118,7 @@ class AlwaysFree(MemoryLog):
         (NeverWhole, "test_a_row_with_an_older_time_makes_the_page_whole"),
         (ForgetsUsers, "test_a_conversation_belongs_to_the_user_of_its_first_row"),
         (OwnedByTheLast, "test_a_conversation_belongs_to_the_user_of_its_first_row"),
+        (CountsRows, "test_a_conversation_that_began_anew_with_as_many_rows_is_whole"),
         (AlwaysFree, "test_a_caller_that_does_not_wait_gets_a_busy_error"),
     ],
 )

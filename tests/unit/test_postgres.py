@@ -39,6 +39,12 @@ class TestPostgreSQL(LogConformance):
             "UPDATE {}.conversations SET lease_owner = 'another', lease_number = lease_number + 1",
         )
 
+    async def delete_row(self, log: PostgreSQL, content: str) -> None:
+        await ask(self.dsn, "DELETE FROM {}.messages WHERE content = $1", content)
+
+    async def change_row(self, log: PostgreSQL, content: str, new: str) -> None:
+        await ask(self.dsn, "UPDATE {}.messages SET content = $1 WHERE content = $2", new, content)
+
 
 class TestPostgreSQLFromTwoPrograms(TestPostgreSQL):
     """Reopens the log by another address, with its own connections and claims, as another program would."""

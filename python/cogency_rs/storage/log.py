@@ -155,9 +155,11 @@ class Log(Protocol):
     Rows come back in the order of their timestamps, and rows of one timestamp in the order they were saved. Every
     method raises `StorageError` when the log cannot be read or written.
 
-    Two methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest row
-    first. `delete_conversation(conversation_id, user_id=None)` removes everything of one and returns how many rows it
-    had; with a `user_id`, only if it is this user's.
+    Three methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
+    row first. `delete_conversation(conversation_id, user_id=None)` removes everything of one and returns how many rows
+    it had; with a `user_id`, only if it is this user's. `newest(conversation_id, user_id="", limit=...)` reads the
+    newest rows as a page, which is whole if there are no more: without it, a long conversation is loaded whole to show
+    its end.
     """
 
     def append(
@@ -192,8 +194,8 @@ class Log(Protocol):
     ) -> LogPage:
         """Read the rows that follow a cursor, or all.
 
-        If the rows before the cursor have changed (some were deleted, or saved with an older timestamp), the page is
-        whole.
+        If the rows before the cursor have changed, the page is whole: if one was deleted, changed, replaced, or saved
+        with an older timestamp, whichever program did it, and also if another row has taken its place since.
 
         Args:
             conversation_id: which one.

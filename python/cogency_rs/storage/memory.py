@@ -13,10 +13,12 @@ from bisect import insort
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from sys import getsizeof
+from typing import Any
 
 from ..errors import ConfigError, StorageError
+from ..ids import uuid7
 from .claims import Claim, Claims
 from .log import ROW_TYPES, CallRecord, Conversation, LogPage, Row, check_row_type
 from .owners import not_the_owner
@@ -89,6 +91,7 @@ class Memory:
         self._claims = Claims(on_free=self._given_back.append)
         self._known_dropped: OrderedDict[int, None] = OrderedDict()  # hashes of their ids
         self._numbers = count(1)
+        self._id = uuid7()
 
     @property
     def size(self) -> int:
@@ -156,14 +159,18 @@ class Memory:
         """Read the rows that follow a cursor, or all; see `Log.read`."""
         kept = self._find(conversation_id)
         rows = [] if kept is None else kept.rows
-        known = 0 if after is None else _place(rows, after)
-        new = [
-            {"type": type, "content": content, "timestamp": timestamp}
-            for _, _, user, (type, content, timestamp) in rows[known:]
-            if not user_id or user == user_id
-        ]
-        cursor = f"{len(rows)}/{rows[-1][1] if rows else 0}"
-        return LogPage(new, cursor, is_whole=not known)
+        known = 0 if after is None else self._place(rows, after)
+        new = [_shown(row) for row in rows[known:] if not user_id or row[2] == user_id]
+        return LogPage(new, self._cursor(rows), is_whole=not known)
+
+    async def newest(self, conversation_id: str, *, user_id: str = "", limit: int) -> LogPage:
+        """Read the newest rows; see `Log`."""
+        kept = self._find(conversation_id)
+        rows = [] if kept is None else kept.rows
+        own = (row for row in reversed(rows) if not user_id or row[2] == user_id)
+        newest = list(islice(own, limit + 1))
+        shown = [_shown(row) for row in newest[limit - 1 :: -1]]
+        return LogPage(shown, self._cursor(rows), is_whole=len(newest) <= limit)
 
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         """Read the calls of a conversation; see `Log.calls`."""
@@ -218,6 +225,22 @@ class Memory:
             raise not_the_owner(conversation_id, user_id)
         self._known_dropped.pop(hash(conversation_id), None)
         return 0 if kept is None else self._remove(conversation_id)
+
+    def _cursor(self, rows: list[_Stored]) -> str:
+        return f"{self._id}/{len(rows)}/{rows[-1][1] if rows else 0}"
+
+    def _place(self, rows: list[_Stored], cursor: str) -> int:
+        """How many rows stand before a cursor; 0 if they have changed since, or it is another log's.
+
+        A number is never given twice, so a place that holds the same row has the same rows before it.
+        """
+        try:
+            log, *place = cursor.split("/")
+            known, last = map(int, place)
+        except ValueError:
+            raise ConfigError(f"{cursor!r} is not a cursor of this log") from None
+        is_there = log == self._id and 0 < known <= len(rows) and rows[known - 1][1] == last
+        return known if is_there else 0
 
     # What is kept
 
@@ -284,10 +307,6 @@ def _size_of(call: CallRecord) -> int:
     return _CALL + getsizeof(call.id) + getsizeof(call.decision)
 
 
-def _place(rows: list[_Stored], cursor: str) -> int:
-    """How many rows stand before a cursor; 0 if they have changed since."""
-    try:
-        known, last = map(int, cursor.split("/"))
-    except ValueError:
-        raise ConfigError(f"{cursor!r} is not a cursor of this log") from None
-    return known if known and [number for _, number, *_ in rows[:known][-1:]] == [last] else 0
+def _shown(stored: _Stored) -> dict[str, Any]:
+    type, content, timestamp = stored[3]
+    return {"type": type, "content": content, "timestamp": timestamp}

@@ -15,6 +15,7 @@ import sqlite3
 import time
 
 from ..errors import StorageError
+from .revisions import is_watched, watch
 
 __all__ = ["COGENCYS", "STEPS", "check_version", "has_column", "has_table", "upgrade"]
 
@@ -103,7 +104,7 @@ def _allow_early_calls(connection: sqlite3.Connection) -> None:
     """Change no table: a call may be `early` and get its row later, which version 2 does not know."""
 
 
-STEPS = (_make_tables, _add_decisions, _allow_early_calls)
+STEPS = (_make_tables, _add_decisions, _allow_early_calls, watch)
 """The functions that make each version from the one before, from version 1 on."""
 
 
@@ -119,12 +120,12 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
 def upgrade(connection: sqlite3.Connection, path: str) -> None:
     """Make our tables, or bring them to this version. Any number of programs may do so at once.
 
-    On a file of this version it writes nothing.
+    On a file of this version it writes nothing, unless somebody dropped a trigger.
 
     Raises:
         StorageError: a newer version of this package made them.
     """
-    if _find_version(connection, path) == len(STEPS):
+    if _find_version(connection, path) == len(STEPS) and is_watched(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -138,6 +139,8 @@ def upgrade(connection: sqlite3.Connection, path: str) -> None:
         for number, step in enumerate(STEPS[version:], start=version + 1):
             step(connection)
             connection.execute(f"INSERT INTO {_VERSION} VALUES (?, ?)", (number, time.time()))
+        if not is_watched(connection):
+            watch(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

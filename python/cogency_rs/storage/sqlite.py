@@ -31,7 +31,7 @@ from .leases import FileLeases, check_owner
 from .log import CallRecord, Conversation, LogPage, Row, check_row_type
 from .messages import MessageRow, Messages, or_now
 from .owners import not_the_owner
-from .tail import check_cursor, read_tail
+from .tail import check_cursor, read_newest, read_tail
 from .waiters import done
 
 if TYPE_CHECKING:
@@ -210,13 +210,14 @@ class SQLite(Messages):
     ) -> LogPage:
         """Read the rows that follow a cursor, or all, oldest first.
 
-        Costs in proportion to the rows it returns, plus a count that is read off an index.
+        Costs in proportion to the rows it returns.
 
         Args:
             conversation_id: which one.
             user_id: only this user's rows; "" for everybody's.
-            after: the cursor of an earlier page of this conversation. If the rows before it have changed, the page is
-                whole.
+            after: the cursor of an earlier page of this conversation. If the rows before it have changed, whichever
+                program changed them, the page is whole. It is always whole as long as only plain cogency has written
+                to the file.
 
         Raises:
             ConfigError: `after` is not a cursor.
@@ -224,6 +225,18 @@ class SQLite(Messages):
         cursor = check_cursor(after)
         return await self._open().read(
             lambda connection: read_tail(connection, conversation_id, user_id, cursor)
+        )
+
+    async def newest(self, conversation_id: str, *, user_id: str = "", limit: int) -> LogPage:
+        """Read the newest rows, oldest first; the page is whole if the conversation has no more.
+
+        Args:
+            conversation_id: which one.
+            user_id: only this user's rows; "" for everybody's.
+            limit: at most this many, 1 or more.
+        """
+        return await self._open().read(
+            lambda connection: read_newest(connection, conversation_id, user_id, limit)
         )
 
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:

@@ -13,7 +13,7 @@ import asyncio
 import contextvars
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 from unittest import SkipTest
@@ -27,6 +27,8 @@ from ..parser import parse_tokens
 from ..storage.log import ROW_TYPES, CallRecord
 from ..tools import ToolContext
 from ..types import Execution
+from .change_conformance import ChangeConformance
+from .log_checks import contains, contents_of, equal, optional, raised, save, shows
 from .owner_conformance import OwnerConformance, Test, on_a_log
 
 __all__ = ["LogConformance"]
@@ -38,7 +40,7 @@ CALL = json.dumps({"name": "t", "args": {}})
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
 
 
-class LogConformance(OwnerConformance):
+class LogConformance(ChangeConformance, OwnerConformance):
     """The tests. A subclass must override `make_log`; tests that need other methods are skipped without them.
 
     If `make_log` needs fixtures of pytest, let a fixture with `autouse` set them on the instance. A log that has
@@ -71,7 +73,8 @@ class LogConformance(OwnerConformance):
                 if hasattr(log, "close") and inspect.isawaitable(closing := log.close()):
                     await closing
 
-    async def _reopened(self, log: Any) -> Any:
+    async def opened_again(self, log: Any) -> Any:
+        """What `reopen` makes; it is closed after the test."""
         again = await self.reopen(log)
         self._used.append(again)
         return again
@@ -81,47 +84,45 @@ class LogConformance(OwnerConformance):
     @on_a_log
     async def test_a_conversation_that_does_not_exist_is_empty(self, log: Any) -> None:
         page = await log.read("c")
-        _shows(page, [], "an empty page", is_whole=True)
-        _equal(await log.calls("c"), [], "its calls")
+        shows(page, [], "an empty page", is_whole=True)
+        equal(await log.calls("c"), [], "its calls")
 
     @on_a_log
     async def test_rows_come_back_as_they_were_saved(self, log: Any) -> None:
         await log.append("c", user_id="u", rows=[("user", "hello", 1.5), ("think", "hm", 2.25)])
         page = await log.read("c")
-        _equal(page.rows, [_row("user", "hello", 1.5), _row("think", "hm", 2.25)], "the rows")
-        _equal(page.is_whole, True, "whether all rows are whole")
+        equal(page.rows, [_row("user", "hello", 1.5), _row("think", "hm", 2.25)], "the rows")
+        equal(page.is_whole, True, "whether all rows are whole")
 
     @on_a_log
     async def test_rows_are_ordered_by_time_and_those_of_one_time_as_they_were_saved(
         self, log: Any
     ) -> None:
-        await _save(log, ("a", 1.0), ("d", 3.0), ("b", 1.0))
-        await _save(log, ("c", 1.0), ("e", 3.0))
-        _equal(_contents(await log.read("c")), list("abcde"), "the order")
+        await save(log, ("a", 1.0), ("d", 3.0), ("b", 1.0))
+        await save(log, ("c", 1.0), ("e", 3.0))
+        equal(contents_of(await log.read("c")), list("abcde"), "the order")
 
     @on_a_log
     async def test_rows_of_other_conversations_and_users_are_not_shown(self, log: Any) -> None:
         await log.append("c", user_id="u", rows=[("user", "u's", 1.0)])
         await log.append("c", user_id="v", rows=[("user", "v's", 2.0)])
         await log.append("d", user_id="u", rows=[("user", "elsewhere", 1.0)])
-        _equal(_contents(await log.read("c")), ["u's", "v's"], "everybody's rows")
-        _equal(_contents(await log.read("c", user_id="u")), ["u's"], "one user's rows")
-        _equal(_contents(await log.read("c", user_id="w")), [], "nobody's rows")
+        equal(contents_of(await log.read("c")), ["u's", "v's"], "everybody's rows")
+        equal(contents_of(await log.read("c", user_id="u")), ["u's"], "one user's rows")
+        equal(contents_of(await log.read("c", user_id="w")), [], "nobody's rows")
 
     @on_a_log
     async def test_every_known_type_is_kept(self, log: Any) -> None:
         rows = [(type, type, float(number)) for number, type in enumerate(ROW_TYPES)]
         await log.append("c", user_id="u", rows=rows)
-        _equal(
-            [row["type"] for row in (await log.read("c")).rows], list(ROW_TYPES), "types of rows"
-        )
+        equal([row["type"] for row in (await log.read("c")).rows], list(ROW_TYPES), "types of rows")
 
     @on_a_log
     async def test_an_unknown_type_is_refused_with_those_that_are_known(self, log: Any) -> None:
         rows = [("user", "fine", 1.0), ("assistant", "not a type of ours", 2.0)]
-        error = await _raised(ConfigError, lambda: log.append("c", user_id="u", rows=rows))
-        _contains(str(error), "assistant", "respond")
-        _equal(_contents(await log.read("c")), [], "the rows after a refusal")
+        error = await raised(ConfigError, lambda: log.append("c", user_id="u", rows=rows))
+        contains(str(error), "assistant", "respond")
+        equal(contents_of(await log.read("c")), [], "the rows after a refusal")
 
     @on_a_log
     async def test_content_is_kept_to_the_character(self, log: Any) -> None:
@@ -134,93 +135,28 @@ class LogConformance(OwnerConformance):
             "x" * 5_000_000,
             '{"a": 1}',
         ]
-        await _save(log, *((content, float(number)) for number, content in enumerate(odd)))
-        _equal(_contents(await log.read("c")), odd, "odd content")
+        await save(log, *((content, float(number)) for number, content in enumerate(odd)))
+        equal(contents_of(await log.read("c")), odd, "odd content")
 
     @on_a_log
     async def test_half_a_character_is_refused_and_nothing_is_written(self, log: Any) -> None:
         rows = [("user", "fine", 1.0), ("user", "half: \ud83d", 2.0)]
-        await _raised(StorageError, lambda: log.append("c", user_id="u", rows=rows))
-        _equal(_contents(await log.read("c")), [], "the rows after a refusal")
-        await _save(log, ("after", 1.0))
-        _equal(_contents(await log.read("c")), ["after"], "the rows after that")
+        await raised(StorageError, lambda: log.append("c", user_id="u", rows=rows))
+        equal(contents_of(await log.read("c")), [], "the rows after a refusal")
+        await save(log, ("after", 1.0))
+        equal(contents_of(await log.read("c")), ["after"], "the rows after that")
 
     @on_a_log
     async def test_appending_nothing_has_no_effect(self, log: Any) -> None:
         await log.append("c", user_id="u", rows=[])
-        _equal(_contents(await log.read("c")), [], "the rows")
+        equal(contents_of(await log.read("c")), [], "the rows")
 
     @on_a_log
     async def test_many_rows_are_saved_and_read_at_once(self, log: Any) -> None:
-        await _save(log, *((str(number), float(number)) for number in range(5000)))
-        _equal(_contents(await log.read("c")), [str(number) for number in range(5000)], "many rows")
-
-    # Cursors
-
-    @on_a_log
-    async def test_the_rows_after_a_cursor_are_the_new_ones(self, log: Any) -> None:
-        cursor, seen = None, list[str]()
-        for number in range(4):
-            await _save(log, (f"{number}a", float(number)), (f"{number}b", float(number)))
-            page = await log.read("c", after=cursor)
-            _equal(page.is_whole, number == 0, f"whether page {number} is whole")
-            cursor = page.cursor
-            seen += _contents(page)
-        _equal(seen, [f"{number}{part}" for number in range(4) for part in "ab"], "all pages")
-        page = await log.read("c", after=cursor)
-        _shows(page, [], "a page without news", is_whole=False)
-
-    @on_a_log
-    async def test_new_rows_with_the_cursor_s_time_are_new(self, log: Any) -> None:
-        await _save(log, ("a", 1.0))
-        cursor = (await log.read("c")).cursor
-        await _save(log, ("b", 1.0))
-        page = await log.read("c", after=cursor)
-        _shows(page, ["b"], "the page", is_whole=False)
-
-    @on_a_log
-    async def test_a_cursor_belongs_to_the_conversation_and_not_to_a_user(self, log: Any) -> None:
-        await log.append("c", user_id="u", rows=[("user", "one", 1.0)])
-        cursor = (await log.read("c", user_id="u")).cursor
-        await log.append("c", user_id="v", rows=[("user", "v's", 2.0)])
-        page = await log.read("c", user_id="u", after=cursor)
-        _shows(page, [], "another user's news", is_whole=False)
-        await log.append("c", user_id="u", rows=[("user", "two", 3.0)])
-        _equal(_contents(await log.read("c", user_id="u", after=page.cursor)), ["two"], "own news")
-
-    @on_a_log
-    async def test_a_row_with_an_older_time_makes_the_page_whole(self, log: Any) -> None:
-        await _save(log, ("b", 2.0))
-        cursor = (await log.read("c")).cursor
-        await _save(log, ("a", 1.0), ("c", 3.0))
-        page = await log.read("c", after=cursor)
-        _shows(page, ["a", "b", "c"], "the page", is_whole=True)
-
-    @on_a_log
-    async def test_a_conversation_that_began_anew_is_whole(self, log: Any) -> None:
-        delete = _optional(log, "delete_conversation")
-        await _save(log, ("old", 1.0), ("old too", 2.0))
-        cursor = (await log.read("c")).cursor
-        await delete("c")
-        page = await log.read("c", after=cursor)
-        _shows(page, [], "the page after it was deleted", is_whole=True)
-        await _save(log, ("new", 1.0), ("new too", 2.0))
-        page = await log.read("c", after=cursor)
-        _shows(page, ["new", "new too"], "the page after that", is_whole=True)
-
-    @on_a_log
-    async def test_text_that_is_not_a_cursor_is_refused(self, log: Any) -> None:
-        await _raised(ConfigError, lambda: log.read("c", after="not a cursor"))
-
-    @on_a_log
-    async def test_a_cursor_outlives_the_object_that_gave_it(self, log: Any) -> None:
-        await _save(log, ("a", 1.0))
-        cursor = (await log.read("c")).cursor
-        again = await self._reopened(log)
-        await _save(again, ("b", 2.0))
-        page = await again.read("c", after=cursor)
-        _shows(page, ["b"], "the page", is_whole=False)
-        _equal(_contents(await log.read("c")), ["a", "b"], "the rows as the first one sees them")
+        await save(log, *((str(number), float(number)) for number in range(5000)))
+        equal(
+            contents_of(await log.read("c")), [str(number) for number in range(5000)], "many rows"
+        )
 
     # Calls
 
@@ -230,12 +166,12 @@ class LogConformance(OwnerConformance):
         two = two._replace(server="files", worker="host:7")
         rows = [("call", CALL, 1.0), ("call", CALL, 1.0)]
         await log.append("c", user_id="u", rows=rows, calls=[one, two])
-        _equal(await log.calls("c"), [one, two], "open calls")
+        equal(await log.calls("c"), [one, two], "open calls")
         done = one._replace(status="success", attempt=2, started_at=1.5, completed_at=2.5)
         gone = two._replace(status="cancelled", completed_at=2.5)
         await log.append("c", user_id="u", rows=[("result", RESULT, 1.0)], calls=[done, gone])
-        _equal(await log.calls("c"), [done, gone], "settled calls")
-        _equal(len((await log.read("c")).rows), 3, "how many rows there are")
+        equal(await log.calls("c"), [done, gone], "settled calls")
+        equal(len((await log.read("c")).rows), 3, "how many rows there are")
 
     @on_a_log
     async def test_a_call_that_begins_early_is_there_before_its_row(self, log: Any) -> None:
@@ -243,12 +179,12 @@ class LogConformance(OwnerConformance):
         early = [call._replace(status="early") for call in (one, two)]
         for call in early:
             await log.append("c", user_id="u", rows=[], calls=[call])
-        _equal(await log.calls("c"), early, "calls without rows")
+        equal(await log.calls("c"), early, "calls without rows")
         rows = [("call", CALL, 1.0)] * 2
         gone = two._replace(status="cancelled", decision='{"dropped": "why"}')
         await log.append("c", user_id="u", rows=[], calls=[gone])
         await log.append("c", user_id="u", rows=rows, calls=[one, three])
-        _equal(await log.calls("c"), [one, gone, three], "calls, of which two have rows")
+        equal(await log.calls("c"), [one, gone, three], "calls, of which two have rows")
 
     @on_a_log
     async def test_a_call_may_be_settled_alone(self, log: Any) -> None:
@@ -256,7 +192,7 @@ class LogConformance(OwnerConformance):
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 2, calls=[one, two])
         lost = one._replace(status="unknown")
         await log.append("c", user_id="u", rows=[], calls=[lost])
-        _equal(await log.calls("c"), [lost, two], "the calls")
+        equal(await log.calls("c"), [lost, two], "the calls")
 
     @on_a_log
     async def test_calls_come_in_the_order_of_their_batches_and_positions(self, log: Any) -> None:
@@ -264,40 +200,40 @@ class LogConformance(OwnerConformance):
         for batch in (second, first):
             rows = [("call", CALL, 1.0)] * len(batch)
             await log.append("c", user_id="u", rows=rows, calls=batch[::-1])
-        _equal(await log.calls("c"), [*first, *second], "the calls")
+        equal(await log.calls("c"), [*first, *second], "the calls")
 
     @on_a_log
     async def test_calls_that_a_provider_gave_one_id_are_all_kept(self, log: Any) -> None:
         calls = [call._replace(id="call_0") for call in (*_calls(2), *_calls(1))]
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 3, calls=calls)
-        _equal(await log.calls("c"), calls, "the calls")
+        equal(await log.calls("c"), calls, "the calls")
 
     @on_a_log
     async def test_calls_of_other_conversations_and_users_are_not_shown(self, log: Any) -> None:
         u, v, elsewhere = _calls(1), _calls(1), _calls(1)
         for conversation, user, calls in (("c", "u", u), ("c", "v", v), ("d", "u", elsewhere)):
             await log.append(conversation, user_id=user, rows=[("call", CALL, 1.0)], calls=calls)
-        _equal(await log.calls("c"), [*u, *v], "everybody's calls")
-        _equal(await log.calls("c", user_id="v"), v, "one user's calls")
+        equal(await log.calls("c"), [*u, *v], "everybody's calls")
+        equal(await log.calls("c", user_id="v"), v, "one user's calls")
 
     @on_a_log
     async def test_rows_and_calls_are_saved_together_or_not_at_all(self, log: Any) -> None:
         [call] = _calls(1)
         bad = call._replace(name="half: \ud83d")
         rows = [("call", CALL, 1.0)]
-        await _raised(StorageError, lambda: log.append("c", user_id="u", rows=rows, calls=[bad]))
+        await raised(StorageError, lambda: log.append("c", user_id="u", rows=rows, calls=[bad]))
         bad_rows = [*rows, ("respond", "half: \ud83d", 1.0)]
-        await _raised(
+        await raised(
             StorageError, lambda: log.append("c", user_id="u", rows=bad_rows, calls=[call])
         )
-        _equal((await log.read("c")).rows, [], "the rows")
-        _equal(await log.calls("c"), [], "the calls")
+        equal((await log.read("c")).rows, [], "the rows")
+        equal(await log.calls("c"), [], "the calls")
 
     @on_a_log
     async def test_calls_outlive_the_object_that_saved_them(self, log: Any) -> None:
         calls = _calls(2)
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 2, calls=calls)
-        _equal(await (await self._reopened(log)).calls("c"), calls, "the calls")
+        equal(await (await self.opened_again(log)).calls("c"), calls, "the calls")
 
     # At the same time
 
@@ -306,30 +242,30 @@ class LogConformance(OwnerConformance):
         self, log: Any
     ) -> None:
         await asyncio.gather(
-            *(_save(log, *((f"{n} {part}", 1.0) for part in range(3))) for n in range(50))
+            *(save(log, *((f"{n} {part}", 1.0) for part in range(3))) for n in range(50))
         )
-        contents = _contents(await log.read("c"))
-        _equal(len(contents), 150, "how many rows there are")
+        contents = contents_of(await log.read("c"))
+        equal(len(contents), 150, "how many rows there are")
         for n in range(50):
             own = [content for content in contents if content.split()[0] == str(n)]
-            _equal(own, [f"{n} {part}" for part in range(3)], "the rows of one save")
+            equal(own, [f"{n} {part}" for part in range(3)], "the rows of one save")
 
     @on_a_log
     async def test_a_reader_that_follows_a_cursor_sees_every_row_once(self, log: Any) -> None:
         async def write() -> None:
             for number in range(100):
-                await _save(log, (str(number), float(number)))
+                await save(log, (str(number), float(number)))
 
         writing, cursor, seen = asyncio.create_task(write()), None, list[str]()
         while True:
             is_last = writing.done()
             page = await log.read("c", after=cursor)
-            seen, cursor = (list[str]() if page.is_whole else seen) + _contents(page), page.cursor
+            seen, cursor = (list[str]() if page.is_whole else seen) + contents_of(page), page.cursor
             if is_last:
                 break
             await asyncio.sleep(0)
         await writing
-        _equal(seen, [str(number) for number in range(100)], "what was read")
+        equal(seen, [str(number) for number in range(100)], "what was read")
 
     @on_a_log
     async def test_a_save_that_is_cancelled_is_whole_or_not_there(self, log: Any) -> None:
@@ -343,7 +279,7 @@ class LogConformance(OwnerConformance):
                 await save
             await log.append("d", user_id="u", rows=[("user", "a save after it", 1.0)])
             found = len((await log.read(conversation)).rows), len(await log.calls(conversation))
-            _contains([(0, 0), (2, 1)], found)
+            contains([(0, 0), (2, 1)], found)
 
     # Claims
 
@@ -356,7 +292,7 @@ class LogConformance(OwnerConformance):
             async with log.claim("c"):
                 inside += 1
                 for _ in range(5):
-                    _equal(inside, 1, "how many have it")
+                    equal(inside, 1, "how many have it")
                     await asyncio.sleep(0)
                 inside -= 1
 
@@ -370,15 +306,15 @@ class LogConformance(OwnerConformance):
     @on_a_log
     async def test_a_caller_that_does_not_wait_gets_a_busy_error(self, log: Any) -> None:
         async with log.claim("c"):
-            error = await _raised(BusyError, lambda: _outside(_claimed(log, wait=False)))
-            _contains(str(error), "'c'")
+            error = await raised(BusyError, lambda: _outside(_claimed(log, wait=False)))
+            contains(str(error), "'c'")
         await _claimed(log, wait=False)
 
     @on_a_log
     async def test_a_claim_inside_itself_is_an_error_and_not_a_deadlock(self, log: Any) -> None:
         async with log.claim("c"):
-            await _raised(BusyError, lambda: _claimed(log))
-            await _raised(BusyError, lambda: asyncio.create_task(_claimed(log)))
+            await raised(BusyError, lambda: _claimed(log))
+            await raised(BusyError, lambda: asyncio.create_task(_claimed(log)))
         await _claimed(log)
 
     @on_a_log
@@ -387,13 +323,13 @@ class LogConformance(OwnerConformance):
             async with log.claim("c"):
                 raise LookupError("the run failed")
 
-        await _raised(LookupError, fails)
+        await raised(LookupError, fails)
         await _claimed(log, wait=False)
         entered = asyncio.Event()
         hanging = _outside(_claimed(log, entered, hang=True))
         await entered.wait()
         hanging.cancel()
-        await _raised(asyncio.CancelledError, lambda: hanging)
+        await raised(asyncio.CancelledError, lambda: hanging)
         await _claimed(log, wait=False)
 
     @on_a_log
@@ -422,28 +358,28 @@ class LogConformance(OwnerConformance):
 
     @on_a_log
     async def test_a_claim_holds_for_every_object_on_the_log(self, log: Any) -> None:
-        again = await self._reopened(log)
+        again = await self.opened_again(log)
         async with log.claim("c"):
-            await _raised(BusyError, lambda: _outside(_claimed(again, wait=False)))
+            await raised(BusyError, lambda: _outside(_claimed(again, wait=False)))
             waiting = _outside(_claimed(again))
         await waiting
 
     @on_a_log
     async def test_nothing_is_written_under_a_claim_that_was_lost(self, log: Any) -> None:
         async with log.claim("c"):
-            await _save(log, ("before", 1.0))
+            await save(log, ("before", 1.0))
             await self.lose_claim(log, "c")
-            error = await _raised(StorageError, lambda: _save(log, ("too late", 2.0)))
-            _contains(str(error), "claim", "'c'")
+            error = await raised(StorageError, lambda: save(log, ("too late", 2.0)))
+            contains(str(error), "claim", "'c'")
             await log.append("d", user_id="u", rows=[("user", "elsewhere", 1.0)])
-        _equal(_contents(await log.read("c")), ["before"], "the rows")
+        equal(contents_of(await log.read("c")), ["before"], "the rows")
 
     # What is optional
 
     @on_a_log
     async def test_conversations_are_listed_the_latest_first(self, log: Any) -> None:
-        conversations = _optional(log, "conversations")
-        _equal(await conversations(), [], "an empty log")
+        conversations = optional(log, "conversations")
+        equal(await conversations(), [], "an empty log")
         await log.append("old", user_id="u", rows=[("user", "Q", 1.0), ("respond", "A", 2.0)])
         await log.append("new", user_id="v", rows=[("respond", "hi", 3.0)])
         listed = [
@@ -451,24 +387,24 @@ class LogConformance(OwnerConformance):
             for one in await conversations()
         ]
         old, new = ("old", "u", 2, 1.0, 2.0, "Q"), ("new", "v", 1, 3.0, 3.0, None)
-        _equal(listed, [new, old], "all conversations")
+        equal(listed, [new, old], "all conversations")
         [one] = await conversations(user_id="u")
-        _equal(one.conversation_id, "old", "those of one user")
+        equal(one.conversation_id, "old", "those of one user")
         [one] = await conversations(limit=1)
-        _equal(one.conversation_id, "new", "the latest one")
+        equal(one.conversation_id, "new", "the latest one")
 
     @on_a_log
     async def test_a_conversation_that_is_deleted_leaves_nothing(self, log: Any) -> None:
-        delete = _optional(log, "delete_conversation")
+        delete = optional(log, "delete_conversation")
         for conversation in ("c", "d"):
             rows = [("user", "hello", 1.0), ("call", CALL, 2.0)]
             await log.append(conversation, user_id="u", rows=rows, calls=_calls(1))
             async with log.claim(conversation):
                 pass
-        _equal([await delete("c"), await delete("c")], [2, 0], "how many rows there were")
-        _equal((await log.read("c")).rows, [], "its rows")
-        _equal(await log.calls("c"), [], "its calls")
-        _equal(len((await log.read("d")).rows), 2, "the rows of another one")
+        equal([await delete("c"), await delete("c")], [2, 0], "how many rows there were")
+        equal((await log.read("c")).rows, [], "its rows")
+        equal(await log.calls("c"), [], "its calls")
+        equal(len((await log.read("d")).rows), 2, "the rows of another one")
         await _claimed(log, wait=False)
 
     # A turn
@@ -490,14 +426,14 @@ class LogConformance(OwnerConformance):
         async for _ in turn.process(parse_tokens(f"<think>Add.</think><execute>{calls}</execute>")):
             pass
         types = [row["type"] for row in (await log.read("c")).rows]
-        _equal(types, ["user", "think", "call", "call", "result"], "the rows")
+        equal(types, ["user", "think", "call", "call", "result"], "the rows")
         added, refused = await log.calls("c")
-        _equal((added.name, added.status, added.attempt), ("add", "success", 1), "the call")
-        _equal((refused.name, refused.status, refused.attempt), ("sub", "failure", 0), "the other")
-        _equal(ids, [added.id], "the id that the tool was told")
+        equal((added.name, added.status, added.attempt), ("add", "success", 1), "the call")
+        equal((refused.name, refused.status, refused.attempt), ("sub", "failure", 0), "the other")
+        equal(ids, [added.id], "the id that the tool was told")
         for _ in range(2):
             messages = await assemble("u", "c", tools=[add], storage=log)
-            _equal(
+            equal(
                 [message["role"] for message in messages],
                 ["system", "user", "assistant", "user"],
                 "the messages",
@@ -506,14 +442,6 @@ class LogConformance(OwnerConformance):
 
 def _row(type: str, content: str, timestamp: float) -> dict[str, Any]:
     return {"type": type, "content": content, "timestamp": timestamp}
-
-
-def _contents(page: Any) -> list[str]:
-    return [row["content"] for row in page.rows]
-
-
-async def _save(log: Any, *rows: tuple[str, float]) -> None:
-    await log.append("c", user_id="u", rows=[("user", content, time) for content, time in rows])
 
 
 async def _save_call(log: Any, conversation_id: str, calls: list[CallRecord]) -> None:
@@ -541,42 +469,3 @@ async def _claimed(
 def _outside(run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """A run that is not inside of the present one."""
     return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
-
-
-def _optional(log: Any, method: str) -> Any:
-    if not hasattr(log, method):
-        raise SkipTest(f"the log has no {method}, which is optional")
-    return getattr(log, method)
-
-
-# Plain functions and not `assert`: pytest rewrites assertions in test files only.
-
-
-def _equal(found: object, expected: object, what: str) -> None:
-    if found != expected:
-        raise AssertionError(f"{what}: expected {_short(expected)}, found {_short(found)}")
-
-
-def _shows(page: Any, contents: list[str], what: str, *, is_whole: bool) -> None:
-    _equal(_contents(page), contents, what)
-    _equal(page.is_whole, is_whole, f"{what}: whether it is whole")
-
-
-def _contains(found: Any, *parts: object) -> None:
-    for part in parts:
-        if part not in found:
-            raise AssertionError(f"{_short(part)} is not in {_short(found)}")
-
-
-async def _raised(kind: type[BaseException], work: Callable[[], Awaitable[Any]]) -> BaseException:
-    """What `work` raises, at once or when it is awaited."""
-    try:
-        await work()
-    except kind as error:
-        return error
-    raise AssertionError(f"expected {kind.__name__}, and nothing was raised")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 500 else f"{text[:500]}… ({len(text)} characters)"

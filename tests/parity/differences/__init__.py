@@ -29,6 +29,7 @@ from .codec import result_with_a_wrong_field
 from .context import (
     ROWS,
     calls_without_results,
+    conversation_that_is_too_long,
     messages_of,
     neighbours_of_one_role,
     promised_log,
@@ -39,7 +40,7 @@ from .context import (
     tool_with_a_json_schema,
     turns,
     window_in_a_turn,
-    words_of_a_failed_assembly,
+    words_of_a_failed_profile,
     words_of_the_system_prompt,
 )
 from .executor_results import SCRIPTS, error_with_its_class, promised_batch, tool_that_exits
@@ -89,6 +90,7 @@ __all__ = [
     "broken_off",
     "calls_without_execute",
     "calls_without_results",
+    "conversation_that_is_too_long",
     "declared_arguments",
     "error_with_its_class",
     "event_without_text",
@@ -131,6 +133,6 @@ __all__ = [
     "turn_that_is_cancelled",
     "turns",
     "window_in_a_turn",
-    "words_of_a_failed_assembly",
+    "words_of_a_failed_profile",
     "words_of_the_system_prompt",
 ]

@@ -375,16 +375,24 @@ def tool_with_a_json_schema(tool: Any) -> bool:
 @difference(
     PROMPT,
     Example(
-        "prompt(user_row('a') * 10_001)",
+        "beginning_of_history(user_row('old') + (user_row('a') + respond('b')) * 5_000)",
         theirs=(
             "StorageError",
             "Conversation exceeds 10000 events. Enable history_window to limit context size.",
         ),
-        ours=(
-            "StorageError",
-            "Conversation conversation exceeds 10000 events. Enable history_window to limit what is loaded.",
-        ),
+        ours=("user", "a"),
     ),
+    theirs="Without `history_window`, a conversation of more than 10,000 events is refused with `StorageError`.",
+    ours="Our own `assemble` shows the whole turns among its newest 10,000 events, and always the last turn. Under "
+    "`install()` it is refused with the same exception, whose message names the conversation.",
+    why="A conversation does not end because it was long.",
+)
+def conversation_that_is_too_long(events: Any, window: int | None) -> bool:
+    return window is None and isinstance(events, list) and len(events) > 10_000
+
+
+@difference(
+    PROMPT,
     Example(
         "prompt(user_row('a'), profile=OSError('disk'))",
         theirs=(
@@ -393,11 +401,9 @@ def tool_with_a_json_schema(tool: Any) -> bool:
         ),
         ours=("RuntimeError", "The profile of user could not be loaded: disk"),
     ),
-    theirs="`assemble` raises `StorageError` for a conversation that is too long and `RuntimeError` for a profile that "
-    "cannot be loaded.",
-    ours="It raises the same exceptions with other messages.",
-    why="The messages name the conversation, and give the cause once.",
+    theirs="`assemble` raises `RuntimeError` for a profile that cannot be loaded.",
+    ours="It raises the same exception with another message.",
+    why="The message gives the cause once.",
 )
-def words_of_a_failed_assembly(events: Any, window: int | None, profile: Any) -> bool:
-    too_long = window is None and isinstance(events, list) and len(events) > 10_000
-    return too_long or isinstance(profile, Exception)
+def words_of_a_failed_profile(profile: Any) -> bool:
+    return isinstance(profile, Exception)

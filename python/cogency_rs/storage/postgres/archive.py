@@ -10,6 +10,7 @@ from ..copying import StoredConversation, check_rows
 from .address import Address, read_dsn
 from .driver import Connection, connect
 from .faults import explain
+from .revisions import APPENDS
 from .schema import find_version, prepare
 from .text import pack, unpack
 
@@ -128,6 +129,7 @@ class TableArchive:
                 head = _HEAD.format(tables=address.tables)
                 there = await connection.fetchval(head, id, len(new), latest)
                 check_rows(conversation_id, there, rows_there)
+                await connection.fetchval(f"SELECT {APPENDS}")
                 numbered = ((number, *row) for number, row in enumerate(new, start=rows_there + 1))
                 for query, rows in (
                     (_ADD_MESSAGE, numbered),

@@ -19,7 +19,7 @@ from .cogency_tables import CogencyTables
 from .database import Database, database_for
 from .driver import Connection, asyncpg
 from .leases import TableLeases
-from .tail import check_cursor, read_tail
+from .tail import check_cursor, read_newest, read_tail
 from .writes import Append, SavedMessage, Single
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ class PostgreSQL(CogencyTables):
         Args:
             conversation_id: which one.
             user_id: only this user's rows; "" for everybody's.
-            after: the cursor of an earlier page of this conversation. If the rows before it have changed, the page is
-                whole.
+            after: the cursor of an earlier page of this conversation. If the rows before it have changed, whichever
+                program changed them, the page is whole.
 
         Raises:
             ConfigError: `after` is not a cursor.
@@ -151,6 +151,20 @@ class PostgreSQL(CogencyTables):
         return await self._read(
             lambda connection: read_tail(
                 connection, self._address, conversation_id, user_id, cursor
+            )
+        )
+
+    async def newest(self, conversation_id: str, *, user_id: str = "", limit: int) -> LogPage:
+        """Read the newest rows, oldest first; the page is whole if the conversation has no more.
+
+        Args:
+            conversation_id: which one.
+            user_id: only this user's rows; "" for everybody's.
+            limit: at most this many, 1 or more.
+        """
+        return await self._read(
+            lambda connection: read_newest(
+                connection, self._address, conversation_id, user_id, limit
             )
         )
 

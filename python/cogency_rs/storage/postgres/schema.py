@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import StorageError
 from .faults import LOST_CLAIM
+from .revisions import WATCH
 
 if TYPE_CHECKING:
     from .address import Address
@@ -28,7 +29,7 @@ __all__ = ["STEPS", "find_version", "prepare"]
 _TABLES = """
 CREATE TABLE {schema}.conversations (
     conversation_id text PRIMARY KEY,
-    revision uuid NOT NULL DEFAULT gen_random_uuid(),  -- new when a row was deleted or changed
+    revision uuid NOT NULL DEFAULT gen_random_uuid(),  -- see `revisions.py`
     last bigint NOT NULL DEFAULT 0,                    -- the number of the last row
     latest double precision NOT NULL DEFAULT '-Infinity',
     lease_number bigint NOT NULL DEFAULT 0,
@@ -145,10 +146,12 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = '{lost_claim}', MESSAGE = lost.id, DETAIL = coalesce(lost.worker, '');
     END IF;
 
+    PERFORM set_config('cogency_rs.appends', 'on', true);  -- see `revisions.py`
     INSERT INTO {schema}.messages (conversation_id, number, message_id, user_id, type, content, timestamp)
     SELECT m.id, lasts[m.head] - h_count[m.head] + m.place, m.message, m.user_id, m.type, m.content, m.timestamp
     FROM unnest(m_head, m_place, m_id, m_message, m_user, m_type, m_content, m_timestamp)
         AS m(head, place, id, message, user_id, type, content, timestamp);
+    PERFORM set_config('cogency_rs.appends', 'off', true);
 
     INSERT INTO {schema}.calls AS c (
         conversation_id, batch, position, user_id, message_id, call_id, name, server, status, attempt, started_at,
@@ -194,7 +197,12 @@ _EARLY_CALLS = """
 COMMENT ON COLUMN {schema}.calls.message_id IS 'the row of the call; null before it has one';
 """
 
-STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS, _EARLY_CALLS)
+# The newest rows are found without the others.
+_BY_TIME = """
+CREATE INDEX IF NOT EXISTS messages_by_time ON {schema}.messages (conversation_id, timestamp, number);
+"""
+
+STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS, _EARLY_CALLS, WATCH + _BY_TIME)
 """The statements that make each version from the one before, from version 1 on."""
 
 # Drops them by name, whatever arguments they had.
