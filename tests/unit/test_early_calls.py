@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import (
     Accumulator,
@@ -32,6 +32,7 @@ from cogency_rs.testing import ScriptedModel
 from support.chunks import cut
 from support.clock import in_exact_time
 from support.early import Bench, turn
+from support.examples import examples
 from support.tools import block, call, rounds
 
 NOT_VALID = '{"dropped": "its batch was not valid"}'
@@ -123,7 +124,7 @@ def damaged(names: list[str], junk: str) -> str:
     return text if not junk else text.replace("]</execute>", f", {junk}]</execute>")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     answer=st.lists(batches(), min_size=1, max_size=3),
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=8),

@@ -21,6 +21,7 @@ from cogency_rs import (
 )
 from support.batches import execute, records
 from support.clock import in_exact_time
+from support.ids import shown
 from support.tools import (
     OK,
     SOON,
@@ -480,7 +481,7 @@ def without_pauses(monkeypatch):
         ([ToolResult("it says no", error=True)], 1, "failure"),
         ([asyncio.CancelledError()], 1, "cancelled"),
     ],
-    ids=repr,
+    ids=shown,
 )
 async def test_a_call_that_raised_or_ran_out_of_time_is_tried_again(failures, attempts, status):
     [record] = await records([call("flaky")], Flaky(*failures, timeout=0.1))
