@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,15 +126,23 @@ async def other_connection(postgres) -> AsyncGenerator[Any, None]:
 
 
 @pytest.fixture
-def command(capsys, monkeypatch) -> Callable[..., Ended]:
+def command(capsys, monkeypatch, tmp_path_factory) -> Callable[..., Ended]:
     """Runs the command line in this process: faster than `commands.run`, but without signals and pipes."""
     from cogency_rs.cli import main
 
     for name in COLOURS:
         monkeypatch.delenv(name, raising=False)
 
-    def command(*args: object) -> Ended:
-        with pytest.raises(SystemExit) as ended:
+    def command(*args: object, stdin: bytes | None = None, **changes: str) -> Ended:
+        with ExitStack() as stack:
+            changed = stack.enter_context(monkeypatch.context())
+            for name, value in changes.items():
+                changed.setenv(name, value)
+            if stdin is not None:
+                file = tmp_path_factory.mktemp("command") / "stdin"
+                file.write_bytes(stdin)
+                changed.setattr("sys.stdin", stack.enter_context(file.open()))
+            ended = stack.enter_context(pytest.raises(SystemExit))
             main([str(arg) for arg in args])
         out, err = capsys.readouterr()
         return Ended(ended.value.code or 0, out, err)
