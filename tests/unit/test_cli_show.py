@@ -85,14 +85,14 @@ def test_a_conversation_reads_from_top_to_bottom(path):
     assert (ended.code, ended.out, ended.err) == (0, SHOWN, "")
 
 
-def test_on_a_terminal_it_is_the_same_in_colour_and_failures_are_red(command, path):
-    out = command("show", path, "staging", FORCE_COLOR="1", COLUMNS="80").out
+def test_on_a_terminal_it_is_the_same_in_colour_and_failures_are_red(path):
+    out = commands.run("show", path, "staging", FORCE_COLOR="1", COLUMNS="80").out
     assert ANSI.sub("", out) == SHOWN
     assert [text.strip() for text in RED.findall(out)] == ["failure", "CHANGES.md does not exist"]
 
 
-def test_without_colour_nothing_is_red(command, path):
-    out = command("show", path, "staging", FORCE_COLOR="1", COLUMNS="80", NO_COLOR="1").out
+def test_without_colour_nothing_is_red(path):
+    out = commands.run("show", path, "staging", FORCE_COLOR="1", COLUMNS="80", NO_COLOR="1").out
     assert ANSI.sub("", out) == SHOWN
     assert [code for code in ANSI.findall(out) if re.search(r"[34]\d", code)] == []
 
