@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-thorough = examples(500)
+thorough = examples(200)
 
 LIMITS = st.builds(
     Limits,
