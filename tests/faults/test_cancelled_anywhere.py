@@ -71,7 +71,8 @@ class Endings:
                 self.over += 1
 
         def blocks(_: Any) -> ToolResult:
-            time.sleep(works / 10_000)
+            for _ in range(works):
+                time.sleep(0)  # lets other threads run
             self.over += 1
             return ToolResult(outcome=name)
 

@@ -200,8 +200,7 @@ async def test_a_tool_that_hangs_runs_out_of_time(mode, hangs, kind, limit, says
 async def test_a_tool_that_hangs_is_cancelled_with_its_turn(mode, hangs, kind):
     async with Scene(Log(), mode=mode, kind=kind, tools={"bad": hangs}) as scene:
         turn = asyncio.create_task(carry_out(scene.turns, parse_tokens(block("bad", "bad"))))
-        while len(scene.calls.started) < 2:
-            await asyncio.sleep(0.001)
+        await until(lambda: len(scene.calls.started) == 2, "the tools do not start")
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn
@@ -226,8 +225,7 @@ async def test_a_turn_to_which_nothing_refers_while_its_tools_hang(mode):
                 pass
 
         turn = weakref.ref(asyncio.create_task(consume()))
-        while len(scene.calls.started) < 2:
-            await asyncio.sleep(0.001)
+        await until(lambda: len(scene.calls.started) == 2, "the tools do not start")
 
         def is_collected() -> bool:  # not while the loop still has a step of the turn to run
             gc.collect()

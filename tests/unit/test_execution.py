@@ -14,6 +14,7 @@ from cogency_rs import (
     ToolResult,
     execute_tools,
 )
+from support.waiting import until
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -114,8 +115,7 @@ def test_blocking_tools_run_at_the_same_time_and_the_loop_goes_on(run):
 
     async def main():
         running = asyncio.ensure_future(batch(tool, calls=[ToolCall("blocking", {})] * 4))
-        while tool.started.n_waiting < 4:
-            await asyncio.sleep(0.001)
+        await until(lambda: tool.started.n_waiting == 4, "a call does not start")
         tool.started.wait(10)
         tool.release.set()
         return await running
@@ -257,8 +257,7 @@ def test_observers_are_called_for_every_start_and_end_on_the_loop_in_order(run):
         running = asyncio.ensure_future(
             batch(Sleeping(), tool, Marked(), on_tool_start=started, on_tool_end=ended)
         )
-        while len(heard) < 5:
-            await asyncio.sleep(0.001)
+        await until(lambda: len(heard) >= 5, "an observer is not called")
         tool.release.set()
         await running
 
