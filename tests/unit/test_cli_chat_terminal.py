@@ -106,7 +106,7 @@ async def model(messages):
     if not messages[-1]["content"].endswith("Begin."):
         yield f"You wrote: {messages[-1]['content']!r}."
         return
-    for number in range(8):
+    for number in range(100):
         yield f"word{number} "
     await asyncio.Event().wait()
 """

@@ -13,6 +13,7 @@ import pytest
 
 from cogency_rs import Accumulator, Execution, SQLite, ToolCall, parse_tokens, tool
 from support import commands, logs
+from support.chunks import cut
 from support.commands import POSIX
 from support.logs import Stored, call, failure, success
 from support.tools import block
