@@ -19,7 +19,7 @@ from support.tools import FunctionTool, Waiting, block, call, rounds, with_tools
 from support.turns import Log, accumulator, carry_out, check_answered, results_in
 from support.ways import in_both_ways
 
-pytestmark = [in_both_ways, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(60)]
 
 CLEANUP = 60
 """Seconds that cancelled tools and saves take to stop."""

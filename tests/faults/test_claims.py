@@ -25,7 +25,7 @@ from cogency_rs.storage.worker import is_gone, machine, worker
 from support.claims import claimed, outside
 from support.waiting import until
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(120)]
 
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs the processes of POSIX")
 

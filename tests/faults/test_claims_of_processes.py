@@ -14,7 +14,7 @@ from cogency_rs.storage import claims
 from support.claims import Holder, SharedLog, claimed, outside
 from support.waiting import until
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(600)]
 
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs the processes of POSIX")
 

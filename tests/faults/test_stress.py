@@ -16,6 +16,8 @@ from cogency_rs import Accumulator, Execution, ToolResult, parse_tokens, worker_
 from support.tools import rounds
 from support.ways import in_both_ways
 
+pytestmark = pytest.mark.concurrency
+
 resource = pytest.importorskip("resource", reason="needs the module resource, to measure memory")
 uvloop = pytest.importorskip("uvloop")
 

@@ -22,7 +22,7 @@ from support.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.timeout(100)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(100)]
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 

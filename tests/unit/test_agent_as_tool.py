@@ -20,7 +20,7 @@ from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, model_of
 from support.ways import in_both_ways
 
-pytestmark = [in_both_ways, pytest.mark.timeout(30)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(30)]
 
 ASK = calls(ToolCall("research", {"question": "How many?"}))
 

@@ -25,7 +25,7 @@ from support.begun import is_dropped, is_eager
 from support.tools import block
 from support.ways import in_both_ways
 
-pytestmark = [in_both_ways, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(60)]
 
 PIECES = {
     "text": ["The sea ", "is ", "deep."],

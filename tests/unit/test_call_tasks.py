@@ -15,7 +15,7 @@ from cogency_rs import ToolResult, execute_tools
 from support.clock import in_exact_time
 from support.tools import OK, FunctionTool, Waiting, call, outcomes, rounds, with_tools
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(20)]
 
 
 async def execute(*tools: Any, names: list[str] | None = None, **options: Any) -> list[ToolResult]:

@@ -36,6 +36,8 @@ from support.examples import examples
 from support.tools import block, call, rounds
 from support.waiting import until
 
+pytestmark = pytest.mark.concurrency
+
 NOT_VALID = '{"dropped": "its batch was not valid"}'
 
 

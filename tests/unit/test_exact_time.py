@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -20,10 +19,8 @@ def test_a_sleep_takes_exactly_its_seconds_and_no_real_time():
         await asyncio.sleep(3600)
         passed.append(loop.time() - began)
 
-    began = time.monotonic()
     sleeps()
     assert passed == [3600]
-    assert time.monotonic() - began < 3600
 
 
 def test_a_loop_that_spins_is_an_error():

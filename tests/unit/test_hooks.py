@@ -27,7 +27,7 @@ from support.batches import records
 from support.clock import in_exact_time
 from support.tools import OK, SOON, FunctionTool, Waiting, call, raises, returns, rounds
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(20)]
 
 variable = contextvars.ContextVar("variable", default="unset")
 
@@ -431,6 +431,7 @@ async def test_a_record_has_the_outcome_of_a_call():
     assert record.duration == record.completed_at - record.started_at
 
 
+@in_exact_time
 async def test_every_status_has_its_record():
     async def hang(**_: Any) -> None:
         await asyncio.Event().wait()

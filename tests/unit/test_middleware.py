@@ -34,7 +34,7 @@ from support.tools import (
     with_tools,
 )
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(20)]
 
 variable = contextvars.ContextVar("variable", default="unset")
 
@@ -483,6 +483,7 @@ def without_pauses(monkeypatch):
     ],
     ids=shown,
 )
+@in_exact_time
 async def test_a_call_that_raised_or_ran_out_of_time_is_tried_again(failures, attempts, status):
     [record] = await records([call("flaky")], Flaky(*failures, timeout=0.1))
     assert (record.attempt, record.status) == (attempts, status)

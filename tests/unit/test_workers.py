@@ -8,6 +8,8 @@ import pytest
 
 from cogency_rs import ConfigError, set_worker_threads
 
+pytestmark = pytest.mark.concurrency
+
 
 def run_python(code):
     """Run code in a Python process of its own."""

@@ -14,6 +14,8 @@ from support.log_files import contents, locked, start
 from support.tools import rounds
 from support.waiting import until
 
+pytestmark = pytest.mark.concurrency
+
 
 @pytest.mark.parametrize(
     ("content", "reason"),
