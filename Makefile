@@ -14,7 +14,7 @@ INSTALL = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --qui
 BUILD   = $(INSTALL) --release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-unit test-whole cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo test test-rust test-python test-others test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: rust demo-core demo-crates fuzz miri asan deny soak soak-postgres
 
@@ -32,20 +32,38 @@ demo-core: | rust
 demo-crates:
 	cargo build --quiet --locked --profile demo --package jsonschema --package pyo3-macros --package thiserror
 
-# Two at a time: most of them wait as often as they work.
+# Each part keeps every processor busy; the last two parts have one process each.
 test: $(DEV) | rust  ## Run every test
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-rust test-unit test-whole schema-suite upstream
+	@$(MAKE) --no-print-directory test-rust
+	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target schema-suite upstream
 
-test-rust: | rust ## The core's own tests, with no Python
+test-rust: | rust  ## The core's own tests, with no Python
 	cargo test --quiet --no-default-features
 
-test-python: test-unit test-whole  ## The package's tests
+# A process for each processor, each of which takes whole files: the slow ones come first.
+WORKERS ?= logical
+PYTEST  := $(BIN)/python -m pytest -q --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
-test-unit: $(DEV)
-	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/unit tests/unit
+test-python: $(DEV)  ## The package's tests
+	$(PYTEST) tests
 
-test-whole: $(DEV)
-	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/whole --ignore=tests/unit tests
+SEED ?= $(shell $(PYTHON) -c 'import random; print(random.randrange(2**32))')
+
+# Other inputs in each run, ten times as many, and the tests in another order.
+test-random: $(DEV) | rust  ## Every test in a random order, each property on random examples: make test-random [SEED=1]
+	@echo "make test-random SEED=$(SEED)"
+	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=600 cargo test --quiet --no-default-features
+	$(PYTEST) --hypothesis-profile=random --hypothesis-seed=$(SEED) --order=$(SEED) tests
+
+ROUNDS ?= 100
+
+test-repeat: $(DEV)  ## The tests of concurrency, ROUNDS=100 times or until one fails
+	@files=$$(grep -lrF --include='test_*.py' 'pytest.mark.concurrency' tests); \
+	for round in $$(seq $(ROUNDS)); do \
+		echo "round $$round of $(ROUNDS)"; \
+		$(PYTEST) --exitfirst -m concurrency $$files || exit 1; \
+	done
 
 cost: | rust     ## Hold every reader of a dialect to a cost that is linear in the text; takes minutes
 	cargo test --quiet --release --no-default-features --test cost

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support.commands import COLOURS, Ended
 from support.postgres_server import NoServerError, Server
@@ -19,6 +22,48 @@ if TYPE_CHECKING:
 
 # A shell makes its background jobs ignore interrupts, and the programs that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No property is decided by chance, by what an earlier run has found, or by the speed of the machine.
+settings.register_profile(
+    "fixed",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# The profile of `make test-random`: other examples for each seed, and ten times as many.
+settings.register_profile(
+    "random",
+    settings.get_profile("fixed"),
+    derandomize=False,
+    max_examples=10 * settings.get_profile("fixed").max_examples,
+)
+settings.load_profile("fixed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--order", type=int, metavar="SEED", help="run the tests in a random order, by this seed"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle the files, and the tests in each file: a file stays whole, as its fixtures are made once."""
+    for item in items:
+        if " at 0x" in item.nodeid:
+            raise pytest.UsageError(
+                f"{item.nodeid} has an address in its name, which differs from process to process: "
+                "name its cases with ids=support.ids.shown"
+            )
+    seed = config.getoption("order")
+    if seed is None:
+        return
+    order = random.Random(seed)
+    files = sorted({item.path for item in items})
+    order.shuffle(files)
+    place = {path: number for number, path in enumerate(files)}
+    order.shuffle(items)
+    items.sort(key=lambda item: place[item.path])
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -81,15 +126,23 @@ async def other_connection(postgres) -> AsyncGenerator[Any, None]:
 
 
 @pytest.fixture
-def command(capsys, monkeypatch) -> Callable[..., Ended]:
+def command(capsys, monkeypatch, tmp_path_factory) -> Callable[..., Ended]:
     """Runs the command line in this process: faster than `commands.run`, but without signals and pipes."""
     from cogency_rs.cli import main
 
     for name in COLOURS:
         monkeypatch.delenv(name, raising=False)
 
-    def command(*args: object) -> Ended:
-        with pytest.raises(SystemExit) as ended:
+    def command(*args: object, stdin: bytes | None = None, **changes: str) -> Ended:
+        with ExitStack() as stack:
+            changed = stack.enter_context(monkeypatch.context())
+            for name, value in changes.items():
+                changed.setenv(name, value)
+            if stdin is not None:
+                file = tmp_path_factory.mktemp("command") / "stdin"
+                file.write_bytes(stdin)
+                changed.setattr("sys.stdin", stack.enter_context(file.open()))
+            ended = stack.enter_context(pytest.raises(SystemExit))
             main([str(arg) for arg in args])
         out, err = capsys.readouterr()
         return Ended(ended.value.code or 0, out, err)

@@ -22,7 +22,7 @@ from support.ways import Way, in_both_ways
 
 AGENTS = int(os.environ.get("COGENCY_RS_STRESS_AGENTS", "60"))
 
-pytestmark = [in_both_ways, pytest.mark.timeout(60 + AGENTS // 2)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(60 + AGENTS // 2)]
 
 
 @tool

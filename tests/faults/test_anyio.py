@@ -1,30 +1,28 @@
 """Batches and turns in cancel scopes of anyio, which FastAPI and Starlette use.
 
 A cancelled scope cancels its tasks again in every round of the event loop. A wait that only swallowed these
-cancellations would keep a processor busy until the cleanup is over.
+cancellations would keep a processor busy until the cleanup is over. So the tests run in exact time, in which a loop
+that spins is an error.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import anyio
 import pytest
 
 from cogency_rs import execute_tools, parse_tokens
+from support.clock import in_exact_time
 from support.tools import FunctionTool, Waiting, block, call, rounds, with_tools
 from support.turns import Log, accumulator, carry_out, check_answered, results_in
 from support.ways import in_both_ways
 
-pytestmark = [in_both_ways, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(60)]
 
-CLEANUP = 0.6
+CLEANUP = 60
 """Seconds that cancelled tools and saves take to stop."""
-
-MOST_BUSY = 0.25
-"""The largest share of that time in which the process may compute. A loop that spins takes all of it."""
 
 
 class Stubborn:
@@ -56,49 +54,35 @@ class SlowLog(Log):
         await super()._save(rows)
 
 
-class Meter:
-    """Measures the processor time of a block as a share of the time that passes."""
-
-    def __enter__(self) -> Meter:
-        self._began = time.monotonic(), time.thread_time()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        clock, busy = self._began
-        self.passed = time.monotonic() - clock
-        self.share = (time.thread_time() - busy) / self.passed
-
-
+@in_exact_time
 async def test_a_batch_in_a_scope_whose_time_is_up():
     tool = Stubborn()
-    with Meter() as meter:
-        with anyio.move_on_after(0.02) as scope:
-            await execute_tools([call("stubborn")] * 3, execution=with_tools(tool))
-        assert scope.cancelled_caught
+    with anyio.move_on_after(2) as scope:
+        await execute_tools([call("stubborn")] * 3, execution=with_tools(tool))
+    assert scope.cancelled_caught
     assert tool.stopped == 3
-    assert meter.passed >= CLEANUP
-    assert meter.share < MOST_BUSY
+    assert asyncio.get_running_loop().time() == 2 + CLEANUP
 
 
 @pytest.mark.parametrize("log", [Log, SlowLog], ids=["a slow tool", "a slow save"])
+@in_exact_time
 async def test_a_turn_in_a_scope_whose_time_is_up(log):
     tool = Stubborn() if log is Log else Waiting("stubborn")
     storage = log()
     turns = accumulator(with_tools(tool, storage=storage))
-    with Meter() as meter:
-        with anyio.move_on_after(0.02) as scope:
-            await carry_out(turns, parse_tokens(block("stubborn", "stubborn")))
-        assert scope.cancelled_caught
-    assert meter.passed >= CLEANUP
-    assert meter.share < MOST_BUSY
+    with anyio.move_on_after(2) as scope:
+        await carry_out(turns, parse_tokens(block("stubborn", "stubborn")))
+    assert scope.cancelled_caught
+    assert asyncio.get_running_loop().time() == 2 + CLEANUP
     check_answered(storage.rows)
     [array] = results_in(storage.rows)
     assert [item["content"] for item in array] == ["Cancelled"] * 2
 
 
+@in_exact_time
 async def test_a_scope_inside_a_tool_ends_only_the_wait_of_the_tool():
     async def limited(**_: Any) -> str:
-        with anyio.move_on_after(0.01) as scope:
+        with anyio.move_on_after(1) as scope:
             await anyio.sleep(20)
         async with anyio.create_task_group() as group:
             group.start_soon(anyio.sleep, 0)
@@ -110,6 +94,7 @@ async def test_a_scope_inside_a_tool_ends_only_the_wait_of_the_tool():
     assert result.content == "cancelled: True"
 
 
+@in_exact_time
 async def test_a_tool_that_times_out_in_a_shielded_scope_of_its_own_is_waited_for():
     journal: list[str] = []
 
@@ -118,16 +103,15 @@ async def test_a_tool_that_times_out_in_a_shielded_scope_of_its_own_is_waited_fo
             await anyio.sleep(20)
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.sleep(0.05)
+                await anyio.sleep(5)
                 journal.append("cleaned up")
 
     tool = FunctionTool("shielded", shielded)
-    [result] = await execute_tools(
-        [call("shielded")], execution=with_tools(tool), tool_timeout=0.02
-    )
+    [result] = await execute_tools([call("shielded")], execution=with_tools(tool), tool_timeout=2)
     assert ("timed out" in result.outcome, journal) == (True, ["cleaned up"])
 
 
+@in_exact_time
 async def test_a_task_group_in_which_another_task_fails(both_ways):
     tool, storage = Stubborn(), Log()
     turns = accumulator(with_tools(tool, storage=storage))
@@ -136,15 +120,15 @@ async def test_a_task_group_in_which_another_task_fails(both_ways):
         await both_ways.until_complete(tool.started)
         raise OSError("no")
 
-    with Meter() as meter, pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(ExceptionGroup) as caught:
         async with anyio.create_task_group() as group:
             group.start_soon(carry_out, turns, parse_tokens(block("stubborn")))
             group.start_soon(fail)
     assert [str(error) for error in caught.value.exceptions] == ["no"]
-    assert meter.share < MOST_BUSY
     check_answered(storage.rows)
 
 
+@in_exact_time
 async def test_a_task_in_a_scope_that_the_program_cancels(both_ways):
     tool, storage = Stubborn(), Log()
     turns = accumulator(with_tools(tool, storage=storage))
@@ -155,17 +139,16 @@ async def test_a_task_in_a_scope_that_the_program_cancels(both_ways):
 
     task = asyncio.create_task(turn())
     await both_ways.until_complete(tool.started)
-    with Meter() as meter:
-        for _ in range(3):
-            task.cancel("stop")
-            await rounds(2)
-        with pytest.raises(asyncio.CancelledError, match="stop"):
-            await task
-    assert meter.share < MOST_BUSY
+    for _ in range(3):
+        task.cancel("stop")
+        await rounds(2)
+    with pytest.raises(asyncio.CancelledError, match="stop"):
+        await task
     check_answered(storage.rows)
     assert (tool.stopped, asyncio.current_task().cancelling()) == (1, 0)
 
 
+@in_exact_time
 async def test_a_client_that_disconnects_while_a_tool_resists(both_ways):
     """Starlette cancels the scope in which it streams a response when its client goes away."""
     responses = pytest.importorskip("starlette.responses")
@@ -185,11 +168,10 @@ async def test_a_client_that_disconnects_while_a_tool_resists(both_ways):
         sent.append(message.get("body", b""))
 
     scope = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.0"}}
-    with Meter() as meter:
-        await responses.StreamingResponse(lines())(scope, receive, send)
+    await responses.StreamingResponse(lines())(scope, receive, send)
     assert b"".join(sent) == b"respond\ncall\nexecute\n"
     # The response does not close its generator; the event loop closes it in a task of its own.
-    while tool.stopped == 0 or len(results_in(storage.rows)) == 0:
-        await asyncio.sleep(0.01)
-    assert meter.share < MOST_BUSY
+    await asyncio.sleep(CLEANUP)
+    await rounds(20)
+    assert (tool.stopped, len(results_in(storage.rows))) == (1, 1)
     check_answered(storage.rows)

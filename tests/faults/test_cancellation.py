@@ -34,7 +34,7 @@ from support.ways import Way, in_both_ways, only_at_the_end
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = [in_both_ways, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(60)]
 
 # While tools run
 

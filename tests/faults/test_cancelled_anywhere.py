@@ -71,7 +71,8 @@ class Endings:
                 self.over += 1
 
         def blocks(_: Any) -> ToolResult:
-            time.sleep(works / 10_000)
+            for _ in range(works):
+                time.sleep(0)  # lets other threads run
             self.over += 1
             return ToolResult(outcome=name)
 
@@ -198,6 +199,7 @@ async def test_a_turn_whose_calls_emit_events_that_is_cancelled_anywhere(
 @at_every_moment
 @pytest.mark.parametrize("kind", KINDS)
 @in_both_modes
+@pytest.mark.concurrency
 async def test_a_turn_in_a_file_that_is_cancelled_anywhere(mode, kind, moment, tmp_path):
     folders = (tmp_path / str(number) for number in itertools.count())
     await cancelled_anywhere(
@@ -209,6 +211,7 @@ async def test_a_turn_in_a_file_that_is_cancelled_anywhere(mode, kind, moment, t
 @at_every_moment
 @pytest.mark.parametrize("kind", KINDS)
 @in_both_modes
+@pytest.mark.concurrency
 async def test_a_turn_in_sqlite_that_is_cancelled_anywhere(mode, kind, moment):
     await cancelled_anywhere(
         in_memory, ["short", "long"], text_source, moment, mode=mode, kind=kind
@@ -219,6 +222,7 @@ async def test_a_turn_in_sqlite_that_is_cancelled_anywhere(mode, kind, moment):
 @pytest.mark.parametrize("options", [{}, {"max_concurrency": 2}, {"tool_timeout": 60}], ids=repr)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("names", list(BATCHES.values())[1:], ids=list(BATCHES)[1:])
+@pytest.mark.concurrency
 async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
     """`execute_tools`, without a log."""
     for at in itertools.count(1):

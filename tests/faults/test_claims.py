@@ -23,8 +23,9 @@ from cogency_rs import BusyError, SQLite, StorageError
 from cogency_rs.storage import claims, leases
 from cogency_rs.storage.worker import is_gone, machine, worker
 from support.claims import claimed, outside
+from support.waiting import until
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(120)]
 
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs the processes of POSIX")
 
@@ -86,8 +87,7 @@ async def test_a_renewal_that_finds_another_owner_says_that_the_claim_is_lost(
     monkeypatch.setattr(claims, "RENEWAL", 0.001)
     async with log.claim("c") as claim:
         change(path, "UPDATE claims SET owner = 'another'")
-        while not claim.is_lost:
-            await asyncio.sleep(0.001)
+        await until(lambda: claim.is_lost, "the claim is not found lost")
         with pytest.raises(StorageError, match="the claim on conversation 'c' was lost"):
             await log.append("c", user_id="u", rows=[("user", "too late", 1.0)])
     assert "was lost" in caplog.text
@@ -109,8 +109,7 @@ async def test_a_renewal_that_fails_is_tried_again(path, log, monkeypatch, caplo
     monkeypatch.setattr(leases.FileLeases, "renew", fails_once)
     async with log.claim("c") as claim:
         first = lease(path)
-        while lease(path)[2] == first[2]:
-            await asyncio.sleep(0.001)
+        await until(lambda: lease(path)[2] != first[2], "the lease is not renewed")
         assert not claim.is_lost
     assert "could not be renewed: locked" in caplog.text
 

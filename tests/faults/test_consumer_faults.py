@@ -19,7 +19,7 @@ from support.ways import in_both_ways
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable
 
-pytestmark = [in_both_ways, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(60)]
 
 TEXT = ("<think>hm</think>so", " it", f" is{block('good', 'good')}", "more")
 

@@ -30,7 +30,7 @@ from support.turns import Row, check_answered
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(60)]
 
 BATCH = block(call("read", n=5), call("say", n=3), call("block", n=1), call("write", n=2))
 HERMES = Dialect("hermes").write_calls([call("read", n=5), call("say", n=3)])

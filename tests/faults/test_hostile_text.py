@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from cogency_rs import SQLite, ToolResult, assemble, parse_tokens, to_messages
 from support.aftermath import Scene, does
+from support.examples import examples
 from support.parsing import text_runs
 from support.programs import printed
 from support.tools import block, call, stored
@@ -102,7 +103,7 @@ hostile = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 @given(attack=hostile, place=st.sampled_from([*PLACES.values()]), mode=st.sampled_from(MODES))
 async def test_no_text_of_a_tool_is_ever_read_as_a_call(attack, place, mode):
     if place is raising and not attack:

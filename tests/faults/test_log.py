@@ -22,6 +22,8 @@ from support.programs import started
 from support.tools import returns
 from support.turns_until_killed import reports_until_killed
 
+pytestmark = pytest.mark.concurrency
+
 KILL_ROUNDS = int(os.environ.get("COGENCY_RS_KILL_ROUNDS", "10"))
 
 

@@ -16,6 +16,7 @@ import pytest
 from cogency_rs import ConfigError, Execution, MCPServer, ToolCall, ToolError, execute_calls
 from support.mcp_servers import HERE, is_running, listening, small
 from support.ports import free_port
+from support.waiting import until
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs the processes of POSIX")
 
@@ -32,9 +33,7 @@ async def process_of(server: MCPServer, tool: str = "a") -> int:
 
 
 async def until_ended(process: int) -> None:
-    async with asyncio.timeout(60):
-        while is_running(process):
-            await asyncio.sleep(0.01)
+    await until(lambda: not is_running(process), "the server does not end")
 
 
 # Starts
@@ -105,9 +104,7 @@ async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path):
     program = f"import os, sys; open({str(note)!r}, 'w').write(str(os.getpid())); sys.stdin.read()"
     server = MCPServer.stdio(sys.executable, "-c", program)
     start = asyncio.create_task(server.__aenter__())
-    async with asyncio.timeout(60):
-        while not (note.exists() and note.read_text()):
-            await asyncio.sleep(0.01)
+    await until(lambda: note.exists() and note.read_text(), "the program does not start")
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
@@ -173,9 +170,10 @@ async def test_a_server_that_ended_between_calls_is_started_again_and_no_call_is
         first = await process_of(server)
         os.kill(first, signal.SIGTERM)
         await until_ended(first)
-        async with asyncio.timeout(60):
-            while server._connection and not server._connection.is_over:  # its pipe is being read
-                await asyncio.sleep(0.01)
+        await until(
+            lambda: server._connection is None or server._connection.is_over,
+            "the end of its pipe is not read",
+        )
         assert await process_of(server) != first
 
 

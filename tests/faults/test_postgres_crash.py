@@ -24,6 +24,7 @@ from cogency_rs.storage.postgres import session
 from support.postgres_server import ask
 from support.programs import started
 from support.turns_until_killed import CALLS, TEXT, Tool, reports_until_killed
+from support.waiting import until
 
 asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
@@ -99,12 +100,14 @@ async def talk_while(
     """Let ten conversations go on while `fault` happens `times` times; returns the rows that were acknowledged."""
     acknowledged: Counter[Any] = Counter()
     talks = asyncio.gather(*(talk(log, f"c{number}", 15, acknowledged) for number in range(10)))
+    chance = random.Random(times)
     for _ in range(times):
-        before = acknowledged.total()
         # The log recovers before the next fault.
-        while acknowledged.total() == before and not talks.done():
-            await asyncio.sleep(0.001)
-        await asyncio.sleep(random.uniform(0, 0.03))
+        after = acknowledged.total() + chance.randrange(1, 30)
+        await until(
+            lambda after=after: acknowledged.total() >= after or talks.done(),
+            "the log does not recover",
+        )
         await fault()
     await talks
     return acknowledged

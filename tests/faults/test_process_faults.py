@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(100)
 # The loop is closed
 
 CLOSES_ITS_LOOP = """
-import gc, logging, warnings
+import gc, logging, selectors, warnings
 from itertools import count
 # Python warns of tasks and coroutines whose loop is closed, and the package logs results that could not be saved.
 # Here both are expected.
@@ -36,25 +36,35 @@ async def model():
         await rounds(1)
         yield chunk
 
+class Rounds(selectors.DefaultSelector):
+    # Stops its loop after some rounds, each of which waits until there is something to do.
+
+    def __init__(self, left):
+        super().__init__()
+        self.left = left
+
+    def select(self, timeout=None):
+        self.left -= 1
+        if self.left:
+            return super().select(timeout)
+        asyncio.get_running_loop().stop()
+        return super().select(0)
+
 async def check(scene):
     async with scene:
         pass
 
 def main(folder, mode, kind, store):
-    slow = Does(lambda: asyncio.sleep(0.002), lambda _: time.sleep(0.002))
+    slow = Does(lambda: rounds(4), lambda _: time.sleep(0))
     for at in count(1):
         storage = on_disk(Path(folder) / str(at)) if store == "disk" else in_memory()
         scene = Scene(storage, mode=mode, kind=kind, tools={"slow": slow})
         scene.has_died = True
-        loop = asyncio.new_event_loop()
+        loop = asyncio.SelectorEventLoop(Rounds(at))
         loop.set_exception_handler(lambda *_: None)
         turn = loop.create_task(carry_out(scene.turns, parse_tokens(model())))
-        for _ in range(at):
-            loop.call_soon(loop.stop)
-            loop.run_forever()  # goes round once
-            time.sleep(0.0003)
-            if turn.done():
-                break
+        turn.add_done_callback(lambda _: loop.stop())
+        loop.run_forever()
         done = turn.done()
         loop.close()
         del turn
@@ -114,11 +124,11 @@ def reach(place):
 
 async def awaits():
     reach("tools")
-    await asyncio.sleep(30)
+    await asyncio.Event().wait()
 
 def blocks(_):
     reach("tools")
-    time.sleep(0.2)
+    threading.Event().wait()
 
 async def main():
     global loop

@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import pytest
 
 from support.programs import environment
 from support.ray_environment import ray_variables
+from support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,15 +91,6 @@ def outcomes(answer: dict[str, Any]) -> list[tuple[str, Any]]:
     ]
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until `condition` holds, for as long as a loaded machine may need."""
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    pytest.fail("the condition never held")
-
-
 def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -123,9 +114,14 @@ def test_a_hook_may_redirect_a_call_to_a_local_tool(ask):
     assert outcomes(answer) == [("success", answer["pid"])]
 
 
-def test_results_are_in_call_order(ask):
-    calls = [["slow", {"seconds": seconds, "name": str(seconds)}] for seconds in (0.4, 0.2, 0)]
-    assert [content for _, content in outcomes(ask(*calls))] == ["0.4", "0.2", "0"]
+def test_results_are_in_call_order_whichever_call_ends_first(ask, file):
+    names = {"first": "second", "second": "third", "third": None}
+    calls = [
+        ["follow", {"file": str(file), "name": name, "after": after}]
+        for name, after in names.items()
+    ]
+    assert [content for _, content in outcomes(ask(*calls))] == ["first", "second", "third"]
+    assert lines(file) == ["third", "second", "first"]
 
 
 def test_a_call_that_is_refused_is_not_sent(ask, file):
@@ -267,7 +263,7 @@ def test_a_tool_that_will_not_stop_loses_its_worker(ask, file):
     assert status == "timeout"
     [pid] = {*lines(file)}
     # Ray reports the end of a process a moment before it is gone.
-    wait_for(lambda: not is_alive(int(pid)))
+    wait_until(lambda: not is_alive(int(pid)), "the worker goes on")
 
 
 def test_a_call_that_never_got_a_worker_does_not_start_later(ask, file):
@@ -302,12 +298,13 @@ def test_each_object_has_its_own_actor(ask):
     assert content == ["b"]
 
 
-def test_state_is_used_by_one_call_at_a_time_even_after_a_call_was_given_up(ask):
+def test_state_is_used_by_one_call_at_a_time_even_after_a_call_was_given_up(ask, file):
     ask(["look", {}], new_shelf=True)
-    late = ask(["use", {"seconds": 2.5}], options={"tool_timeout": 0.5})
+    use = ["use", {"file": str(file)}]
+    late = ask(use, options={"tool_timeout": 0.5})
     assert outcomes(late)[0][0] == "timeout"
-    answer = ask(["use", {"seconds": 0}], ["use", {"seconds": 0.1}], ["look", {}])
-    assert [status for status, _ in outcomes(answer)] == ["success"] * 3
+    answer = ask(use, use, ["look", {}], ["note_here", {"file": str(file)}])
+    assert [status for status, _ in outcomes(answer)] == ["success"] * 4
     assert outcomes(answer)[2][1]["most"] == 1
 
 

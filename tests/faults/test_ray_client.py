@@ -7,7 +7,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from support.ports import free_port
 from support.programs import environment, program
 from support.ray_environment import ray_variables
+from support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
@@ -129,11 +129,9 @@ def test_a_call_through_ray_s_client_has_the_outcome_of_one_from_the_cluster(tmp
 
 
 def wait_until_it_listens(port: int, head: subprocess.Popen[bytes]) -> None:
-    while True:
+    def listens() -> bool:
         assert head.poll() is None, "the head of the cluster has ended"
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
+        with socket.socket() as asking:
+            return asking.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(listens, "the head of the cluster does not listen")

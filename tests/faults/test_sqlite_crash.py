@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import tempfile
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -86,10 +85,10 @@ def test_a_kill_at_any_moment_loses_no_acknowledged_row(path):
     acknowledged = {}
     for generation in range(KILL_ROUNDS):
         child = started(SAVE_UNTIL_KILLED, path, generation, stdout=subprocess.PIPE)
-        first = child.stdout.readline()
-        time.sleep(random.uniform(0, 0.1))
+        count = random.Random(generation).randrange(1, 200)
+        reports = "".join(child.stdout.readline() for _ in range(count))
         child.kill()
-        reports = first + child.stdout.read()
+        reports += child.stdout.read()
         child.stdout.close()
         child.wait()
         for report in reports.splitlines():

@@ -13,7 +13,10 @@ import time
 import pytest
 
 from cogency_rs import Accumulator, Execution, ToolResult, parse_tokens, worker_threads
+from support.tools import rounds
 from support.ways import in_both_ways
+
+pytestmark = pytest.mark.concurrency
 
 resource = pytest.importorskip("resource", reason="needs the module resource, to measure memory")
 uvloop = pytest.importorskip("uvloop")
@@ -50,7 +53,7 @@ async def fast(**_):
 
 async def slow(**_):
     with counted():
-        await asyncio.sleep(0.002)
+        await rounds(20)
         return "slow"
 
 
@@ -70,12 +73,12 @@ async def cancels_itself(**_):
 
 
 def blocks(**_):
-    time.sleep(0.001)
+    time.sleep(0)  # lets other threads run
     return ToolResult(outcome="blocked", content=[1])
 
 
 async def marked(**_):
-    await asyncio.sleep(0.001)
+    await rounds(5)
 
 
 TOOLS = [
@@ -102,7 +105,7 @@ async def turn(pick):
     events = accumulator.process(parse_tokens(f"so<execute>{json.dumps(calls)}</execute>"))
     task = asyncio.ensure_future(drain(events))
     if pick.random() < 0.3:
-        await asyncio.sleep(pick.random() * 0.01)
+        await rounds(pick.randrange(200))
         task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task

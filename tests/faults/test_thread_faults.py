@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import random
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,14 @@ import pytest
 from cogency_rs import Accumulator, Parser, parse_tokens
 from support.aftermath import GOOD, KINDS, Calls, Does, check_log, on_disk, rows_in_file, witness_of
 from support.parsing import text_runs
-from support.tools import block, call, with_tools
+from support.tools import block, call, rounds, with_tools
 from support.turns import MODES, Log, accumulator, carry_out, check_answered, types
+from support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.timeout(100)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(100)]
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 
@@ -58,7 +60,7 @@ def test_two_loops_with_one_storage_and_turns_that_are_cancelled(mode, kind, tmp
     """Each event loop has conversations of its own; every second turn is cancelled while its tools run."""
     storage = on_disk(tmp_path)
     log, calls = witness_of(storage), Calls()
-    slow = Does(lambda: asyncio.sleep(0.002), lambda _: calls.release.wait(0.002))
+    slow = Does(lambda: rounds(20), lambda _: time.sleep(0))
     tools = [calls.tool(kind, "good", GOOD), calls.tool(kind, "slow", slow)]
 
     async def turn(number: int, count: int) -> None:
@@ -68,7 +70,7 @@ def test_two_loops_with_one_storage_and_turns_that_are_cancelled(mode, kind, tmp
         text = f"<think>hm</think>so{block('good', 'slow', 'good')}"
         task = asyncio.create_task(carry_out(turns, parse_tokens(text)))
         if count % 2:
-            await asyncio.sleep(random.Random(count).random() / 200)
+            await rounds(random.Random(count).randrange(300))
             task.cancel()
         await asyncio.wait([task])
         if not task.cancelled():
@@ -101,8 +103,7 @@ def test_a_loop_that_is_closed_while_another_one_s_tools_run(mode):
         turns = accumulator(with_tools(waits, storage=Log()), stream=mode, tool_timeout=60)
         loop.set_exception_handler(lambda *_: None)  # the handler would report the lost turn
         turn = loop.create_task(carry_out(turns, parse_tokens(block("waits"))))
-        while not calls.started:
-            loop.run_until_complete(asyncio.sleep(0.001))
+        loop.run_until_complete(until(lambda: calls.started, "the tool does not start"))
         loop.close()
         with suppress(RuntimeError):  # from the generators in which the turn waited
             turn.get_coro().close()
@@ -115,8 +116,7 @@ def test_a_loop_that_is_closed_while_another_one_s_tools_run(mode):
         return types(asyncio.run(carry_out(turns, parse_tokens(block(*KINDS)))))
 
     async def awaits_close() -> None:
-        while not closed.is_set():
-            await asyncio.sleep(0.001)
+        await until(closed.is_set, "the other loop is not closed")
 
     def blocks_until_close(_: Any) -> None:
         assert closed.wait(30)

@@ -200,8 +200,7 @@ async def test_a_tool_that_hangs_runs_out_of_time(mode, hangs, kind, limit, says
 async def test_a_tool_that_hangs_is_cancelled_with_its_turn(mode, hangs, kind):
     async with Scene(Log(), mode=mode, kind=kind, tools={"bad": hangs}) as scene:
         turn = asyncio.create_task(carry_out(scene.turns, parse_tokens(block("bad", "bad"))))
-        while len(scene.calls.started) < 2:
-            await asyncio.sleep(0.001)
+        await until(lambda: len(scene.calls.started) == 2, "the tools do not start")
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn
@@ -226,8 +225,7 @@ async def test_a_turn_to_which_nothing_refers_while_its_tools_hang(mode):
                 pass
 
         turn = weakref.ref(asyncio.create_task(consume()))
-        while len(scene.calls.started) < 2:
-            await asyncio.sleep(0.001)
+        await until(lambda: len(scene.calls.started) == 2, "the tools do not start")
 
         def is_collected() -> bool:  # not while the loop still has a step of the turn to run
             gc.collect()
@@ -256,12 +254,12 @@ async def test_tools_that_hang_in_every_worker_thread_do_not_delay_tools_on_the_
 
 # A hundred megabytes
 
-MEGABYTES_100 = """
+MEGABYTES = """
 import resource
-HUGE = 100 * 2**20
 def megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-async def main(folder, mode, kind, how):
+async def main(folder, size, mode, kind, how):
+    HUGE = int(size) * 2**20
     result = {
         "content": lambda: ToolResult("read", "<" * HUGE),
         "message": lambda: ToolResult("<" * HUGE, error=True),
@@ -280,13 +278,13 @@ asyncio.run(main(*sys.argv[1:]))
 
 @only_at_the_end("when a call begins does not change the size of its result, which is slow to make")
 @pytest.mark.parametrize(
-    ("mode", "kind", "how"),
+    ("size", "mode", "kind", "how"),
     [
-        ("event", "async", "message"),
-        ("token", "plain", "content"),
-        ("event", "blocking", "value"),
+        (25, "event", "async", "message"),
+        (100, "token", "plain", "content"),
+        (25, "event", "blocking", "value"),
     ],
 )
-def test_a_tool_that_returns_a_hundred_megabytes(mode, kind, how, tmp_path):
+def test_a_tool_that_returns_a_hundred_megabytes(size, mode, kind, how, tmp_path):
     """The whole text is in the log, and saving and checking it takes only a few copies of it."""
-    assert int(printed(MEGABYTES_100, tmp_path, mode, kind, how)) < 1_200
+    assert int(printed(MEGABYTES, tmp_path, size, mode, kind, how)) < 12 * size

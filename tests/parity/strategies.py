@@ -12,21 +12,20 @@ from typing import Any
 from hypothesis import HealthCheck, settings, strategies as st
 
 from cogency_rs import ToolError, ToolResult
+from support.examples import examples
 
 from .oracle import Batch, Scenario, Script, cogency
 
 EXAMPLES = int(os.environ.get("COGENCY_RS_PARITY_EXAMPLES", "0"))
-"""Examples per property; with 0, a number that keeps the suite short, and the same examples every time."""
+"""Examples per property, new ones in each run; with 0, those of the profile in use."""
 
 
-def parity(examples: int = 300) -> settings:
-    """The settings of a property."""
-    return settings(
-        deadline=None,
-        max_examples=EXAMPLES or examples,
-        derandomize=not EXAMPLES,
-        suppress_health_check=list(HealthCheck),
-    )
+def parity(count: int = 300) -> settings:
+    """The settings of a property; `count` is for `examples`."""
+    every = list(HealthCheck)
+    if EXAMPLES:
+        return settings(max_examples=EXAMPLES, derandomize=False, suppress_health_check=every)
+    return examples(count, suppress_health_check=every)
 
 
 # Text.

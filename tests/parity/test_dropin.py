@@ -12,6 +12,7 @@ import pytest
 
 import cogency_rs
 from cogency_rs import dropin
+from support.tools import rounds
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # cogency's, about its fallback for uuid7
@@ -87,7 +88,7 @@ async def test_no_call_begins_while_the_model_still_writes():
 
     async def written():
         yield '<execute>[{"name": "read", "args": {}}'
-        await asyncio.sleep(0.01)
+        await rounds(20)
         assert begun == []
         yield "]</execute>"
 

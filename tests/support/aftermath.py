@@ -32,6 +32,7 @@ from typing import Any, Self
 from cogency_rs import SQLite, ToolResult, parse_tokens, worker_threads
 from cogency_rs._core import Folding, FoldOptions
 from cogency_rs.storage.log import CallRecord, is_log
+from support.begun import is_dropped, is_eager
 from support.tools import INJECTED, FunctionTool, block, rounds, stored, with_tools
 from support.turns import (
     CONVERSATION,
@@ -44,7 +45,6 @@ from support.turns import (
     check_answered,
 )
 from support.waiting import until
-from support.ways import is_dropped, is_eager
 
 # Storages
 

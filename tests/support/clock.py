@@ -1,4 +1,7 @@
-"""An event loop whose clock stands still while there is something to do: no loaded machine decides a time limit."""
+"""An event loop whose clock stands still while there is something to do: no loaded machine decides a time limit.
+
+So a loop that spins, because something wants to run in each of its rounds, never ends a sleep: it is an error here.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 
+MOST_ROUNDS = 10_000
+"""Rounds of the loop between two waits: many more than any test needs."""
+
+
 class _Waits(selectors.DefaultSelector):
     """Counts the seconds that the loop would wait, and does not wait."""
 
     seconds = 0.0
+    rounds = 0
 
     def select(self, timeout: float | None = None) -> Any:
+        self.rounds += 1
         if timeout is None:  # only another thread can make something happen
+            self.rounds = 0
             return super().select(None)
-        self.seconds += max(timeout, 0)
+        if timeout > 0:
+            self.rounds = 0
+            self.seconds += timeout
+        elif self.rounds > MOST_ROUNDS:
+            raise AssertionError(f"the event loop spins: {MOST_ROUNDS:,} rounds without a wait")
         return super().select(0)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cogency_rs import Accumulator, Execution, Memory, ToolContext, parse_tokens, tool
+from support.begun import is_dropped
 from support.tools import rounds
-from support.ways import is_dropped
 
 STABLE_KEYS = ("type", "content", "payload", "kind", "name", "index", "said")
 """The keys of an event whose values do not depend on the time."""

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from cogency_rs import MCPServer, tool
 from support.ports import free_port
+from support.waiting import wait_until
 
 HERE = Path(__file__).parent
 
@@ -53,14 +53,13 @@ def listening(*command: str, port: int = 0) -> Iterator[tuple[str, subprocess.Po
         stderr=subprocess.DEVNULL,
     )
     try:
-        until = time.monotonic() + 60
-        while True:
-            with socket.socket() as asking:
-                if asking.connect_ex(("127.0.0.1", port)) == 0:
-                    break
+
+        def listens() -> bool:
             assert process.poll() is None, "the server ended"
-            assert time.monotonic() < until, "the server did not start"
-            time.sleep(0.02)
+            with socket.socket() as asking:
+                return asking.connect_ex(("127.0.0.1", port)) == 0
+
+        wait_until(listens, "the server does not listen")
         yield f"http://127.0.0.1:{port}/mcp", process
     finally:
         process.kill()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from support.ports import free_port
+from support.waiting import PAUSE
 
 try:
     import psutil
@@ -95,7 +96,7 @@ class Server:
                 return
             if time.monotonic() > deadline:
                 raise NoServerError(f"the server did not start: {self._last_lines()}")
-            time.sleep(0.02)
+            time.sleep(PAUSE)
 
     def kill(self) -> None:
         """Kill the server and the processes that it started, as `kill -9` does."""

@@ -14,12 +14,12 @@ import tempfile
 import threading
 import time
 import traceback
-from pathlib import Path
 from typing import Any
 
 from cogency_rs import Execution, FunctionTool, Hooks, ToolCall, execute_calls, tool
 from cogency_rs.executors.ray import RayExecutor
 from support import ray_tools
+from support.waiting import until
 
 SETTINGS = {
     "num_cpus": 2,
@@ -129,8 +129,7 @@ class Session:
         )
         if cancel_after is not None:
             # A batch that is over before the file has a line says in its records why.
-            while not has_lines(cancel_after) and not batch.done():
-                await asyncio.sleep(0.02)
+            await until(lambda: ray_tools.has_lines(cancel_after) or batch.done(), "no call began")
             batch.cancel()
         try:
             records = [record.to_dict() for record in await batch]
@@ -142,10 +141,6 @@ class Session:
             "events": events,
             "seconds": time.monotonic() - began,
         }
-
-
-def has_lines(file: str) -> bool:
-    return Path(file).exists() and Path(file).stat().st_size > 0
 
 
 async def wait() -> None:

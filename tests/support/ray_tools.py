@@ -12,6 +12,7 @@ from typing import Any
 
 from cogency_rs import ToolContext, ToolError, ToolOptions, ToolResult, tool
 from cogency_rs.executors.ray import Actor
+from support.waiting import until, wait_until
 
 LIGHT = {"num_cpus": 0.1}
 """The options of these tools, so that none waits for a processor that another test uses."""
@@ -26,6 +27,10 @@ def note(file: str, line: object = "") -> int:
         before = len(lines.readlines())
         lines.write(f"{line}\n")
     return before
+
+
+def has_lines(file: str) -> bool:
+    return Path(file).exists() and Path(file).stat().st_size > 0
 
 
 def perish() -> None:
@@ -48,6 +53,24 @@ def where_blocking() -> int:
 def where_here() -> int:
     """Say which process it runs in."""
     return os.getpid()
+
+
+@tool(remote=False)
+def note_here(file: str) -> None:
+    """Leave a line in a file, from the program itself."""
+    note(file)
+
+
+@tool(remote=LIGHT)
+async def follow(file: str, name: str, after: str | None) -> str:
+    """Note a name after another name was noted."""
+    noted = Path(file)
+    await until(
+        lambda: after is None or (noted.exists() and after in noted.read_text()),
+        f"{after} is not noted",
+    )
+    note(file, name)
+    return name
 
 
 @tool(remote=LIGHT)
@@ -125,7 +148,7 @@ def tick(file: str) -> None:
     while True:
         try:
             note(file, os.getpid())
-            time.sleep(0.05)
+            time.sleep(3600)
         except KeyboardInterrupt:
             pass
 
@@ -219,11 +242,11 @@ class Shelf:
         return {"things": self.things, "pid": os.getpid(), "most": self.most}
 
     @tool(remote=Actor(num_cpus=0.1))
-    def use(self, seconds: float) -> None:
-        """Use it alone, which cannot be interrupted."""
+    def use(self, file: str) -> None:
+        """Use it alone until a file has a line, which cannot be interrupted."""
         self.users += 1
         self.most = max(self.most, self.users)
-        time.sleep(seconds)
+        wait_until(lambda: has_lines(file), "the file has no line")
         self.users -= 1
 
     @tool(remote=Actor(num_cpus=0.1))

@@ -12,12 +12,12 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections import Counter
 from typing import Any
 
 from cogency_rs import Accumulator, Execution, PostgreSQL, SQLite, ToolResult, parse_tokens
 from support.programs import environment
+from support.tools import rounds
 
 LOGS: dict[str, Any] = {"SQLite": SQLite, "PostgreSQL": PostgreSQL}
 
@@ -25,12 +25,12 @@ REPORTED = ("user", "call", "result")
 
 
 class Tool:
-    """Takes `x` times 0.1 ms."""
+    """Waits for `x` rounds of the event loop."""
 
     name, description, schema = "t", "", {}
 
     async def execute(self, x: int, **_: object) -> ToolResult:
-        await asyncio.sleep(x / 10000)
+        await rounds(x)
         return ToolResult("ok", x)
 
 
@@ -39,7 +39,10 @@ TEXT = f"<think>hm</think>so<execute>{json.dumps(CALLS)}</execute>"
 
 
 def reports_until_killed(kind: str, place: Any, generation: int) -> Counter[tuple[str, str]]:
-    """Run the program and kill it a moment after its first row; returns how many rows of each sort it reported."""
+    """Run the program and kill it after some rows; returns how many rows of each sort it reported.
+
+    The generation decides how many rows; where the program is when it is killed depends on the machine.
+    """
     child = subprocess.Popen(
         [sys.executable, "-m", __name__, kind, str(place), str(generation)],
         env=environment(),
@@ -47,8 +50,8 @@ def reports_until_killed(kind: str, place: Any, generation: int) -> Counter[tupl
         text=True,
     )
     assert child.stdout is not None
-    reports = child.stdout.readline()
-    time.sleep(random.uniform(0, 0.05))
+    count = random.Random(generation).randrange(1, 100)
+    reports = "".join(child.stdout.readline() for _ in range(count))
     child.kill()
     reports += child.stdout.read()
     child.stdout.close()

@@ -13,6 +13,17 @@ if TYPE_CHECKING:
 PATIENCE = 60
 """Seconds after which a test gives up waiting."""
 
+PAUSE = 0.001
+"""Seconds until it is asked again whether something is so: the only pause in the tests, which decides nothing."""
+
+
+def wait_until(is_so: Callable[[], Any], otherwise: str) -> None:
+    """Wait in a thread until something is so; fails with the words `otherwise` after `PATIENCE` seconds."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(PAUSE)
+
 
 async def until(is_so: Callable[[], Any], otherwise: str) -> None:
     """Wait until something is so; fails with the words `otherwise` after `PATIENCE` seconds.
@@ -29,4 +40,4 @@ async def until(is_so: Callable[[], Any], otherwise: str) -> None:
         if answer:
             return
         assert time.monotonic() < deadline, otherwise
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(PAUSE)

@@ -12,7 +12,6 @@ that may end a call, and announces the calls of parsers that do not announce the
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
@@ -27,7 +26,6 @@ import cogency_rs.early as early_module
 from cogency_rs.batch import ToolBatch
 from cogency_rs.early import EarlyCalls
 from cogency_rs.parser import ClosedOnce, TextStream
-from cogency_rs.storage.log import CallRecord
 from support.tools import rounds
 
 __all__ = [
@@ -36,8 +34,6 @@ __all__ = [
     "Way",
     "eager",
     "in_both_ways",
-    "is_dropped",
-    "is_eager",
     "only_at_the_end",
 ]
 
@@ -127,16 +123,6 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
 
     monkeypatch.setattr(TextStream, "open", open_slowly)
     return way
-
-
-def is_eager() -> bool:
-    """Whether calls begin early in the running test."""
-    return accumulator_module.ClosedOnce is not ClosedOnce
-
-
-def is_dropped(record: CallRecord) -> bool:
-    """Whether a call began early and did not count in the end."""
-    return record.decision is not None and "dropped" in json.loads(record.decision)
 
 
 async def _whole(text: str) -> AsyncIterator[str]:

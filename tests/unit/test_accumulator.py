@@ -24,6 +24,7 @@ from cogency_rs import (
     parse_tokens,
     to_messages,
 )
+from support.ids import shown
 from support.tools import (
     FAIL,
     OK,
@@ -451,7 +452,7 @@ def test_anything_but_a_tool_is_refused_at_construction(tool):
 
 
 @pytest.mark.parametrize(
-    "storage", [None, object(), "store.db", SimpleNamespace(save_message=None)], ids=repr
+    "storage", [None, object(), "store.db", SimpleNamespace(save_message=None)], ids=shown
 )
 def test_anything_but_a_storage_is_refused_at_construction(storage):
     with pytest.raises(ConfigError, match="save_message"):

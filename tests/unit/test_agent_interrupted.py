@@ -21,10 +21,11 @@ from cogency_rs import (
 )
 from cogency_rs.testing import ScriptedModel
 from support.answers import ANSWERS
+from support.begun import is_dropped, is_eager
 from support.tools import block
-from support.ways import in_both_ways, is_dropped, is_eager
+from support.ways import in_both_ways
 
-pytestmark = [in_both_ways, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(60)]
 
 PIECES = {
     "text": ["The sea ", "is ", "deep."],

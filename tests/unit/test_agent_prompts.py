@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import (
     Agent,
@@ -20,6 +20,7 @@ from cogency_rs import (
 )
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, fail, prompts
+from support.examples import examples
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -67,7 +68,7 @@ def is_report(message: dict[str, Any]) -> bool:
     return message["role"] == "user" and "Malformed tool call syntax" in message["content"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(runs=RUNS, history=HISTORIES)
 async def test_each_prompt_of_a_run_begins_with_the_one_before_it(runs, history):
     storage = Memory()

@@ -8,7 +8,7 @@ import logging
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import (
     BlockTool,
@@ -24,6 +24,7 @@ from cogency_rs import (
     tool,
 )
 from support.agents import agent, calls
+from support.examples import examples
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -89,7 +90,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(steps=STEPS, options=OPTIONS)
 async def test_each_call_has_one_result_and_the_conversation_goes_on(steps, options):
     logging.disable(logging.CRITICAL)  # the faults here are on purpose

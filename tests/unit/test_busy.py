@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from cogency_rs import BusyError, ConfigError, SQLite, parse_tokens
-from support.tools import FunctionTool, Waiting, block, with_tools
+from support.tools import FunctionTool, Waiting, block, rounds, with_tools
 from support.turns import CONVERSATION, Log, accumulator, carry_out, types
+
+pytestmark = pytest.mark.concurrency
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ async def test_a_second_turn_waits_for_the_first(log):
     first = asyncio.ensure_future(carry_out(turns[0], parse_tokens(block("wait"))))
     await slow.started.wait()
     second = asyncio.ensure_future(carry_out(turns[1], parse_tokens("Hello.")))
-    await asyncio.wait([second], timeout=0.05)
+    await rounds(100)
     assert not second.done()
     first.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import pytest
 
 from cogency_rs import ToolResult, execute_tools
+from support.clock import in_exact_time
 from support.tools import OK, FunctionTool, Waiting, call, outcomes, rounds, with_tools
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(20)]
 
 
 async def execute(*tools: Any, names: list[str] | None = None, **options: Any) -> list[ToolResult]:
@@ -56,13 +57,14 @@ async def test_a_tool_may_cancel_and_uncancel_its_task(options):
 
 
 @LIMITS
+@in_exact_time
 async def test_a_cancellation_that_comes_too_late_does_not_reach_another_task(options):
     async def first(**_: Any) -> str:
         asyncio.get_running_loop().call_later(0.001, asyncio.current_task().cancel)
         return "first"
 
     async def second(**_: Any) -> str:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(1)
         return "second"
 
     tools = FunctionTool("first", first), FunctionTool("second", second)

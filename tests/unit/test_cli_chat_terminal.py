@@ -106,9 +106,9 @@ async def model(messages):
     if not messages[-1]["content"].endswith("Begin."):
         yield f"You wrote: {messages[-1]['content']!r}."
         return
-    for number in range(10_000):
+    for number in range(100):
         yield f"word{number} "
-        await asyncio.sleep(0.005)
+    await asyncio.Event().wait()
 """
 
 

@@ -47,15 +47,15 @@ def test_the_events_of_standard_input_are_printed(args):
     assert (timeless(ended.objects), ended.code, ended.err) == (expected(TEXT, "event"), 0, "")
 
 
-def test_malformed_output_of_a_model_is_an_event_and_not_an_error():
-    ended = commands.run("parse", stdin=b"<execute>[{]</execute>")
+def test_malformed_output_of_a_model_is_an_event_and_not_an_error(command):
+    ended = command("parse", stdin=b"<execute>[{]</execute>")
     assert [event["type"] for event in ended.objects] == ["respond"]
     assert ended.objects[0]["content"].startswith("Error: Malformed tool call syntax.")
     assert ended.code == 0
 
 
-def test_malformed_output_can_be_an_error_event():
-    ended = commands.run("parse", "--errors", "event", stdin=b"a<execute>[{]</execute>")
+def test_malformed_output_can_be_an_error_event(command):
+    ended = command("parse", "--errors", "event", stdin=b"a<execute>[{]</execute>")
     assert [event["type"] for event in ended.objects] == ["respond", "error"]
     assert ended.objects[1]["kind"] == "malformed"
     assert ended.code == 0
@@ -65,16 +65,16 @@ def test_malformed_output_can_be_an_error_event():
     ("reason", "types"),
     [(None, ["call", "execute"]), ("stop", ["call", "execute"]), ("length", ["error"])],
 )
-def test_the_finish_reason_decides_which_calls_run(reason, types):
+def test_the_finish_reason_decides_which_calls_run(command, reason, types):
     options = [] if reason is None else ["--finish-reason", reason]
     text = b'<execute>[{"name": "t", "args": {}}]'
-    ended = commands.run("parse", "--errors", "event", *options, stdin=text)
+    ended = command("parse", "--errors", "event", *options, stdin=text)
     assert [event["type"] for event in ended.objects] == types
 
 
-def test_calls_are_read_as_small_models_write_them():
+def test_calls_are_read_as_small_models_write_them(command):
     text = b'hm</think><execute>```json\n{"name": "t", "arguments": {}}\n```</execute>'
-    ended = commands.run("parse", "--lenient", "--begins-in-think", stdin=text)
+    ended = command("parse", "--lenient", "--begins-in-think", stdin=text)
     assert [event["type"] for event in ended.objects] == ["think", "call", "execute"]
 
 
@@ -90,8 +90,8 @@ TOOLS = [{"name": "read", "parameters": {"properties": {"lines": {"type": "integ
 
 @pytest.mark.parametrize("dialect", ["hermes", "qwen3-coder,hermes", " hermes , qwen3-coder"])
 @pytest.mark.parametrize("stream", ["event", "token"])
-def test_text_is_read_in_the_dialects_that_are_named(dialect, stream):
-    ended = commands.run("parse", "--dialect", dialect, "--stream", stream, stdin=CALLS.encode())
+def test_text_is_read_in_the_dialects_that_are_named(command, dialect, stream):
+    ended = command("parse", "--dialect", dialect, "--stream", stream, stdin=CALLS.encode())
     names = tuple(name.strip() for name in dialect.split(","))
     parser = Parser(dialect=names, stream=stream)
     assert timeless(ended.objects) == timeless([*parser.feed(CALLS), *parser.finish()])
@@ -99,12 +99,12 @@ def test_text_is_read_in_the_dialects_that_are_named(dialect, stream):
     assert (calls, ended.code, ended.err) == (len(names), 0, "")
 
 
-def test_the_schema_of_a_tool_gives_a_value_its_type(tmp_path):
+def test_the_schema_of_a_tool_gives_a_value_its_type(command, tmp_path):
     file = tmp_path / "tools.json"
     file.write_text(json.dumps(TOOLS), encoding="utf-8")
     read = []
     for options in ([], ["--tools", file]):
-        ended = commands.run("parse", "--dialect", "qwen3-coder", *options, stdin=CALLS.encode())
+        ended = command("parse", "--dialect", "qwen3-coder", *options, stdin=CALLS.encode())
         [call] = [event for event in ended.objects if event["type"] == "call"]
         read.append(json.loads(call["content"])["args"])
     assert read == [{"lines": "5"}, {"lines": 5}]
@@ -125,8 +125,8 @@ def test_calls_are_shown_while_they_are_written():
 
 
 @pytest.mark.parametrize("text", ["", "<think></think>", "<think>  </think>"])
-def test_a_text_without_events_prints_nothing(text):
-    ended = commands.run("parse", stdin=text.encode())
+def test_a_text_without_events_prints_nothing(command, text):
+    ended = command("parse", stdin=text.encode())
     assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
@@ -225,15 +225,11 @@ def test_after_a_complete_block_nothing_more_is_read():
 )
 @pytest.mark.parametrize("where", ["file", "standard input"])
 def test_bytes_that_are_not_utf_8_are_replaced_and_reported(
-    tmp_path, data, content, message, where
+    command, monkeypatch, tmp_path, data, content, message, where
 ):
-    path = tmp_path / "file"
-    path.write_bytes(data)
-    ended = (
-        commands.run("parse", "file", cwd=tmp_path)
-        if where == "file"
-        else commands.run("parse", stdin=data)
-    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_bytes(data)
+    ended = command("parse", "file") if where == "file" else command("parse", stdin=data)
     assert [event["content"] for event in ended.objects] == [content]
     assert (ended.code, ended.err) == (
         0,

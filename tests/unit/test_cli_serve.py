@@ -16,6 +16,7 @@ import pytest
 
 from support import commands
 from support.mcp_servers import listening
+from support.waiting import until
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
@@ -131,9 +132,7 @@ async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        async with asyncio.timeout(60):
-            while not (folder / "cancelled").exists():
-                await asyncio.sleep(0.01)
+        await until((folder / "cancelled").exists, "the tool is not cancelled")
 
 
 @pytest.mark.parametrize(

@@ -324,7 +324,7 @@ def test_without_full_wide_lines_are_cut(command, tmp_path):
 
 
 @pytest.mark.parametrize("columns", [10, 40, 59, 60, 88, 300])
-def test_lines_fit_a_terminal_of_any_width(tmp_path, columns):
+def test_lines_fit_a_terminal_of_any_width(command, tmp_path, columns):
     rows = [
         Stored("user", "word " * 50 + "x" * 200, 0),
         Stored("a type with a long name", "東京" * 60, 1),
@@ -336,9 +336,7 @@ def test_lines_fit_a_terminal_of_any_width(tmp_path, columns):
     ]
     path = logs.write(tmp_path / "log.db", rows, user="u" * 99)
     for args in (["show", path], ["show", path, "staging"]):
-        ended = commands.run(
-            *args, FORCE_COLOR="1", NO_COLOR="1", COLUMNS=str(columns), cwd=tmp_path
-        )
+        ended = command(*args, FORCE_COLOR="1", NO_COLOR="1", COLUMNS=str(columns))
         lines = ANSI.sub("", ended.out).splitlines()
         assert (ended.code, ended.err) == (0, "")
         at_most = min(max(columns, 40), 88)
@@ -373,8 +371,8 @@ def test_characters_that_the_encoding_cannot_represent_are_replaced(path):
     assert (ended.code, ended.err, ended.out.isascii()) == (0, "", True)
 
 
-def test_a_lone_surrogate_in_a_call_is_shown(tmp_path):
+def test_a_lone_surrogate_in_a_call_is_shown(command, tmp_path):
     rows = [Stored("call", r'{"name": "t", "args": {"k": "\ud83d"}}', 0)]
     path = logs.write(tmp_path / "log.db", rows)
     for options in ([], ["--json"]):
-        assert commands.run("show", path, "staging", *options).code == 0
+        assert command("show", path, "staging", *options).code == 0

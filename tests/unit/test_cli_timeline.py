@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import stat
@@ -14,9 +13,11 @@ import pytest
 
 from cogency_rs import Accumulator, Execution, SQLite, ToolCall, parse_tokens, tool
 from support import commands, logs
+from support.chunks import cut
 from support.commands import POSIX
 from support.logs import Stored, call, failure, success
 from support.tools import block
+from support.waiting import until
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
@@ -340,17 +341,23 @@ def test_without_text_the_bar_of_an_early_call_overlaps_the_wait_for_the_model(t
 
 @pytest.mark.parametrize("eager", [True, False])
 async def test_a_turn_in_a_log_shows_whether_its_calls_began_early(tmp_path, eager):
+    begun = []
+
     @tool(read_only=True)
     async def look(n: int) -> int:
         """Look."""
-        await asyncio.sleep(0.02)
+        begun.append(n)
         return n
 
     async def written():
-        text = "So. " + block(*(ToolCall("look", {"n": n}) for n in range(3)))
-        for start in range(0, len(text), 4):
-            await asyncio.sleep(0.005)
-            yield text[start : start + 4]
+        *most, last = cut("So. " + block(*(ToolCall("look", {"n": n}) for n in range(3))))
+        for chunk in most:
+            yield chunk
+        if eager:
+            await until(lambda: len(begun) >= 2, "the calls do not begin early")
+        later = time.time() + 0.05  # the picture shows the time that has passed
+        await until(lambda: time.time() > later, "no time passes")
+        yield last
 
     async with SQLite(tmp_path / "log.db") as log:
         await log.append("c", user_id="u", rows=[("user", "Hello", time.time())])

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from support import logs
 from support.logs import Stored, call, failure, record, success
@@ -175,7 +175,6 @@ def turns(draw) -> list[LoggedTurn]:
     return sorted(made, key=lambda turn: turn.began)
 
 
-@settings(max_examples=100)
 @given(turns())
 def test_no_two_slices_of_a_thread_overlap(turns):
     events = [event for event in events_of(trace("c", turns)) if event["ph"] == "X"]

@@ -22,6 +22,7 @@ from cogency_rs import (
     parse_tool_result,
     tool_instructions,
 )
+from support.ids import shown
 from support.tools import FunctionTool, nothing
 
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -222,7 +223,7 @@ def test_a_result_for_each_call_is_needed(calls, results):
         format_results_array([ToolCall("t", {})] * calls, [ToolResult("ok")] * results)
 
 
-@pytest.mark.parametrize("content", [{1}, b"", object(), [object()]], ids=repr)
+@pytest.mark.parametrize("content", [{1}, b"", object(), [object()]], ids=shown)
 def test_content_that_json_cannot_hold_is_a_type_error(content):
     with pytest.raises(TypeError):
         format_results_array([ToolCall("t", {})], [ToolResult("ok", content)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -225,12 +226,24 @@ def test_the_tests_run_with_every_extra_that_is_not_left_out(tmp_path):
     assert extras[-1].endswith(f"{WHEEL}[test,cli]")
 
 
-def test_every_test_is_found_where_the_sources_are_not(tmp_path, monkeypatch):
+FINDS_FILES = re.compile(r"__file__|CHECKOUT|TESTS|from support\.pages|import pages")
+"""How a test finds files of the checkout."""
+
+
+def test_every_test_that_finds_files_is_collected_where_the_sources_are_not(tmp_path, monkeypatch):
     monkeypatch.setattr(distributions, "CHECKOUT", CHECKOUT)
     distributions.copy_suite(tmp_path / "suite")
-    find = [*distributions.PYTEST, *distributions.WITHOUT_SOURCES, "--collect-only"]
+    files = sorted((tmp_path / "suite" / "tests").rglob("test_*.py"))
+    without = {tmp_path / "suite" / name for name in distributions.OF_SOURCES}
+    finding = [
+        file
+        for file in files
+        if file not in without and FINDS_FILES.search(file.read_text(encoding="utf-8"))
+    ]
+    assert len(finding) > 10
+    find = [sys.executable, *distributions.PYTEST, "--collect-only", *finding]
     found = subprocess.run(
-        [sys.executable, *find], cwd=tmp_path / "suite", capture_output=True, text=True, check=False
+        find, cwd=tmp_path / "suite", capture_output=True, text=True, check=False
     )
     assert found.returncode == 0, found.stdout[-2000:]
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import (
     Agent,
@@ -236,7 +236,6 @@ def events_of(driver: str, answers: list[Any]) -> list[tuple[Any, ...]]:
     return seen
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(SCRIPTS, st.integers(1, 9))
 def test_a_script_gives_the_same_run_by_text_and_by_native_calls(script, size) -> None:
     steps, answer = script

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import (
     Accumulator,
@@ -32,7 +32,11 @@ from cogency_rs.testing import ScriptedModel
 from support.chunks import cut
 from support.clock import in_exact_time
 from support.early import Bench, turn
+from support.examples import examples
 from support.tools import block, call, rounds
+from support.waiting import until
+
+pytestmark = pytest.mark.concurrency
 
 NOT_VALID = '{"dropped": "its batch was not valid"}'
 
@@ -123,7 +127,7 @@ def damaged(names: list[str], junk: str) -> str:
     return text if not junk else text.replace("]</execute>", f", {junk}]</execute>")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     answer=st.lists(batches(), min_size=1, max_size=3),
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=8),
@@ -283,9 +287,12 @@ async def test_a_call_is_in_the_log_before_it_begins() -> None:
             return n
 
         async def slowly() -> Any:
+            written = ""
             for chunk in cut(block(call("look", n=1), call("look", n=2))):
-                await asyncio.sleep(0.002)
                 yield chunk
+                written += chunk
+                if written.count("}}") == 1:
+                    await until(lambda: seen, "the first call does not begin")
 
         turns = Accumulator("u", "c", execution=Execution(storage=log, tools=[look]))
         async for _ in turns.process(parse_tokens(slowly())):
@@ -366,19 +373,19 @@ async def test_the_time_limit_of_a_batch_starts_when_the_batch_is_complete() -> 
     async def read(n: int) -> int:
         """Read until the model has written its batch, and a little longer."""
         await is_written.wait()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(5)
         return n
 
     async def chunks() -> Any:
         *most, last = cut(written("read", "read"))
         for chunk in most:
-            await asyncio.sleep(1)
+            await asyncio.sleep(10)
             yield chunk
         is_written.set()
         yield last
 
     turns = Accumulator(
-        "u", "c", execution=Execution(storage=Memory(), tools=[read]), batch_timeout=1
+        "u", "c", execution=Execution(storage=Memory(), tools=[read]), batch_timeout=10
     )
     async for _ in turns.process(parse_tokens(chunks())):
         pass

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from cogency_rs import ConfigError, Finish, Limits, Parser, parse_tokens
 from support.cost import is_linear
@@ -18,8 +18,6 @@ from support.turns import Chunks
 ONE = '[{"name": "t", "args": {"x": 1}}]'
 RUNS = ["call", "execute"]
 REASONS = [None, "stop", "length", ConnectionError("reset")]
-
-relaxed = settings(deadline=None, max_examples=150)
 
 
 def read(*chunks: str, end: Any = None, **options: Any) -> list[dict[str, Any]]:
@@ -96,7 +94,6 @@ def cut_texts(draw: st.DrawFn) -> list[str]:
     return [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
 
 
-@relaxed
 @given(cut_texts(), st.sampled_from(REASONS), st.booleans(), st.booleans())
 @example(["<results>", '["a', "</results>"], None, False, False)
 @example(["<execute>```", "json[]``", "`</execute>"], None, True, False)
@@ -108,7 +105,6 @@ def test_any_chunks_give_the_same_errors(chunks, end, lenient, begins_in_think):
     assert timeless(read(*"".join(chunks), **options)) == whole
 
 
-@relaxed
 @given(cut_texts(), st.sampled_from(REASONS))
 def test_any_chunks_give_the_same_errors_under_small_limits(chunks, end):
     limits = Limits(max_block_bytes=40, max_depth=4, max_calls=2)
@@ -116,7 +112,6 @@ def test_any_chunks_give_the_same_errors_under_small_limits(chunks, end):
     assert timeless(read(*chunks, end=end, limits=limits)) == whole
 
 
-@relaxed
 @given(texts)
 def test_error_events_stand_where_reports_stand_and_nothing_else_differs(text):
     def shape(events: list[dict[str, Any]]) -> list[Any]:
@@ -132,7 +127,6 @@ def test_error_events_stand_where_reports_stand_and_nothing_else_differs(text):
     assert shape(read(text)) == shape(read(text, errors="respond"))
 
 
-@relaxed
 @given(texts)
 def test_an_error_s_place_lies_in_its_raw_text_which_is_part_of_the_text(text):
     for event in read(text):
@@ -342,7 +336,6 @@ def test_a_fenced_block_without_its_closing_tag_runs(text):
     assert names(read(text, lenient=True)) == ["execute"]
 
 
-@relaxed
 @given(texts, st.sampled_from(REASONS))
 def test_lenient_reading_does_not_change_valid_blocks(text, end):
     strict, lenient = read(text, end=end), read(text, end=end, lenient=True)

@@ -8,9 +8,10 @@ import string
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from cogency_rs import Parser, SQLite, ToolResult, assemble, parse_tokens, to_messages
+from support.examples import examples
 from support.tools import block, returns, stored, with_tools
 from support.turns import CONVERSATION, USER, accumulator, carry_out
 
@@ -183,9 +184,7 @@ async def test_calls_that_were_interrupted_are_shown_escaped_too(storage):
 numbers = itertools.count()
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(40, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(st.one_of(st.booleans(), hostile), max_size=12))
 async def test_prompts_with_and_without_escapes_may_alternate_while_the_log_grows(storage, steps):
     """The folding of a conversation is kept separately with and without the option."""

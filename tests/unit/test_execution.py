@@ -14,6 +14,9 @@ from cogency_rs import (
     ToolResult,
     execute_tools,
 )
+from support.waiting import until
+
+pytestmark = pytest.mark.concurrency
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -114,8 +117,7 @@ def test_blocking_tools_run_at_the_same_time_and_the_loop_goes_on(run):
 
     async def main():
         running = asyncio.ensure_future(batch(tool, calls=[ToolCall("blocking", {})] * 4))
-        while tool.started.n_waiting < 4:
-            await asyncio.sleep(0.001)
+        await until(lambda: tool.started.n_waiting == 4, "a call does not start")
         tool.started.wait(10)
         tool.release.set()
         return await running
@@ -159,7 +161,7 @@ def test_every_tool_sees_the_caller_s_context_variables_and_its_changes_stay_its
 
 def test_at_most_max_concurrency_calls_run_at_once(run):
     tool = Sleeping()
-    calls = [ToolCall("sleeping", {"seconds": 0.0001})] * 800
+    calls = [ToolCall("sleeping", {"seconds": 0})] * 800
     results = run(batch(tool, calls=calls, max_concurrency=8))
     assert len(results) == tool.over == 800
     assert tool.most == 8
@@ -167,17 +169,17 @@ def test_at_most_max_concurrency_calls_run_at_once(run):
 
 def test_a_timeout_fails_only_its_call_whose_coroutine_is_cancelled_and_awaited(run):
     tool = Sleeping()
-    calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 0.001)]
-    results = run(batch(tool, calls=calls, tool_timeout=0.1))
-    assert texts(results) == ["Success", "Tool 'sleeping' timed out after 0.1 s", "Success"]
+    calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 0)]
+    results = run(batch(tool, calls=calls, tool_timeout=0.5))
+    assert texts(results) == ["Success", "Tool 'sleeping' timed out after 0.5 s", "Success"]
     assert tool.over == 3
 
 
 def test_a_batch_timeout_fails_the_calls_that_are_not_over(run):
     tool = Sleeping()
     calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 60)]
-    results = run(batch(tool, calls=calls, batch_timeout=0.05, max_concurrency=2))
-    late = "Tool 'sleeping' timed out: its batch took longer than 0.05 s"
+    results = run(batch(tool, calls=calls, batch_timeout=0.5, max_concurrency=2))
+    late = "Tool 'sleeping' timed out: its batch took longer than 0.5 s"
     assert texts(results) == ["Success", late, late]
 
 
@@ -190,8 +192,8 @@ def test_a_blocking_tool_that_times_out_is_left_to_end_on_its_own_and_its_result
 
 def test_a_marked_coroutine_that_times_out_is_cancelled_in_its_thread(run):
     tool = Marked()
-    [result] = run(batch(tool, calls=[ToolCall("marked", {"seconds": 60})], tool_timeout=0.05))
-    assert result.outcome == "Tool 'marked' timed out after 0.05 s"
+    [result] = run(batch(tool, calls=[ToolCall("marked", {"seconds": 60})], tool_timeout=0.5))
+    assert result.outcome == "Tool 'marked' timed out after 0.5 s"
     assert tool.journal == ["began", "cancelled", "cleaned up"]
 
 
@@ -257,8 +259,7 @@ def test_observers_are_called_for_every_start_and_end_on_the_loop_in_order(run):
         running = asyncio.ensure_future(
             batch(Sleeping(), tool, Marked(), on_tool_start=started, on_tool_end=ended)
         )
-        while len(heard) < 5:
-            await asyncio.sleep(0.001)
+        await until(lambda: len(heard) >= 5, "an observer is not called")
         tool.release.set()
         await running
 

@@ -24,6 +24,7 @@ from cogency_rs import (
     execute_tools,
 )
 from support.batches import execute
+from support.ids import shown
 from support.tools import OK, FunctionTool, call, outcomes, raises, returns, with_tools
 from support.turns import Log
 
@@ -336,7 +337,7 @@ async def test_a_batch_does_not_need_a_user_a_conversation_or_a_storage():
     assert (result.error, result.content) == (False, {})
 
 
-@pytest.mark.parametrize("args", [None, 5, "text", object()], ids=repr)
+@pytest.mark.parametrize("args", [None, 5, "text", object()], ids=shown)
 async def test_arguments_that_are_not_a_dict_fail_only_their_call(args):
     results = await execute([ToolCall("ok", args), call("ok")], OK)
     assert [result.error for result in results] == [True, False]

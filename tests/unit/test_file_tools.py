@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from cogency_rs import ConfigError, Execution, ToolCall, ToolResult, execute_tools, file_tools
 from cogency_rs.tools import folder as folder_module, options_of
 from support.commands import POSIX
+from support.examples import examples
 
 Call = Callable[..., Any]
 
@@ -406,7 +407,7 @@ async def test_an_absolute_path_within_the_folder_is_understood(call, place):
 NAMES = st.sampled_from(["..", ".", "", "src", "a.txt", "link", "…", " ", "~", "con"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(parts=st.lists(NAMES, max_size=6), absolute=st.booleans())
 def test_no_path_reaches_a_file_outside(tmp_path_factory, parts, absolute):
     home = tmp_path_factory.mktemp("home")

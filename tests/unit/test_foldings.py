@@ -7,10 +7,11 @@ import threading
 from contextlib import closing
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from cogency_rs import History, SQLite, assemble, foldings, to_messages
 from support.conversations import UNMERGED
+from support.examples import examples
 from support.memory_log import MemoryLog
 
 CALL = json.dumps({"name": "t", "args": {"x": 1}})
@@ -71,9 +72,7 @@ steps = st.lists(
 )
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(150, suppress_health_check=list(HealthCheck))
 @given(steps, st.booleans())
 def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
     tmp_path_factory, steps, merge_roles

@@ -11,6 +11,8 @@ import pytest
 from cogency_rs import Accumulator, Execution, parse_tokens
 from cogency_rs.storage import Memory
 
+pytestmark = pytest.mark.concurrency
+
 TEXT = '<think>a < b, it seems</think>Hello <b>there</b>. <execute>[{"name": "add", "args": {"a": 1}}]</execute>'
 WHOLE = [("think", "a < b, it seems"), ("respond", "Hello <b>there</b>.")]
 

@@ -35,6 +35,7 @@ from support.agents import add
 from support.llama_server import LlamaServer, llama_server, needs_llama
 from support.openai_served import plain_environment
 from support.tiny_model import Endless, tiny_model
+from support.waiting import until
 
 __all__ = ["plain_environment"]
 
@@ -234,9 +235,7 @@ async def test_an_agent_reads_its_dialect_in_plain_completions(url):
 
 async def until_stopped(server: LlamaServer, before: int) -> None:
     """Wait until the server has stopped an answer before its end."""
-    async with asyncio.timeout(60):
-        while server.cancelled == before:
-            await asyncio.sleep(0.01)
+    await until(lambda: server.cancelled != before, "the server goes on")
 
 
 async def test_closing_an_answer_stops_it_on_the_server(server):

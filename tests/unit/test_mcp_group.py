@@ -20,6 +20,8 @@ from cogency_rs import (
 )
 from support.mcp_servers import HERE, is_running, search, small
 
+pytestmark = pytest.mark.concurrency
+
 
 def names(tools: list[Any]) -> list[str]:
     return [tool.name for tool in tools]

@@ -21,6 +21,7 @@ from cogency_rs import (
 )
 from support.batches import execute, records
 from support.clock import in_exact_time
+from support.ids import shown
 from support.tools import (
     OK,
     SOON,
@@ -33,7 +34,7 @@ from support.tools import (
     with_tools,
 )
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(20)]
 
 variable = contextvars.ContextVar("variable", default="unset")
 
@@ -299,11 +300,11 @@ async def test_every_attempt_has_the_whole_timeout():
         return attempts[-1]
 
     async def slow(**_: Any) -> str:
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(6)
         return "done"
 
     tool = FunctionTool("slow", slow)
-    await records([call("slow")], tool, middleware=[thrice], tool_timeout=1)
+    await records([call("slow")], tool, middleware=[thrice], tool_timeout=10)
     assert [result.content for result in attempts] == ["done"] * 3
 
 
@@ -369,21 +370,21 @@ async def test_middleware_of_a_cancelled_batch_can_clean_up_but_cannot_run_the_c
 @in_exact_time
 async def test_a_tool_s_own_timeout_replaces_the_batch_s():
     async def hang(**_: Any) -> None:
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(15)
 
-    tools = tool_with("short", hang, timeout=0.05), tool_with("long", hang, timeout=20)
-    found = await records([call("short"), call("long")], *tools, tool_timeout=0.1)
+    tools = tool_with("short", hang, timeout=5), tool_with("long", hang, timeout=20)
+    found = await records([call("short"), call("long")], *tools, tool_timeout=10)
     assert [record.status for record in found] == ["timeout", "success"]
-    assert found[0].error == "Tool 'short' timed out after 0.05 s"
+    assert found[0].error == "Tool 'short' timed out after 5 s"
 
 
 @pytest.mark.parametrize("middleware", [[], [through]], ids=["alone", "in middleware"])
 @in_exact_time
 async def test_waiting_for_a_free_slot_does_not_count_towards_the_timeout(middleware):
     async def slow(**_: Any) -> None:
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(6)
 
-    tool = tool_with("slow", slow, timeout=1)
+    tool = tool_with("slow", slow, timeout=10)
     found = await records([call("slow")] * 4, tool, middleware=middleware, max_concurrency=1)
     assert [record.status for record in found] == ["success"] * 4
 
@@ -480,8 +481,9 @@ def without_pauses(monkeypatch):
         ([ToolResult("it says no", error=True)], 1, "failure"),
         ([asyncio.CancelledError()], 1, "cancelled"),
     ],
-    ids=repr,
+    ids=shown,
 )
+@in_exact_time
 async def test_a_call_that_raised_or_ran_out_of_time_is_tried_again(failures, attempts, status):
     [record] = await records([call("flaky")], Flaky(*failures, timeout=0.1))
     assert (record.attempt, record.status) == (attempts, status)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from cogency_rs import Limits
 from support.outlines import read, runs
 from support.texts import calls, tags, texts
 
 SMALL = Limits(max_block_bytes=40, max_depth=4, max_calls=2)
-
-relaxed = settings(deadline=None, max_examples=150)
 
 
 @st.composite
@@ -27,7 +25,6 @@ def cut_texts(draw: st.DrawFn) -> list[str]:
 # The same text in chunks.
 
 
-@relaxed
 @given(texts)
 @example('<execute>[{"name": "t", "args": {"a": "\\\\"</execute>"}}]</execute>')
 @example('<execute>["</execute>", 1</execute>')
@@ -37,7 +34,6 @@ def test_one_character_at_a_time_gives_the_same_events(text):
     assert read(text) == read([text])
 
 
-@relaxed
 @given(texts)
 def test_two_chunks_give_the_same_events_wherever_the_cut_is(text):
     text = text[:200]
@@ -45,13 +41,11 @@ def test_two_chunks_give_the_same_events_wherever_the_cut_is(text):
     assert [cut for cut in range(len(text) + 1) if read([text[:cut], text[cut:]]) != whole] == []
 
 
-@relaxed
 @given(cut_texts())
 def test_any_chunks_give_the_same_events(chunks):
     assert read(chunks) == read(["".join(chunks)])
 
 
-@relaxed
 @given(cut_texts())
 def test_any_chunks_give_the_same_events_under_small_limits(chunks):
     assert read(chunks, limits=SMALL) == read(["".join(chunks)], limits=SMALL)
@@ -60,19 +54,16 @@ def test_any_chunks_give_the_same_events_under_small_limits(chunks):
 # Token mode: the same text, in other pieces.
 
 
-@relaxed
 @given(texts)
 def test_token_mode_gives_the_text_of_event_mode(text):
     assert runs(read([text], stream="token")) == runs(read([text]))
 
 
-@relaxed
 @given(texts)
 def test_token_mode_gives_the_same_text_one_character_at_a_time(text):
     assert runs(read(text, stream="token")) == runs(read([text]))
 
 
-@relaxed
 @given(texts)
 def test_token_mode_gives_the_same_text_wherever_the_cut_is(text):
     text = text[:200]
@@ -84,20 +75,17 @@ def test_token_mode_gives_the_same_text_wherever_the_cut_is(text):
     ] == []
 
 
-@relaxed
 @given(cut_texts())
 def test_token_mode_gives_the_same_text_for_any_chunks(chunks):
     assert runs(read(chunks, stream="token")) == runs(read(["".join(chunks)]))
 
 
-@relaxed
 @given(cut_texts())
 def test_token_mode_gives_the_same_text_under_small_limits(chunks):
     whole = runs(read(["".join(chunks)], limits=SMALL))
     assert runs(read(chunks, stream="token", limits=SMALL)) == whole
 
 
-@relaxed
 @given(cut_texts())
 def test_token_mode_gives_no_empty_pieces(chunks):
     assert [content for _, content in read(chunks, stream="token") if content == ""] == []
@@ -127,25 +115,21 @@ def assert_reads_as_json(argument: str) -> None:
     assert read([f"<execute>{body}</execute>"]) == [("call", json.dumps(call)), ("execute", None)]
 
 
-@relaxed
 @given(number_literals | st.floats().map(repr).filter(lambda text: "n" not in text))
 def test_a_number_is_what_json_makes_of_it(literal):
     assert_reads_as_json(literal)
 
 
-@relaxed
 @given(string_literals)
 def test_a_string_is_what_json_makes_of_it(literal):
     assert_reads_as_json(literal)
 
 
-@relaxed
 @given(st.lists(st.tuples(string_literals, number_literals)))
 def test_an_object_is_what_json_makes_of_it(members):
     assert_reads_as_json("{" + ",".join(f"{key}:{value}" for key, value in members) + "}")
 
 
-@relaxed
 @given(calls, st.booleans(), st.sampled_from([None, 0, 2]))
 def test_calls_are_what_json_makes_of_them(value, ensure_ascii, indent):
     body = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)

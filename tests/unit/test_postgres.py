@@ -16,6 +16,7 @@ from cogency_rs.storage.postgres.text import pack, unpack
 from cogency_rs.storage.postgres.writes import Write, WriteStep, steps_of
 from cogency_rs.testing import LogConformance
 from support.postgres_server import ask
+from support.waiting import until
 
 pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
@@ -255,5 +256,8 @@ async def test_the_last_object_closes_the_connections(dsn):
     await two.append("c", user_id="u", rows=[("user", "still open", 1.0)])
     del two
     gc.collect()
-    while (await ask(dsn, query, pattern))[0][0]:
-        await asyncio.sleep(0.01)
+
+    async def are_closed() -> bool:
+        return not (await ask(dsn, query, pattern))[0][0]
+
+    await until(are_closed, "the connections stay open")

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from cogency_rs import Limits
 from support import reference
+from support.examples import examples
 from support.outlines import Outline, read, runs
 from support.texts import bodies, damaged_bodies, texts
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-thorough = settings(deadline=None, max_examples=500)
+thorough = examples(200)
 
 LIMITS = st.builds(
     Limits,

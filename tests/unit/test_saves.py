@@ -23,7 +23,7 @@ from support.turns import (
 )
 from support.ways import in_both_ways
 
-pytestmark = [in_both_ways, pytest.mark.timeout(20)]
+pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(20)]
 
 
 class PlainLog:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import Parser, ToolCall, parse_tokens
 from cogency_rs.testing import calls_of, joined, outline, results_of, text_of
@@ -83,7 +83,6 @@ def test_a_joined_text_has_the_time_of_its_first_piece():
     assert joined(pieces) == [{"type": "respond", "content": "ab", "timestamp": 1.0}]
 
 
-@settings(deadline=None)
 @given(texts, st.integers(1, 8))
 def test_any_chunks_have_the_same_outline(text: str, size: int):
     def read(*chunks: str) -> list[Any]:

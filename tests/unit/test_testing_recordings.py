@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from cogency_rs import ConfigError, Finish, LLMError, Thought, parse_tokens
 from cogency_rs.models import (
@@ -50,7 +50,6 @@ deltas = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(deltas), min_size=1), st.booleans(), st.lists(any_text))
 @example([["\u2028\r\n\x85", TextDelta(""), Usage(), Finish(None)]], False, ["\ud800"])
 def test_every_answer_comes_back_as_it_was(answers: Any, timing: bool, texts: list[str]):

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import ConfigError, Finish, Thought, parse_tokens
 from cogency_rs.models import (
@@ -61,7 +61,6 @@ async def test_an_answer_of_each_kind_is_given(answer: Any, pieces: list[Any]):
     assert model.closed_early == 0
 
 
-@settings(deadline=None)
 @given(st.text(), st.none() | st.integers(1, 12))
 def test_a_text_is_cut_into_pieces_of_one_size(text: str, chunk: int | None):
     pieces = asyncio.run(pieces_of(ScriptedModel([text], chunk=chunk)))

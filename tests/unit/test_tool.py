@@ -25,6 +25,7 @@ from cogency_rs import (
     tool,
 )
 from support.function_tools import Color, Point, add, run
+from support.ids import shown
 from support.tools import block, call, with_tools
 from support.turns import Log, carry_out, results_in
 
@@ -207,7 +208,7 @@ def unwritable(x: Annotated[int, "how many"], bad: dict[str, threading.Lock]) ->
         (len, "@tool makes a tool of a function, not of <built-in function len>"),
         (add, "@tool makes a tool of a function, not of <tool add>"),
     ],
-    ids=repr,
+    ids=shown,
 )  # fmt: skip
 def test_anything_but_a_function_is_refused_at_once(function, message):
     with pytest.raises(ConfigError) as raised:

@@ -23,10 +23,12 @@ from typing import (
 import annotated_types
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, tool
+from support.examples import examples
 from support.function_tools import takes
+from support.ids import shown
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -346,7 +348,7 @@ def test_annotations_for_other_packages_are_ignored(monkeypatch):
         (Annotated[int, Param("how many", ge=1)], None,
          {"anyOf": [INTEGER | {"minimum": 1}, {"type": "null"}], "description": "how many", "default": None}),
     ],
-    ids=repr,
+    ids=shown,
 )  # fmt: skip
 def test_a_default_is_in_the_schema_where_json_can_hold_it(hint, default, schema):
     made = takes(hint, default=default)
@@ -511,10 +513,10 @@ json_values = st.recursive(
     max_leaves=8,
 )  # fmt: skip
 
-slow = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = examples(300)
 
 
-@slow
+@many
 @given(hints.flatmap(lambda case: case.pairs.map(lambda pair: (case.hint, *pair))))
 def test_values_that_fit_their_hint_arrive_whole(example):
     hint, written, value = example
@@ -532,7 +534,7 @@ def echo(hint: Any) -> FunctionTool[..., Any]:
     return tool(function, name="echo")
 
 
-@slow
+@many
 @given(hints, st.data())
 def test_the_values_taken_are_those_that_the_schema_admits(case, data):
     made = takes(case.hint)

@@ -3,11 +3,12 @@
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
 from cogency_rs import ConfigError, set_worker_threads
+
+pytestmark = pytest.mark.concurrency
 
 
 def run_python(code):
@@ -17,25 +18,38 @@ def run_python(code):
 
 
 PROGRAM = """
-import asyncio, os, sys, time
+import asyncio, os, sys, threading, time
 from cogency_rs import Execution, ToolCall, execute_tools, set_worker_threads, worker_threads
+
+begun, released, ended = [], threading.Event(), []
+
+class Quick:
+    name, description, schema = "quick", "", {}
+    def execute(self, **_):
+        pass
 
 class Busy:
     name, description, schema = "busy", "", {}
-    def execute(self, seconds=30, **_):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(0.0005)
+    def execute(self, **_):
+        begun.append(1)
+        while not released.is_set():
+            time.sleep(0)  # runs Python all the time, as a tool does that computes
+        ended.append(1)
 
 class Endless:
     name, description, schema, blocking = "endless", "", {}, True
     async def execute(self, **_):
+        begun.append(1)
         while True:
-            await asyncio.sleep(0.0005)
+            await asyncio.sleep(0)
 
-def batch(*names, seconds=30, **options):
-    calls = [ToolCall(name, {"seconds": seconds}) for name in names]
-    execution = Execution(storage=None, tools=[Busy(), Endless()])
+async def begins(count):
+    while len(begun) < count:
+        await asyncio.sleep(0)
+
+def batch(*names, more=(), **options):
+    calls = [ToolCall(name, {}) for name in names]
+    execution = Execution(storage=None, tools=[Quick(), Busy(), Endless(), *more])
     return execute_tools(calls, execution=execution, user_id="", conversation_id="", **options)
 """
 
@@ -50,7 +64,7 @@ def batch(*names, seconds=30, **options):
             """
 async def main():
     task = asyncio.create_task(batch('busy', 'busy', 'endless'))
-    await asyncio.sleep(0.05)
+    await begins(3)
     sys.exit(0)
 asyncio.run(main())
 """,
@@ -58,12 +72,15 @@ asyncio.run(main())
         ),
         pytest.param(
             """
+set_worker_threads(1)
 loop = asyncio.new_event_loop()
-task = loop.create_task(batch('busy', seconds=0.1, tool_timeout=5))
-loop.run_until_complete(asyncio.sleep(0.05))
+task = loop.create_task(batch('busy', tool_timeout=60))
+loop.run_until_complete(begins(1))
 tasks = asyncio.all_tasks(loop)
 loop.close()
-time.sleep(0.2)
+released.set()
+asyncio.run(batch('quick'))  # in the same thread, after the call whose loop is closed
+assert ended
 for task in tasks:
     task._log_destroy_pending = False  # or asyncio reports every task that its loop leaves
 """,
@@ -72,23 +89,21 @@ for task in tasks:
     ],
 )
 def test_a_program_that_ends_while_tools_block_ends_at_once_and_without_an_error(code):
-    start = time.monotonic()
-    done = run_python(PROGRAM + code)
+    done = run_python(PROGRAM + code)  # the tools never end
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert time.monotonic() - start < 20  # seconds; the tools would take 30
 
 
 def test_a_forked_child_runs_batches_of_its_own():
     done = run_python(
         PROGRAM
         + """
-asyncio.run(batch('busy', seconds=0, tool_timeout=5))
+asyncio.run(batch('quick', tool_timeout=60))
 child = os.fork()
 if child == 0:
-    asyncio.run(batch('busy', 'busy', seconds=0.01, tool_timeout=5))
+    asyncio.run(batch('quick', 'quick', tool_timeout=60))
     os._exit(7)
 _, status = os.waitpid(child, 0)
-asyncio.run(batch('busy', seconds=0, tool_timeout=5))
+asyncio.run(batch('quick', tool_timeout=60))
 print(os.waitstatus_to_exitcode(status))
 """
     )
@@ -99,23 +114,20 @@ def test_the_number_of_worker_threads_is_set_before_the_first_one_starts():
     done = run_python(
         PROGRAM
         + """
-import threading
 from cogency_rs import ConfigError
 set_worker_threads(2)
 class Count:
     name, description, schema = "count", "", {}
     now = most = 0
-    lock = threading.Lock()
+    lock, pair = threading.Lock(), threading.Barrier(2)
     def execute(self, **_):
         with self.lock:
             Count.now += 1
             Count.most = max(Count.most, Count.now)
-        time.sleep(0.02)
+        self.pair.wait()
         with self.lock:
             Count.now -= 1
-execution = Execution(storage=None, tools=[Count()])
-calls = [ToolCall("count", {})] * 6
-asyncio.run(execute_tools(calls, execution=execution, user_id="", conversation_id=""))
+asyncio.run(batch(*["count"] * 6, more=[Count()]))
 print(worker_threads(), Count.most)
 try:
     set_worker_threads(3)
@@ -137,17 +149,10 @@ def test_a_blocking_call_that_is_given_up_while_it_waits_for_a_thread_never_runs
         PROGRAM
         + """
 set_worker_threads(1)
-ran = []
-class Once:
-    name, description, schema = "once", "", {}
-    def execute(self, **_):
-        ran.append(1)
-        time.sleep(1.5)
-execution = Execution(storage=None, tools=[Once()])
-calls = [ToolCall("once", {})] * 3
-asyncio.run(execute_tools(calls, execution=execution, user_id="", conversation_id="", tool_timeout=0.75))
-time.sleep(1.5)
-print(len(ran))
+asyncio.run(batch("busy", "busy", "busy", tool_timeout=1))
+released.set()
+asyncio.run(batch("quick"))  # in the same thread, after all that wait for it
+print(len(begun))
 """
     )
     assert done.stdout == "1\n", done.stderr

@@ -14,6 +14,8 @@ from cogency_rs.errors import StorageError
 from cogency_rs.storage import SQLite, writer
 from support.log_files import contents, select, start, writer_threads
 
+pytestmark = pytest.mark.concurrency
+
 
 @pytest.mark.parametrize("queue_limit", [1, 1024])
 async def test_close_waits_for_saves_under_way(path, monkeypatch, queue_limit):

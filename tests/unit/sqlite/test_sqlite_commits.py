@@ -11,7 +11,10 @@ from cogency_rs.errors import StorageError
 from cogency_rs.storage import writer
 from cogency_rs.storage.connection import connect_to_write
 from support.log_files import contents, locked, start
+from support.tools import rounds
 from support.waiting import until
+
+pytestmark = pytest.mark.concurrency
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store,
             *(store.save_message("c", "u", "user", f"{n}", 1.0 + n) for n in range(50))
         )
         for _ in range(20):  # the event loop still runs
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
             assert store._database._writer._queue.qsize() <= 4
         assert not any(save.done() for save in saves)
     await asyncio.gather(*saves)
@@ -133,7 +136,7 @@ async def test_cancelling_at_any_moment_leaves_every_save_whole(store):
     for task in saves:
         if chance.random() < 0.5:
             task.cancel()
-        await asyncio.sleep(0 if chance.random() < 0.9 else 0.001)
+        await rounds(1 if chance.random() < 0.9 else 50)
     outcomes = await asyncio.gather(*saves, return_exceptions=True)
     found = contents(await store.load_messages("c", "u"))
     for n, outcome in enumerate(outcomes):

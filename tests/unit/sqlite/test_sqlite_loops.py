@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import pytest
+
 from cogency_rs.storage import SQLite
 from support.log_files import contents, locked, writer_threads
+
+pytestmark = pytest.mark.concurrency
 
 
 async def test_every_read_sees_every_acknowledged_write(store):
