@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +35,19 @@ pytestmark = pytest.mark.timeout(60)
 
 def raising(call: Any) -> bool:
     raise LookupError("no such table")
+
+
+def failing_once() -> Callable[[ToolCall], bool]:
+    """A predicate that raises when it is asked first, and then says that nobody need agree."""
+    asked: list[ToolCall] = []
+
+    def requires(call: ToolCall) -> bool:
+        asked.append(call)
+        if len(asked) == 1:
+            raise LookupError("busy")
+        return False
+
+    return requires
 
 
 BROKEN = {
@@ -77,30 +91,17 @@ async def test_a_run_does_not_wait_for_a_predicate_that_cannot_say(case):
 
 
 async def test_a_predicate_that_fails_once_is_not_asked_again_in_the_same_batch():
-    answers: list[Any] = [LookupError("busy"), False]
-
-    def flaky(call: ToolCall) -> bool:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    wipe = served("wipe", requires_approval=flaky)
+    wipe = served("wipe", requires_approval=failing_once())
     result = await agent([ToolCall("wipe", {})], "done", tools=[wipe]).run("?")
     assert [each.status for each in result.steps[0].executions] == ["denied"]
     assert wipe.ran == []
 
 
 async def test_a_refusal_stays_while_the_batch_waits_for_another_call():
-    answers: list[Any] = [LookupError("busy"), False]
-
-    def flaky(call: ToolCall) -> bool:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    wipe, send = served("wipe", requires_approval=flaky), served("send", requires_approval=True)
+    wipe, send = (
+        served("wipe", requires_approval=failing_once()),
+        served("send", requires_approval=True),
+    )
     mine = agent([ToolCall("wipe", {}), ToolCall("send", {})], "done", tools=[wipe, send])
     result = await mine.run("?", conversation_id="c")
     assert [each.name for each in result.waiting] == ["send"]
