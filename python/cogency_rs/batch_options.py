@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,7 +28,7 @@ class BatchOptions:
     tool_timeout: float | None = None
     batch_timeout: float | None = None
     max_concurrency: int | None = None
-    middleware: Sequence[Middleware] = ()
+    middleware: Iterable[Middleware] = ()
     hooks: Sequence[Hooks] = ()
     approve: Approve | None = None
     approval_timeout: float = 300.0

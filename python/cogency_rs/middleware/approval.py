@@ -81,11 +81,11 @@ async def need_of(resolved: ResolvedCall) -> Need:
     call, tool = resolved
     if tool is None:
         return ToolDenied("there is no such tool")
-    required: object = resolved.options.requires_approval
-    if isinstance(required, bool):
-        return required
+    predicate = resolved.options.requires_approval
+    if isinstance(predicate, bool):
+        return predicate
     try:
-        required = await _awaited(resolved.options.requires_approval(call))
+        required: object = await _awaited(predicate(call))
     except Exception as error:
         logger.exception("requires_approval of %r failed, so its call is denied", call.name)
         return ToolDenied(f"its requires_approval failed: {reason(error)}")

@@ -161,8 +161,8 @@ class ServedModel:
                 for delta in deltas:
                     yield delta
         last = iter(reader.finish())
-        while (delta := self._next_of(last, service)) is not None:
-            yield delta
+        while (ending := self._next_of(last, service)) is not None:
+            yield ending
 
     # An error is raised out of the block that caught the SDK's, so that its context is not that one, with its secrets.
 

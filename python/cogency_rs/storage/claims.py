@@ -299,7 +299,8 @@ class ClaimOfRun(AbstractAsyncContextManager["Claim | None"]):
     ) -> bool | None:
         given = self._given
         if isinstance(given, Claim):
-            return await given.give_back(kind)
+            await given.give_back(kind)
+            return None
         return await given.__aexit__(kind, error, traceback)
 
 

@@ -178,12 +178,14 @@ class Folder:
         if name == ".":
             raise ToolError(f"{path} is a folder: name a file in it")
         with self._opened(folders, path, make=True) as place:
+            version: FileVersion | None = None
+            kept: Attributes | None = None
             try:
                 with place.opened(name, path, _CHANGE) as old:
                     version = FileVersion.of(os.fstat(old.fileno()))
                     kept = Attributes.of(old.fileno())
             except _MissingError:
-                version = kept = None
+                pass  # a new file
             if replaces is not ... and replaces != version:
                 raise _changed(path)
             temporary = f".{token_hex(8)}.tmp"

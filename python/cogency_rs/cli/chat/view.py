@@ -150,9 +150,9 @@ class View:
         else:
             shown_call = cut(signature(call.name, call.args), self.page.width - prefix.cell_len)
             lines.append(prefix.append(shown_call))
-            for line in preview.split("\n"):
+            for text in preview.split("\n"):
                 margin = Text(" " * (MARGIN + 2))
-                lines += self._exact(line, margin, _DIFF_STYLES.get(line[:1], "dim"))
+                lines += self._exact(text, margin, _DIFF_STYLES.get(text[:1], "dim"))
         screen = max(self._console.height - 2, 1) if self._console.is_terminal else len(lines)
         for number, line in enumerate(lines):
             if number and number % screen == 0:
@@ -337,8 +337,8 @@ class View:
             if self._written and what.startswith("writing"):
                 what += f", {count(self._written, 'character')}"
             if now - since >= _SECONDS or what.startswith(("thinking", "writing", "stopping")):
-                line = cut(f"{what}  {now - since:.0f} s", width - MARGIN - 2)
-                lines.append(Text.assemble(" " * MARGIN, (f"{spinner} {line}", "dim")))
+                shown = cut(f"{what}  {now - since:.0f} s", width - MARGIN - 2)
+                lines.append(Text.assemble(" " * MARGIN, (f"{spinner} {shown}", "dim")))
         if lines and not (self._running and self._last == "tools"):
             lines.insert(0, Text())  # as there will be before the next block
         return lines
