@@ -107,8 +107,8 @@ def check_count(
     """
     if count is None and or_none:
         return
-    is_whole = isinstance(count, int) and not isinstance(count, bool)
-    if not (is_whole and least <= count <= most):
+    whole = count if isinstance(count, int) and not isinstance(count, bool) else None
+    if whole is None or not least <= whole <= most:
         raise refused(
             name, count, f"a whole number from {least} on{', or None' if or_none else ''}"
         )
@@ -156,12 +156,10 @@ def check_list(name: str, given: Any, of: str, advice: str = "") -> list[Any]:
     Raises:
         ArgumentError: it is one thing, a text, or not an iterable.
     """
-    if isinstance(given, list):  # as most are
-        listed: list[Any] = given
-        return listed
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+    checked: object = given
+    if isinstance(checked, str | bytes | Mapping) or not isinstance(checked, Iterable):
         raise refused(name, given, f"a list of {of}", advice)
-    return list(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return list(given)
 
 
 def check_names(name: str, given: Any) -> frozenset[str]:

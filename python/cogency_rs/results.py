@@ -65,12 +65,16 @@ def reason(error: BaseException) -> str:
         case _ if text and is_own_failure(error):
             return text
         case BaseExceptionGroup():
-            return f"{type(error).__name__}: {text}: {_parts(error)}"  # pyright: ignore[reportUnknownArgumentType]
+            return f"{type(error).__name__}: {text}: {_parts(error)}"
         case _:
             return f"{type(error).__name__}{text and f': {text}'}"
 
 
 _MOST_PARTS = 5
+
+
+def _is_group(error: object) -> bool:
+    return isinstance(error, BaseExceptionGroup)
 
 
 def _parts(group: BaseExceptionGroup[BaseException]) -> str:
@@ -79,10 +83,9 @@ def _parts(group: BaseExceptionGroup[BaseException]) -> str:
     waiting: list[BaseException] = [group]
     while waiting:
         error = waiting.pop()
-        if isinstance(error, BaseExceptionGroup):
-            inner: BaseExceptionGroup[BaseException] = error
-            waiting += reversed(inner.exceptions)
-        else:
+        parts: Any = getattr(error, "exceptions", ()) if _is_group(error) else ()
+        waiting += reversed(parts)
+        if not parts:
             found.append(reason(error))
     more = len(found) - _MOST_PARTS
     return "; ".join([*found[:_MOST_PARTS], *([f"and {more} more"] if more > 0 else [])])

@@ -93,14 +93,16 @@ class Triggers:
 
     async def change(self, trigger: str, given: T) -> T:
         """Let the hooks change a value, one after the other."""
+        value: Any = given
         for hooks in self._hooks[trigger]:
-            answer = await self._ask(hooks, trigger, given)
+            answer = await self._ask(hooks, trigger, value)
             if answer is None and _RULES[trigger].may_return_nothing:
                 continue
-            if answer is not given:
-                self._check(hooks, trigger, given, answer)
-                given = answer
-        return given
+            if answer is not value:
+                self._check(hooks, trigger, value, answer)
+                value = answer
+        changed: T = value
+        return changed
 
     async def _ask(self, hooks: Hooks, trigger: str, *given: Any) -> Any:
         try:

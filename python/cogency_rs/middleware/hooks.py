@@ -428,8 +428,9 @@ def _patterns(hooks: Hooks) -> Collection[str] | None:
     if matcher is None:
         return None
     patterns: Any = [matcher] if isinstance(matcher, str) else matcher
-    if isinstance(patterns, Collection) and all(isinstance(each, str) for each in patterns):
-        return patterns
+    given: object = patterns
+    if isinstance(given, Collection) and all(isinstance(each, str) for each in patterns):
+        return tuple(patterns)
     raise refused(
         f"the matcher of {type(hooks).__name__}",
         matcher,

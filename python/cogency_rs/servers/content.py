@@ -64,15 +64,14 @@ def _only_wraps(structured: Any, text: str, answer: CallToolResult) -> bool:
 
     The official server for files answers so.
     """
-    match [*structured.values()] if isinstance(structured, dict) else []:
-        case [str() as value]:
-            return value.strip() == text.strip()
-        case [[*parts]]:
-            return bool(parts) and parts == [
-                part.model_dump(by_alias=True, exclude_none=True) for part in answer.content
-            ]
-        case _:
-            return False
+    values: list[Any] = [*structured.values()] if isinstance(structured, dict) else []
+    if len(values) != 1:
+        return False
+    value: Any = values[0]
+    if isinstance(value, str):
+        return value.strip() == text.strip()
+    parts = [part.model_dump(by_alias=True, exclude_none=True) for part in answer.content]
+    return bool(value) and isinstance(value, list) and value == parts
 
 
 def _is_same(texts: list[str], text: str, structured: Any, value: Any) -> bool:

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol, TextIO
 from urllib.parse import urlsplit
 
@@ -105,7 +104,7 @@ class Program:
         """The command. Its arguments may hold secrets."""
         return self.command
 
-    @cached_property
+    @property
     def secrets(self) -> Secrets:
         """What its arguments and its environment have."""
         return Secrets(in_arguments(self.args, self.cwd), in_environment(self.env))
@@ -173,7 +172,7 @@ class ServerAddress:
         """The same."""
         return self.url
 
-    @cached_property
+    @property
     def secrets(self) -> Secrets:
         """What its address and its headers have."""
         return Secrets(in_url(self.address), in_headers(self.headers), in_proxies())

@@ -86,14 +86,16 @@ def check_cursor(text: str | None) -> Cursor | None:
     if text is None or text == _NOWHERE:
         return None
     try:
-        match json.loads(text):
+        read: Any = json.loads(text)
+        match read:
             case [
-                [int(), int()] | None as file,
+                [int(), int()] | None,
                 int(schema),
                 int(revision),
                 [float(time), int(number), str() | None as id],
             ]:
-                where = None if file is None else (file[0], file[1])
+                file: Any = read[0]
+                where = None if file is None else (int(file[0]), int(file[1]))
                 return Cursor(where, schema, revision, Last(time, number, id))
             case _:
                 pass
