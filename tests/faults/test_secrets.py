@@ -32,7 +32,7 @@ from support import commands
 from support.mcp_servers import HERE
 from support.model_server import ModelServer, Reply, sse
 from support.ports import free_port
-from support.secrets import Outcome, Seeds
+from support.seeded_secrets import Outcome, Seeds
 from support.traces import Traces, text_of
 
 pytestmark = pytest.mark.timeout(120)

@@ -150,8 +150,9 @@ async def test_the_child_is_cancelled_with_its_caller():
     with pytest.raises(asyncio.CancelledError):
         await run
     assert model.closed == 1
-    [rows] = child.storage.rows.values()
-    assert [type for *_, (type, _, _) in rows] == ["user", "respond", "cancelled"]
+    [conversation] = await child.storage.conversations()
+    page = await child.storage.read(conversation.conversation_id)
+    assert [row["type"] for row in page.rows] == ["user", "respond", "cancelled"]
 
 
 async def test_the_caller_s_time_limit_holds_for_the_child_too():

@@ -140,7 +140,9 @@ async def test_the_safest_synchronous_on_one_file_is_in_force(path):
 
 @pytest.mark.parametrize("value", ["full", "", "SAFE", 2, None])
 def test_an_unknown_synchronous_is_a_config_error(value):
-    with pytest.raises(ConfigError, match="choose one of OFF, NORMAL, FULL, EXTRA"):
+    with pytest.raises(
+        ConfigError, match='synchronous must be "OFF" or "NORMAL" or "FULL" or "EXTRA", got'
+    ):
         SQLite(":memory:", synchronous=value)
 
 
