@@ -64,6 +64,7 @@ _PUBLIC = {
         "DeniedError",
         "HookError",
         "LLMError",
+        "NoAnswerError",
         "ProtocolError",
         "SkipTool",
         "StopRun",

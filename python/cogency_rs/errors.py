@@ -20,6 +20,7 @@ __all__ = [
     "DeniedError",
     "HookError",
     "LLMError",
+    "NoAnswerError",
     "ProtocolError",
     "SkipTool",
     "StopRun",
@@ -195,6 +196,27 @@ class LLMError(CogencyError):
         super().__init__(message, cause=cause)
         self.rate_limited = rate_limited
         self.auth_failed = auth_failed
+
+
+class NoAnswerError(CogencyError):
+    """A run ended without an answer, so that it has no output.
+
+    Attributes:
+        status: how the run ended; see `RunResult.status`.
+        reason: why it stopped, the value of a `StopReason`; `None` if it did not stop.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        cause: Exception | None = None,
+        status: str = "",
+        reason: str | None = None,
+    ) -> None:
+        super().__init__(message, cause=cause)
+        self.status = status
+        self.reason = reason
 
 
 class ToolParseError(ValueError):

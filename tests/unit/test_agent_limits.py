@@ -175,7 +175,7 @@ async def test_a_time_limit_stops_a_run_whose_model_is_silent(clock):
 
 
 @pytest.mark.parametrize("stream", [None, "event", "token"], ids=["run", "event", "token"])
-async def test_a_time_limit_during_an_answer_leaves_the_text_so_far_as_the_output(clock, stream):
+async def test_a_time_limit_during_an_answer_leaves_the_text_so_far(clock, stream):
     async def silent(request: Any) -> Any:
         yield "<think>Deep.</think>The sea "
         yield "is "
@@ -193,7 +193,7 @@ async def test_a_time_limit_during_an_answer_leaves_the_text_so_far_as_the_outpu
             async for _ in events:
                 pass
         result = events.result
-    assert (result.output, result.status) == ("The sea is", "stopped")
+    assert (result.text, result.status) == ("The sea is", "stopped")
     assert (result.steps[0].text, result.steps[0].thoughts) == ("The sea is", "Deep.")
     assert [(type, text.strip()) for type, text in rows(mine)[1:]] == [
         ("think", "Deep."),

@@ -11,7 +11,15 @@ from .._core import ArgumentSchema
 from ..errors import ConfigError
 from ..schema import HintError, Mismatch, Shapes
 
-__all__ = ["NO_OUTPUT", "Fault", "OutputReader", "TextOutput", "ValueOutput", "output_of"]
+__all__ = [
+    "NO_OUTPUT",
+    "Fault",
+    "OutputReader",
+    "TextOutput",
+    "ValueOutput",
+    "output_of",
+    "text_of",
+]
 
 NO_OUTPUT: Any = object()
 """Stands where a run has no output yet: `None` is one, where the type of the answer may be null."""
@@ -132,6 +140,15 @@ def _flattened(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str,
     """Replace a schema that is a reference by its target: providers want an object at the top."""
     reference = schema.get("$ref", "")
     return dict(definitions.get(reference.rpartition("/")[2], schema)) if reference else schema
+
+
+def text_of(output: Any) -> str:
+    """An output as text: a string as it is, any other value as JSON; "" if there is no output."""
+    if isinstance(output, str):
+        return output
+    if output is NO_OUTPUT:
+        return ""
+    return json.dumps(output, ensure_ascii=False, default=str)
 
 
 def output_of(output_type: Any) -> OutputReader:

@@ -27,7 +27,7 @@ from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
 from .delegate import calling, has_delegate
-from .output import NO_OUTPUT
+from .output import NO_OUTPUT, text_of
 from .prompts import Prompts
 from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
@@ -89,6 +89,7 @@ class Run:
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()
         self._output: Any = NO_OUTPUT
+        self._text = ""  # that of the output, or of what there is of an answer
         self._asked: str | None = None
         self._is_finished = False
         self.status: RunStatus = "pending"
@@ -256,7 +257,7 @@ class Run:
                 output = self._stepping.read(state.answer)
             if isinstance(output, Refused):
                 return [await self._log.report(output.code, output.message)], None
-            self._output = output
+            self._output, self._text = output, text_of(state.answer)
             self.status = "completed"
         elif state.batch is not None:
             return [], await self._go_on_with(state.batch.with_decisions(self._decisions))
@@ -304,6 +305,7 @@ class Run:
         self.ctx.step += 1
         if done.output is not NO_OUTPUT:
             self._output = done.output
+        self._text = done.text
         if done.error is None:
             await self._follow(done)
         return done
@@ -364,7 +366,7 @@ class Run:
                 if done.outcome is TurnOutcome.FAILED:
                     self.status = "failed"
                 if self.status == "completed" and not done.is_answer:
-                    await self._log.ended("" if self._output is NO_OUTPUT else self._output)
+                    await self._log.ended(self._output)
             case _:
                 ctx.went_on()
 
@@ -378,12 +380,8 @@ class Run:
     def _make_result(self) -> RunResult[Any]:
         ctx = self.ctx
         stop = first_signal(ctx.signals) if self.status not in ("in_progress", "waiting") else None
-        output = self._output
-        if output is NO_OUTPUT:
-            is_cut = self.status != "completed" and ctx.steps
-            output = ctx.steps[-1].text if is_cut else ""
         return RunResult(
-            output=output,
+            text=self._text,
             status=self.status,
             stop=stop,
             usage=ctx.usage,
@@ -391,6 +389,7 @@ class Run:
             waiting=self._waiting,
             conversation_id=ctx.conversation_id,
             run_id=ctx.run_id,
+            _output=self._output,
         )
 
     async def _finish_unread(self) -> None:

@@ -21,7 +21,7 @@ from ..types import ToolCall, TurnOutcome
 from .call_limit import CallLimit
 from .deadline import Deadline
 from .limits import Account
-from .output import NO_OUTPUT, Fault
+from .output import NO_OUTPUT, Fault, text_of
 from .recovery import Repetition
 from .results import Step, StopReason, StopSignal
 from .step_content import StepContent, kind_of
@@ -78,6 +78,7 @@ class FinishedStep:
         step: the step, as hooks left it.
         outcome: the outcome of its turn; `ACTED` if a tool or a hook ended the turn.
         output: the answer, or the result of a tool that ends the run; `NO_OUTPUT` if there is neither.
+        text: the output as text; without an output, the text of the step.
         is_refused: whether the answer does not have the type that was asked for.
         is_answer: whether the log ends with the answer.
         waiting: its calls, if they wait for approval.
@@ -90,6 +91,7 @@ class FinishedStep:
     step: Step
     outcome: TurnOutcome
     output: Any
+    text: str
     is_refused: bool
     is_answer: bool
     waiting: tuple[ToolCall, ...]
@@ -202,6 +204,9 @@ class Stepping:
         if self._triggers.has("after_step"):
             step = await self._triggers.change("after_step", step)
         ending = self._ending(executions)
+        if ending is not None:
+            output = _given_by(ending)
+            text = text_of(output)
         if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
             # A tool asked for the end. This is only a signal: a hook may ask to go on.
             outcome = TurnOutcome.ACTED
@@ -209,9 +214,10 @@ class Stepping:
             reports=reports,
             step=step,
             outcome=outcome,
-            output=output if ending is None else _given_by(ending),
+            output=output,
+            text=text,
             is_refused=bool(reports),
-            is_answer=is_answer and not reports and text != "",
+            is_answer=is_answer and not reports and content.text != "",
             waiting=tuple(accumulator.waiting),
             signals=tuple(self._signals(executions, running, finish_reason, ending)),
             error=runtime.error or self._error_of(executions),

@@ -21,6 +21,7 @@ from ..records import status_of
 from ..results import failure
 from ..storage.log import UNSETTLED, CallRecord, CallStatus, dropped
 from ..types import ToolCall, ToolResult
+from .output import NO_OUTPUT
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
 
@@ -234,7 +235,9 @@ def _answer(rows: Sequence[Any]) -> Any:
 
 
 def _output(content: str) -> Any:
-    """The output in a row `end`; a row of another program may have none."""
+    """The output in a row `end`, which is empty if there was none; another program may have written any text."""
+    if not content:
+        return NO_OUTPUT
     try:
         return json.loads(content)
     except ValueError:
