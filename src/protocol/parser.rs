@@ -24,6 +24,7 @@ use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
 use crate::dialect::{BatchEnd, Dialect};
+use runs::BlankRun;
 use state::{Lookahead, OpenBlock, OpenRun, Start, State, Written};
 
 /// When text of reasoning and of the answer is handed out.
@@ -117,6 +118,8 @@ pub struct Parser {
     is_batch_open: bool,
     /// Whether nothing has been read yet, or a line break was read last.
     is_at_line_start: bool,
+    /// Whether reasoning that came apart from the text was the last of the answer.
+    is_thought_apart: bool,
 }
 
 impl Parser {
@@ -156,6 +159,7 @@ impl Parser {
             ready_calls: 0,
             is_batch_open: false,
             is_at_line_start: true,
+            is_thought_apart: false,
         }
     }
 
@@ -171,12 +175,22 @@ impl Parser {
         matches!(self.state, State::Done)
     }
 
+    /// The model thinks, in reasoning that its provider sends apart from the text: the text before it is handed out.
+    pub fn think_apart(&mut self, events: &mut Vec<Event>) {
+        self.is_thought_apart = true;
+        if matches!(self.state, State::Text) && !is_blank(&self.held[..self.at]) {
+            let run: Vec<u8> = self.held.drain(..std::mem::take(&mut self.at)).collect();
+            self.end_run(TextRun::Respond, run.into(), BlankRun::Hidden, events);
+        }
+    }
+
     /// Reads the next `chunk`, generalised UTF-8 cut between characters, and adds what it completes to
     /// `events`. Text after a complete batch is discarded.
     pub fn feed(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
         if chunk.is_empty() {
             return;
         }
+        self.is_thought_apart = false;
         if self.written == Written::Nothing {
             self.written = Written::Something;
         }
@@ -215,6 +229,7 @@ impl Parser {
             return None;
         }
         self.is_at_line_start = chunk.ends_with(b"\n");
+        self.is_thought_apart = false;
         self.run = OpenRun::Shown;
         self.written = Written::Something;
         Some(run)
@@ -310,7 +325,7 @@ impl Parser {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Ending;
+    use super::super::ending::Ending;
     use super::*;
     use crate::dialect::presets::cogency;
 

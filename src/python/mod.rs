@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use super::json::check_json;
     #[pymodule_export]
-    use super::options::{Finish, Limits, Thought};
+    use super::options::{Finish, Limits, Thought, event_of_cut};
     #[pymodule_export]
     use super::protocol::{Parser, format_results, read_block};
     #[pymodule_export]

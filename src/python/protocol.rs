@@ -11,7 +11,7 @@ use super::error::protocol_error;
 use super::item_sink::{ItemSink, Taken};
 use super::json::strict_dumps;
 use super::options::{
-    Limits, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
+    Finish, Limits, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
 use crate::dialect::presets;
 use crate::protocol::block::{BlockReader, Progress};
@@ -31,7 +31,7 @@ pub struct Parser {
     errors: Errors,
     events: Vec<Event>,
     /// Why the model stopped writing, if its source said so.
-    reason: Option<String>,
+    end: Option<Finish>,
 }
 
 #[pymethods]
@@ -68,7 +68,7 @@ impl Parser {
         let reader =
             ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think, start };
         let (inner, errors) = (reader.parser(stream)?, errors_of(errors)?);
-        Ok(Self { inner, errors, events: Vec::new(), reason: None })
+        Ok(Self { inner, errors, events: Vec::new(), end: None })
     }
 
     fn feed<'py>(&mut self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
@@ -84,8 +84,9 @@ impl Parser {
         reason: Option<&Bound<'py, PyAny>>,
         error: Option<&Bound<'py, PyBaseException>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let reason = reason_of(reason)?.or_else(|| self.reason.take());
-        self.inner.finish(&ending_of(reason.as_deref(), error)?, &mut self.events);
+        let given = reason_of(reason)?.map(|word| Finish { reason: Some(word), details: None });
+        let end = given.or_else(|| self.end.take());
+        self.inner.finish(&ending_of(end.as_ref(), error)?, &mut self.events);
         self.take(py)
     }
 
@@ -100,8 +101,11 @@ impl ItemSink for Parser {
         let py = chunk.py();
         let Ok(text) = chunk.cast::<PyString>() else {
             match non_text(chunk)? {
-                NonText::Finish(reason) => self.reason = reason,
-                NonText::Thought(text) => self.events.push(Event::Think(text)),
+                NonText::Finish(finish) => self.end = Some(finish),
+                NonText::Thought(text) => {
+                    self.inner.think_apart(&mut self.events);
+                    self.events.push(Event::Think(text));
+                }
             }
             if self.events.is_empty() {
                 return Ok(Taken::More);

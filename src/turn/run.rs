@@ -36,3 +36,18 @@ impl RunKind {
         }
     }
 }
+
+/// At which of its ends a run was cut, so that the space there belongs to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Edges {
+    pub start: bool,
+    pub end: bool,
+}
+
+impl Edges {
+    /// The text without the space at the ends where it was not cut.
+    pub fn stripped(self, text: Text) -> Text {
+        let text = if self.start { text } else { text.without_start_space() };
+        if self.end { text } else { text.without_end_space() }
+    }
+}

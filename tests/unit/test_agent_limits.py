@@ -102,7 +102,7 @@ async def test_a_step_whose_calls_were_all_refused_for_the_limit_stops_the_run()
     assert len(result.steps) == 3
     assert result.status == "stopped"
     assert result.stop == StopSignal(
-        StopReason.STEPS_LIMIT, "Tool call limit reached: 2/2", source="limits"
+        StopReason.TOOL_CALLS_LIMIT, "Tool call limit reached: 2/2", source="limits"
     )
     assert [batch[0]["status"] for batch in results(mine)] == ["success", "success", "failure"]
 
@@ -198,6 +198,7 @@ async def test_a_time_limit_during_an_answer_leaves_the_text_so_far(clock, strea
     assert [(type, text.strip()) for type, text in rows(mine)[1:]] == [
         ("think", "Deep."),
         ("respond", "The sea is"),
+        ("cancelled", ""),
     ]
 
 

@@ -37,7 +37,13 @@ class Fault:
 
 
 class OutputReader(Protocol):
-    """Reads the final answer."""
+    """Reads the final answer.
+
+    Attributes:
+        is_text: whether any text is an answer.
+    """
+
+    is_text: bool
 
     @property
     def instructions(self) -> str:
@@ -57,6 +63,7 @@ class OutputReader(Protocol):
 class TextOutput:
     """The answer as it is."""
 
+    is_text: bool = True
     instructions: str = ""
     schema: dict[str, Any] | None = None
 
@@ -76,12 +83,15 @@ class ValueOutput:
         hint: the type of the value; anything that a parameter of a tool may be.
 
     Attributes:
+        is_text: whether any text is an answer: no.
         instructions: what the system prompt says about it.
         schema: the JSON Schema of the value, if it is an object; providers take no other.
 
     Raises:
         ConfigError: JSON cannot hold such a value; the message says why.
     """
+
+    is_text: bool = False
 
     def __init__(self, hint: Any) -> None:
         shapes = Shapes({})

@@ -43,16 +43,24 @@ StepKind = Literal["error", "tool_execution", "final_response"]
 
 
 class StopReason(StrEnum):
-    """Why a run stopped. If there are several reasons, the first in this order counts."""
+    """Why a run stopped. If there are several reasons, the first in this order counts.
+
+    `REFUSED` means that the model refused to answer or its provider withheld the answer, `TRUNCATED` that the answer
+    was cut again and again, `EMPTY_ANSWER` that the model wrote no answer, and none when it was asked once more.
+    """
 
     ERROR = "error"
     STOP_REQUESTED = "stop_requested"
     USER_REQUESTED = "user_requested"
     STEPS_LIMIT = "steps_limit"
+    TOOL_CALLS_LIMIT = "tool_calls_limit"
     TOKEN_LIMIT = "token_limit"
     TIME_LIMIT = "time_limit"
     RETRY_LIMIT = "retry_limit"
     FINISH_REASON = "finish_reason"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    EMPTY_ANSWER = "empty_answer"
     COMPLETED = "completed"
     UNKNOWN = "unknown"
 

@@ -25,6 +25,7 @@ from ..storage.worker import worker
 from ..telemetry import current
 from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
+from .answer import answer_in
 from .context import RunContext
 from .delegate import calling, has_delegate
 from .output import NO_OUTPUT, text_of
@@ -43,7 +44,10 @@ __all__ = ["Run"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-_CUT = "You were interrupted after what you said last, which the user has read. Go on from there, and do not repeat it."
+_CUT = (
+    "You were interrupted after what you said last, which the user has read. Go on exactly where it stopped: what you "
+    "write now is joined to it as it is. Repeat nothing."
+)
 
 Beginning = tuple[list[dict[str, Any]], RunningStep | None]
 """The events with which a run begins, and the step to go on with if an earlier run left one."""
@@ -251,13 +255,17 @@ class Run:
         check_decisions(ctx.conversation_id, state, self._decisions)
         if state.stale:
             await self._log.append((), given_up_records(state.stale))
+        stepping = self._stepping
+        stepping.answer, spoken = answer_in(state.rows, is_exact=self._settings.joins_exactly)
         if state.is_over:
-            output = state.answer
+            output = state.ended
+            self._text = text_of(output)
             if state.last == "respond":
-                output = self._stepping.read(state.answer)
+                self._text, output = stepping.read(spoken, TurnOutcome.ANSWERED)
             if isinstance(output, Refused):
+                stepping.answer.forget()
                 return [await self._log.report(output.code, output.message)], None
-            self._output, self._text = output, text_of(state.answer)
+            self._output = output
             self.status = "completed"
         elif state.batch is not None:
             return [], await self._go_on_with(state.batch.with_decisions(self._decisions))
@@ -306,6 +314,8 @@ class Run:
         if done.output is not NO_OUTPUT:
             self._output = done.output
         self._text = done.text
+        if done.is_left:
+            await self._log.append((("cancelled", "", time()),))
         if done.error is None:
             await self._follow(done)
         return done

@@ -137,8 +137,11 @@ class Runtime:
         conversation = StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id)
         return await self.history.rows(conversation, self._pin)
 
-    async def dialogue(self) -> list[Passage]:
+    async def dialogue(self, *, joins_exactly: bool = False) -> list[Passage]:
         """The passages of the rows that the history leaves: for drivers that write their own prompt.
+
+        Args:
+            joins_exactly: see `Driver`.
 
         The cost is linear in these rows, each time.
         """
@@ -148,7 +151,7 @@ class Runtime:
         if is_log(ctx.storage) and any(call.id is None for call in calls.values()):
             records = await ctx.storage.calls(ctx.conversation_id, user_id=ctx.user_id)
         bounds = Bounds(self.history.max_result_chars, bounds_of(self.execution.tools))
-        return dialogue(rows, with_ids(calls, records), bounds)
+        return dialogue(rows, with_ids(calls, records), bounds, joins_exactly=joins_exactly)
 
     @property
     def introduction(self) -> str:
