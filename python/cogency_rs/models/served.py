@@ -13,6 +13,8 @@ from typing import Any, Protocol, Self
 
 from .._core import Thought
 from ..errors import ConfigError, LLMError
+from ..types import FinishKind
+from .bodies import check_stream
 from .clients import Clients
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
@@ -20,17 +22,8 @@ from .request import ModelRequest
 
 __all__ = ["AnswerReader", "Endpoint", "ModelSettings", "ServedModel", "finish_of"]
 
-_FINISHES = {
-    "end_turn": "stop",
-    "eos": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "model_length": "length",
-    "function_call": "tool_calls",
-    "tool_use": "tool_calls",
-}
-"""The providers' words for the end of an answer, each with the word of chat completions."""
+_WORDS: dict[FinishKind, str] = {"whole": "stop", "calls": "tool_calls", "length": "length"}
+"""The words of chat completions for the end of an answer, by what the provider's word means."""
 
 _OF_THE_CLIENT = ("max_retries", "timeout")
 _OF_THE_CALL = ("extra_headers", "extra_query")
@@ -39,7 +32,8 @@ _OURS = ("messages", "prompt", "stream")
 
 def finish_of(reason: str | None) -> Finish:
     """Why an answer ended, in the words of chat completions: `stop`, `length`, `tool_calls`; others as they are."""
-    return Finish(_FINISHES.get(reason or "", reason))
+    finish = Finish(reason)
+    return Finish(_WORDS[finish.kind]) if finish.kind in _WORDS else finish
 
 
 class ModelSettings:
@@ -79,7 +73,6 @@ class AnswerReader(Protocol):
         """Return the deltas after the last chunk: the usage, then the `Finish`.
 
         Raises:
-            RefusedError: the model refused to answer.
             IncompleteError: the answer is not complete.
         """
         ...
@@ -139,6 +132,8 @@ class ServedModel:
 
         Closing the iterator closes the HTTP response, and the model stops writing.
 
+        If the model refuses to answer, or its provider withholds the answer, the `Finish` is of the kind `"refused"`.
+
         Raises:
             LLMError: there was no answer, or it broke off. The message says what to do.
             ConfigError: the request has a part that this API does not support.
@@ -153,6 +148,10 @@ class ServedModel:
             raise await self._service.not_asked(error, client) from error
         reader = self._endpoint.reader()
         async with stream:
+            try:
+                await check_stream(stream)
+            except Exception as error:
+                raise self._service.broken(error) from error
             while (deltas := await self._next(stream, reader)) is not None:
                 for delta in deltas:
                     yield delta
@@ -181,7 +180,8 @@ class ServedModel:
         The usage is left out; `stream` has it.
 
         Raises:
-            LLMError: as `stream`; or the service took a call out of the text, which text cannot hold.
+            LLMError: as `stream`; or the model refused to answer; or the service took a call out of the text, which
+                text cannot hold.
         """
         async with aclosing(self.stream(ModelRequest(messages))) as answer:
             async for delta in answer:
@@ -191,6 +191,8 @@ class ServedModel:
                     case ReasoningDelta(text):
                         if text:
                             yield Thought(text)
+                    case Finish() if delta.kind == "refused":
+                        raise self._service.refused(delta)
                     case Finish():
                         yield delta
                     case ToolCallDelta():
