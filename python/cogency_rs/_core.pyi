@@ -404,6 +404,9 @@ class Turn:
     ) -> None:
         """Take an error that another parser reported; see `ErrorEvent`."""
 
+    def pass_on(self, event: Any) -> Any:
+        """Return an event of another parser that is not saved; after text that is not emitted yet, a list of steps."""
+
     def event(self, kind: str, content: str) -> None:
         """Take an event that another parser made.
 

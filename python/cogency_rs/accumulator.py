@@ -169,7 +169,8 @@ class Accumulator:
             goes_on: whether the text goes on where the last turn was cut: space at its beginning is kept.
 
         Yields:
-            Events, each after its row is saved; in token mode text comes first and its row follows. After `execute` the
+            Events, each after its row is saved; in token mode text comes first and its row follows, as it does in both
+            modes in front of `tool_call_start`. After `execute` the
             calls run, and events that their tools `emit` are yielded unchanged; the `result` event has all their
             results, in call order. A turn ends with `end`, or when the model's text does; then `outcome` says how.
 
@@ -326,7 +327,7 @@ class Accumulator:
         """
         kind = event["type"]
         if kind in _PASSING:
-            return event
+            return turn.pass_on(event)
         if kind == "call_ready" and not eager:
             return None
         if kind == "error":

@@ -264,6 +264,17 @@ impl Turn {
         Ok(())
     }
 
+    /// Passes on an event of another parser that is not saved: returns it after what the turn has not emitted yet.
+    fn pass_on<'py>(&mut self, event: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.inner.show(now(), &mut self.steps);
+        if self.steps.is_empty() {
+            return Ok(event);
+        }
+        let steps = self.take(event.py())?;
+        steps.append(event)?;
+        Ok(steps.into_any())
+    }
+
     /// Takes the results of the batch, one for each call and in call order.
     fn results<'py>(
         &mut self,

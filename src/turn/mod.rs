@@ -128,6 +128,7 @@ impl Turn {
             Event::Respond(text) => self.text(RunKind::Respond, text, now, steps),
             Event::Result(_) => self.pause(now, steps),
             Event::Piece(number, note) => {
+                self.show(now, steps);
                 steps.push(Step::Emit(Emission::Piece(number, note), now));
             }
             Event::Ready(call) => {
@@ -292,8 +293,8 @@ impl Turn {
 
     /// Adds text to the open run, or begins one.
     fn keep(&mut self, kind: RunKind, text: &[u8], now: f64, steps: &mut Vec<Step>) {
-        let goes_on =
-            self.run.as_ref().is_some_and(|run| run.kind == kind) && self.calls.is_empty();
+        let is_open = |run: &UnsavedRun| run.kind == kind && !run.is_shown;
+        let goes_on = self.run.as_ref().is_some_and(is_open) && self.calls.is_empty();
         if !goes_on {
             self.pause(now, steps);
         }
@@ -301,6 +302,7 @@ impl Turn {
             kind,
             content: Text::default(),
             started: now,
+            is_shown: false,
         });
         run.content.push(text);
     }
@@ -312,6 +314,29 @@ impl Turn {
         } else {
             self.pause_unread();
         }
+    }
+
+    /// Emits what is not saved yet, because a piece of a call follows it. It is still saved together with the call.
+    pub fn show(&mut self, now: f64, steps: &mut Vec<Step>) {
+        if self.stream == Stream::Token {
+            return;
+        }
+        let start = self.goes_on && self.errors == Errors::Event && self.unread.is_empty();
+        for unread in &mut self.unread {
+            if !std::mem::replace(&mut unread.is_shown, true) {
+                steps.push(Step::Emit(Emission::Error(unread.report.clone()), now));
+            }
+            steps
+                .extend(unread.after.iter_mut().filter_map(|run| run.shown(Edges::default(), now)));
+        }
+        let edges = |run: &UnsavedRun| match run.kind {
+            RunKind::Respond => Edges { start, end: false },
+            RunKind::Think => Edges::default(),
+        };
+        steps.extend(self.run.as_mut().and_then(|run| {
+            let edges = edges(run);
+            run.shown(edges, now)
+        }));
     }
 
     fn end(&mut self, now: f64, steps: &mut Vec<Step>) {
@@ -326,7 +351,7 @@ impl Turn {
         self.pause_unread();
         self.has_called |= !self.calls.is_empty();
         for mut unread in std::mem::take(&mut self.unread) {
-            if self.stream == Stream::Event {
+            if self.stream == Stream::Event && !unread.is_shown {
                 emissions.push(Step::Emit(Emission::Error(unread.report.clone()), now));
             }
             let after = if self.has_called {
@@ -395,7 +420,7 @@ impl Turn {
         rows: Option<&mut Vec<Row>>,
         emissions: &mut Vec<Step>,
     ) {
-        let UnsavedRun { kind, content, started } = run;
+        let UnsavedRun { kind, content, started, is_shown } = run;
         if content.is_blank() {
             return;
         }
@@ -403,7 +428,9 @@ impl Turn {
             Stream::Token => content,
             Stream::Event => {
                 let content = edges.stripped(content);
-                emissions.push(Step::Emit(kind.emission(content.clone()), now));
+                if !is_shown {
+                    emissions.push(Step::Emit(kind.emission(content.clone()), now));
+                }
                 content
             }
         };
