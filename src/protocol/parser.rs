@@ -24,7 +24,6 @@ use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
 use crate::dialect::{BatchEnd, Dialect};
-use runs::BlankRun;
 use state::{Lookahead, OpenBlock, OpenRun, Start, State, Written};
 
 /// When text of reasoning and of the answer is handed out.
@@ -173,15 +172,6 @@ impl Parser {
     #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
-    }
-
-    /// The model thinks, in reasoning that its provider sends apart from the text: the text before it is handed out.
-    pub fn think_apart(&mut self, events: &mut Vec<Event>) {
-        self.is_thought_apart = true;
-        if matches!(self.state, State::Text) && !is_blank(&self.held[..self.at]) {
-            let run: Vec<u8> = self.held.drain(..std::mem::take(&mut self.at)).collect();
-            self.end_run(TextRun::Respond, run.into(), BlankRun::Hidden, events);
-        }
     }
 
     /// Reads the next `chunk`, generalised UTF-8 cut between characters, and adds what it completes to

@@ -2,13 +2,11 @@
 
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyString};
 
-use super::convert::{Setting, bytes_of, choice, now, string_of, to_str};
+use super::convert::{Setting, bytes_of, choice, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, type_error};
-use super::protocol::error_event;
-use crate::protocol::advice::{Where, cut_answer};
 use crate::protocol::{
     self as core, CallStart, CallStream, Ending, FinishKind, Options, Stream, Strictness, Text,
 };
@@ -174,27 +172,13 @@ impl Finish {
 
 impl Finish {
     /// How the text ended.
-    fn ending(&self) -> Ending {
+    pub fn ending(&self) -> Ending {
         match (self.reason.as_deref().map_or(Ending::Unknown, Ending::of_reason), &self.details) {
             (Ending::Refused(why), Some(details)) => Ending::Refused(format!("{why}: {details}")),
             (Ending::Broken(why), Some(details)) => Ending::Broken(format!("{why}: {details}")),
             (ending, _) => ending,
         }
     }
-}
-
-/// The `error` event of an answer that ended outside every block of calls, which the core did not read itself; `None` if
-/// nothing of it is missing.
-#[pyfunction]
-#[pyo3(signature = (finish, *, is_thinking=false))]
-pub fn event_of_cut<'py>(
-    py: Python<'py>,
-    finish: &Bound<'py, Finish>,
-    is_thinking: bool,
-) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let place = if is_thinking { Where::Thoughts } else { Where::Answer };
-    let report = cut_answer(&finish.get().ending(), place);
-    report.map(|report| error_event(py, &report, now())).transpose()
 }
 
 /// Reasoning that a provider sends apart from the text. It stands among the chunks of the text.

@@ -14,6 +14,7 @@ use super::options::{
     Finish, Limits, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
 use crate::dialect::presets;
+use crate::protocol::advice::{Where, cut_answer};
 use crate::protocol::block::{BlockReader, Progress};
 use crate::protocol::body::Scope;
 use crate::protocol::event::Note;
@@ -229,6 +230,20 @@ pub fn error_event<'py>(
     dict.set_item(pyo3::intern!(py, "column"), column)?;
     dict.set_item(pyo3::intern!(py, "raw"), to_str(py, report.raw.as_bytes())?)?;
     Ok(dict)
+}
+
+/// The `error` event of an answer that ended outside every block of calls, which the core did not read itself; `None` if
+/// nothing of it is missing.
+#[pyfunction]
+#[pyo3(signature = (finish, *, is_thinking=false))]
+pub fn event_of_cut<'py>(
+    py: Python<'py>,
+    finish: &Bound<'py, Finish>,
+    is_thinking: bool,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let place = if is_thinking { Where::Thoughts } else { Where::Answer };
+    let report = cut_answer(&finish.get().ending(), place);
+    report.map(|report| error_event(py, &report, now())).transpose()
 }
 
 /// The calls of the first execute block in `text`, each as canonical JSON.
