@@ -33,6 +33,7 @@ from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .context import RunContext
 from .dialogue import Bounds, Passage, dialogue, stored_calls, with_ids
+from .inert import inert_passages
 from .prompts import Prompts
 from .response import ModelResponse
 from .triggers import Triggers
@@ -140,6 +141,8 @@ class Runtime:
     async def dialogue(self) -> list[Passage]:
         """The passages of the rows that the history leaves: for drivers that write their own prompt.
 
+        No text of them opens or ends a turn, whatever the model's chat template is.
+
         The cost is linear in these rows, each time.
         """
         ctx, rows = self.ctx, await self.rows()
@@ -148,7 +151,7 @@ class Runtime:
         if is_log(ctx.storage) and any(call.id is None for call in calls.values()):
             records = await ctx.storage.calls(ctx.conversation_id, user_id=ctx.user_id)
         bounds = Bounds(self.history.max_result_chars, bounds_of(self.execution.tools))
-        return dialogue(rows, with_ids(calls, records), bounds)
+        return inert_passages(dialogue(rows, with_ids(calls, records), bounds))
 
     @property
     def introduction(self) -> str:
