@@ -36,6 +36,10 @@ async def contents(log: Any, conversation: str = "c", user: str = "") -> list[st
     return [message["content"] for message in messages[1:]]
 
 
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 class Scene:
     """A log, and other programs that change it.
 
@@ -48,18 +52,16 @@ class Scene:
         self.log: Any = log
         self.place = place
 
-    async def sql(self, *statements: str, values: tuple[Any, ...] = ()) -> None:
+    async def sql(self, *statements: str) -> None:
         """Run statements as another program does; `{}` before the name of a table stands for PostgreSQL's schema."""
         if isinstance(self.log, PostgreSQL):
             for statement in statements:
-                numbered = statement.replace("?", "{q}")
-                for number in range(1, len(values) + 1):
-                    numbered = numbered.replace("{q}", f"${number}", 1)
-                await ask(self.place, numbered, *values)
+                # Contents may have braces of their own, which `ask` would fill.
+                await ask(self.place, "{0}.".join(map(_escaped, statement.split("{}."))))
             return
         with closing(sqlite3.connect(self.place, isolation_level=None)) as connection:
             for statement in statements:
-                connection.execute(statement.replace("{}.", ""), values)
+                connection.execute(statement.replace("{}.", ""))
 
     async def cogency(
         self, conversation: str, user: str, type: str, content: str, time: float

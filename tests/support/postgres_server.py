@@ -158,10 +158,7 @@ async def ask(dsn: str, statement: str, *values: object) -> list[tuple[Any, ...]
     address, _, schema = dsn.partition("&schema=")
     connection = await asyncpg.connect(address)
     try:
-        return [
-            tuple(row)
-            for row in await connection.fetch(statement.replace("{}.", f"{schema}."), *values)
-        ]
+        return [tuple(row) for row in await connection.fetch(statement.format(schema), *values)]
     finally:
         await connection.close()
 
