@@ -418,6 +418,20 @@ async def test_triggers_that_were_dropped_are_made_again_by_the_next_program(fil
         assert not (await log.read("c", after=page.cursor)).is_whole
 
 
+async def test_triggers_that_were_dropped_in_a_database_can_be_made_again(database):
+    before = (await database.log.read("c")).cursor
+    await database.sql(
+        "DROP TRIGGER messages_changed ON {}.messages",
+        "UPDATE {}.messages SET content = 'B' WHERE content = 'b'",
+        "DELETE FROM {}.schema_version WHERE version = 4",
+    )
+    await database.log.close()
+    async with PostgreSQL(database.place) as log:
+        page = await log.read("c", after=before)
+        assert ([row["content"] for row in page.rows], page.is_whole) == (["a", "B", "c"], True)
+        assert not (await log.read("c", after=page.cursor)).is_whole
+
+
 async def test_a_conversation_that_is_deleted_leaves_no_trace_of_its_id(file):
     await file.log.append("a secret name", rows=[("user", "x", 1.0), ("user", "y", 2.0)])
     await file.log.delete_conversation("a secret name")
