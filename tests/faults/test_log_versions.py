@@ -195,7 +195,8 @@ async def test_a_call_that_an_earlier_version_left_open_may_have_begun(tmp_path:
     path = str(tmp_path / "log.db")
     await sqlite_log(*sqlite_schema.STEPS[:2])(path)
     async with SQLite(path) as log:
-        result = await Agent(ScriptedModel(["done"]), tools=[pay, look], storage=log).resume("old")
+        mine = Agent(ScriptedModel(["done"]), tools=[pay, look], storage=log)
+        result = await mine.resume("old", user_id="u")
         assert result.output == "done"
         assert ran == ["look"]
         assert [each.status for each in await log.calls("old")] == ["unknown", "success"]

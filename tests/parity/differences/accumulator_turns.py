@@ -301,6 +301,7 @@ def turn_that_is_cancelled(running: int) -> bool:
         ],
         ours=[
             "circuit_breaker",
+            "claim",
             "conversation_id",
             "executions",
             "finish_reason",
@@ -322,6 +323,7 @@ def turn_that_is_cancelled(running: int) -> bool:
 def state_of_the_turn(attribute: str) -> bool:
     return attribute in {
         "call_timestamps",
+        "claim",
         "content",
         "current_type",
         "executions",
