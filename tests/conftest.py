@@ -66,6 +66,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: place[item.path])
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show half a surrogate pair, as hostile texts have, as an escape: a worker can send nothing else to its runner."""
+    report = yield
+    report.sections = [
+        (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
+    ]
+    return report
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "both_ways" in metafunc.fixturenames:
         from support.ways import WAYS
