@@ -14,7 +14,7 @@ INSTALL = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --qui
 BUILD   = $(INSTALL) --release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-others test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: rust demo-core demo-crates fuzz miri asan deny soak soak-postgres
 
@@ -48,13 +48,13 @@ PYTEST  := $(BIN)/python -m pytest -q --numprocesses=$(WORKERS) --dist=loadfile 
 test-python: $(DEV)  ## The package's tests
 	$(PYTEST) tests
 
-SEED ?= $(shell $(PYTHON) -c 'import random; print(random.randrange(2**32))')
-
-# Other inputs in each run, ten times as many, and the tests in another order.
-test-random: $(DEV) | rust  ## Every test in a random order, each property on random examples: make test-random [SEED=1]
-	@echo "make test-random SEED=$(SEED)"
-	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=600 cargo test --quiet --no-default-features
-	$(PYTEST) --hypothesis-profile=random --hypothesis-seed=$(SEED) --order=$(SEED) tests
+# Ten times as many examples as in `make test`, others in each run, and the tests in another order.
+test-random: $(DEV) | rust  ## Every test in a random order, each property on random examples; SEED=N does so again
+	@seed=$(or $(SEED),$$($(PYTHON) -c 'import random; print(random.randrange(2**32))')); \
+	echo "make test-random SEED=$$seed"; \
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=600 cargo test --quiet --no-default-features && \
+	$(PYTEST) --hypothesis-profile=random --hypothesis-seed=$$seed --order=$$seed tests || \
+	{ echo "make test-random SEED=$$seed failed"; exit 1; }
 
 ROUNDS ?= 100
 
