@@ -103,3 +103,26 @@ async def test_a_user_who_leaves_while_the_thread_ends_does_not_wait_for_it(dsn,
     await asyncio.gather(log.close(), save, return_exceptions=True)
     with pytest.raises(StorageError, match="closed"):
         await log.read("c")
+
+
+async def test_a_user_who_is_taken_with_the_last_writes_does_not_wait_either(dsn, monkeypatch):
+    log = PostgreSQL(dsn)
+    await log.append("c", user_id="u", rows=FIRST)
+    held, entered, steps_of = threading.Event(), threading.Event(), database.steps_of
+
+    def fail(writes: Any) -> Any:
+        entered.set()
+        held.wait(10)
+        monkeypatch.setattr(database, "steps_of", lambda writes: 1 / 0)
+        return steps_of(writes)
+
+    monkeypatch.setattr(database, "steps_of", fail)
+    first = log.append("c", user_id="u", rows=SECOND)
+    await asyncio.to_thread(entered.wait, 10)  # the thread is at its first write
+    save = log.append("c", user_id="u", rows=SECOND)
+    closed = asyncio.ensure_future(log.close())
+    await asyncio.sleep(0)  # both are in the queue, to be taken together
+    held.set()
+    async with asyncio.timeout(10):
+        await first
+        await asyncio.gather(closed, save, return_exceptions=True)

@@ -179,6 +179,7 @@ class Database:
         self._reading: set[asyncio.Task[None]] = set()
         self._reads: set[_Read] = set()
         self._taken: list[Write] = []
+        self._next_to_leave: _Leave | _Gone | None = None  # taken with these writes
         self._leaving: list[_Leave] = []
         thread = threading.Thread(target=self._run, name="cogency-postgres", daemon=True)
         try:
@@ -230,7 +231,7 @@ class Database:
                 if not self._queue:
                     await self._wake.wait()
                 self._wake.clear()
-                leave = self._take()
+                leave = self._next_to_leave = self._take()
                 await self._write(self._taken)
                 self._taken = []  # keeps no row in memory while waiting for the next
                 if leave is not None:
@@ -241,7 +242,7 @@ class Database:
                     else:
                         answer(self._leaving)
                         self._leaving.clear()
-                del leave
+                self._next_to_leave = leave = None
             await asyncio.sleep(0)  # lets reads begin that came before the leave
             while self._reading:
                 await asyncio.wait(self._reading)
@@ -253,7 +254,8 @@ class Database:
         with self._door:
             waiting: list[Waiter] = [*self._taken, *self._reads]
             waiting += [item for item in self._queue if isinstance(item, Write)]
-            left = [item for item in self._queue if not isinstance(item, Write)]
+            taken = [] if self._next_to_leave is None else [self._next_to_leave]
+            left = taken + [item for item in self._queue if not isinstance(item, Write)]
             self._leaving += [leave for leave in left if isinstance(leave, _Leave)]
             self._queue.clear()
             self._thread = None
