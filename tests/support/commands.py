@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PROGRAM = [sys.executable, "-m", "cogency_rs"]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")
 
-COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "PY_COLORS", "NO_COLOR", "COLUMNS")
+COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "PY_COLORS", "NO_COLOR", "COLUMNS", "LINES")
 """The environment variables that change how output looks."""
 
 
