@@ -64,6 +64,7 @@ _PUBLIC = {
         "DeniedError",
         "HookError",
         "LLMError",
+        "NoAnswerError",
         "OwnerError",
         "ProtocolError",
         "SkipTool",

@@ -51,6 +51,7 @@ from .errors import (
     DeniedError as DeniedError,
     HookError as HookError,
     LLMError as LLMError,
+    NoAnswerError as NoAnswerError,
     OwnerError as OwnerError,
     ProtocolError as ProtocolError,
     SkipTool as SkipTool,

@@ -5,7 +5,16 @@ from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
 
-from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall, TurnEvent
+from .types import (
+    CallMode,
+    Dialects,
+    ErrorMode,
+    Event,
+    FinishKind,
+    StreamMode,
+    ToolCall,
+    TurnEvent,
+)
 
 __all__ = [
     "BUILD",
@@ -27,6 +36,7 @@ __all__ = [
     "__version__",
     "check_json",
     "decide",
+    "event_of_cut",
     "forget_random_numbers",
     "format_results",
     "read_block",
@@ -76,13 +86,22 @@ class Finish:
 
     Args:
         reason: the provider's word for it, such as "stop" or "length"; `None` if there is none.
+        details: what the provider says about it, such as why it refuses to answer.
+
+    Attributes:
+        kind: what the word means, in upper or lower case: the answer is `"whole"`, or ends with `"calls"`; it was cut
+            for its `"length"`, `"refused"` by the model or its provider, or `"broken"` off; or the word is `"unknown"`.
     """
 
     __match_args__ = ("reason",)
 
-    def __new__(cls, reason: str | None) -> Finish: ...
+    def __new__(cls, reason: str | None, *, details: str | None = None) -> Finish: ...
     @property
     def reason(self) -> str | None: ...
+    @property
+    def details(self) -> str | None: ...
+    @property
+    def kind(self) -> FinishKind: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -339,6 +358,7 @@ class Turn:
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
         eager: whether a call is handed out as soon as it is complete.
+        goes_on: whether the text goes on where an earlier turn was cut: space at its beginning is kept.
 
     Attributes:
         outcome: how the turn has come out so far: the value of a `TurnOutcome`.
@@ -362,6 +382,7 @@ class Turn:
         lenient: bool = False,
         begins_in_think: bool | None = None,
         eager: bool = False,
+        goes_on: bool = False,
     ) -> Turn: ...
     @property
     def outcome(self) -> str: ...
@@ -383,6 +404,9 @@ class Turn:
         code: str | None = None,
     ) -> None:
         """Take an error that another parser reported; see `ErrorEvent`."""
+
+    def pass_on(self, event: Any) -> Any:
+        """Return an event of another parser that is not saved; after text that is not emitted yet, a list of steps."""
 
     def event(self, kind: str, content: str) -> None:
         """Take an event that another parser made.
@@ -690,6 +714,17 @@ def system_prompt(
         ConfigError: `dialect` is not known, or JSON cannot hold a schema.
     """
 
+def event_of_cut(finish: Finish, *, is_thinking: bool = False) -> dict[str, Any] | None:
+    """Make the `error` event of an answer that ended outside every call, which the core did not read itself.
+
+    Args:
+        finish: why it ended.
+        is_thinking: whether reasoning was the last of it.
+
+    Returns:
+        The event of an answer that was cut or refused; `None` for any other.
+    """
+
 def decide(
     outcome: str, *, is_to_stop: bool, is_to_go_on: bool, is_refused: bool
 ) -> Literal["go_on", "recover", "wait", "stop"]:
@@ -699,7 +734,7 @@ def decide(
         outcome: how the step came out: the value of a `TurnOutcome`.
         is_to_stop: whether the run was asked to stop.
         is_to_go_on: whether a hook asked to go on all the same.
-        is_refused: whether the answer does not have the form that was asked for.
+        is_refused: whether the answer is empty, or does not have the form that was asked for.
 
     Raises:
         ValueError: there is no such outcome.

@@ -164,7 +164,11 @@ class Accumulator:
         self.untold: list[TurnEvent] = []
 
     async def process(
-        self, events: AsyncIterable[Event], *, known: Sequence[CallRecord] = ()
+        self,
+        events: AsyncIterable[Event],
+        *,
+        known: Sequence[CallRecord] = (),
+        goes_on: bool = False,
     ) -> AsyncGenerator[TurnEvent, None]:
         """Carry out one turn.
 
@@ -175,9 +179,11 @@ class Accumulator:
                 shows to the model until a later step succeeds.
             known: if `events` repeats calls that the log has already, their records, in order: their rows are not saved
                 a second time.
+            goes_on: whether the text goes on where the last turn was cut: space at its beginning is kept.
 
         Yields:
-            Events, each after its row is saved; in token mode text comes first and its row follows. After `execute` the
+            Events, each after its row is saved; in token mode text comes first and its row follows, as it does in both
+            modes in front of `tool_call_start`. After `execute` the
             calls run, and events that their tools `emit` are yielded unchanged; the `result` event has all their
             results, in call order. A turn ends with `end`, or when the model's text does; then `outcome` says how.
 
@@ -198,11 +204,11 @@ class Accumulator:
             text = unread_text_of(events)
             eager = self._eager and self._may_have_early_calls()
             if text is None:
-                turn = Turn(stream=self.stream, errors="event", eager=eager)
+                turn = Turn(stream=self.stream, errors="event", eager=eager, goes_on=goes_on)
                 enter = partial(self._enter_event, turn, eager)
                 source = ClosedOnce(aiter(events), turn, enter)
             else:
-                turn = Turn(stream=self.stream, **text.reading, eager=eager)
+                turn = Turn(stream=self.stream, **text.reading, eager=eager, goes_on=goes_on)
                 source = text.open(turn)
             log = TurnLog(
                 self.storage,
@@ -345,7 +351,7 @@ class Accumulator:
         """
         kind = event["type"]
         if kind in _PASSING:
-            return event
+            return turn.pass_on(event)
         if kind == "call_ready" and not eager:
             return None
         if kind == "error":

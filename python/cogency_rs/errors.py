@@ -21,6 +21,7 @@ __all__ = [
     "DeniedError",
     "HookError",
     "LLMError",
+    "NoAnswerError",
     "OwnerError",
     "ProtocolError",
     "SkipTool",
@@ -234,6 +235,27 @@ class LLMError(CogencyError):
         super().__init__(message, cause=cause)
         self.rate_limited = rate_limited
         self.auth_failed = auth_failed
+
+
+class NoAnswerError(CogencyError):
+    """A run ended without an answer, so that it has no output.
+
+    Attributes:
+        status: how the run ended; see `RunResult.status`.
+        reason: why it stopped, the value of a `StopReason`; `None` if it did not stop.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        cause: Exception | None = None,
+        status: str = "",
+        reason: str | None = None,
+    ) -> None:
+        super().__init__(message, cause=cause)
+        self.status = status
+        self.reason = reason
 
 
 class ToolParseError(ValueError):

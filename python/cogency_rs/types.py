@@ -38,6 +38,7 @@ __all__ = [
     "Event",
     "ExecuteEvent",
     "Execution",
+    "FinishKind",
     "Message",
     "MessageMatch",
     "RespondEvent",
@@ -56,6 +57,9 @@ __all__ = [
 
 StreamMode = Literal["event", "token"]
 """`"event"`: complete units; `"token"`: `think` and `respond` text as it arrives."""
+
+FinishKind = Literal["whole", "calls", "length", "refused", "broken", "unknown"]
+"""What a provider's word for the end of an answer means; see `Finish`."""
 
 CallMode = Literal["whole", "stream"]
 """When a call is shown: `"whole"`, when its block is complete; `"stream"`, also while the model writes it."""
@@ -175,7 +179,7 @@ class ErrorEvent(TypedDict):
     """
 
     type: Literal["error"]
-    kind: Literal["malformed", "unfinished", "truncated"]
+    kind: Literal["malformed", "unfinished", "truncated", "refused"]
     code: Literal["invalid_payload", "missing_tool_name"] | None
     content: str
     raw: str
@@ -218,6 +222,8 @@ class TurnOutcome(StrEnum):
     """A block could not be read, and nothing ran: ask the model again; its prompt shows what was wrong."""
     TRUNCATED = "truncated"
     """The model's text was cut: it reached its maximum length, or its stream broke off."""
+    REFUSED = "refused"
+    """The model refused to answer, or its provider withheld the answer. No call of it ran."""
     WAITING = "waiting"
     """Calls wait for approval."""
     FAILED = "failed"

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::dialect::{BatchEnd, ResultText};
 use crate::protocol::Text;
 use crate::protocol::stored::ShownCall;
+use crate::protocol::text::leading_space;
 use crate::protocol::write::{Renderer, TurnPart, returned};
 
 use super::excerpt::excerpt;
@@ -53,6 +54,8 @@ pub struct Conversation {
     called: usize,
     /// Those that nothing better has followed yet.
     reports: Vec<OpenReport>,
+    /// Whether the last words were cut, so that the next go on with them.
+    is_cut: bool,
 }
 
 /// A piece of a turn.
@@ -62,6 +65,8 @@ enum TurnPiece {
     Thought(usize),
     /// Words, likewise.
     Words(usize),
+    /// Words that go on with the words before them, which were cut.
+    Rest(usize),
     /// Calls, up to the one of this number.
     Calls(usize),
 }
@@ -85,7 +90,7 @@ impl Conversation {
     pub fn new(options: FoldOptions) -> Self {
         let renderer = Arc::new(Renderer::new(Arc::clone(&options.dialect)));
         let (said, turn, calls, reports) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { options, renderer, said, turn, calls, placed: 0, called: 0, reports }
+        Self { options, renderer, said, turn, calls, placed: 0, called: 0, reports, is_cut: false }
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
@@ -93,12 +98,12 @@ impl Conversation {
         match self.options.rules {
             Rules::Installed | Rules::Own if !self.calls.is_empty() => {
                 let turn = self.result(b"[]");
-                self.reports.clear();
+                self.forget_reports();
                 turn
             }
             _ => {
                 self.turn.retain(|piece| !matches!(piece, TurnPiece::Calls(_)));
-                self.reports.clear();
+                self.forget_reports();
                 let turn = self.assistant(0, self.turn.len(), None);
                 self.end_turn();
                 [turn, None]
@@ -117,7 +122,9 @@ impl Conversation {
     pub fn respond(&mut self, content: &[u8]) {
         self.place_calls();
         self.said.extend_from_slice(content);
-        self.turn.push(TurnPiece::Words(self.said.len()));
+        let end = self.said.len();
+        let goes_on = std::mem::take(&mut self.is_cut);
+        self.turn.push(if goes_on { TurnPiece::Rest(end) } else { TurnPiece::Words(end) });
     }
 
     /// Where an answer may go on after its calls, they keep their place in it.
@@ -138,13 +145,16 @@ impl Conversation {
 
     /// The model called a tool.
     pub fn call(&mut self, call: ShownCall) {
-        self.reports.clear();
+        self.forget_reports();
         self.calls.push(call);
     }
 
     /// The model wrote what could not be used. Only our own rules show that.
     pub fn report(&mut self, report: ShownReport) {
         if self.options.rules == Rules::Own {
+            let is_of_words =
+                matches!(self.turn.last(), Some(TurnPiece::Words(_) | TurnPiece::Rest(_)));
+            self.is_cut |= report.is_of_cut_answer && is_of_words;
             self.reports.push(OpenReport { said: self.turn.len(), report });
         }
     }
@@ -152,7 +162,7 @@ impl Conversation {
     /// A batch returned: the assistant's message with its calls, and the results. Empty results make no message.
     pub fn result(&mut self, content: &[u8]) -> [Option<Message>; 2] {
         if self.calls.is_empty() {
-            self.reports.clear();
+            self.forget_reports();
         }
         // A report that came after the calls is of the same answer: it is shown after their results.
         self.reports.iter_mut().for_each(|report| report.said = 0);
@@ -208,8 +218,58 @@ impl Conversation {
         messages
     }
 
+    /// No report is shown any more, so words that were cut and those that go on with them are one text.
+    fn forget_reports(&mut self) {
+        self.reports.clear();
+        self.is_cut = false;
+        if self.turn.iter().any(|piece| matches!(piece, TurnPiece::Rest(_))) {
+            self.join_words();
+        }
+    }
+
+    /// Puts the words that were cut before those that go on with them, and after the thoughts between both. After a thought
+    /// the words begin with the space that ends it, which is not theirs.
+    fn join_words(&mut self) {
+        let said = std::mem::take(&mut self.said);
+        let mut pieces: Vec<(TurnPiece, Vec<u8>)> = Vec::with_capacity(self.turn.len());
+        let mut start = 0;
+        for piece in std::mem::take(&mut self.turn) {
+            let text = match piece {
+                TurnPiece::Thought(end) | TurnPiece::Words(end) | TurnPiece::Rest(end) => {
+                    said[std::mem::replace(&mut start, end)..end].to_vec()
+                }
+                TurnPiece::Calls(_) => Vec::new(),
+            };
+            let is_words = |(piece, _): &(TurnPiece, _)| matches!(piece, TurnPiece::Words(_));
+            let cut = match piece {
+                TurnPiece::Rest(_) => pieces.iter().rposition(is_words),
+                _ => None,
+            };
+            if let Some(cut) = cut {
+                let follows_thought = cut + 1 < pieces.len();
+                let (piece, mut words) = pieces.remove(cut);
+                words.extend_from_slice(
+                    &text[if follows_thought { leading_space(&text) } else { 0 }..],
+                );
+                pieces.push((piece, words));
+            } else {
+                pieces.push((piece, text));
+            }
+        }
+        for (piece, text) in pieces {
+            self.said.extend_from_slice(&text);
+            let end = self.said.len();
+            self.turn.push(match piece {
+                TurnPiece::Thought(_) => TurnPiece::Thought(end),
+                TurnPiece::Words(_) | TurnPiece::Rest(_) => TurnPiece::Words(end),
+                TurnPiece::Calls(calls) => TurnPiece::Calls(calls),
+            });
+        }
+    }
+
     /// Nothing of the turn is needed any more.
     fn end_turn(&mut self) {
+        self.is_cut = false;
         self.said.clear();
         self.turn.clear();
         self.calls.clear();
@@ -224,7 +284,9 @@ impl Conversation {
             let mut next = |end| std::mem::replace(&mut said, end)..end;
             let part = match *piece {
                 TurnPiece::Thought(end) => TurnPart::Thought(&self.said[next(end)]),
-                TurnPiece::Words(end) => TurnPart::Words(&self.said[next(end)]),
+                TurnPiece::Words(end) | TurnPiece::Rest(end) => {
+                    TurnPart::Words(&self.said[next(end)])
+                }
                 TurnPiece::Calls(end) => {
                     TurnPart::Calls(&self.calls[std::mem::replace(&mut called, end)..end])
                 }

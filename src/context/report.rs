@@ -11,6 +11,8 @@ pub struct ShownReport {
     pub raw: Text,
     /// What was wrong with it, and what to write instead.
     pub content: Text,
+    /// Whether the answer was cut outside every block, so that the text that follows goes on with it.
+    pub is_of_cut_answer: bool,
 }
 
 /// The kinds of error that are the model's own, so that it is told. Any other is the program's.
@@ -45,8 +47,10 @@ pub fn stored_report(text: &[u8]) -> Option<ShownReport> {
         }
     }
     let is_whole = scanner.is_complete() && is_blank(&text[scanner.position()..]);
-    let is_known = KINDS.contains(&kind?.as_bytes());
-    (is_whole && is_known).then_some(ShownReport { raw: raw?, content: content? })
+    let (kind, raw, content) = (kind?, raw?, content?);
+    let is_known = KINDS.contains(&kind.as_bytes());
+    let is_of_cut_answer = kind.as_bytes() == b"truncated" && raw.is_empty();
+    (is_whole && is_known).then_some(ShownReport { raw, content, is_of_cut_answer })
 }
 
 #[cfg(test)]
@@ -56,7 +60,8 @@ mod tests {
     #[test]
     fn a_report_is_read_whatever_else_stands_in_it() {
         let report = |raw: &str, content: &str| {
-            Some(ShownReport { raw: Text::from(raw), content: Text::from(content) })
+            let is_of_cut_answer = raw.is_empty();
+            Some(ShownReport { raw: raw.into(), content: content.into(), is_of_cut_answer })
         };
         for (stored, expected) in [
             (r#"{"kind": "malformed", "content": "no", "raw": "<x>"}"#, report("<x>", "no")),

@@ -269,7 +269,7 @@ pub enum JsonShape {
     Object,
     /// An array of objects.
     Array,
-    /// One object after the other, with this between them.
+    /// One object after the other, with this between them; white space there does not count.
     Objects(Str),
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::Text;
+use super::ending::Ending;
 use super::notation::Notation;
 use super::notation::calls::example;
 use super::problem::{Problem, ProblemKind};
-use super::report::{Ending, Report, ReportKind};
+use super::report::{Report, ReportKind};
 use super::text::line_and_column;
 use crate::dialect::{Body, Dialect, Str};
 
@@ -70,6 +71,7 @@ impl BrokenBlock<'_> {
                      one call, and split what is long over several."
                 ),
             ),
+            Ending::Refused(why) => (ReportKind::Refused, refusal(why)),
             Ending::Broken(why) => (
                 ReportKind::Truncated,
                 format!(
@@ -117,33 +119,48 @@ pub fn in_reasoning(mark: &str, close: &str) -> Report {
         "You wrote {mark} while you were still thinking, and nothing in your thoughts is a call. No call was run. \
          End your thoughts with {close}, then write the call."
     );
-    let kind = ReportKind::Unfinished;
-    Report {
-        kind,
-        content: content.into(),
-        raw: Text::default(),
-        place: None,
-        code: None,
-        respond: None,
-    }
+    Report::of_answer(ReportKind::Unfinished, content)
 }
 
-/// The report of an answer that was cut off outside every block; `None` if nothing is missing.
+/// Where an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// In text for the user.
+    Answer,
+    /// In reasoning.
+    Thoughts,
+}
+
+/// The report of an answer that ended outside every block; `None` if nothing is missing.
 #[must_use]
-pub fn cut_answer(ending: &Ending) -> Option<Report> {
-    let content = match ending {
-        Ending::Unknown | Ending::Stopped => return None,
-        Ending::Length => "Your answer reached the length that is allowed and was cut. Go on where it stopped, \
-                           or say it in fewer words."
-            .into(),
-        Ending::Broken(why) => format!(
-            "The stream broke off while you wrote ({why}), and you did nothing wrong. Go on where your \
-             answer stopped."
-        )
-        .into(),
+pub fn cut_answer(ending: &Ending, place: Where) -> Option<Report> {
+    const GO_ON: &str = "Go on exactly where it stopped: what you write now is joined to it as it is. Repeat nothing, and say \
+                         nothing about this.";
+    const ANSWER: &str = "Think less, and write the answer.";
+    let content = match (ending, place) {
+        (Ending::Unknown | Ending::Stopped, _) => return None,
+        (Ending::Refused(why), _) => {
+            return Some(Report::of_answer(ReportKind::Refused, refusal(why)));
+        }
+        (Ending::Length, Where::Answer) => {
+            format!("Your answer reached the length that is allowed and was cut. {GO_ON}")
+        }
+        (Ending::Length, Where::Thoughts) => format!(
+            "Your output reached the length that is allowed and was cut while you were still thinking. {ANSWER}"
+        ),
+        (Ending::Broken(why), Where::Answer) => format!(
+            "The stream broke off while you wrote your answer ({why}), and you did nothing wrong. {GO_ON}"
+        ),
+        (Ending::Broken(why), Where::Thoughts) => format!(
+            "The stream broke off while you were still thinking ({why}), and you did nothing wrong. Write the answer."
+        ),
     };
-    let kind = ReportKind::Truncated;
-    Some(Report { kind, content, raw: Text::default(), place: None, code: None, respond: None })
+    Some(Report::of_answer(ReportKind::Truncated, content))
+}
+
+/// What is said of an answer that was refused.
+fn refusal(why: &str) -> String {
+    format!("The answer was refused ({why}). No call was run.")
 }
 
 /// The name of a block of calls in a message about it.

@@ -10,13 +10,13 @@ use super::body::{
     opening_fence, unexpected,
 };
 use super::call::Call;
+use super::ending::Ending;
 use super::event::{Event, Note};
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::json::FaultKind;
 use super::limits::Strictness;
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
-use super::report::Ending;
 use super::text::leading_space;
 use crate::dialect::{Body, Dialect, Str};
 

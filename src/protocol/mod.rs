@@ -13,7 +13,7 @@
 //! | layer | modules |
 //! | --- | --- |
 //! | text and JSON | [`text`], [`json`], [`canonical`], [`verbatim`], [`marks`] |
-//! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`report`], [`event`], [`run`] |
+//! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`ending`], [`report`], [`event`], [`run`] |
 //! | a block of calls | [`body`], [`grammar`], [`block`], [`stored`] |
 //! | how it is spelled | `notation`, [`advice`] |
 //! | a whole text | [`parser`] |
@@ -27,6 +27,7 @@ pub mod block;
 pub mod body;
 pub mod call;
 pub mod canonical;
+pub mod ending;
 pub mod event;
 pub mod grammar;
 pub mod json;
@@ -45,11 +46,12 @@ pub mod verbatim;
 pub mod write;
 
 pub use call::Call;
+pub use ending::{Ending, FinishKind};
 pub use event::Event;
 pub use grammar::Grammar;
 pub use limits::{Limits, Strictness};
 pub use parser::{CallStart, CallStream, Options, Parser, Stream};
-pub use report::{Ending, Report, ReportKind};
+pub use report::{Report, ReportKind};
 pub use run::TextRun;
 pub use text::Text;
 pub use tools::Tools;

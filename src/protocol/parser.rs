@@ -117,6 +117,8 @@ pub struct Parser {
     is_batch_open: bool,
     /// Whether nothing has been read yet, or a line break was read last.
     is_at_line_start: bool,
+    /// Whether reasoning that came apart from the text was the last of the answer.
+    is_thought_apart: bool,
 }
 
 impl Parser {
@@ -156,6 +158,7 @@ impl Parser {
             ready_calls: 0,
             is_batch_open: false,
             is_at_line_start: true,
+            is_thought_apart: false,
         }
     }
 
@@ -177,6 +180,7 @@ impl Parser {
         if chunk.is_empty() {
             return;
         }
+        self.is_thought_apart = false;
         if self.written == Written::Nothing {
             self.written = Written::Something;
         }
@@ -215,6 +219,7 @@ impl Parser {
             return None;
         }
         self.is_at_line_start = chunk.ends_with(b"\n");
+        self.is_thought_apart = false;
         self.run = OpenRun::Shown;
         self.written = Written::Something;
         Some(run)
@@ -310,7 +315,7 @@ impl Parser {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Ending;
+    use super::super::ending::Ending;
     use super::*;
     use crate::dialect::presets::cogency;
 

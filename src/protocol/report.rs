@@ -4,40 +4,6 @@ use std::borrow::Cow;
 
 use super::Text;
 
-/// How a model's text ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Ending {
-    /// It is not known.
-    #[default]
-    Unknown,
-    /// The model stopped by itself.
-    Stopped,
-    /// The answer reached its greatest length.
-    Length,
-    /// The stream broke off, for this reason.
-    Broken(String),
-}
-
-impl Ending {
-    /// The ending that a provider's finish reason means; [`Unknown`](Self::Unknown) for a reason that is not known.
-    #[must_use]
-    pub fn of_reason(reason: &str) -> Self {
-        match reason.to_ascii_lowercase().as_str() {
-            "length" | "max_tokens" | "max_output_tokens" | "model_length" => Self::Length,
-            "stop" | "end_turn" | "stop_sequence" | "tool_calls" | "tool_use" | "function_call" => {
-                Self::Stopped
-            }
-            _ => Self::Unknown,
-        }
-    }
-
-    /// Whether text is missing at the end.
-    #[must_use]
-    pub fn is_cut(&self) -> bool {
-        matches!(self, Self::Length | Self::Broken(_))
-    }
-}
-
 /// What kind of output could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
@@ -47,6 +13,8 @@ pub enum ReportKind {
     Unfinished,
     /// Output that was cut off: by its length, with its stream, or for an unknown reason.
     Truncated,
+    /// An answer that the model refused to give, or that its provider withheld. The model is not told.
+    Refused,
 }
 
 impl ReportKind {
@@ -57,13 +25,14 @@ impl ReportKind {
             Self::Malformed => "malformed",
             Self::Unfinished => "unfinished",
             Self::Truncated => "truncated",
+            Self::Refused => "refused",
         }
     }
 
     /// The kind with this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
-        [Self::Malformed, Self::Unfinished, Self::Truncated]
+        [Self::Malformed, Self::Unfinished, Self::Truncated, Self::Refused]
             .into_iter()
             .find(|kind| kind.name() == name)
     }
@@ -86,21 +55,17 @@ pub struct Report {
     pub respond: Option<Text>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Report {
+    /// A report that is not about a block.
+    #[must_use]
+    pub fn of_answer(kind: ReportKind, content: impl Into<Text>) -> Self {
+        let content = content.into();
+        Self { kind, content, raw: Text::default(), place: None, code: None, respond: None }
+    }
 
-    #[test]
-    fn a_provider_s_finish_reason_tells_how_a_text_ended() {
-        for (reason, ending) in [
-            ("length", Ending::Length),
-            ("MAX_TOKENS", Ending::Length),
-            ("stop", Ending::Stopped),
-            ("tool_use", Ending::Stopped),
-            ("content_filter", Ending::Unknown),
-            ("", Ending::Unknown),
-        ] {
-            assert_eq!(Ending::of_reason(reason), ending, "{reason}");
-        }
+    /// Whether it is about an answer that was cut or refused outside every block, so that its text is not whole.
+    #[must_use]
+    pub fn is_of_cut_answer(&self) -> bool {
+        matches!(self.kind, ReportKind::Truncated | ReportKind::Refused) && self.raw.is_empty()
     }
 }

@@ -48,11 +48,22 @@ impl Text {
 
     /// The text without the whitespace at both ends, as Python's `str.strip` does it.
     #[must_use]
-    pub fn stripped(mut self) -> Self {
+    pub fn stripped(self) -> Self {
+        self.without_end_space().without_start_space()
+    }
+
+    /// The text without the whitespace at its start.
+    #[must_use]
+    pub fn without_start_space(mut self) -> Self {
+        self.0.drain(..leading_space(&self.0));
+        self
+    }
+
+    /// The text without the whitespace at its end.
+    #[must_use]
+    pub fn without_end_space(mut self) -> Self {
         let start = leading_space(&self.0);
-        let end = start + trim(&self.0).len();
-        self.0.truncate(end);
-        self.0.drain(..start);
+        self.0.truncate(start + trim(&self.0).len());
         self
     }
 }

@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use super::options::{Finish, Limits, Thought};
     #[pymodule_export]
-    use super::protocol::{Parser, format_results, read_block};
+    use super::protocol::{Parser, event_of_cut, format_results, read_block};
     #[pymodule_export]
     use super::source::Source;
     #[pymodule_export]

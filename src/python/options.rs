@@ -8,7 +8,7 @@ use super::convert::{Setting, bytes_of, choice, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, refused, type_error};
 use crate::protocol::{
-    self as core, CallStart, CallStream, Ending, Options, Stream, Strictness, Text,
+    self as core, CallStart, CallStream, Ending, FinishKind, Options, Stream, Strictness, Text,
 };
 use crate::turn::Errors;
 
@@ -139,14 +139,28 @@ pub struct Finish {
     /// The provider's word for the reason.
     #[pyo3(get)]
     pub reason: Option<String>,
+    /// What the provider says about it.
+    #[pyo3(get)]
+    pub details: Option<String>,
 }
 
 #[pymethods]
 impl Finish {
     #[new]
-    #[pyo3(signature = (reason))]
-    fn new(reason: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        Ok(Self { reason: reason_of(reason)? })
+    #[pyo3(signature = (reason, *, details=None))]
+    fn new(
+        reason: Option<&Bound<'_, PyAny>>,
+        details: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let details =
+            details.map(|details| string_of("details", details)?.extract()).transpose()?;
+        Ok(Self { reason: reason_of(reason)?, details })
+    }
+
+    /// What the reason means: the name of a [`FinishKind`].
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.reason.as_deref().map_or(FinishKind::Unknown, FinishKind::of_reason).name()
     }
 
     #[classattr]
@@ -155,9 +169,22 @@ impl Finish {
     }
 
     fn __repr__(&self) -> String {
-        match &self.reason {
-            Some(reason) => format!("Finish({reason:?})"),
-            None => "Finish(None)".into(),
+        let reason =
+            self.reason.as_ref().map_or_else(|| "None".into(), |reason| format!("{reason:?}"));
+        match &self.details {
+            Some(details) => format!("Finish({reason}, details={details:?})"),
+            None => format!("Finish({reason})"),
+        }
+    }
+}
+
+impl Finish {
+    /// How the text ended.
+    pub fn ending(&self) -> Ending {
+        match (self.reason.as_deref().map_or(Ending::Unknown, Ending::of_reason), &self.details) {
+            (Ending::Refused(why), Some(details)) => Ending::Refused(format!("{why}: {details}")),
+            (Ending::Broken(why), Some(details)) => Ending::Broken(format!("{why}: {details}")),
+            (ending, _) => ending,
         }
     }
 }
@@ -196,7 +223,7 @@ impl Thought {
 /// An item among the chunks of a model's text that is not text itself.
 pub enum NonText {
     /// Why the model stopped.
-    Finish(Option<String>),
+    Finish(Finish),
     /// Reasoning.
     Thought(Text),
 }
@@ -208,7 +235,7 @@ pub fn non_text(chunk: &Bound<'_, PyAny>) -> PyResult<NonText> {
     }
     let finish = chunk.cast::<Finish>();
     let finish = finish.map_err(|_| type_error("a chunk", "str, Thought or Finish", chunk))?;
-    Ok(NonText::Finish(finish.get().reason.clone()))
+    Ok(NonText::Finish(finish.get().clone()))
 }
 
 /// The argument `reason`: why the model stopped.
@@ -216,12 +243,12 @@ pub fn reason_of(reason: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> 
     reason.map(|reason| string_of("reason", reason)?.extract()).transpose()
 }
 
-/// How a text ended: its source raised `error`, or the model stopped for this `reason`.
+/// How a text ended: its source raised `error`, or the model stopped as `finish` says.
 pub fn ending_of(
-    reason: Option<&str>,
+    finish: Option<&Finish>,
     error: Option<&Bound<'_, PyBaseException>>,
 ) -> PyResult<Ending> {
-    let Some(error) = error else { return Ok(reason.map_or(Ending::Unknown, Ending::of_reason)) };
+    let Some(error) = error else { return Ok(finish.map_or(Ending::Unknown, Finish::ending)) };
     let name = error.get_type().name()?;
     // An exception whose `str` fails must still be reported.
     let message = error.str().map(|message| message.to_string_lossy().into_owned());

@@ -11,9 +11,10 @@ use super::error::protocol_error;
 use super::item_sink::{ItemSink, Taken};
 use super::json::strict_dumps;
 use super::options::{
-    NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
+    Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
 use crate::dialect::presets;
+use crate::protocol::advice::{Where, cut_answer};
 use crate::protocol::block::{BlockReader, Progress};
 use crate::protocol::body::Scope;
 use crate::protocol::event::Note;
@@ -31,7 +32,7 @@ pub struct Parser {
     errors: Errors,
     events: Vec<Event>,
     /// Why the model stopped writing, if its source said so.
-    reason: Option<String>,
+    end: Option<Finish>,
 }
 
 #[pymethods]
@@ -68,7 +69,7 @@ impl Parser {
         let reader =
             ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think, start };
         let (inner, errors) = (reader.parser(stream)?, errors_of(errors)?);
-        Ok(Self { inner, errors, events: Vec::new(), reason: None })
+        Ok(Self { inner, errors, events: Vec::new(), end: None })
     }
 
     fn feed<'py>(&mut self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
@@ -84,8 +85,9 @@ impl Parser {
         reason: Option<&Bound<'py, PyAny>>,
         error: Option<&Bound<'py, PyBaseException>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let reason = reason_of(reason)?.or_else(|| self.reason.take());
-        self.inner.finish(&ending_of(reason.as_deref(), error)?, &mut self.events);
+        let given = reason_of(reason)?.map(|word| Finish { reason: Some(word), details: None });
+        let end = given.or_else(|| self.end.take());
+        self.inner.finish(&ending_of(end.as_ref(), error)?, &mut self.events);
         self.take(py)
     }
 
@@ -100,8 +102,11 @@ impl ItemSink for Parser {
         let py = chunk.py();
         let Ok(text) = chunk.cast::<PyString>() else {
             match non_text(chunk)? {
-                NonText::Finish(reason) => self.reason = reason,
-                NonText::Thought(text) => self.events.push(Event::Think(text)),
+                NonText::Finish(finish) => self.end = Some(finish),
+                NonText::Thought(text) => {
+                    self.inner.think_apart(&mut self.events);
+                    self.events.push(Event::Think(text));
+                }
             }
             if self.events.is_empty() {
                 return Ok(Taken::More);
@@ -225,6 +230,20 @@ pub fn error_event<'py>(
     dict.set_item(pyo3::intern!(py, "column"), column)?;
     dict.set_item(pyo3::intern!(py, "raw"), to_str(py, report.raw.as_bytes())?)?;
     Ok(dict)
+}
+
+/// The `error` event of an answer that ended outside every block of calls, which the core did not read itself; `None` if
+/// nothing of it is missing.
+#[pyfunction]
+#[pyo3(signature = (finish, *, is_thinking=false))]
+pub fn event_of_cut<'py>(
+    py: Python<'py>,
+    finish: &Bound<'py, Finish>,
+    is_thinking: bool,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let place = if is_thinking { Where::Thoughts } else { Where::Answer };
+    let report = cut_answer(&finish.get().ending(), place);
+    report.map(|report| error_event(py, &report, now())).transpose()
 }
 
 /// The calls of the first execute block in `text`, each as canonical JSON.

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, choice, event, now, to_str};
 use super::item_sink::{ItemSink, Taken};
-use super::options::{NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
+use super::options::{Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::CallOutcome;
@@ -128,8 +128,7 @@ pub struct Turn {
     events: Vec<Event>,
     steps: Vec<Step>,
     /// Why the model stopped writing, if its source said so.
-    #[pyo3(get)]
-    finish_reason: Option<String>,
+    finish: Option<Finish>,
 }
 
 #[pymethods]
@@ -146,10 +145,12 @@ impl Turn {
         lenient=false,
         begins_in_think=None,
         eager=false,
+        goes_on=false,
     ))]
     #[pyo3(
         text_signature = "(*, stream, dialect=\"cogency\", tools=None, calls=\"whole\", limits=None, \
-                          errors=\"respond\", lenient=False, begins_in_think=None, eager=False)"
+                          errors=\"respond\", lenient=False, begins_in_think=None, eager=False, \
+                          goes_on=False)"
     )]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
@@ -162,18 +163,20 @@ impl Turn {
         lenient: bool,
         begins_in_think: Option<bool>,
         eager: bool,
+        goes_on: bool,
     ) -> PyResult<Self> {
         let stream = stream_of(stream)?;
         let start = if eager { CallStart::Early } else { CallStart::WithBlock };
         let reader =
             ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think, start };
         let parser = reader.parser(stream)?;
+        let inner = turn::Turn::new(stream, errors_of(errors)?, Arc::clone(parser.dialect()));
         Ok(Self {
-            inner: turn::Turn::new(stream, errors_of(errors)?, Arc::clone(parser.dialect())),
+            inner: if goes_on { inner.going_on() } else { inner },
             parser,
             events: Vec::new(),
             steps: Vec::new(),
-            finish_reason: None,
+            finish: None,
         })
     }
 
@@ -184,7 +187,7 @@ impl Turn {
         py: Python<'py>,
         error: Option<&Bound<'py, PyBaseException>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let ending = ending_of(self.finish_reason.as_deref(), error)?;
+        let ending = ending_of(self.finish.as_ref(), error)?;
         self.parser.finish(&ending, &mut self.events);
         self.enter_events();
         if !self.inner.has_ended() {
@@ -201,6 +204,12 @@ impl Turn {
             self.inner.finish(&Ending::Length, now(), &mut self.steps);
         }
         self.take(py)
+    }
+
+    /// Why the model stopped writing, in its provider's word.
+    #[getter]
+    fn finish_reason(&self) -> Option<&str> {
+        self.finish.as_ref()?.reason.as_deref()
     }
 
     /// How the turn came out so far.
@@ -253,6 +262,17 @@ impl Turn {
         Ok(())
     }
 
+    /// Passes on an event of another parser that is not saved: returns it after what the turn has not emitted yet.
+    fn pass_on<'py>(&mut self, event: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.inner.show(now(), &mut self.steps);
+        if self.steps.is_empty() {
+            return Ok(event);
+        }
+        let steps = self.take(event.py())?;
+        steps.append(event)?;
+        Ok(steps.into_any())
+    }
+
     /// Takes the results of the batch, one for each call and in call order.
     fn results<'py>(
         &mut self,
@@ -270,8 +290,9 @@ impl ItemSink for Turn {
     fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         let Ok(text) = chunk.cast::<PyString>() else {
             match non_text(chunk)? {
-                NonText::Finish(reason) => self.finish_reason = reason,
+                NonText::Finish(finish) => self.finish = Some(finish),
                 NonText::Thought(text) => {
+                    self.parser.think_apart(&mut self.events);
                     self.events.push(Event::Think(text));
                     self.enter_events();
                 }

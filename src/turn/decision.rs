@@ -51,6 +51,8 @@ pub fn decide(situation: Situation) -> Decision {
         TurnOutcome::Failed => Decision::Stop,
         _ if is_to_stop && !is_to_go_on => Decision::Stop,
         TurnOutcome::Malformed | TurnOutcome::Truncated => Decision::Recover,
+        TurnOutcome::Refused if is_to_go_on => Decision::GoOn,
+        TurnOutcome::Refused => Decision::Stop,
         TurnOutcome::Answered | TurnOutcome::Ended if is_refused => Decision::Recover,
         TurnOutcome::Acted => Decision::GoOn,
         TurnOutcome::Answered | TurnOutcome::Ended if is_to_go_on => Decision::GoOn,
@@ -62,7 +64,7 @@ pub fn decide(situation: Situation) -> Decision {
 mod tests {
     use super::*;
     use Decision::{GoOn, Recover, Stop, Wait};
-    use TurnOutcome::{Acted, Answered, Ended, Failed, Malformed, Truncated, Waiting};
+    use TurnOutcome::{Acted, Answered, Ended, Failed, Malformed, Refused, Truncated, Waiting};
 
     #[test]
     fn the_outcome_and_the_requests_decide_what_follows_a_step() {
@@ -73,6 +75,7 @@ mod tests {
             (Ended, [Stop, Stop, GoOn, GoOn], [Recover, Stop, Recover, Recover]),
             (Malformed, [Recover, Stop, Recover, Recover], [Recover, Stop, Recover, Recover]),
             (Truncated, [Recover, Stop, Recover, Recover], [Recover, Stop, Recover, Recover]),
+            (Refused, [Stop, Stop, GoOn, GoOn], [Stop, Stop, GoOn, GoOn]),
             (Waiting, [Wait; 4], [Wait; 4]),
             (Failed, [Stop; 4], [Stop; 4]),
         ] {

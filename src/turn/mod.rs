@@ -3,6 +3,8 @@
 //! [`Turn`] is the state machine of the accumulator. It is handed the parser's events and, after a batch, the outcomes of
 //! its calls; the caller carries out the [`Step`]s in order. It reads no clock: the time comes with the input.
 //!
+//! In [`Stream::Event`] mode text is stripped, but not where it was cut: what follows is joined to it as it is.
+//!
 //! Output that cannot be read is saved as the model wrote it, so that the model can be shown its own text. The text after it
 //! belongs to it too, unless a call follows. Where all blocks of an answer are one batch ([`BatchEnd::Answer`]), a report of
 //! an answer that has calls is saved after the calls: they run, and the model is told both.
@@ -28,7 +30,7 @@ pub use step::{Emission, Row, RowKind, Step, Tally};
 use crate::dialect::{BatchEnd, Dialect};
 use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::{self, Call, Ending, Event, Report, Stream, Text};
-use run::{RunKind, UnsavedRun};
+use run::{Edges, RunKind, UnsavedRun};
 use unread::Unread;
 
 /// How output that cannot be read is reported.
@@ -64,6 +66,10 @@ pub struct Turn {
     /// When the batch was last added to, or closed by its execute event; its results carry this time.
     executed: f64,
     ended: bool,
+    /// Whether the next text goes on where an earlier turn was cut.
+    goes_on: bool,
+    /// Whether the open run is cut at its end.
+    is_cut: bool,
     outcome: TurnOutcome,
 }
 
@@ -85,8 +91,16 @@ impl Turn {
             batch: Vec::new(),
             executed: 0.0,
             ended: false,
+            goes_on: false,
+            is_cut: false,
             outcome: TurnOutcome::Answered,
         }
+    }
+
+    /// The same turn, whose text goes on where an earlier turn was cut: the space that it begins with is kept.
+    #[must_use]
+    pub fn going_on(self) -> Self {
+        Self { goes_on: true, ..self }
     }
 
     /// How the turn came out so far.
@@ -114,6 +128,7 @@ impl Turn {
             Event::Respond(text) => self.text(RunKind::Respond, text, now, steps),
             Event::Result(_) => self.pause(now, steps),
             Event::Piece(number, note) => {
+                self.show(now, steps);
                 steps.push(Step::Emit(Emission::Piece(number, note), now));
             }
             Event::Ready(call) => {
@@ -165,6 +180,7 @@ impl Turn {
     /// The model's output has ended in this way: saves and emits what is still open.
     pub fn finish(&mut self, ending: &Ending, now: f64, steps: &mut Vec<Step>) {
         self.withdraw(steps);
+        self.is_cut |= ending.is_cut();
         self.flush_all(now, steps);
         if ending.is_cut() {
             self.outcome = self.outcome.and_cut();
@@ -246,6 +262,7 @@ impl Turn {
                     self.write(RunKind::Respond, text, now, steps);
                 }
             }
+            Errors::Event if report.is_of_cut_answer() => self.cut(report, now, steps),
             Errors::Event => {
                 self.pause(now, steps);
                 if self.stream == Stream::Token {
@@ -256,10 +273,28 @@ impl Turn {
         }
     }
 
+    /// The answer was cut. Its text and the report are saved together: without the report the text would be an answer.
+    fn cut(&mut self, report: Report, now: f64, steps: &mut Vec<Step>) {
+        self.is_cut = true;
+        let mut flushed = Vec::new();
+        self.flush(now, &mut flushed);
+        let emission = Step::Emit(Emission::Error(report.clone()), now);
+        let unread = Unread::new(report, now);
+        if self.has_called && self.dialect.batch == BatchEnd::Answer {
+            self.late.push(unread);
+        } else if let Some(Step::Save(rows)) = flushed.first_mut() {
+            rows.push(unread.row(&self.dialect));
+        } else {
+            flushed.insert(0, Step::Save(vec![unread.row(&self.dialect)]));
+        }
+        steps.append(&mut flushed);
+        steps.push(emission);
+    }
+
     /// Adds text to the open run, or begins one.
     fn keep(&mut self, kind: RunKind, text: &[u8], now: f64, steps: &mut Vec<Step>) {
-        let goes_on =
-            self.run.as_ref().is_some_and(|run| run.kind == kind) && self.calls.is_empty();
+        let is_open = |run: &UnsavedRun| run.kind == kind && !run.is_shown;
+        let goes_on = self.run.as_ref().is_some_and(is_open) && self.calls.is_empty();
         if !goes_on {
             self.pause(now, steps);
         }
@@ -267,6 +302,7 @@ impl Turn {
             kind,
             content: Text::default(),
             started: now,
+            is_shown: false,
         });
         run.content.push(text);
     }
@@ -278,6 +314,29 @@ impl Turn {
         } else {
             self.pause_unread();
         }
+    }
+
+    /// Emits what is not saved yet, because a piece of a call follows it. It is still saved together with the call.
+    pub fn show(&mut self, now: f64, steps: &mut Vec<Step>) {
+        if self.stream == Stream::Token {
+            return;
+        }
+        let start = self.goes_on && self.errors == Errors::Event && self.unread.is_empty();
+        for unread in &mut self.unread {
+            if !std::mem::replace(&mut unread.is_shown, true) {
+                steps.push(Step::Emit(Emission::Error(unread.report.clone()), now));
+            }
+            steps
+                .extend(unread.after.iter_mut().filter_map(|run| run.shown(Edges::default(), now)));
+        }
+        let edges = |run: &UnsavedRun| match run.kind {
+            RunKind::Respond => Edges { start, end: false },
+            RunKind::Think => Edges::default(),
+        };
+        steps.extend(self.run.as_mut().and_then(|run| {
+            let edges = edges(run);
+            run.shown(edges, now)
+        }));
     }
 
     fn end(&mut self, now: f64, steps: &mut Vec<Step>) {
@@ -292,7 +351,7 @@ impl Turn {
         self.pause_unread();
         self.has_called |= !self.calls.is_empty();
         for mut unread in std::mem::take(&mut self.unread) {
-            if self.stream == Stream::Event {
+            if self.stream == Stream::Event && !unread.is_shown {
                 emissions.push(Step::Emit(Emission::Error(unread.report.clone()), now));
             }
             let after = if self.has_called {
@@ -305,12 +364,15 @@ impl Turn {
             } else {
                 rows.push(unread.row(&self.dialect));
             }
+            self.goes_on = false;
             for run in after {
-                self.say(run, now, self.has_called.then_some(&mut rows), &mut emissions);
+                let rows = self.has_called.then_some(&mut rows);
+                self.say(run, Edges::default(), now, rows, &mut emissions);
             }
         }
         if let Some(run) = self.run.take() {
-            self.say(run, now, Some(&mut rows), &mut emissions);
+            let edges = self.edges(run.kind);
+            self.say(run, edges, now, Some(&mut rows), &mut emissions);
         }
         for (call, timestamp) in std::mem::take(&mut self.calls) {
             self.executed = now; // if they never run, their results carry this time
@@ -341,23 +403,34 @@ impl Turn {
         }
     }
 
+    /// Where the open run was cut. Under [`Errors::Respond`] it is stripped as in cogency 3.3.0.
+    fn edges(&mut self, kind: RunKind) -> Edges {
+        if self.errors == Errors::Respond || kind == RunKind::Think {
+            return Edges::default();
+        }
+        Edges { start: std::mem::take(&mut self.goes_on), end: self.is_cut }
+    }
+
     /// Adds a run to `rows`, where these are given, and to `emissions` unless it was emitted as it arrived.
     fn say(
         &self,
         run: UnsavedRun,
+        edges: Edges,
         now: f64,
         rows: Option<&mut Vec<Row>>,
         emissions: &mut Vec<Step>,
     ) {
-        let UnsavedRun { kind, content, started } = run;
+        let UnsavedRun { kind, content, started, is_shown } = run;
         if content.is_blank() {
             return;
         }
         let content = match self.stream {
             Stream::Token => content,
             Stream::Event => {
-                let content = content.stripped();
-                emissions.push(Step::Emit(kind.emission(content.clone()), now));
+                let content = edges.stripped(content);
+                if !is_shown {
+                    emissions.push(Step::Emit(kind.emission(content.clone()), now));
+                }
                 content
             }
         };

@@ -15,6 +15,8 @@ pub enum TurnOutcome {
     Malformed,
     /// The output was cut off.
     Truncated,
+    /// The model refused to answer, or its provider withheld the answer.
+    Refused,
     /// Calls wait for approval.
     Waiting,
     /// The turn was given up: too many batches in a row in which nothing succeeded.
@@ -23,12 +25,13 @@ pub enum TurnOutcome {
 
 impl TurnOutcome {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Acted,
         Self::Answered,
         Self::Ended,
         Self::Malformed,
         Self::Truncated,
+        Self::Refused,
         Self::Waiting,
         Self::Failed,
     ];
@@ -48,6 +51,7 @@ impl TurnOutcome {
             Self::Ended => "ended",
             Self::Malformed => "malformed",
             Self::Truncated => "truncated",
+            Self::Refused => "refused",
             Self::Waiting => "waiting",
             Self::Failed => "failed",
         }
@@ -58,18 +62,19 @@ impl TurnOutcome {
         if self == Self::Acted { Self::Answered } else { self }
     }
 
-    /// The outcome when a block cannot be read, or the answer was cut off.
+    /// The outcome when a block cannot be read, or the answer was cut off or refused.
     pub(super) fn of_error(kind: ReportKind) -> Self {
         match kind {
             ReportKind::Malformed | ReportKind::Unfinished => Self::Malformed,
             ReportKind::Truncated => Self::Truncated,
+            ReportKind::Refused => Self::Refused,
         }
     }
 
     /// The outcome when the model says that it is done. It is not, if a block could not be read.
     pub(super) fn and_end(self) -> Self {
         match self {
-            Self::Malformed | Self::Truncated => self,
+            Self::Malformed | Self::Truncated | Self::Refused => self,
             _ => Self::Ended,
         }
     }

@@ -14,16 +14,18 @@ pub struct Unread {
     pub timestamp: f64,
     /// The text that follows it.
     pub after: Vec<UnsavedRun>,
+    /// Whether it was emitted before it is saved.
+    pub is_shown: bool,
 }
 
 impl Unread {
     pub fn new(report: Report, timestamp: f64) -> Self {
-        Self { report, timestamp, after: Vec::new() }
+        Self { report, timestamp, after: Vec::new(), is_shown: false }
     }
 
     /// Its row in the log: a JSON object with what the model is told, and with the model's own text, unchanged.
     pub fn row(&self, dialect: &Dialect) -> Row {
-        let Self { report, timestamp, after } = self;
+        let Self { report, timestamp, after, .. } = self;
         let mut raw = report.raw.clone();
         for run in after {
             let (open, close) = match (run.kind, dialect.reasoning.first()) {

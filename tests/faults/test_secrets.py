@@ -146,6 +146,11 @@ def replies(echo: str) -> dict[str, Callable[[], Reply]]:
         "a page": lambda: Reply([f"<html>{echo}</html>".encode()], 502),
         "a redirect": lambda: Reply([], 302, {"location": f"http://127.0.0.1:1/?{echo[:60]}"}),
         "in a stream": lambda: Reply([sse(broken, "error")]),
+        "a page with 200": lambda: Reply(
+            [f"<html>{'x' * 60}{echo}</html>".encode()], 200, {"content-type": "text/html"}
+        ),
+        "an error with 200": lambda: Reply(broken),
+        "JSON with 200": lambda: Reply({"answer": echo}),
         "not JSON in a stream": lambda: Reply([sse(f"{{{echo}")]),
     }
 

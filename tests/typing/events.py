@@ -93,7 +93,7 @@ def matched(event: Event) -> str:
         case "result":
             return event["content"]
         case "error":
-            assert_type(event["kind"], Literal["malformed", "unfinished", "truncated"])
+            assert_type(event["kind"], Literal["malformed", "unfinished", "truncated", "refused"])
             return event["content"]
         case "tool_call_delta":
             return event["content"]

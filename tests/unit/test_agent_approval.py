@@ -317,14 +317,14 @@ async def test_resuming_a_run_that_a_tool_ended_gives_its_output():
 
 
 async def test_resuming_after_a_broken_answer_asks_the_model_again_and_tells_it():
-    mine = agent(["It is ", ConnectionError("dead")], "It is 3.")
+    mine = agent(["It is ", ConnectionError("dead")], "3.")
     with pytest.raises(ConnectionError):
         await mine.run("?", conversation_id="c")
     assert rows(mine)[-1][0] == "error"
     assert (await mine.resume("c")).output == "It is 3."
     assert [each["role"] for each in prompts(mine)[1]] == ["user", "assistant", "user"]
-    assert prompts(mine)[1][1]["content"] == "It is"
-    assert "Go on where your answer stopped" in prompts(mine)[1][2]["content"]
+    assert prompts(mine)[1][1]["content"] == "It is "
+    assert "Go on exactly where it stopped" in prompts(mine)[1][2]["content"]
 
 
 async def test_the_error_that_failed_a_run_is_in_the_log_and_not_in_prompts():

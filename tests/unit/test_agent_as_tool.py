@@ -87,7 +87,7 @@ ALWAYS = [Usage(input_tokens=10), adding(1, 2)]
         (UsageLimits(total_tokens=30), StopReason.TOKEN_LIMIT, "Token limit reached: 30/30", 3),
         (
             UsageLimits(tool_calls=3),
-            StopReason.STEPS_LIMIT,
+            StopReason.TOOL_CALLS_LIMIT,
             "Tool call limit reached: 3/3",
             3,
         ),

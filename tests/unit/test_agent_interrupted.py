@@ -128,7 +128,11 @@ async def test_a_run_that_is_resumed_tells_the_model_that_it_was_interrupted(dri
 async def test_an_answer_that_takes_too_long_keeps_its_text_so_far():
     storage, model = Memory(), Hanging(PIECES["text"][:2])
     await interrupted(Agent(model, storage=storage), model, "out of time")
-    assert await rows(storage) == [("user", "How deep?"), ("respond", "The sea is")]
+    assert await rows(storage) == [
+        ("user", "How deep?"),
+        ("respond", "The sea is"),
+        ("cancelled", ""),
+    ]
 
 
 async def test_an_incomplete_block_of_calls_is_dropped_and_not_reported():

@@ -102,7 +102,7 @@ async def test_a_step_whose_calls_were_all_refused_for_the_limit_stops_the_run()
     assert len(result.steps) == 3
     assert result.status == "stopped"
     assert result.stop == StopSignal(
-        StopReason.STEPS_LIMIT, "Tool call limit reached: 2/2", source="limits"
+        StopReason.TOOL_CALLS_LIMIT, "Tool call limit reached: 2/2", source="limits"
     )
     assert [batch[0]["status"] for batch in results(mine)] == ["success", "success", "failure"]
 
@@ -175,7 +175,7 @@ async def test_a_time_limit_stops_a_run_whose_model_is_silent(clock):
 
 
 @pytest.mark.parametrize("stream", [None, "event", "token"], ids=["run", "event", "token"])
-async def test_a_time_limit_during_an_answer_leaves_the_text_so_far_as_the_output(clock, stream):
+async def test_a_time_limit_during_an_answer_leaves_the_text_so_far(clock, stream):
     async def silent(request: Any) -> Any:
         yield "<think>Deep.</think>The sea "
         yield "is "
@@ -193,11 +193,12 @@ async def test_a_time_limit_during_an_answer_leaves_the_text_so_far_as_the_outpu
             async for _ in events:
                 pass
         result = events.result
-    assert (result.output, result.status) == ("The sea is", "stopped")
+    assert (result.text, result.status) == ("The sea is", "stopped")
     assert (result.steps[0].text, result.steps[0].thoughts) == ("The sea is", "Deep.")
     assert [(type, text.strip()) for type, text in rows(mine)[1:]] == [
         ("think", "Deep."),
         ("respond", "The sea is"),
+        ("cancelled", ""),
     ]
 
 

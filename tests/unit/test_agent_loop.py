@@ -192,8 +192,9 @@ async def test_c47_iter_gives_a_step_for_each_answer_and_none_for_a_step_that_a_
 
 def test_c48_the_first_signal_with_the_most_important_reason_counts():
     order = [
-        *("error", "stop_requested", "user_requested", "steps_limit", "token_limit"),
-        *("time_limit", "retry_limit", "finish_reason", "completed", "unknown"),
+        *("error", "stop_requested", "user_requested", "steps_limit", "tool_calls_limit"),
+        *("token_limit", "time_limit", "retry_limit", "finish_reason", "refused", "truncated"),
+        *("empty_answer", "completed", "unknown"),
     ]
     assert [str(reason) for reason in StopReason] == order
     for place, reason in enumerate(order):
@@ -323,7 +324,7 @@ async def test_a_run_stops_at_the_finish_reasons_that_are_named():
     assert result.status == "stopped"
     assert result.stop is not None
     assert result.stop.reason is StopReason.FINISH_REASON
-    assert result.output == "I can't"
+    assert result.text == "I can't"
 
 
 async def test_the_events_of_a_run_in_their_order():

@@ -65,7 +65,8 @@ def check_growth(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> N
 
 
 def is_report(message: dict[str, Any]) -> bool:
-    return message["role"] == "user" and "Malformed tool call syntax" in message["content"]
+    said = ("Malformed tool call syntax", "wrote no answer")
+    return message["role"] == "user" and any(each in message["content"] for each in said)
 
 
 @examples(60)

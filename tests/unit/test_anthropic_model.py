@@ -37,7 +37,6 @@ from cogency_rs import (
     AnthropicModel,
     ConfigError,
     Finish,
-    LLMError,
     ModelRequest,
     ReasoningDelta,
     TextDelta,
@@ -119,19 +118,16 @@ async def test_finish_reasons_have_the_names_of_chat_completions(reason, expecte
     assert (await answer(start(), *end(reason)))[-1] == Finish(expected)
 
 
-async def test_a_refusal_is_an_error_and_its_usage_is_counted():
+async def test_a_refusal_is_a_finish_with_its_explanation_and_its_usage_is_counted():
     details = {"type": "refusal", "category": "bio", "explanation": "not this"}
     async with served(Reply([start(), *text(0, "I"), *end("refusal", details=details)])) as (
         _,
         model,
     ):
-        seen = []
-        with pytest.raises(
-            LLMError, match=r"the model m refused to answer \(bio: not this\); ask in another way"
-        ):
-            async for piece in model.stream(ModelRequest(HI)):
-                seen.append(piece)  # noqa: PERF401  # the pieces before the error count
-    assert seen == [ESTIMATE, TextDelta("I"), Usage(5, 7)]
+        seen = [piece async for piece in model.stream(ModelRequest(HI))]
+    refusal = Finish("refusal", details="bio: not this")
+    assert seen == [ESTIMATE, TextDelta("I"), Usage(5, 7), refusal]
+    assert refusal.kind == "refused"
 
 
 async def test_unknown_kinds_of_events_and_blocks_are_left_out():

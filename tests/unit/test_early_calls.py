@@ -99,7 +99,7 @@ async def test_a_call_with_wrong_arguments_and_those_after_it_do_not_begin_early
     assert early or 1 not in bench.begun_early
 
 
-@pytest.mark.parametrize("name", sorted({*Dialect.presets()} - {"react-json"}))
+@pytest.mark.parametrize("name", sorted(Dialect.presets()))
 async def test_in_every_dialect_a_call_begins_before_the_next_is_written(name) -> None:
     bench = Bench()
     text = Dialect(name).write_calls([call("read", n=1), call("read", n=2)])

@@ -167,7 +167,7 @@ def test_an_error_s_place_lies_in_its_raw_text_which_is_part_of_the_text(text):
 )  # fmt: skip
 def test_the_kind_of_an_open_block_s_error_depends_on_how_the_text_ended(text, unknown, stop, cut):
     assert names(read(text)) == unknown
-    assert names(read(text, end="content_filter")) == unknown
+    assert names(read(text, end="no known word")) == unknown
     assert names(read(text, end="stop")) == names(read(text, end="end_turn")) == stop
     assert names(read(text, end="length")) == names(read(text, end="max_tokens")) == cut
     assert names(read(text, end=ConnectionError("reset"))) == cut

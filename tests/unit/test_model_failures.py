@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -377,15 +378,65 @@ async def test_nonsense_in_a_stream_is_an_error_of_the_service(provider, nonsens
     assert seen == [TextDelta("Hi")]
 
 
-@providers
-async def test_an_answer_that_is_not_a_stream_counts_as_broken_off(provider):
-    async with served(provider, Reply({"choices": []})) as (_, model):
-        error, _ = await failure_of(model)
-    assert "broke off (it ended without a " in str(error)
-
-
 @pytest.mark.parametrize("reason", ["error", "abort"])
 async def test_a_finish_reason_that_names_a_failure_counts_as_broken_off(reason):
     async with served(OPENAI, Reply([*OPENAI.text, chunk(reason)])) as (_, model):
         error, _ = await failure_of(model)
     assert f"broke off ({reason}); {BROKE_OFF}" in str(error)
+
+
+# A status that says that all is well, and no stream
+
+PAGE = b"<!doctype html><title>Sign in</title><p>Please sign in.</p>"
+NO_STREAM = {
+    "a page": (
+        Reply([PAGE], headers={"content-type": "text/html; charset=utf-8"}),
+        r"with a page, text/html: '<!doctype html><title>Sign in</title>",
+    ),
+    "a whole answer": (
+        Reply({"object": "chat.completion", "choices": []}),
+        r"with JSON, application/json: '\{\"object\": \"chat.completion\", \"choices\": \[\]\}'",
+    ),
+    "no body": (
+        Reply([], headers={"content-type": "application/json"}),
+        "with an empty body, application/json;",
+    ),
+}
+
+
+@providers
+@pytest.mark.parametrize(("sent", "what"), NO_STREAM.values(), ids=NO_STREAM)
+async def test_what_is_not_a_stream_is_told_as_such_and_not_to_be_asked_for_again(
+    provider, sent, what
+):
+    async with served(provider, sent, max_retries=2) as (_, model):
+        error, _ = await failure_of(model)
+    assert re.search(rf"did not answer with a stream of events, but {what}", str(error))
+    assert "is base_url the address" in str(error)
+    assert "again" not in str(error)
+    assert "broke off" not in str(error)
+
+
+REPORTED = {
+    "an error": ({"error": {"message": "no such key", "type": "authentication_error"}}, True),
+    "a text": ({"error": "the model is not loaded"}, False),
+    "details": ({"detail": "the model is not loaded"}, False),
+    "an object": ({"object": "error", "message": "the model is not loaded", "code": 400}, False),
+}
+
+
+@providers
+@pytest.mark.parametrize(("body", "is_key"), REPORTED.values(), ids=REPORTED)
+async def test_an_error_with_the_status_of_a_success_is_that_error(provider, body, is_key):
+    async with served(provider, Reply(body)) as (_, model):
+        error, _ = await failure_of(model)
+    assert ("refused the key" in str(error)) is error.auth_failed is is_key
+    assert is_key or "the model is not loaded" in str(error)
+
+
+@providers
+async def test_a_stream_that_is_declared_to_be_json_is_read(provider):
+    pieces = [*provider.text, provider.reason, sse("[DONE]")]
+    sent = Reply(pieces, headers={"content-type": "application/json"})
+    async with served(provider, sent) as (_, model):
+        assert TextDelta("Hi") in [piece async for piece in model.stream(HI)]

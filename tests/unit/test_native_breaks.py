@@ -162,9 +162,10 @@ async def test_a_call_is_not_run_if_the_provider_refuses_to_answer_after_it(
     provider, agent_for, ran
 ):
     async with provider.served(Reply(provider.refusing)) as (_, model):
-        with pytest.raises(LLMError, match="refused to answer"):
-            await agent_for(model).run("?")
-    assert ran == []
+        result = await agent_for(model).run("?")
+    assert (ran, result.status) == ([], "stopped")
+    assert result.stop is not None
+    assert str(result.stop.reason) == "refused"
 
 
 @providers

@@ -229,23 +229,39 @@ async def test_an_answer_with_its_usage_is_complete_without_a_finish_reason():
     ]
 
 
-@pytest.mark.parametrize(
-    "refusal",
+REFUSALS = pytest.mark.parametrize(
+    ("refusal", "finish", "why"),
     [
-        [delta(refusal="I can"), delta(refusal="not."), STOP],
-        [delta(content="Well"), delta("content_filter")],
+        (
+            [delta(refusal="I can"), delta(refusal="not."), STOP],
+            Finish("refusal", details="I cannot."),
+            r"I cannot\.",
+        ),
+        (
+            [delta(content="Well"), delta("content_filter")],
+            Finish("content_filter"),
+            "content_filter",
+        ),
     ],
     ids=["by the model", "by the filter"],
 )
-async def test_a_refusal_is_an_error_and_its_usage_is_counted(refusal):
+
+
+@REFUSALS
+async def test_a_refusal_is_a_finish_and_its_usage_is_counted(refusal, finish, why):
     async with served(reply(*refusal, usage(prompt_tokens=1), DONE)) as (_, model):
-        seen = []
+        seen = [piece async for piece in model.stream(ModelRequest(HI))]
+    assert seen[-2:] == [Usage(1), finish]
+    assert finish.kind == "refused"
+
+
+@REFUSALS
+async def test_a_refusal_is_an_error_where_only_text_is_asked_for(refusal, finish, why):
+    async with served(reply(*refusal, usage(prompt_tokens=1), DONE)) as (_, model):
         with pytest.raises(
-            LLMError, match=r"the model m refused to answer \((I cannot\.|content_filter: ).*ask"
+            LLMError, match=rf"the model m refused to answer \({why}\); ask in another way"
         ):
-            async for piece in model.stream(ModelRequest(HI)):
-                seen.append(piece)  # noqa: PERF401  # keeps what was received before the error
-        assert seen[-1] == Usage(1)
+            [piece async for piece in model(HI)]
 
 
 # Chunking

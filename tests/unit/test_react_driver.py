@@ -351,15 +351,25 @@ def test_c22_another_model_may_write_the_answer() -> None:
     assert (len(model.requests), len(writer.requests)) == (1, 1)
 
 
-def test_c22_an_answer_that_was_cut_or_is_empty_is_asked_for_again() -> None:
-    answers = [answer("a"), ["It i", Finish("length")], answer("a"), "", answer("a"), "It is 5."]
-    result, _ = run(*answers, driver=ReActDriver(final_via_model=True))
+def test_c22_an_answer_that_was_cut_is_gone_on_with_in_a_request_without_a_decision() -> None:
+    answers = [answer("a"), ["It i", Finish("length")], "s 5."]
+    result, model = run(*answers, driver=ReActDriver(final_via_model=True))
     assert [step.error and step.error[:20] for step in result.steps] == [
         "Your answer reached ",
+        None,
+    ]
+    assert (result.output, result.steps[-1].text) == ("It is 5.", "s 5.")
+    assert model.requests[2].tool_choice == "none"
+
+
+def test_c22_an_answer_that_is_empty_is_asked_for_again() -> None:
+    answers = [answer("a"), "", answer("a"), "It is 5."]
+    result, _ = run(*answers, driver=ReActDriver(final_via_model=True))
+    assert [step.error and step.error[:20] for step in result.steps] == [
         "Answer is required w",
         None,
     ]
-    assert result.steps[-1].text == "It is 5."
+    assert result.output == "It is 5."
 
 
 def test_c22_a_final_model_that_is_not_a_model_is_refused() -> None:
@@ -425,7 +435,7 @@ def test_how_the_text_is_cut_never_matters(data, thought, text, is_broken) -> No
         for piece in pieces:
             for event in reader.feed(piece):
                 texts[event["type"]] += event["content"]
-        return texts, reader.finish("stop")
+        return texts, reader.finish(Finish("stop"))
 
     pieces = [written[start:end] for start, end in pairwise(edges)]
     assert read(pieces) == read([written])

@@ -14,12 +14,12 @@ from support.turns import LOGS, MODES, Chunks, Log, accumulator, carry_out, even
 BAD = "<execute>[7]</execute>"
 OPEN = '<execute>[{"name": "ok"'
 
-ACTED, ANSWERED, ENDED, MALFORMED, TRUNCATED, WAITING, FAILED = TurnOutcome
+ACTED, ANSWERED, ENDED, MALFORMED, TRUNCATED, REFUSED, WAITING, FAILED = TurnOutcome
 
 
 def test_an_outcome_is_equal_to_its_value():
     assert [str(outcome) for outcome in TurnOutcome] == [
-        *("acted", "answered", "ended", "malformed", "truncated", "waiting", "failed")
+        *("acted", "answered", "ended", "malformed", "truncated", "refused", "waiting", "failed")
     ]
     assert TurnOutcome("acted") is TurnOutcome.ACTED == "acted"
 

@@ -31,7 +31,7 @@ pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<
             calls.extend(call(form, &item, is_marked || !calls.is_empty())?);
             let mut next = cursor.clone();
             next.skip_space();
-            if !next.take(between)? {
+            if !next.take(between.trim())? {
                 break;
             }
             next.skip_space();

@@ -58,7 +58,7 @@ class Delegate:
         if result.status == "completed":
             return result.output
         why = result.stop.message if result.stop is not None else result.status
-        last = f" The last it said: {result.output}" if result.output else ""
+        last = f" The last it said: {result.text}" if result.text else ""
         raise ToolError(f"agent {self._name!r} stopped before it had an answer: {why}.{last}")
 
 

@@ -85,10 +85,12 @@ class Report:
     Attributes:
         raw: the model's own text; may be empty.
         content: the report for the model.
+        is_of_cut_answer: whether the answer was cut outside every call, so that the text that follows goes on with it.
     """
 
     raw: str
     content: str
+    is_of_cut_answer: bool = False
 
 
 Passage = Question | ModelPassage | Report
@@ -172,6 +174,8 @@ def dialogue(
     rows: Sequence[Any],
     calls: Mapping[int, ToolCall] | None = None,
     bounds: Bounds | None = None,
+    *,
+    joins_exactly: bool = False,
 ) -> list[Passage]:
     """Fold rows.
 
@@ -180,12 +184,13 @@ def dialogue(
         calls: the calls among them, with ids and under the one names of their tools, by the place of their row; by
             default as they are in the rows, with ids made from the places.
         bounds: how much of each result is shown.
+        joins_exactly: whether the rest of an answer that was cut is joined to it as it is, even after reasoning.
 
     The cost is linear in the rows.
     """
     if calls is None:
         calls = with_ids(stored_calls(rows), ())
-    fold = _Fold(bounds or Bounds())
+    fold = _Fold(bounds or Bounds(), joins_exactly=joins_exactly)
     for place, row in enumerate(rows):
         content = str(row["content"])
         match row["type"]:
@@ -217,7 +222,7 @@ def _report(content: str) -> Report | None:
             "raw": str(raw),
             "content": str(told),
         }:
-            return Report(raw, told)
+            return Report(raw, told, read["kind"] == "truncated" and not raw)
         case _:
             return None
 
@@ -225,8 +230,9 @@ def _report(content: str) -> Report | None:
 class _Fold:
     """The open passage since the last results, and all complete passages."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, *, joins_exactly: bool) -> None:
         self._bounds = bounds
+        self._joins_exactly = joins_exactly
         self._passages: list[Passage] = []
         self._calls: list[ToolCall] = []
         self.pieces: list[tuple[str, str] | Report] = []
@@ -265,7 +271,21 @@ class _Fold:
         return self._passages
 
     def _forget_reports(self) -> None:
-        self.pieces = [piece for piece in self.pieces if not isinstance(piece, Report)]
+        """Drop the reports: a text that was cut is one with the text that goes on with it, as in the core's fold."""
+        kept: list[tuple[str, str]] = []
+        is_cut = False
+        for piece in self.pieces:
+            if isinstance(piece, Report):
+                is_cut |= piece.is_of_cut_answer and bool(kept) and kept[-1][0] == "respond"
+            elif is_cut and piece[0] == "respond":
+                is_cut = False
+                place = max(place for place, (kind, _) in enumerate(kept) if kind == "respond")
+                is_exact = self._joins_exactly or place == len(kept) - 1
+                rest = piece[1] if is_exact else piece[1].lstrip()
+                kept.append(("respond", kept.pop(place)[1] + rest))
+            else:
+                kept.append(piece)
+        self.pieces = [*kept]
 
     def _close(
         self, pieces: Sequence[tuple[str, str] | Report], outcomes: Sequence[CallOutcome]

@@ -119,7 +119,7 @@ class Account:
         most = self._limits.tool_calls
         if most is not None and self.tool_calls >= most:
             text = f"Tool call limit reached: {self.tool_calls}/{most}"
-            return StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
+            return StopSignal(StopReason.TOOL_CALLS_LIMIT, text, source="limits")
         return None if self._parent is None else self._parent._out_of_calls()
 
     def reached(self) -> Iterator[StopSignal]:

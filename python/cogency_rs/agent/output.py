@@ -11,7 +11,15 @@ from .._core import ArgumentSchema
 from ..errors import ConfigError
 from ..schema import HintError, Mismatch, Shapes
 
-__all__ = ["NO_OUTPUT", "Fault", "OutputReader", "TextOutput", "ValueOutput", "output_of"]
+__all__ = [
+    "NO_OUTPUT",
+    "Fault",
+    "OutputReader",
+    "TextOutput",
+    "ValueOutput",
+    "output_of",
+    "text_of",
+]
 
 NO_OUTPUT: Any = object()
 """Stands where a run has no output yet: `None` is one, where the type of the answer may be null."""
@@ -29,7 +37,13 @@ class Fault:
 
 
 class OutputReader(Protocol):
-    """Reads the final answer."""
+    """Reads the final answer.
+
+    Attributes:
+        is_text: whether any text is an answer.
+    """
+
+    is_text: bool
 
     @property
     def instructions(self) -> str:
@@ -49,6 +63,7 @@ class OutputReader(Protocol):
 class TextOutput:
     """The answer as it is."""
 
+    is_text: bool = True
     instructions: str = ""
     schema: dict[str, Any] | None = None
 
@@ -68,12 +83,15 @@ class ValueOutput:
         hint: the type of the value; anything that a parameter of a tool may be.
 
     Attributes:
+        is_text: whether any text is an answer: no.
         instructions: what the system prompt says about it.
         schema: the JSON Schema of the value, if it is an object; providers take no other.
 
     Raises:
         ConfigError: JSON cannot hold such a value; the message says why.
     """
+
+    is_text: bool = False
 
     def __init__(self, hint: Any) -> None:
         shapes = Shapes({})
@@ -132,6 +150,15 @@ def _flattened(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str,
     """Replace a schema that is a reference by its target: providers want an object at the top."""
     reference = schema.get("$ref", "")
     return dict(definitions.get(reference.rpartition("/")[2], schema)) if reference else schema
+
+
+def text_of(output: Any) -> str:
+    """An output as text: a string as it is, any other value as JSON; "" if there is no output."""
+    if isinstance(output, str):
+        return output
+    if output is NO_OUTPUT:
+        return ""
+    return json.dumps(output, ensure_ascii=False, default=str)
 
 
 def output_of(output_type: Any) -> OutputReader:

@@ -61,11 +61,20 @@ class Repetition:
             self._last = key
             if self._limit is not None and self._count >= self._limit:
                 kind, tool = key
+                if kind == "truncated":
+                    return StopSignal(
+                        StopReason.TRUNCATED, _CUT.format(self._count), source="recovery"
+                    )
                 of = f" of '{tool}'" if tool else ""
                 text = f"{self._count} equal errors in a row: {kind}{of}: {_quoted(message)}"
                 return StopSignal(StopReason.RETRY_LIMIT, text, source="recovery")
         return None
 
+
+_CUT = (
+    "the answer was cut {} times in a row and is not whole: raise the model's limit on output, such as max_tokens, or "
+    "ask for less"
+)
 
 _MOST = 300
 """How many characters of an error are quoted."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from ..errors import StopRun
+from ..errors import NoAnswerError, StopRun
 from ..models import Usage
 from ..records import ToolExecution
 from ..types import ToolCall, TurnOutcome
+from .output import NO_OUTPUT
 from .waiting import what_waits
 
 __all__ = [
@@ -43,16 +44,24 @@ StepKind = Literal["error", "tool_execution", "final_response"]
 
 
 class StopReason(StrEnum):
-    """Why a run stopped. If there are several reasons, the first in this order counts."""
+    """Why a run stopped. If there are several reasons, the first in this order counts.
+
+    `REFUSED` means that the model refused to answer or its provider withheld the answer, `TRUNCATED` that the answer
+    was cut again and again, `EMPTY_ANSWER` that the model wrote no answer, and none when it was asked once more.
+    """
 
     ERROR = "error"
     STOP_REQUESTED = "stop_requested"
     USER_REQUESTED = "user_requested"
     STEPS_LIMIT = "steps_limit"
+    TOOL_CALLS_LIMIT = "tool_calls_limit"
     TOKEN_LIMIT = "token_limit"
     TIME_LIMIT = "time_limit"
     RETRY_LIMIT = "retry_limit"
     FINISH_REASON = "finish_reason"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    EMPTY_ANSWER = "empty_answer"
     COMPLETED = "completed"
     UNKNOWN = "unknown"
 
@@ -129,8 +138,8 @@ class RunResult(Generic[Output]):
     """The result of a run.
 
     Attributes:
-        output: the final answer: its text, or the value of `output_type`. If a tool ended the run, that tool's result;
-            if the run did not complete, the text of the last step.
+        text: the final answer as the model wrote it; if a tool ended the run, that tool's result as text. If the run
+            has no answer, what there is of one, or the text of the last step; may be empty.
         status: how it ended.
         stop: why it stopped; `None` if the model simply answered.
         usage: the tokens of all its steps.
@@ -141,7 +150,7 @@ class RunResult(Generic[Output]):
         run_id: the run's own id.
     """
 
-    output: Output
+    text: str
     status: RunStatus
     stop: StopSignal | None
     usage: Usage
@@ -149,6 +158,7 @@ class RunResult(Generic[Output]):
     waiting: tuple[ToolCall, ...]
     conversation_id: str
     run_id: str
+    _output: Any = NO_OUTPUT
 
     def __str__(self) -> str:
         """Of a run that waits: which calls wait, and what to call next. Of any other: its `repr`."""
@@ -157,3 +167,49 @@ class RunResult(Generic[Output]):
             if self.status == "waiting"
             else repr(self)
         )
+
+    @property
+    def output(self) -> Output:
+        """The final answer: its text, or the value of `output_type`. If a tool ended the run, that tool's result.
+
+        Raises:
+            NoAnswerError: the run has no answer; the message says why.
+        """
+        if self._output is NO_OUTPUT:
+            raise _no_answer(self)
+        output: Output = self._output
+        return output
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there is an answer, so that `output` does not raise."""
+        return self._output is not NO_OUTPUT
+
+    def with_output(self, output: Any) -> RunResult[Any]:
+        """The same result with another output, as a hook `after_run` may return it."""
+        return replace(self, _output=output)
+
+
+_ENDED = {
+    "stopped": "it stopped",
+    "failed": "it failed",
+    "completed": "it was completed",
+    "in_progress": "it is not over",
+    "pending": "it has not begun",
+}
+
+
+def _no_answer(result: RunResult[Any]) -> NoAnswerError:
+    """The error that says why a run has no answer, and where to look further."""
+    stop, status = result.stop, result.status
+    if status == "waiting":
+        why = what_waits(result.waiting, result.conversation_id)
+    else:
+        message = "" if stop is None or not stop.message else f": {stop.message.rstrip('.')}"
+        why = f"{_ENDED[status]}{'' if stop is None else f' ({stop.reason})'}{message}"
+    more = ". RunResult.text has what the model wrote last" if result.text else ""
+    return NoAnswerError(
+        f"the run has no answer: {why}{more}",
+        status=status,
+        reason=None if stop is None else str(stop.reason),
+    )

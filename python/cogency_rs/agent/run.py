@@ -29,9 +29,10 @@ from ..telemetry import current
 from ..toolbox import Toolbox
 from ..turn_log import started
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
+from .answer import answer_in
 from .context import RunContext
 from .delegate import calling, has_delegate
-from .output import NO_OUTPUT
+from .output import NO_OUTPUT, text_of
 from .prompts import Prompts
 from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import (
@@ -55,7 +56,10 @@ __all__ = ["Run"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-_CUT = "You were interrupted after what you said last, which the user has read. Go on from there, and do not repeat it."
+_CUT = (
+    "You were interrupted after what you said last, which the user has read. Go on exactly where it stopped: what you "
+    "write now is joined to it as it is. Repeat nothing."
+)
 
 Beginning = tuple[list[dict[str, Any]], RunningStep | None]
 """The events with which a run begins, and the step to go on with if an earlier run left one."""
@@ -101,6 +105,7 @@ class Run:
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()
         self._output: Any = NO_OUTPUT
+        self._text = ""  # that of the output, or of what there is of an answer
         self._asked: str | None = None
         self._is_finished = False
         self.status: RunStatus = "pending"
@@ -267,11 +272,15 @@ class Run:
         check_decisions(ctx.conversation_id, state, self._decisions)
         if state.stale:
             await self._log.append((), given_up_records(state.stale))
+        stepping = self._stepping
+        stepping.answer, spoken = answer_in(state.rows, is_exact=self._settings.joins_exactly)
         if state.is_over:
-            output = state.answer
+            output = state.ended
+            self._text = text_of(output)
             if state.last == "respond":
-                output = self._stepping.read(state.answer)
+                self._text, output = stepping.read(spoken, TurnOutcome.ANSWERED)
             if isinstance(output, Refused):
+                stepping.answer.forget()
                 return [await self._log.report(output.code, output.message)], None
             self._output = output
             self.status = "completed"
@@ -326,6 +335,9 @@ class Run:
         self.ctx.step += 1
         if done.output is not NO_OUTPUT:
             self._output = done.output
+        self._text = done.text
+        if done.is_left:
+            await self._log.append((("cancelled", "", time()),))
         if done.error is None:
             await self._follow(done)
         return done
@@ -381,7 +393,7 @@ class Run:
                 if done.outcome is TurnOutcome.FAILED:
                     self.status = "failed"
                 if self.status == "completed" and not done.is_answer:
-                    await self._log.ended("" if self._output is NO_OUTPUT else self._output)
+                    await self._log.ended(self._output)
             case _:
                 ctx.went_on()
 
@@ -395,12 +407,8 @@ class Run:
     def _make_result(self) -> RunResult[Any]:
         ctx = self.ctx
         stop = first_signal(ctx.signals) if self.status not in ("in_progress", "waiting") else None
-        output = self._output
-        if output is NO_OUTPUT:
-            is_cut = self.status != "completed" and ctx.steps
-            output = ctx.steps[-1].text if is_cut else ""
         return RunResult(
-            output=output,
+            text=self._text,
             status=self.status,
             stop=stop,
             usage=ctx.usage,
@@ -408,6 +416,7 @@ class Run:
             waiting=self._waiting,
             conversation_id=ctx.conversation_id,
             run_id=ctx.run_id,
+            _output=self._output,
         )
 
     async def _finish_unread(self) -> None:

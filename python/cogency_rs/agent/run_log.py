@@ -12,6 +12,7 @@ from .._core import check_json
 from ..storage.log import CallRecord, Row
 from ..turn_log import save_to_the_end
 from .context import RunContext
+from .output import NO_OUTPUT
 
 __all__ = ["RunLog"]
 
@@ -42,12 +43,15 @@ class RunLog:
         return {"type": "error", **report, "line": None, "column": None, "timestamp": now}
 
     async def ended(self, output: Any) -> None:
-        """Save that a tool ended the run with its output, although the model has not answered."""
+        """Save that a tool ended the run with its output, although the model has not answered.
+
+        The row is empty for `NO_OUTPUT`.
+        """
         try:
             check_json(output)
             content = json.dumps(output)
         except (TypeError, ValueError):
-            content = json.dumps(str(output))
+            content = "" if output is NO_OUTPUT else json.dumps(str(output))
         await self.append((("end", content, time()),))
 
     async def cancelled(self, message: str) -> dict[str, Any]:

@@ -137,10 +137,13 @@ class Runtime:
         conversation = StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id)
         return await self.history.rows(conversation, self._pin)
 
-    async def dialogue(self) -> list[Passage]:
+    async def dialogue(self, *, joins_exactly: bool = False) -> list[Passage]:
         """The passages of the rows that the history leaves: for drivers that write their own prompt.
 
         Calls are shown under the one names of their tools. The cost is linear in these rows, each time.
+
+        Args:
+            joins_exactly: see `Driver`.
         """
         ctx, rows = self.ctx, await self.rows()
         resolve = self.toolbox.resolve
@@ -156,7 +159,8 @@ class Runtime:
         listed = self.toolbox.names.items()
         bounds = {name: options_of(tool).max_result_chars for name, tool in listed}
         own = {name: most for name, most in bounds.items() if most is not None}
-        return dialogue(rows, with_ids(calls, records), Bounds(self.history.max_result_chars, own))
+        shown = Bounds(self.history.max_result_chars, own)
+        return dialogue(rows, with_ids(calls, records), shown, joins_exactly=joins_exactly)
 
     @property
     def introduction(self) -> str:

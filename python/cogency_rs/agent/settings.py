@@ -58,3 +58,8 @@ class AgentSettings:
     name: str
     tracing: Tracing | None
     prompts: Prompts = field(default_factory=Prompts)
+
+    @property
+    def joins_exactly(self) -> bool:
+        """Whether the driver reads text whose space is exact, even after reasoning; see `Driver`."""
+        return getattr(self.driver, "joins_exactly", False) is True

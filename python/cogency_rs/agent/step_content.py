@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..records import ToolExecution
@@ -12,7 +12,13 @@ from ..types import ToolCall, TurnOutcome
 from .recovery import ErrorKey
 from .results import StepKind
 
-__all__ = ["StepContent", "kind_of"]
+__all__ = ["EMPTY", "UNFIT", "StepContent", "kind_of", "paragraphs"]
+
+EMPTY = "empty_answer"
+"""The code of the error of a step that holds no answer and no call."""
+
+UNFIT = frozenset({"invalid_output", "no_tool_call"})
+"""The codes of the errors of an answer that is whole and not what was asked for."""
 
 
 class StepContent:
@@ -21,14 +27,25 @@ class StepContent:
     Attributes:
         calls: its calls, as the model wrote them.
         errors: its events that say what is wrong with the answer.
+        begins_in_text: whether no reasoning stands before its text.
+        ends_in_text: whether no reasoning stands after its text.
     """
 
-    __slots__ = ("_last", "_texts", "_thoughts", "calls", "errors")
+    __slots__ = (
+        "_last",
+        "_texts",
+        "_thoughts",
+        "begins_in_text",
+        "calls",
+        "ends_in_text",
+        "errors",
+    )
 
     def __init__(self) -> None:
         self._texts: list[list[str]] = []  # the pieces of each
         self._thoughts: list[list[str]] = []
         self._last = ""  # the type of the event before
+        self.begins_in_text = self.ends_in_text = False
         self.calls: list[ToolCall] = []
         self.errors: list[Mapping[str, Any]] = []
 
@@ -38,6 +55,9 @@ class StepContent:
         if type in ("respond", "think"):
             texts = self._texts if type == "respond" else self._thoughts
             if self._last != type:
+                self.ends_in_text = type == "respond"
+                if not (self._texts or self._thoughts):
+                    self.begins_in_text = self.ends_in_text
                 texts.append([])
             texts[-1].append(event["content"])
         elif type == "call":
@@ -49,12 +69,32 @@ class StepContent:
     @property
     def text(self) -> str:
         """The text for the user; each text between calls is a paragraph."""
-        return _paragraphs(self._texts)
+        return paragraphs(self.texts)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts for the user, as they came."""
+        return ["".join(pieces) for pieces in self._texts]
 
     @property
     def reasoning(self) -> str:
         """The model's reasoning, in the same form."""
-        return _paragraphs(self._thoughts)
+        return paragraphs("".join(pieces) for pieces in self._thoughts)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the only thing wrong is that the answer was cut, outside every call."""
+        return bool(self.errors) and all(map(_is_of_cut_answer, self.errors))
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the model refused to answer, or its provider withheld the answer."""
+        return any(error.get("kind") == "refused" for error in self.errors)
+
+    @property
+    def is_unfit(self) -> bool:
+        """Whether the answer is whole and not what was asked for."""
+        return any(error.get("code") in UNFIT for error in self.errors)
 
     @property
     def error(self) -> str | None:
@@ -83,13 +123,22 @@ class StepContent:
             yield None
 
 
-def _paragraphs(texts: list[list[str]]) -> str:
-    return "\n\n".join(text for pieces in texts if (text := "".join(pieces).strip()))
+def paragraphs(texts: Iterable[str]) -> str:
+    """Texts as one, each a paragraph; blank ones are left out."""
+    return "\n\n".join(text for each in texts if (text := each.strip()))
+
+
+def _is_of_cut_answer(error: Mapping[str, Any]) -> bool:
+    return error.get("kind") == "truncated" and not error.get("raw")
 
 
 def kind_of(outcome: TurnOutcome, *, calls: bool, is_refused: bool) -> StepKind:
     """The kind of a step with this outcome; `calls` is whether calls ran, or wait."""
     if calls:
         return "tool_execution"
-    unusable = (TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED, TurnOutcome.FAILED)
-    return "error" if is_refused or outcome in unusable else "final_response"
+    return "error" if is_refused or outcome in _UNUSABLE else "final_response"
+
+
+_UNUSABLE = frozenset(
+    {TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED, TurnOutcome.REFUSED, TurnOutcome.FAILED}
+)

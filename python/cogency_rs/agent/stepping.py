@@ -20,13 +20,14 @@ from ..storage.log import CallRecord
 from ..toolbox import ResolvedCall
 from ..tools.options import all_options
 from ..types import ToolCall, TurnOutcome
+from .answer import Answer
 from .call_limit import CallLimit
 from .deadline import Deadline
 from .limits import Account
-from .output import NO_OUTPUT, Fault
+from .output import NO_OUTPUT, Fault, text_of
 from .recovery import Repetition
 from .results import Step, StopReason, StopSignal
-from .step_content import StepContent, kind_of
+from .step_content import EMPTY, StepContent, kind_of
 
 if TYPE_CHECKING:
     from .run_log import RunLog
@@ -47,6 +48,7 @@ class RunningStep:
         source: its driver's events.
         known: records of calls that the log has already.
         account: what its run has used, against its limits.
+        goes_on: whether its text goes on where the step before was cut.
 
     Attributes:
         events: what happens, to be read to its end or closed. The reader shows each to `content`.
@@ -61,13 +63,15 @@ class RunningStep:
         source: AsyncIterable[Any],
         known: Sequence[CallRecord],
         account: Account,
+        *,
+        goes_on: bool,
     ) -> None:
         self.content = StepContent()
         self.accumulator = accumulator
         self.began = monotonic()
         self.deadline = Deadline(account)
         self.events: AsyncGenerator[Any, None] = self.deadline.until(
-            accumulator.process(source, known=known)
+            accumulator.process(source, known=known, goes_on=goes_on)
         )
 
 
@@ -80,8 +84,10 @@ class FinishedStep:
         step: the step, as hooks left it.
         outcome: the outcome of its turn; `ACTED` if a tool or a hook ended the turn.
         output: the answer, or the result of a tool that ends the run; `NO_OUTPUT` if there is neither.
-        is_refused: whether the answer does not have the type that was asked for.
+        text: the output as text; without an output, what there is of an answer, or the text of the step.
+        is_refused: whether the answer is empty, or does not have the type that was asked for.
         is_answer: whether the log ends with the answer.
+        is_left: whether the step was left in the middle, so that the log ends with text that is not whole.
         waiting: those of its calls that somebody must decide about, if its batch waits for approval.
         signals: the reasons to stop the run.
         error: an exception of the batch or the driver to raise, now that the step is over.
@@ -92,8 +98,10 @@ class FinishedStep:
     step: Step
     outcome: TurnOutcome
     output: Any
+    text: str
     is_refused: bool
     is_answer: bool
+    is_left: bool
     waiting: tuple[ToolCall, ...]
     signals: tuple[StopSignal, ...]
     error: Exception | None
@@ -109,6 +117,9 @@ class Stepping:
         log: the log of the run.
         approve: decides about calls that require approval; `"wait"` to let the run wait.
         layers: the run's own middleware around every call.
+
+    Attributes:
+        answer: the parts of the answer so far.
     """
 
     # Nothing here refers to the run, so that a run that is over is freed at once, without a garbage collection.
@@ -132,6 +143,8 @@ class Stepping:
             options.ends_run for options in all_options(settings.tools)
         )
         self._repetition = Repetition(settings.recovery)
+        self._empty = 0  # how many steps in a row gave no answer and no call
+        self.answer = Answer(is_exact=settings.joins_exactly)
         account = self._ctx.account
         self._call_limit = CallLimit(account) if account.counts_calls else None
         self._accumulator = self._make_accumulator(approve)
@@ -163,7 +176,8 @@ class Stepping:
         runtime.refused, runtime.error = [], None
         if self._call_limit is not None:
             self._call_limit.begin_step()
-        return RunningStep(accumulator, source, known, self._ctx.account)
+        goes_on = self.answer.is_open
+        return RunningStep(accumulator, source, known, self._ctx.account, goes_on=goes_on)
 
     async def finish(self, running: RunningStep) -> FinishedStep:
         """Put together the results of a step whose events have been read."""
@@ -179,12 +193,22 @@ class Stepping:
             and not (content.errors or content.calls)
             and accumulator.stop is None
         )
-        text = content.text
-        output = self.read(text) if is_answer else NO_OUTPUT
+        text, output = content.text, NO_OUTPUT
+        if content.calls:
+            self.answer.forget()
+        else:
+            text = self.answer.with_rest(content)
+        if is_answer:
+            text, output = self.read(content, outcome)
+        elif content.is_cut:
+            self.answer.cut(content)
         reports: tuple[dict[str, Any], ...] = ()
+        self._empty = self._empty + 1 if _is_empty(output) else 0
         if isinstance(output, Refused):
-            reports = (await self._log.report(output.code, output.message),)
+            reports = (await self._log.report(output.code, output.message, kind=output.kind),)
             content.take(reports[0])
+            if content.is_unfit:
+                self.answer.forget()
             output = NO_OUTPUT
         finish_reason = runtime.finish_reason or accumulator.finish_reason
         step = Step(
@@ -195,7 +219,7 @@ class Stepping:
                 is_refused=bool(reports),
             ),
             outcome=outcome,
-            text=text,
+            text=content.text,
             thoughts=content.reasoning,
             calls=tuple(content.calls),
             executions=(*executions, *runtime.refused),
@@ -206,6 +230,9 @@ class Stepping:
         if self._triggers.has("after_step"):
             step = await self._triggers.change("after_step", step)
         ending = self._ending(executions, accumulator.resolved)
+        if ending is not None:
+            output = _given_by(ending)
+            text = text_of(output)
         if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
             # A tool asked for the end. This is only a signal: a hook may ask to go on.
             outcome = TurnOutcome.ACTED
@@ -213,26 +240,45 @@ class Stepping:
             reports=reports,
             step=step,
             outcome=outcome,
-            output=output if ending is None else _given_by(ending),
+            output=output,
+            text=text,
             is_refused=bool(reports),
             is_answer=is_answer and not reports and text != "",
+            is_left=running.deadline.is_over,
             waiting=tuple(accumulator.asking),
             signals=tuple(self._signals(executions, running, finish_reason, ending)),
             error=runtime.error or self._error_of(executions),
             metric=self._metric(step, monotonic() - running.began),
         )
 
-    def read(self, text: str) -> Any:
-        """The value of an answer, or why the answer does not have the type that was asked for."""
+    def read(self, content: StepContent, outcome: TurnOutcome) -> tuple[str, Any]:
+        """The text of an answer whose last step this is, and its value or why it is refused.
+
+        A model that only says that it is done completes the run without an output, if any text is an answer.
+        """
+        text = self.answer.with_rest(content)
         if self._settings.require_tool:
-            names = ", ".join(tool.name for tool in self._runtime.visible_tools)
-            text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
-            form: str = getattr(self._settings.driver, "call_form", "")
-            return Refused(
-                "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
-            )
+            return text, self._no_tool_call()
+        if not content.text:
+            if outcome is TurnOutcome.ENDED and self._settings.output.is_text:
+                return text, text or NO_OUTPUT
+            told = _ONLY_THOUGHTS if content.reasoning else _NOTHING
+            return text, Refused(EMPTY, told, "unfinished")
         value = self._settings.output.read(text)
-        return Refused("invalid_output", value.message) if isinstance(value, Fault) else value
+        if isinstance(value, Fault) and self.answer.has_parts:
+            # A model may begin again instead of going on where it was cut.
+            again = self._settings.output.read(content.text)
+            if not isinstance(again, Fault):
+                return content.text, again
+        return text, Refused("invalid_output", value.message) if isinstance(value, Fault) else value
+
+    def _no_tool_call(self) -> Refused:
+        names = ", ".join(tool.name for tool in self._runtime.visible_tools)
+        text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
+        form: str = getattr(self._settings.driver, "call_form", "")
+        return Refused(
+            "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
+        )
 
     def _ending(
         self, executions: Sequence[ToolExecution], calls: Sequence[ResolvedCall]
@@ -262,6 +308,10 @@ class Stepping:
         if finish_reason in self._settings.finish_reasons:
             text = f"The model stopped for {finish_reason!r}"
             yield StopSignal(StopReason.FINISH_REASON, text, source="model")
+        if running.content.is_refused:
+            yield StopSignal(StopReason.REFUSED, running.content.error or "", source="model")
+        if self._empty > 1:
+            yield StopSignal(StopReason.EMPTY_ANSWER, _NO_ANSWER, source="model")
         if running.deadline.is_over:
             yield self._ctx.account.out_of_time()
         limit = self._call_limit
@@ -329,10 +379,28 @@ class Stepping:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why an answer does not have the type that was asked for; the model is told."""
+    """Why an answer is empty, or does not have the type that was asked for; the model is told.
+
+    Attributes:
+        code: the code of the event.
+        message: what the model is told.
+        kind: the kind of the event.
+    """
 
     code: str
     message: str
+    kind: str = "malformed"
+
+
+def _is_empty(output: Any) -> bool:
+    return isinstance(output, Refused) and output.code == EMPTY
+
+
+_NOTHING = "You wrote no answer. Write it now, or call a tool."
+_ONLY_THOUGHTS = (
+    "You thought, and wrote no answer. Write it now, outside your thoughts, or call a tool."
+)
+_NO_ANSWER = "the model wrote no answer, and none when it was asked once more"
 
 
 def _given_by(execution: ToolExecution) -> Any:

@@ -22,6 +22,8 @@ from ..records import status_of
 from ..results import failure
 from ..storage.log import UNSETTLED, CallRecord, CallStatus, dropped
 from ..types import ToolCall, ToolResult
+from .answer import report_of
+from .output import NO_OUTPUT
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
 
@@ -162,15 +164,18 @@ class StoredState:
 
     Attributes:
         last: the type of its last row, leaving aside rows without meaning here; `None` if there is none.
-        answer: the text of the last answer, if it came last; if a tool ended the run, the run's output.
+        rows: its rows, leaving aside the same.
+        ended: the output of a run that a tool ended; `NO_OUTPUT` for any other.
         batch: the calls without results; `None` if all have results.
-        is_cut: whether the model was stopped after it had written something, and no question follows.
+        is_cut: whether the model was stopped, or refused to go on, after it had written something, and no question
+            follows.
         stale: records of earlier calls that were never settled.
         ids: the ids of all its calls.
     """
 
     last: str | None
-    answer: Any
+    rows: tuple[Any, ...]
+    ended: Any
     batch: OpenBatch | None
     is_cut: bool
     stale: tuple[CallRecord, ...]
@@ -207,6 +212,8 @@ class StoredState:
         ours = [record for record in open_records if record.batch == newest]
         if len(ours) > len(calls):
             ours = []
+        is_ended = bool(telling) and telling[-1]["type"] == "end"
+        ended = _output(telling[-1]["content"]) if is_ended else NO_OUTPUT
         batch = None
         if ours:
             named = zip(calls[len(calls) - len(ours) :], ours, strict=True)
@@ -215,9 +222,10 @@ class StoredState:
             )
         return cls(
             last=telling[-1]["type"] if telling else None,
-            answer=_answer(telling),
+            rows=tuple(telling),
+            ended=ended,
             batch=batch,
-            is_cut=[row["type"] for row in telling[-2:]] in _CUT,
+            is_cut=_is_cut(telling),
             stale=tuple(
                 record for record in records if record.status in _TO_SETTLE and record not in ours
             ),
@@ -227,23 +235,20 @@ class StoredState:
 
 _TO_SETTLE = UNSETTLED | {"early"}
 _SILENT = frozenset({"metric", "execute"})
-_CUT = (["think", "cancelled"], ["respond", "cancelled"])
 
 
-def _answer(rows: Sequence[Any]) -> Any:
-    """The text of the last rows for the user."""
-    if rows and rows[-1]["type"] == "end":
-        return _output(rows[-1]["content"])
-    answer: list[str] = []
-    for row in reversed(rows):
-        if row["type"] != "respond":
-            break
-        answer.insert(0, row["content"])
-    return "".join(answer).strip()
+def _is_cut(rows: Sequence[Any]) -> bool:
+    if len(rows) < 2 or rows[-2]["type"] not in ("think", "respond"):
+        return False
+    last = rows[-1]
+    is_refused = last["type"] == "error" and report_of(last).get("kind") == "refused"
+    return is_refused or last["type"] == "cancelled"
 
 
 def _output(content: str) -> Any:
-    """The output in a row `end`; a row of another program may have none."""
+    """The output in a row `end`, which is empty if there was none; another program may have written any text."""
+    if not content:
+        return NO_OUTPUT
     try:
         return json.loads(content)
     except ValueError:

@@ -95,8 +95,8 @@ def ask(
     result = _answered(options, text, conversation, json=json, quiet=quiet)
     if json:
         print(json_.dumps(_as_json(result)), flush=True)
-    elif result.output:
-        print(result.output, flush=True)
+    elif result.text:
+        print(result.text, flush=True)
     _exit(result, db)
 
 
@@ -190,7 +190,7 @@ def _as_json(result: RunResult[str]) -> dict[str, Any]:
     return {
         "type": "run",
         "status": result.status,
-        "output": result.output,
+        "output": result.text,
         "stop": None if stop is None else {"reason": str(stop.reason), "message": stop.message},
         "usage": asdict(result.usage) | {"total_tokens": result.usage.total_tokens},
         "steps": len(result.steps),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .anthropic_history import REDACTED
-from .deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from .failures import IncompleteError, RefusedError
+from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from .failures import IncompleteError
 from .fields import field
 from .served import finish_of
 
@@ -32,7 +32,7 @@ class MessageReader:
         self._call_is_empty = False
         self._signature = ""
         self._reason: str | None = None
-        self._refusal = "refusal"
+        self._refusal: str | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -103,15 +103,13 @@ class MessageReader:
         """Return the usage and the `Finish`.
 
         Raises:
-            RefusedError: the model refused.
             IncompleteError: the stream ended before the message did.
         """
         if self._reason is None:
             raise IncompleteError("it ended without a stop_reason")
         yield self._usage()
-        if self._reason == "refusal":
-            raise RefusedError(self._refusal)
-        yield finish_of(self._reason)
+        finish = finish_of(self._reason)
+        yield Finish(finish.reason, details=self._refusal) if finish.kind == "refused" else finish
 
     def _count(self, usage: Any) -> None:
         """Take the counts; each of them is a sum from the beginning."""

@@ -6,16 +6,12 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
-from .deltas import Delta, Usage
-from .failures import IncompleteError, RefusedError
+from .deltas import Delta, Finish, Usage
+from .failures import IncompleteError
 from .fields import field
 from .served import ModelSettings, finish_of
 
 __all__ = ["CompletionReader", "Requests", "is_refusal_of", "usage_of"]
-
-_GIVEN_UP = frozenset({"abort", "error", "insufficient_system_resource", "network_error"})
-"""The finish reasons of a server that could not go on."""
-
 
 _MAY_BE_REFUSED = {
     "stream_options": ("stream_options", "include_usage", "continuous_usage_stats"),
@@ -98,7 +94,9 @@ class CompletionReader:
     @property
     def is_complete(self) -> bool:
         """Whether it is known why the answer ended, or the usage has come, which stands after all choices."""
-        return self._is_closed or (self._reason is not None and self._reason not in _GIVEN_UP)
+        return self._is_closed or (
+            self._reason is not None and Finish(self._reason).kind != "broken"
+        )
 
     def feed(self, chunk: Any) -> Iterator[Delta]:
         """Read the next chunk. Choices other than the first are left out."""
@@ -122,15 +120,13 @@ class CompletionReader:
         """Return the usage and the `Finish`.
 
         Raises:
-            RefusedError: the model refused, or the provider withheld what it wrote.
             IncompleteError: the stream ended, and nothing said that the answer was complete.
         """
         if self._usage is not None:
             yield self._usage
         if self._refusal:
-            raise RefusedError(self._refusal)
-        if self._reason == "content_filter":
-            raise RefusedError("content_filter: the provider withheld what it wrote")
+            yield Finish("refusal", details=self._refusal)
+            return
         if not self.is_complete:
             reason = self._reason or "it ended without a finish_reason"
             raise IncompleteError(reason)

@@ -9,15 +9,14 @@ from typing import Any, cast
 
 from ..errors import LLMError
 from ..redaction import NO_SECRETS, Secrets
+from .bodies import NotStreamError, ReportedError
+from .deltas import Finish
 
-__all__ = ["IncompleteError", "RefusedError", "Service"]
+__all__ = ["IncompleteError", "Service"]
 
+_QUOTED = 80  # characters of a body
 _LONGEST = 300  # characters of a service's own words
 _LISTED = 10  # models that a message lists
-
-
-class RefusedError(Exception):
-    """The model, or its provider, refused to answer. The text is the reason that it gave."""
 
 
 class IncompleteError(Exception):
@@ -114,19 +113,29 @@ class Service:
         )
 
     def broken(self, error: Exception) -> LLMError:
-        """Explain why an answer ended before it was complete."""
-        if isinstance(error, RefusedError):
+        """Explain why an answer ended before it was complete, or never began."""
+        if isinstance(error, NotStreamError):
             return self._error(
                 error,
-                f"the model {self.model} refused to answer ({self._words_of(error)}); "
-                "ask in another way, or ask another model",
+                f"{self.url} did not answer with a stream of events, but with {error}{self._quoted(error.body)}; "
+                "is base_url the address of an "
+                "API that streams, with its path, such as /v1? A proxy or a login page in between answers so, too",
             )
+        if isinstance(error, ReportedError):
+            return self._explained(error) or self._error(error, f"{self.url} failed")
         if not _is_timeout(error) and (explained := self._explained(error, is_answering=True)):
             return explained
         return self._error(
             error,
             f"the stream of the model {self.model} at {self.url} broke off ({self._words_of(error)}); "
             "its answer is incomplete, and may be asked for again",
+        )
+
+    def refused(self, finish: Finish) -> LLMError:
+        """Say that the model refused to answer, or that its provider withheld the answer."""
+        why = " ".join(self.secrets().hide(finish.details or finish.reason or "").split())
+        return LLMError(
+            f"the model {self.model} refused to answer ({why:.{_LONGEST}}); ask in another way, or ask another model"
         )
 
     def _explained(self, error: Exception, *, is_answering: bool = False) -> LLMError | None:
@@ -141,6 +150,13 @@ class Service:
         cure = advice.cure.format(key=self.key, later=_later(error))
         where = " in the middle of an answer" if is_answering else ""
         return self._error(error, f"{self.url} {advice.what}{where} ({words}); {cure}", advice)
+
+    def _quoted(self, body: str) -> str:
+        """The beginning of a body, as an error may quote it."""
+        text = " ".join(self.secrets().hide(body).split())
+        return (
+            f": {cut!r}" if (cut := text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…") else ""
+        )
 
     def _unreachable(self, error: Exception) -> str:
         if isinstance(error, self.sdk.APITimeoutError):

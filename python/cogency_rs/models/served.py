@@ -15,6 +15,8 @@ from typing import Any, Protocol, Self
 from .._core import Thought
 from ..errors import ConfigError, LLMError
 from ..redaction import Secrets, in_proxies, in_settings
+from ..types import FinishKind
+from .bodies import check_stream
 from .clients import Clients, in_client
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
@@ -22,17 +24,8 @@ from .request import ModelRequest
 
 __all__ = ["AnswerReader", "Endpoint", "ModelSettings", "ServedModel", "finish_of"]
 
-_FINISHES = {
-    "end_turn": "stop",
-    "eos": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "model_length": "length",
-    "function_call": "tool_calls",
-    "tool_use": "tool_calls",
-}
-"""The providers' words for the end of an answer, each with the word of chat completions."""
+_WORDS: dict[FinishKind, str] = {"whole": "stop", "calls": "tool_calls", "length": "length"}
+"""The words of chat completions for the end of an answer, by what the provider's word means."""
 
 _OF_THE_CLIENT = ("max_retries", "timeout")
 _OF_THE_CALL = ("extra_headers", "extra_query")
@@ -41,7 +34,8 @@ _OURS = ("messages", "prompt", "stream")
 
 def finish_of(reason: str | None) -> Finish:
     """Why an answer ended, in the words of chat completions: `stop`, `length`, `tool_calls`; others as they are."""
-    return Finish(_FINISHES.get(reason or "", reason))
+    finish = Finish(reason)
+    return Finish(_WORDS[finish.kind]) if finish.kind in _WORDS else finish
 
 
 class ModelSettings:
@@ -81,7 +75,6 @@ class AnswerReader(Protocol):
         """Return the deltas after the last chunk: the usage, then the `Finish`.
 
         Raises:
-            RefusedError: the model refused to answer.
             IncompleteError: the answer is not complete.
         """
         ...
@@ -145,6 +138,8 @@ class ServedModel:
 
         Closing the iterator closes the HTTP response, and the model stops writing.
 
+        If the model refuses to answer, or its provider withholds the answer, the `Finish` is of the kind `"refused"`.
+
         Raises:
             LLMError: there was no answer, or it broke off. The message says what to do.
             ConfigError: the request has a part that this API does not support.
@@ -157,6 +152,7 @@ class ServedModel:
         stream = await self._opened(asked, {"model": self.name, **body}, settings, service)
         reader = self._endpoint.reader()
         async with stream:
+            await self._check(stream, service)
             while (deltas := await self._next(stream, reader, service)) is not None:
                 for delta in deltas:
                     yield delta
@@ -174,6 +170,14 @@ class ServedModel:
             return await self._endpoint.open(client, body, settings)
         except Exception as error:
             failed = await service.not_asked(error, client)
+        raise failed from failed.cause
+
+    async def _check(self, stream: Any, service: Service) -> None:
+        """Refuse an answer that is not a stream."""
+        try:
+            return await check_stream(stream)
+        except Exception as error:
+            failed = service.broken(error)
         raise failed from failed.cause
 
     async def _next(
@@ -215,7 +219,8 @@ class ServedModel:
         The usage is left out; `stream` has it.
 
         Raises:
-            LLMError: as `stream`; or the service took a call out of the text, which text cannot hold.
+            LLMError: as `stream`; or the model refused to answer; or the service took a call out of the text, which
+                text cannot hold.
         """
         async with aclosing(self.stream(ModelRequest(messages))) as answer:
             async for delta in answer:
@@ -225,6 +230,8 @@ class ServedModel:
                     case ReasoningDelta(text):
                         if text:
                             yield Thought(text)
+                    case Finish() if delta.kind == "refused":
+                        raise self._service.refused(delta)
                     case Finish():
                         yield delta
                     case ToolCallDelta():

@@ -131,7 +131,8 @@ class Tracing:
         if self._captures:
             if question:  # a resumed run has no question
                 set_attribute(names.INPUT_MESSAGES, content.one_message("user", question))
-            set_attribute(names.OUTPUT_MESSAGES, content.one_message("assistant", result.output))
+            output = result.output if result.has_output else result.text
+            set_attribute(names.OUTPUT_MESSAGES, content.one_message("assistant", output))
 
     async def answer(
         self,

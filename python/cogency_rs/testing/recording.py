@@ -174,7 +174,8 @@ def _piece_as_json(piece: str | Delta) -> Any:
     if isinstance(piece, str):
         return piece
     if isinstance(piece, Finish):
-        return {"type": "finish", "reason": piece.reason}
+        details = {} if piece.details is None else {"details": piece.details}
+        return {"type": "finish", "reason": piece.reason, **details}
     values = {field.name: (getattr(piece, field.name), field.default) for field in fields(piece)}
     told = {name: value for name, (value, default) in values.items() if value != default}
     return {"type": _KIND_OF[type(piece)], **told}

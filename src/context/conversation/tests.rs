@@ -24,7 +24,7 @@ fn by(rules: Rules) -> FoldOptions {
 }
 
 fn report(raw: &str, content: &str) -> ShownReport {
-    ShownReport { raw: raw.into(), content: content.into() }
+    ShownReport { raw: raw.into(), content: content.into(), is_of_cut_answer: raw.is_empty() }
 }
 
 #[test]
@@ -178,7 +178,11 @@ fn reports_are_shown_behind_what_they_are_about() {
     let shown = ["0", "a\n<1>", "1", "<2>", "2", "", "3", "b"];
     assert_eq!(all_said(&conversation.open()), shown);
     let [assistant, _] = conversation.user();
-    assert_eq!(said(assistant).as_deref(), Some("a\n\nb"));
+    assert_eq!(
+        said(assistant).as_deref(),
+        Some("a\nb"),
+        "blank words were cut, so they are joined"
+    );
     assert_eq!(conversation.open(), []);
 }
 
@@ -241,4 +245,53 @@ fn what_is_cut_keeps_the_failures_in_front() {
              shown]\"}]\n</results>"
         )
     );
+}
+
+#[test]
+fn words_that_were_cut_are_one_text_with_those_that_go_on_with_them_once_the_report_is_forgotten() {
+    let cut = || report("", "Go on.");
+    type Tell = fn(&mut Conversation);
+    let cases: [(Tell, &[&str], &[&str]); 3] = [
+        (|told| told.respond(b" and b."), &["a, ", "Go on.", " and b."], &["a,  and b."]),
+        (
+            |told| {
+                told.think(b"hm");
+                told.respond(b"\n\nand b.");
+            },
+            &["a, ", "Go on.", "<think>hm</think>\n\n\nand b."],
+            &["<think>hm</think>\na, and b."],
+        ),
+        (
+            |told| {
+                told.report(report("", "Go on."));
+                told.respond(b"b, ");
+                told.report(report("", "Go on."));
+                told.respond(b"c.");
+            },
+            &["a, ", "Go on.", "Go on.", "b, ", "Go on.", "c."],
+            &["a, b, c."],
+        ),
+    ];
+    for (tell, open, whole) in cases {
+        let mut conversation = Conversation::new(by(Rules::Own));
+        conversation.respond(b"a, ");
+        conversation.report(cut());
+        tell(&mut conversation);
+        assert_eq!(all_said(&conversation.open()), open);
+        let messages: Vec<_> = conversation.user().into_iter().flatten().collect();
+        assert_eq!(all_said(&messages), whole);
+    }
+}
+
+#[test]
+fn words_are_joined_only_where_they_were_cut() {
+    for report in [report("", "Go on."), report("<execute>", "That was no call.")] {
+        let mut conversation = Conversation::new(by(Rules::Own));
+        conversation.think(b"cut in a thought");
+        conversation.report(report);
+        conversation.respond(b"a");
+        conversation.respond(b"b");
+        let messages: Vec<_> = conversation.user().into_iter().flatten().collect();
+        assert_eq!(all_said(&messages), ["<think>cut in a thought</think>\na\nb"]);
+    }
 }

@@ -153,7 +153,7 @@ pub(super) fn rows() -> Vec<Dialect> {
                         answer_key: "answer".into(),
                         thought_key: "thought".into(),
                     }),
-                    ..json_form(JsonShape::Object, &["tool"], &["args"])
+                    ..json_form(JsonShape::Objects("\n".into()), &["tool"], &["args"])
                 }),
             )
         },

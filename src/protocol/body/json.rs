@@ -6,7 +6,7 @@ use super::super::canonical::Writer;
 use super::super::json::{Container, Fault, FaultKind, Scanner, Token, TrailingCommas};
 use super::super::limits::Strictness;
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::leading_space;
+use super::super::text::{leading_space, trim};
 use super::fields::{Fields, name_of};
 use super::found::{character, problem};
 use super::{Calls, ItemReader, Scope};
@@ -63,7 +63,8 @@ impl ItemReader for JsonReader {
             if let (Place::Behind(at), JsonShape::Objects(separator)) = (&self.place, &form.shape) {
                 let at = at + leading_space(&text[*at..]);
                 let rest = &text[at..];
-                if !rest.is_empty() && rest.starts_with(separator.as_bytes()) {
+                let separator = trim(separator.as_bytes());
+                if !rest.is_empty() && rest.starts_with(separator) {
                     let next = at + separator.len();
                     let next = next + leading_space(&text[next..]);
                     match text.get(next) {
@@ -74,7 +75,7 @@ impl ItemReader for JsonReader {
                         }
                         Some(_) => return Ok(Some(self.scanner.position())),
                     }
-                } else if separator.as_bytes().starts_with(rest) {
+                } else if separator.starts_with(rest) {
                     return Ok(None);
                 } else {
                     return Ok(Some(self.scanner.position()));

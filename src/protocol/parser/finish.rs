@@ -1,10 +1,11 @@
 //! The end of a text: hands out what is still open.
 
 use super::super::Event;
-use super::super::advice;
+use super::super::advice::{self, Where};
+use super::super::ending::Ending;
 use super::super::json::FaultKind;
 use super::super::problem::Problem;
-use super::super::report::{Ending, Report};
+use super::super::report::Report;
 use super::super::run::TextRun;
 use super::super::text::is_blank;
 use super::Parser;
@@ -16,14 +17,18 @@ impl Parser {
     ///
     /// Open reasoning becomes a think event, open results a result event. An open block runs if only marks are missing that
     /// servers take away, and the text was not cut off; otherwise it is an error, and none of its calls is handed out. An
-    /// answer that was cut off outside a block is followed by an error. Calls that wait for the end of the answer run now.
+    /// answer that was cut off outside a block is followed by an error. Calls that wait for the end of the answer run now. If
+    /// the answer was refused, no call runs, and the last event is an error.
     pub fn finish(&mut self, ending: &Ending, events: &mut Vec<Event>) {
         let mut text = std::mem::take(&mut self.held);
-        let report = self.finish_state(ending, &mut text, events);
+        let report = match ending {
+            Ending::Refused(_) => self.refuse(ending, &mut text, events),
+            _ => self.finish_state(ending, &mut text, events),
+        };
         if let Some(report) = report {
             self.say(report.into(), events);
         }
-        if self.is_batch_open && !matches!(ending, Ending::Broken(_)) {
+        if self.is_batch_open && !matches!(ending, Ending::Broken(_) | Ending::Refused(_)) {
             self.execute(events);
         }
         self.state = State::Done;
@@ -47,6 +52,30 @@ impl Parser {
         self.at = 0;
     }
 
+    /// The end of an answer that was refused: its text and its reasoning are handed out, and nothing that is open counts.
+    fn refuse(
+        &mut self,
+        ending: &Ending,
+        text: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Option<Report> {
+        let run = match &self.state {
+            State::Done => return None,
+            State::Text | State::Perhaps(Perhaps::Block(..), _) => Some(TextRun::Respond),
+            State::Perhaps(Perhaps::Array(..), at) => {
+                text.truncate(*at);
+                Some(TextRun::Respond)
+            }
+            State::Inside(span, _) => Some(self.grammar.spans[*span].run),
+            State::Head(_) | State::Block(..) | State::Broken(..) => None,
+        };
+        if let Some(run) = run {
+            self.end_run(run, std::mem::take(text).into(), BlankRun::Hidden, events);
+        }
+        self.withdraw(events);
+        advice::cut_answer(ending, Where::Answer)
+    }
+
     fn finish_state(
         &mut self,
         ending: &Ending,
@@ -56,7 +85,7 @@ impl Parser {
         loop {
             match &mut self.state {
                 State::Text => {
-                    let report = self.cut_answer(ending, text);
+                    let report = self.cut_answer(ending, text, self.place());
                     let rest = std::mem::take(text).into();
                     let blank = if self.is_batch_open { BlankRun::Hidden } else { BlankRun::Shown };
                     self.end_run(TextRun::Respond, rest, blank, events);
@@ -66,7 +95,7 @@ impl Parser {
                 State::Head(number) if self.grammar.is_headless(*number, text) => {
                     self.state = State::Text;
                 }
-                State::Head(_) => return self.cut_answer(ending, text),
+                State::Head(_) => return self.cut_answer(ending, text, self.place()),
                 State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
                     let (span, mark, at) = (*span, *mark, *at);
                     if scanner.depth() == 0 {
@@ -85,7 +114,10 @@ impl Parser {
                     let span = &self.grammar.clone().spans[*span];
                     let report = match opened {
                         Some(mark) => Some(advice::in_reasoning(&mark, &span.close)),
-                        None => self.cut_answer(ending, text),
+                        None if span.run == TextRun::Think => {
+                            self.cut_answer(ending, text, Where::Thoughts)
+                        }
+                        None => self.cut_answer(ending, text, Where::Answer),
                     };
                     self.end_run(span.run, std::mem::take(text).into(), BlankRun::Hidden, events);
                     return report;
@@ -136,13 +168,18 @@ impl Parser {
     }
 
     /// The report of a text that was cut off outside blocks; `rest` is text that no event holds yet.
-    fn cut_answer(&self, ending: &Ending, rest: &[u8]) -> Option<Report> {
+    fn cut_answer(&self, ending: &Ending, rest: &[u8], place: Where) -> Option<Report> {
         let is_whole = match self.written {
             Written::Nothing => *ending != Ending::Length, // an empty text was not cut off
             Written::Something => false,
             Written::End => is_blank(rest),
         };
-        if is_whole { None } else { advice::cut_answer(ending) }
+        if is_whole { None } else { advice::cut_answer(ending, place) }
+    }
+
+    /// Where the text ends that was read last, outside every mark.
+    fn place(&self) -> Where {
+        if self.is_thought_apart { Where::Thoughts } else { Where::Answer }
     }
 
     pub(super) fn read_on(&mut self, text: &mut Vec<u8>, events: &mut Vec<Event>) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::Event;
 use super::super::run::TextRun;
 use super::super::text::{is_blank, leading_space, prefix};
-use super::state::OpenRun;
+use super::state::{OpenRun, State};
 use super::{Parser, Stream};
 
 /// Whether a run of nothing but whitespace is an event.
@@ -55,6 +55,15 @@ impl Parser {
             used += piece.len();
         }
         used
+    }
+
+    /// The model thinks, in reasoning that its provider sends apart from the text: the text before it is handed out.
+    pub fn think_apart(&mut self, events: &mut Vec<Event>) {
+        self.is_thought_apart = true;
+        if matches!(self.state, State::Text) && !is_blank(&self.held[..self.at]) {
+            let run: Vec<u8> = self.held.drain(..std::mem::take(&mut self.at)).collect();
+            self.end_run(TextRun::Respond, run.into(), BlankRun::Hidden, events);
+        }
     }
 
     /// Hands out the rest of a run.

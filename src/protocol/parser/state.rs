@@ -7,7 +7,7 @@ use super::super::json::Scanner;
 use super::super::limits::Limits;
 use super::super::problem::Problem;
 use super::super::text::{is_blank, prefix};
-use crate::dialect::Unmarked;
+use crate::dialect::{Body, Json, JsonShape, Unmarked};
 
 /// Whether the answer has begun, for dialects in which it may begin with a block without a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +103,15 @@ impl OpenBlock {
         BrokenBlock { dialect: &grammar.dialects[self.opening.dialect], mark: self.mark }
     }
 
-    /// Whether it was taken for a block only because of a bracket; with this problem it is text.
+    /// Whether it was taken for a block only because of a bracket; with this problem it is text. It is not, if the problem is
+    /// in an object after one that is a call.
     pub(super) fn is_only_text(&self, grammar: &Grammar, problem: &Problem) -> bool {
-        let unmarked = grammar.dialects[self.opening.dialect].unmarked;
+        let dialect = &grammar.dialects[self.opening.dialect];
+        let is_objects =
+            |body: &Body| matches!(body, Body::Json(Json { shape: JsonShape::Objects(_), .. }));
+        let is_later = problem.at > 0 && dialect.bodies.iter().any(is_objects);
         self.opening.entry.is_none()
-            && (unmarked == Unmarked::Anywhere || problem.kind.is_of_shape())
+            && (dialect.unmarked == Unmarked::Anywhere || (problem.kind.is_of_shape() && !is_later))
     }
 }
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from ..._core import Parser
+from ..._core import Finish, event_of_cut
 
 __all__ = ["Cut", "cut_of", "event_of_cut"]
 
-Cut = Literal["length", "stopped", "unknown"]
-"""Why something is incomplete: the answer reached its length limit, the model stopped by itself, or it is unknown."""
+Cut = Literal["length", "stopped", "broken", "unknown"]
+"""Why something is incomplete: the answer reached its length limit, the model stopped by itself, something else ended
+the answer, or it is unknown."""
 
 
-def event_of_cut(reason: str | None) -> dict[str, Any] | None:
-    """The `error` event for an answer that was cut at its length limit; `None` for any other answer."""
-    events: list[Any] = Parser(errors="event").finish(reason)
-    return events[0] if events else None
+_CUTS: dict[str, Cut] = {
+    "whole": "stopped",
+    "calls": "stopped",
+    "length": "length",
+    "unknown": "unknown",
+}
 
 
-def cut_of(reason: str | None) -> Cut:
+def cut_of(finish: Finish) -> Cut:
     """What a provider's finish reason says about something that is incomplete."""
-    if event_of_cut(reason) is not None:
-        return "length"
-    block = Parser(errors="event")
-    block.feed("<execute>[")
-    events: list[Any] = block.finish(reason)
-    return "stopped" if events[-1]["kind"] == "unfinished" else "unknown"
+    return _CUTS.get(finish.kind, "broken")

@@ -35,12 +35,20 @@ _TOLD = {
         "Your output reached the length that is allowed and was cut inside the arguments of {call}, {place}. No call "
         "was run. Put less into one call, and split what is long over several.",
     ),
+    "broken": (
+        "truncated",
+        f"The stream broke off inside the arguments of {{call}}, {{place}}, and you did nothing wrong. {_AGAIN}",
+    ),
     "unknown": (
         "truncated",
         f"Your output ended inside the arguments of {{call}}, {{place}}. {_AGAIN} Put less into it.",
     ),
 }
 """The kind of an error, and what the model is told: for broken arguments, and for arguments that ended too early."""
+
+_BROKEN = (
+    f"The stream broke off after your calls ({{problem}}), and you did nothing wrong. {_AGAIN}"
+)
 
 
 class NativeAnswer:
@@ -73,7 +81,8 @@ class NativeAnswer:
         self._ready = 0  # how many calls are known to be whole
         self._calls: list[_WrittenCall] = []
         self._numbers = CallNumbers()
-        self._reason: str | None = None
+        self._finish = Finish(None)
+        self._is_thinking = False  # reasoning was the last of it
         # Events that wait for the end of the answer, in order: everything after the first that has to wait.
         self._held: list[EventDict | _WrittenCall] = []
         self._echo = Echo() if drops_echo and may_call else None
@@ -84,21 +93,26 @@ class NativeAnswer:
         match delta:
             case str() | TextDelta():
                 text = delta if isinstance(delta, str) else delta.text
+                self._is_thinking = self._is_thinking and not text
                 return self._text(text) if text else []
             case ReasoningDelta(text, signature):
                 self._reasoned(text, signature)
+                self._is_thinking = self._is_thinking or bool(text)
                 return self._say("think", text) if text else []
             case ToolCallDelta():
                 return self._call(delta)
-            case Finish(reason):
-                self._reason = reason
+            case Finish():
+                self._finish = delta
                 return []
             case _:  # usage, which the runtime has counted
                 return []
 
     def finish(self) -> list[EventDict]:
         """End the answer: returns the events held back, then the calls that run, or an error with why none does."""
-        fault = self._fault()
+        cut = event_of_cut(self._finish, is_thinking=self._is_thinking)
+        if cut is not None and cut["kind"] == "refused":
+            return [*self.release(), cut]
+        fault = self._fault(is_cut=cut is not None)
         if fault is not None:
             return [*self.release(), fault]
         calls = [each.call() for each in self._calls]
@@ -113,7 +127,6 @@ class NativeAnswer:
         self._held = []
         if calls:
             return [*events, {"type": "execute", "timestamp": time()}]
-        cut = event_of_cut(self._reason)
         return events if cut is None else [*events, cut]
 
     def release(self) -> list[EventDict]:
@@ -184,12 +197,15 @@ class NativeAnswer:
             events.append(_event("call_ready", format_call_agent(call.call())))
         return events
 
-    def _fault(self) -> EventDict | None:
-        """An event that says why no call runs; `None` if they run."""
+    def _fault(self, *, is_cut: bool) -> EventDict | None:
+        """An event that says why no call runs; `None` if they run.
+
+        Args:
+            is_cut: whether the answer was cut, so that arguments may be missing.
+        """
         if self._calls and not self._may_call:
             told = "No tool can be called now, and nothing was run. Answer in words."
             return self._error("malformed", told, self._calls[0], 0)
-        is_cut = event_of_cut(self._reason) is not None
         # Reading stops at a broken call, so another call may be incomplete only because of that.
         for call in sorted(self._calls, key=lambda call: call.reader.fault is None):
             if not call.name:
@@ -202,8 +218,11 @@ class NativeAnswer:
                 continue  # it has no arguments
             fault = call.reader.finish() or call.unreadable()
             if fault is not None:
-                case = cut_of(self._reason) if fault.is_the_end else "malformed"
+                case = cut_of(self._finish) if fault.is_the_end else "malformed"
                 return self._error(*_TOLD[case], call, fault.at, problem=fault.problem)
+        if self._calls and self._finish.kind == "broken":
+            why = self._finish.reason or ""
+            return self._error("truncated", _BROKEN, self._calls[-1], 0, problem=why)
         return None
 
     def _error(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from time import time
 from typing import Any
@@ -15,9 +15,18 @@ from ...records import ToolExecution, utc
 from ...results import failure
 from ...types import ToolCall
 from ..context import RunContext
+from ..dialogue import ModelPassage, Passage, Report
 from ..runtime import Runtime, check_model
 from .endings import event_of_cut
-from .react_decision import DecisionReader, FinalAnswer, Refusal, decide_on, no_answer
+from .react_decision import (
+    CutAnswer,
+    DecisionReader,
+    FinalAnswer,
+    Refusal,
+    broke_off,
+    decide_on,
+    no_answer,
+)
 from .react_history import CALL_FORM, react_messages, react_prompt, to_answer
 
 __all__ = ["ReActDriver"]
@@ -46,6 +55,8 @@ class ReActDriver:
     `"decision_extraction"` or `"decision_validation"`.
     """
 
+    joins_exactly = True
+
     def __init__(
         self, max_retries: int = 2, *, final_via_model: bool = False, final_model: Any = None
     ) -> None:
@@ -66,16 +77,23 @@ class ReActDriver:
         self, run: RunContext[Any], runtime: Runtime
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Make one step; see `Driver.step`."""
-        history = react_messages(await runtime.dialogue())
+        passages = await runtime.dialogue(joins_exactly=self.joins_exactly)
+        history = react_messages(passages)
+        if self._final_via_model and _is_cut(passages):
+            messages = await runtime.after_system(runtime.introduction, history)
+            async with aclosing(self._answer(runtime, messages)) as events:
+                async for event in events:
+                    yield event
+            return
         prompt = react_prompt(runtime.introduction, runtime.visible_tools)
         request = ModelRequest(await runtime.after_system(prompt, history), stop=_STOP)
         reader = DecisionReader(shows_answer=not self._final_via_model)
-        reason, has_reasoned = None, False
+        finish, has_reasoned = Finish(None), False
         async with aclosing(_texts(runtime, request)) as pieces:
             async for piece in pieces:
                 match piece:
                     case Finish():
-                        reason = piece.reason
+                        finish = piece
                     case ReasoningDelta(text):
                         has_reasoned = True
                         yield _event("think", text)
@@ -87,10 +105,13 @@ class ReActDriver:
                             yield event
                 if reader.is_broken:
                     break
-        read = reader.finish(reason)
+        if (cut := event_of_cut(finish)) is not None and cut["kind"] == "refused":
+            yield cut
+            return
+        read = reader.finish(finish)
         asked = (
             read
-            if isinstance(read, Refusal)
+            if isinstance(read, Refusal | CutAnswer)
             else decide_on(
                 read,
                 reader.text,
@@ -99,8 +120,12 @@ class ReActDriver:
             )
         )
         match asked:
+            case CutAnswer():
+                yield asked.event()
             case Refusal():
                 yield self._refuse(asked, run, runtime)
+            case ToolCall() if finish.kind == "broken":
+                yield self._refuse(broke_off(reader.text), run, runtime)
             case ToolCall():
                 yield _event("call", format_call_agent(asked))
                 yield {"type": "execute", "timestamp": time()}
@@ -124,15 +149,18 @@ class ReActDriver:
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Ask for the answer in a second request."""
         request = ModelRequest(messages, tool_choice="none")
+        is_thinking = False
         async with aclosing(_texts(runtime, request, self._final_model)) as pieces:
             async for piece in pieces:
                 match piece:
                     case Finish():
-                        if (cut := event_of_cut(piece.reason)) is not None:
+                        if (cut := event_of_cut(piece, is_thinking=is_thinking)) is not None:
                             yield cut
                     case ReasoningDelta(text):
+                        is_thinking = True
                         yield _event("think", text)
                     case str():
+                        is_thinking = False
                         yield _event("respond", piece)
 
     def _refuse(self, refusal: Refusal, run: RunContext[Any], runtime: Runtime) -> dict[str, Any]:
@@ -161,6 +189,15 @@ class ReActDriver:
                 "or use a model that writes JSON"
             )
         return refusal.event()
+
+
+def _is_cut(passages: Sequence[Passage]) -> bool:
+    """Whether a conversation ends with an answer that was cut in its text."""
+    match passages:
+        case [*_, ModelPassage(texts=[_, *_], calls=()), Report(is_of_cut_answer=True)]:
+            return True
+        case _:
+            return False
 
 
 async def _texts(

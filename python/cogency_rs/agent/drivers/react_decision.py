@@ -8,16 +8,25 @@ from dataclasses import dataclass
 from time import time
 from typing import Any
 
+from ..._core import Finish
 from ...signature import is_object
 from ...toolbox import Toolbox
 from ...types import ToolCall
 from ..dialogue import compact_json
 from ..runtime import parameters_of
 from .driver import EventDict
-from .endings import cut_of
+from .endings import cut_of, event_of_cut
 from .json_object import FieldText, ObjectReader, line_and_column
 
-__all__ = ["DecisionReader", "FinalAnswer", "Refusal", "decide_on", "no_answer"]
+__all__ = [
+    "CutAnswer",
+    "DecisionReader",
+    "FinalAnswer",
+    "Refusal",
+    "broke_off",
+    "decide_on",
+    "no_answer",
+]
 
 ANSWER = "final_answer"
 
@@ -31,6 +40,28 @@ class FinalAnswer:
     """
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutAnswer:
+    """A final answer that was cut; its text so far was shown.
+
+    Attributes:
+        finish: why it ended.
+    """
+
+    finish: Finish
+
+    def event(self) -> EventDict:
+        """Its `error` event."""
+        cut = event_of_cut(self.finish) or {}
+        return {**cut, "content": _GO_ON}
+
+
+_GO_ON = (
+    'Your answer was cut. Write one more object, of the type "final_answer", whose answer goes on exactly where the '
+    "last one stopped: it is joined to it as it is. Repeat nothing."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +124,8 @@ class DecisionReader:
         self._begins: int | None = None  # where the object begins
         self._object = ObjectReader(is_alone=False)
         self._type = self._value = ""  # the type of the decision, and one that may go on
+        self._answer: list[str] = []  # what was shown of it
+        self._has_whole_answer = False
 
     @property
     def text(self) -> str:
@@ -117,7 +150,7 @@ class DecisionReader:
         self.is_broken = self._object.fault is not None
         return events
 
-    def finish(self, reason: str | None) -> dict[str, Any] | Refusal:
+    def finish(self, finish: Finish) -> dict[str, Any] | CutAnswer | Refusal:
         """End the text; returns the decision, or why there is none."""
         raw = self.text
         fault = self._object.finish()
@@ -126,17 +159,25 @@ class DecisionReader:
                 return self._object.value()
             except ValueError as error:
                 return _no_decision(f"No decision: {error}.", raw)
-        if self._begins is None and cut_of(reason) != "length":
+        cut = cut_of(finish)
+        if self.has_answered and fault.is_the_end and cut in ("length", "broken"):
+            if self._has_whole_answer:  # only the end of the object is missing
+                return {"type": ANSWER, "answer": "".join(self._answer)}
+            return CutAnswer(finish)
+        if self._begins is None and cut not in ("length", "broken"):
             return _no_decision("No decision: your answer holds no JSON object.", raw)
         begins = len(raw) if self._begins is None else self._begins
         line, column = place = line_and_column(raw, begins + fault.at)
         at = f"at line {line}, column {column}"
         if not fault.is_the_end:
             return _no_decision(f"No decision: {fault.problem} {at}.", raw, place)
-        match cut_of(reason):
+        match cut:
             case "length":
                 problem = f"Your output reached the length that is allowed and was cut {at}."
                 return _no_decision(problem, raw, place, "truncated", "Write less at once.")
+            case "broken":
+                problem = f"The stream broke off {at}, and you did nothing wrong."
+                return _no_decision(problem, raw, place, "truncated")
             case "stopped":
                 problem = f"No decision: you stopped {at}, and {fault.problem}."
                 return _no_decision(problem, raw, place, "unfinished")
@@ -154,7 +195,11 @@ class DecisionReader:
                     self._type, self._value = self._value, ""
             case "answer" if piece.text and self._type == ANSWER and self._shows_answer:
                 self.has_answered = True
+                self._answer.append(piece.text)
+                self._has_whole_answer = piece.is_whole
                 return [_event("respond", piece.text)]
+            case "answer" if piece.is_whole and self.has_answered:
+                self._has_whole_answer = True
             case _:
                 pass
         return []
@@ -227,6 +272,14 @@ def _no_decision(
 
 def _not_valid(problem: str, hint: str, raw: str) -> Refusal:
     return Refusal("decision_validation", "validation_error", "malformed", problem, hint, raw)
+
+
+def broke_off(raw: str) -> Refusal:
+    """The refusal of a call after which the stream broke off."""
+    problem = (
+        "The stream broke off after your decision, and you did nothing wrong. Nothing was run."
+    )
+    return _no_decision(problem, raw, kind="truncated", hint="Write it again.")
 
 
 def no_answer(raw: str) -> Refusal:

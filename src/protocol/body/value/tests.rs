@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
+use super::super::super::ending::Ending;
 use super::super::super::limits::Strictness;
-use super::super::super::report::Ending;
 use super::super::super::{Event, Options, Parser, Tools};
 use crate::dialect::presets::grammar;
 
