@@ -99,6 +99,10 @@ class CleanedError(Exception):
         self.kind = kind
 
 
+_QUOTED_VALUE = re.compile(r"input_value=.*?(?=, input_type=|$)", re.DOTALL)
+"""A value that pydantic refuses. It quotes the value with its middle left out, so a secret may be there in part."""
+
+
 class Secrets:
     """Texts that must not be shown.
 
@@ -128,7 +132,8 @@ class Secrets:
         """Replace each of them in a text by where it was configured. Hide before a text is cut, not after."""
         if not self._shown:
             return text
-        return self._pattern.sub(lambda match: self._shown[match[0]], text)
+        hidden = self._pattern.sub(lambda match: self._shown[match[0]], text)
+        return _QUOTED_VALUE.sub("input_value=…", hidden) if "input_value=" in hidden else hidden
 
     def clean(self, error: Exception) -> Exception:
         """The error itself; or a `CleanedError`, if a traceback of it or its `repr` would show one of them."""
@@ -145,7 +150,7 @@ class Secrets:
             return False
         chain = traceback.TracebackException.from_exception(error, limit=0)
         texts = [*chain.format(), *map(repr, _chain(error))]
-        return any(map(self._pattern.search, texts))
+        return any(self._pattern.search(text) or "input_value=" in text for text in texts)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
