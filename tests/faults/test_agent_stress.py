@@ -101,7 +101,12 @@ async def test_many_agents_at_once(
     # Hooks around calls keep the calls from beginning early.
     hooks = [] if both_ways.is_eager else [OneRun()]
     outputs = await asyncio.gather(*(run_one(number, storage, hooks) for number in range(AGENTS)))
-    assert outputs == [f"answer {number}" for number in range(AGENTS)]
+    for number, output in enumerate(outputs):
+        *interrupted, answer = output.split(
+            "\n"
+        )  # the answer goes on with the text that it was interrupted in
+        assert answer == f"answer {number}"
+        assert not interrupted or (number % 3 == 0 and interrupted[0] in ("Step 0.", "Step 1."))
     assert asyncio.all_tasks() == {this_task}, "a task is left"
     for number in range(AGENTS):
         rows = (await storage.read(f"conversation {number}")).rows
