@@ -30,7 +30,11 @@ fn row(bytes: &[u8]) -> Option<Row> {
         2 => Some(Row::Respond(text)),
         3 => Some(Row::Result(text)),
         4 => call(text),
-        5 => Some(Row::Error(ShownReport { raw: Text::from(&text[..]), content: "no".into() })),
+        5 => Some(Row::Error(ShownReport {
+            is_of_cut_answer: text.is_empty() && kind / 7 % 2 == 0,
+            raw: Text::from(&text[..]),
+            content: "no".into(),
+        })),
         _ => call(written_call(&mut Unstructured::new(content)).ok()?),
     }
 }

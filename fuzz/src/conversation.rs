@@ -6,7 +6,7 @@ use cogency_rs::protocol::Text;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 
 use crate::json::{self, Node, Reading, Value};
-use crate::text::is_blank;
+use crate::text::{is_blank, leading_space};
 
 /// A row of the log.
 #[derive(Clone, Debug)]
@@ -52,37 +52,45 @@ pub fn stored_call(text: &[u8]) -> Result<Option<StoredCall>, Fault> {
 #[must_use]
 pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
     let mut messages = Vec::new();
-    let mut said: Vec<Vec<u8>> = Vec::new();
+    let mut said = Said::default();
     let mut calls: Vec<&StoredCall> = Vec::new();
     let mut behind: Vec<&ShownReport> = Vec::new();
     // The turn is over after the last row, as it is before a user's.
     for (index, row) in rows.iter().map(Some).chain([None]).enumerate() {
+        if let Some(Row::Error(report)) = row {
+            // Words that were cut are one text with those that go on with them, once the report is not shown any more.
+            said.is_cut |= rules == Rules::Own
+                && report.is_of_cut_answer
+                && fate(rows, index) == Fate::Dropped
+                && said.ends_in_words();
+        }
         match row {
             Some(Row::Error(_)) if rules != Rules::Own || fate(rows, index) == Fate::Dropped => {}
             Some(Row::Error(report)) if fate(rows, index) == Fate::BehindResults => {
                 behind.push(report);
             }
-            Some(Row::Error(ShownReport { raw, content })) => {
+            Some(Row::Error(ShownReport { raw, content, .. })) => {
                 if !calls.is_empty() {
                     let failures = failures(&calls);
                     said.push(block(&std::mem::take(&mut calls)));
-                    messages
-                        .push(message(Role::Assistant, &std::mem::take(&mut said).join(&b'\n')));
+                    messages.push(message(Role::Assistant, &said.take()));
                     messages.push(results_message(failures.as_bytes(), tags));
                 }
                 if !raw.is_empty() {
                     said.push(raw.as_bytes().to_vec());
                 }
                 if !said.is_empty() {
-                    messages
-                        .push(message(Role::Assistant, &std::mem::take(&mut said).join(&b'\n')));
+                    messages.push(message(Role::Assistant, &said.take()));
                 }
                 messages.push(message(Role::User, content.as_bytes()));
             }
-            Some(Row::Result(_)) if rules == Rules::Own && calls.is_empty() => {}
+            Some(Row::Result(_)) if rules == Rules::Own && calls.is_empty() => said.is_cut = false,
             Some(Row::Think(text)) => said.push([b"<think>", &text[..], b"</think>"].concat()),
-            Some(Row::Respond(text)) => said.push(text.clone()),
-            Some(Row::Call(_, call)) => calls.push(call),
+            Some(Row::Respond(text)) => said.words(text),
+            Some(Row::Call(_, call)) => {
+                said.is_cut = false;
+                calls.push(call);
+            }
             Some(Row::Result(results)) => {
                 let results = match rules {
                     Rules::Cogency => results.clone(),
@@ -90,13 +98,12 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
                 };
                 if !calls.is_empty() {
                     said.push(block(&std::mem::take(&mut calls)));
-                    messages
-                        .push(message(Role::Assistant, &std::mem::take(&mut said).join(&b'\n')));
+                    messages.push(message(Role::Assistant, &said.take()));
                 }
                 if !results.is_empty() {
                     messages.push(results_message(&results, tags));
                 }
-                for ShownReport { raw, content } in behind.drain(..) {
+                for ShownReport { raw, content, .. } in behind.drain(..) {
                     if !raw.is_empty() {
                         messages.push(message(Role::Assistant, raw.as_bytes()));
                     }
@@ -110,12 +117,12 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
                     said.push(block(&calls));
                 }
                 if !said.is_empty() {
-                    messages.push(message(Role::Assistant, &said.join(&b'\n')));
+                    messages.push(message(Role::Assistant, &said.take()));
                 }
                 if !dropped {
                     messages.push(results_message(failures.as_bytes(), tags));
                 }
-                said.clear();
+                said = Said::default();
                 calls.clear();
                 if let Some(Row::User(text)) = row {
                     messages.push(message(Role::User, text));
@@ -124,6 +131,49 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
         }
     }
     messages
+}
+
+/// The pieces of the assistant's turn, and whether each is words for the user.
+#[derive(Default)]
+struct Said {
+    pieces: Vec<(Vec<u8>, bool)>,
+    /// Whether the last words were cut, so that the next are joined to them.
+    is_cut: bool,
+}
+
+impl Said {
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn ends_in_words(&self) -> bool {
+        self.pieces.last().is_some_and(|(_, is_words)| *is_words)
+    }
+
+    fn push(&mut self, piece: Vec<u8>) {
+        self.pieces.push((piece, false));
+    }
+
+    /// Words. If they go on with words that were cut, both come after the thoughts between them, whose end they do not have.
+    fn words(&mut self, text: &[u8]) {
+        let cut = self.pieces.iter().rposition(|(_, is_words)| *is_words);
+        match cut.filter(|_| std::mem::take(&mut self.is_cut)) {
+            Some(cut) => {
+                let follows_thought = cut + 1 < self.pieces.len();
+                let (mut words, _) = self.pieces.remove(cut);
+                words.extend(&text[if follows_thought { leading_space(text) } else { 0 }..]);
+                self.pieces.push((words, true));
+            }
+            None => self.pieces.push((text.to_vec(), true)),
+        }
+    }
+
+    /// All of them, a line each.
+    fn take(&mut self) -> Vec<u8> {
+        let pieces: Vec<Vec<u8>> = self.pieces.drain(..).map(|(piece, _)| piece).collect();
+        self.is_cut = false;
+        pieces.join(&b'\n')
+    }
 }
 
 /// What becomes of a report.

@@ -392,6 +392,7 @@ fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Endi
         Ending::Broken(why) => format!(
             "The stream broke off {place} ({why}). No call was run, and you did nothing wrong. {AGAIN}"
         ),
+        Ending::Refused(_) => unreachable!("{NOT_REFUSED}"),
     };
     let respond = match ending {
         Ending::Broken(why) => {
@@ -413,20 +414,34 @@ fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Endi
     }
 }
 
-/// The report of an answer that was cut outside every block.
-fn cut_answer(ending: &Ending) -> Option<Report> {
+const NOT_REFUSED: &str =
+    "no text of this target is refused: what becomes of one is in the core's own tests";
+
+const GO_ON: &str = "Go on exactly where it stopped: what you write now is joined to it as it is. Repeat nothing, and say \
+                     nothing about this.";
+
+/// The report of an answer that was cut outside every block, in a run of this kind.
+fn cut_answer(ending: &Ending, run: TextRun) -> Option<Report> {
+    let is_thought = run == TextRun::Think;
     let content = match ending {
         Ending::Unknown | Ending::Stopped => return None,
-        Ending::Length => "Your answer reached the length that is allowed and was cut. Go on where it stopped, or say \
-                           it in fewer words."
-            .into(),
+        Ending::Length if is_thought => {
+            "Your output reached the length that is allowed and was cut while you were still \
+                                         thinking. Think less, and write the answer."
+                .into()
+        }
+        Ending::Length => {
+            format!("Your answer reached the length that is allowed and was cut. {GO_ON}")
+        }
+        Ending::Broken(why) if is_thought => format!(
+            "The stream broke off while you were still thinking ({why}), and you did nothing wrong. Write the answer."
+        ),
         Ending::Broken(why) => format!(
-            "The stream broke off while you wrote ({why}), and you did nothing wrong. Go on where your answer stopped."
-        )
-        .into(),
+            "The stream broke off while you wrote your answer ({why}), and you did nothing wrong. {GO_ON}"
+        ),
+        Ending::Refused(_) => unreachable!("{NOT_REFUSED}"),
     };
-    let kind = ReportKind::Truncated;
-    Some(Report { kind, content, raw: Text::default(), place: None, code: None, respond: None })
+    Some(Report::of_answer(ReportKind::Truncated, content))
 }
 
 /// Reasoning that never ends, with a call in it.
@@ -475,7 +490,7 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: boo
                         Some(Event::End) => !says,
                         _ => text.is_empty() && *ending != Ending::Length,
                     };
-                    report = if is_whole { None } else { cut_answer(ending) };
+                    report = if is_whole { None } else { cut_answer(ending, run) };
                     if meaning == Meaning::LastRun(TextRun::Think)
                         && opens_a_block(content, begins_line)
                     {

@@ -19,8 +19,8 @@ pub enum FinishKind {
 
 use FinishKind::{Broken, Calls, Length, Refused, Unknown, Whole};
 
-/// The words, in lower case. They are those of OpenAI, Anthropic, Gemini, Bedrock, Cohere, Mistral, DeepSeek and Zhipu, and of
-/// vLLM, SGLang, llama.cpp, Ollama and TGI.
+/// The words, in lower case: those of the providers (`OpenAI`, Anthropic, Gemini, Bedrock, Cohere, Mistral, `DeepSeek`, Zhipu) and
+/// of servers (vLLM, `SGLang`, llama.cpp, Ollama, TGI).
 const WORDS: [(FinishKind, &[&str]); 5] = [
     (
         Whole,

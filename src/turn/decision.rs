@@ -51,12 +51,12 @@ pub fn decide(situation: Situation) -> Decision {
         TurnOutcome::Failed => Decision::Stop,
         _ if is_to_stop && !is_to_go_on => Decision::Stop,
         TurnOutcome::Malformed | TurnOutcome::Truncated => Decision::Recover,
-        TurnOutcome::Refused if is_to_go_on => Decision::GoOn,
-        TurnOutcome::Refused => Decision::Stop,
         TurnOutcome::Answered | TurnOutcome::Ended if is_refused => Decision::Recover,
         TurnOutcome::Acted => Decision::GoOn,
-        TurnOutcome::Answered | TurnOutcome::Ended if is_to_go_on => Decision::GoOn,
-        TurnOutcome::Answered | TurnOutcome::Ended => Decision::Stop,
+        TurnOutcome::Refused | TurnOutcome::Answered | TurnOutcome::Ended if is_to_go_on => {
+            Decision::GoOn
+        }
+        TurnOutcome::Refused | TurnOutcome::Answered | TurnOutcome::Ended => Decision::Stop,
     }
 }
 

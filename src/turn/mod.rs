@@ -45,6 +45,10 @@ pub enum Errors {
 
 /// One turn of the model.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the answer so far"
+)]
 pub struct Turn {
     stream: Stream,
     errors: Errors,

@@ -249,8 +249,8 @@ fn what_is_cut_keeps_the_failures_in_front() {
 
 #[test]
 fn words_that_were_cut_are_one_text_with_those_that_go_on_with_them_once_the_report_is_forgotten() {
-    let cut = || report("", "Go on.");
     type Tell = fn(&mut Conversation);
+    let cut = || report("", "Go on.");
     let cases: [(Tell, &[&str], &[&str]); 3] = [
         (|told| told.respond(b" and b."), &["a, ", "Go on.", " and b."], &["a,  and b."]),
         (
