@@ -96,7 +96,8 @@ class Tab:
         await self.until_loaded()
 
     async def until_loaded(self) -> None:
-        await expect(self.page.locator("#fields")).to_be_enabled()
+        # A field, not the fieldset that holds it: Playwright calls only controls disabled.
+        await expect(self.page.locator("#text")).to_be_enabled()
 
     async def ask(self, text: str = "hello") -> None:
         await self.page.fill("#text", text)
