@@ -100,7 +100,8 @@ fuzz_target!(|input: Input| {
     let options = Options { limits, begins_in_think, ..Options::default() };
     let characters: Vec<&[u8]> = text::characters(&text).collect();
     let chunks = text::chunks(&text, &sizes);
-    let expected = if begins_in_think && !text.is_empty() {
+    // A text of which nothing came was cut only if its length was used up.
+    let expected = if begins_in_think && (!text.is_empty() || ending == Ending::Length) {
         let (text, is_added) = parser::in_reasoning(&text, limits);
         parser::events(&text, limits, &ending, is_added)
     } else {

@@ -61,7 +61,7 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
             // Words that were cut are one text with those that go on with them, once the report is not shown any more.
             said.is_cut |= rules == Rules::Own
                 && report.is_of_cut_answer
-                && fate(rows, index) == Fate::Dropped
+                && is_forgotten_in_its_turn(rows, index)
                 && said.ends_in_words();
         }
         match row {
@@ -187,8 +187,21 @@ enum Fate {
     BehindResults,
 }
 
+/// Whether a report is dropped before the results of its turn's calls, with which the assistant's message is complete.
+fn is_forgotten_in_its_turn(rows: &[Row], index: usize) -> bool {
+    let before = rows[..index].iter().rfind(ends);
+    match rows[index..].iter().find(ends) {
+        Some(Row::Call(..)) => true,
+        next => next.is_some() && !matches!(before, Some(Row::Call(..))),
+    }
+}
+
+/// Whether a row ends what reports are about.
+fn ends(row: &&Row) -> bool {
+    matches!(row, Row::User(_) | Row::Call(..) | Row::Result(_))
+}
+
 fn fate(rows: &[Row], index: usize) -> Fate {
-    let ends = |row: &&Row| matches!(row, Row::User(_) | Row::Call(..) | Row::Result(_));
     let followers: Vec<&Row> = rows[index..].iter().filter(ends).collect();
     let before = rows[..index].iter().rfind(ends);
     match (&followers[..], before) {
