@@ -94,7 +94,7 @@ async def _sample(
     repeats = min(repeats, MOST_CHANGED)
     total = 0.0
     for _ in range(repeats):
-        await _run(before)
+        await run(before)
         total += await _seconds(work, 1, clock)
     return total / repeats
 
@@ -109,7 +109,8 @@ async def _seconds(work: Work, repeats: int, clock: Callable[[], float]) -> floa
     return clock() - begin
 
 
-async def _run(work: Work) -> None:
+async def run(work: Work) -> None:
+    """Do work once."""
     waits = work()
     if waits is not None:
         await waits
