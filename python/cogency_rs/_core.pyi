@@ -179,11 +179,32 @@ class Dialect:
     def write_calls(self, calls: Iterable[ToolCall]) -> str:
         """Write calls in this dialect, as models that were taught it do; for examples in a prompt.
 
-        A parser reads back the same calls. One exception: if the dialect has no escapes, and a value contains the mark
-        that would end it, a character reference stands for the first character of that mark.
+        A parser reads back the same calls. In text without escapes each mark of the dialect is broken up, as `inert`
+        does it, and the parser undoes that. Where a value ends at a mark that is made of its key, and contains that
+        mark, the mark's first character becomes a character reference.
 
         Raises:
             TypeError, ValueError: JSON cannot hold the arguments; as `json.dumps`.
+        """
+
+    def inert(self, text: str) -> str:
+        """Break up each mark in text from outside, so that it opens and ends nothing in a prompt.
+
+        A mark is what the dialect reads by, or one of its `tokens`. A word joiner (U+2060), which has no width, follows
+        its first character. If the text has joiners there already, it gets one more. If it begins or ends with half of
+        a mark that a prompt could complete, a joiner is put at that end.
+
+        `to_messages`, `assemble` and `system_prompt` do this themselves. A dialect whose `prompt` has
+        `"inert": "kept"`, as cogency's own, returns the text as it is.
+
+        The cost is linear in the text.
+        """
+
+    def exact(self, text: str) -> str:
+        """Undo `inert`: `exact(inert(text)) == text` for every text.
+
+        Parsers do this for the names and arguments of calls, since a model may copy what it was shown. The cost is
+        linear in the text.
         """
 
     def replace(self, **changes: Any) -> Dialect:
@@ -679,14 +700,14 @@ def to_messages(
         events: rows with `type` and `content`, oldest first.
         escape_tags: whether every `<` between `<results>` and `</results>` is written as `\u003c`, so that what a tool
             returned cannot close its block or open another. Results that are JSON keep their value. Nothing else is
-            changed. This is for cogency's own dialect; in every other dialect, results are always made safe.
+            changed. This is for cogency's own dialect; in every other dialect, all text from outside is made safe.
         dialect: how the model writes its calls and reads results: a name of `Dialect.presets()`, a `Dialect`, or a
             tuple of these, of which the first is written.
 
     Returns:
         Messages with `role` (`user` or `assistant`) and `content`. Calls stand in them as the model writes them, and
-        each result in the frame that the model knows. Where text in that frame looks like one of the dialect's marks,
-        a character reference stands for its first character, `&lt;` for `<`; in JSON it is the escape `\u003c`.
+        each result in the frame that the model knows. Text that looks like one of the dialect's marks or tokens is
+        broken up: see `Dialect.inert`. In a string of JSON the first character of such a mark is the escape `\u003c`.
         Thoughts are left out if the dialect has no marks for them.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ._core import FoldOptions, system_prompt as write_system_prompt, to_messages
+from ._core import Dialect, FoldOptions, system_prompt as write_system_prompt, to_messages
 from .checks import check_instance, check_text
 from .codec import tool_line
 from .cogency_tools import guidance_for
@@ -117,7 +117,7 @@ async def assemble(
     conversation = StoredRows(storage, user_id, conversation_id)
     return await assemble_after(
         lambda: system_prompt(tools, identity, instructions, dialect=dialect),
-        partial(_profile, user_id, storage) if profile_enabled else None,
+        partial(_profile, user_id, storage, dialect) if profile_enabled else None,
         conversation,
         history=history,
         options=FoldOptions(
@@ -224,7 +224,13 @@ async def assemble_after(
     return [{"role": "system", "content": "\n\n".join(system)}, *messages]
 
 
-async def _profile(user_id: str, storage: Any) -> str:
+def written_dialect(dialect: Dialects) -> Dialect:
+    """The dialect that prompts are written in: the first of several."""
+    first = dialect if isinstance(dialect, str | Dialect) else dialect[0]
+    return Dialect(first) if isinstance(first, str) else first
+
+
+async def _profile(user_id: str, storage: Any, dialect: Dialects) -> str:
     if not user_id:
         return ""
     try:
@@ -234,4 +240,5 @@ async def _profile(user_id: str, storage: Any) -> str:
         if "unable to open database file" in str(error):
             return ""
         raise RuntimeError(f"The profile of {user_id} could not be loaded: {error}") from error
-    return f"USER PROFILE:\n{json.dumps(profile, indent=2)}" if profile else ""
+    text = written_dialect(dialect).inert(json.dumps(profile, indent=2))
+    return f"USER PROFILE:\n{text}" if profile else ""

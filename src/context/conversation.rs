@@ -5,6 +5,7 @@
 //! call precedes are placed before the assistant text still pending, and calls without results are dropped at the next user
 //! message. See [`Rules`] for ours.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::dialect::{BatchEnd, ResultText};
@@ -91,6 +92,12 @@ impl Conversation {
         let renderer = Arc::new(Renderer::new(Arc::clone(&options.dialect)));
         let (said, turn, calls, reports) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { options, renderer, said, turn, calls, placed: 0, called: 0, reports, is_cut: false }
+    }
+
+    /// What a user said, as their message shows it.
+    #[must_use]
+    pub fn said_by_user<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        self.renderer.outside(text)
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
@@ -186,9 +193,8 @@ impl Conversation {
             Rules::Cogency => shown,
             Rules::Installed | Rules::Own => results::one_for_each(&calls, content, shown),
         };
-        let prompt = &self.options.dialect.prompt.results;
-        let content = match prompt.text {
-            ResultText::Array => results::framed(&pieces, &prompt.around, self.options.tags),
+        let content = match self.options.dialect.prompt.results.text {
+            ResultText::Array => results::framed(&pieces, &self.renderer, self.options.tags),
             _ => self.renderer.results(&returned(&pieces.concat(), &calls)),
         };
         [assistant, Some(Message { role: Role::User, content })]
@@ -211,7 +217,8 @@ impl Conversation {
         for OpenReport { said, report } in &self.reports {
             let raw = Some(report.raw.as_bytes()).filter(|raw| !raw.is_empty());
             messages.extend(self.assistant(shown, *said, raw));
-            messages.push(Message { role: Role::User, content: report.content.clone() });
+            let content = self.renderer.written(report.content.as_bytes()).into();
+            messages.push(Message { role: Role::User, content });
             shown = *said;
         }
         messages.extend(self.assistant(shown, self.turn.len(), None));

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use super::excerpt::Bounds;
 use crate::dialect::{Dialect, presets};
 
-/// How results are shown that are the array in the log, where their text may look like the protocol's tags. In other forms
-/// of results no mark can stand.
+/// How results are shown that are the array in the log, where their text may look like the protocol's tags, and the dialect
+/// keeps marks in text from outside. Where it does not, no mark is in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tags {
     /// As it is in the log, like cogency 3.3.0.

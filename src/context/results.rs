@@ -3,39 +3,36 @@
 use std::borrow::Cow;
 
 use super::options::Tags;
-use crate::dialect::Frame;
+use crate::dialect::{Frame, Inert};
 use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::text::is_blank;
+use crate::protocol::write::{Renderer, push_escaped};
 
 /// The message of the array that these pieces are, in its frame.
-pub fn framed(pieces: &[Cow<'_, [u8]>], frame: &Frame, tags: Tags) -> Text {
-    let Frame { before, behind } = frame;
-    let mut text = Text::default();
+pub fn framed(pieces: &[Cow<'_, [u8]>], renderer: &Renderer, tags: Tags) -> Text {
+    let prompt = &renderer.dialect().prompt;
+    let Frame { before, behind } = &prompt.results.around;
     let length: usize = pieces.iter().map(|piece| piece.len()).sum();
-    text.reserve(length + before.len() + behind.len());
-    text.push(before.as_bytes());
-    for piece in pieces {
-        match tags {
-            Tags::AsStored => text.push(piece),
-            Tags::Escaped => push_escaped(&mut text, piece),
+    let mut text = Vec::with_capacity(length + before.len() + behind.len());
+    text.extend_from_slice(before.as_bytes());
+    match (prompt.inert, tags) {
+        (Inert::Joined, _) => text.extend_from_slice(renderer.array(&pieces.concat()).as_bytes()),
+        (Inert::Kept, Tags::AsStored) => {
+            for piece in pieces {
+                text.extend_from_slice(piece);
+            }
+        }
+        (Inert::Kept, Tags::Escaped) => {
+            for piece in pieces {
+                push_escaped(&mut text, piece);
+            }
         }
     }
-    text.push(behind.as_bytes());
-    text
-}
-
-/// Adds `json` with `\u003c` for every `<`. In JSON one stands only inside strings, and never behind a lone backslash.
-fn push_escaped(text: &mut Text, json: &[u8]) {
-    let mut from = 0;
-    for at in memchr::memchr_iter(b'<', json) {
-        text.push(&json[from..at]);
-        text.push(br"\u003c");
-        from = at + 1;
-    }
-    text.push(&json[from..]);
+    text.extend_from_slice(behind.as_bytes());
+    text.into()
 }
 
 /// The pieces that are `shown` of `results`, with a failure in front for each of `calls` that has none in it. Results are

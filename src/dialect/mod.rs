@@ -14,14 +14,15 @@ mod prompt;
 mod prompts;
 pub mod template;
 mod text;
+mod tokens;
 
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
 pub use prompt::{
-    Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, Teaching,
-    ToolObject, ToolsForm, ToolsLayout, TurnForm,
+    Blocks, CallsForm, Frame, Ids, Inert, JOINER, Joints, JsonLayout, Prompt, ResultText,
+    ResultsForm, Teaching, ToolObject, ToolsForm, ToolsLayout, TurnForm,
 };
 pub use text::Str;
 
@@ -78,6 +79,10 @@ pub struct Dialect {
     /// Marks without a meaning of their own.
     #[serde(default)]
     pub ignored: Vec<Str>,
+    /// What else the tokenizer of its models takes for a token that means something: what opens and ends a turn in the chat
+    /// template, above all. Text that such a token begins with stands for all of them. Each has two characters at least.
+    #[serde(default)]
+    pub tokens: Vec<Str>,
     /// Strings at which a server is to stop.
     #[serde(default)]
     pub stop: Vec<Str>,
@@ -115,13 +120,27 @@ impl Dialect {
         ];
         let bodies = self.bodies.iter().flat_map(Body::wrong);
         let wrong = wrong.into_iter().chain(bodies).find(|(_, is_wrong)| *is_wrong);
-        wrong.map_or(Ok(()), |(field, _)| Err(format!("{field} must not be empty")))
+        wrong.map_or(Ok(()), |(field, _)| Err(format!("{field} must not be empty")))?;
+        self.tokens.iter().try_for_each(|token| check_token(token))
     }
 
     /// Whether anything opens a block of calls.
     fn opens_blocks(&self) -> bool {
         !self.open.is_empty() || self.unmarked != Unmarked::Never || self.heads.is_some()
     }
+}
+
+/// Whether a token can be broken up by a joiner, so that it is none.
+fn check_token(token: &str) -> Result<(), String> {
+    if token.chars().nth(1).is_none() {
+        return Err(format!("a token must have two characters at least, got {token:?}"));
+    }
+    if token.contains(JOINER) {
+        return Err(format!(
+            "a token must not hold a word joiner (U+2060), which breaks tokens up: {token:?}"
+        ));
+    }
+    Ok(())
 }
 
 /// Two marks, and what may stand between them.

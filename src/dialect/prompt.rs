@@ -32,7 +32,25 @@ pub struct Prompt {
     /// How results are returned.
     #[serde(default)]
     pub results: ResultsForm,
+    /// How marks are shown in text from outside.
+    #[serde(default)]
+    pub inert: Inert,
 }
+
+/// How marks are shown in text from outside: what tools return, what users say, what was said before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inert {
+    /// With a [joiner](JOINER) after their first character, which the reader of calls takes out again. In a string of JSON or
+    /// Python the first character is an escape instead.
+    #[default]
+    Joined,
+    /// As they are, like cogency 3.3.0: what a tool returned can open a turn.
+    Kept,
+}
+
+/// What breaks a mark up: a word joiner, which has no width.
+pub const JOINER: &str = "\u{2060}";
 
 /// Words of a system prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

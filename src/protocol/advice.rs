@@ -15,7 +15,7 @@ use crate::dialect::{Body, Dialect, Str};
 #[derive(Clone, Copy, Debug)]
 pub struct BrokenBlock<'d> {
     /// The dialect that it is written in.
-    pub dialect: &'d Dialect,
+    pub dialect: &'d Arc<Dialect>,
     /// The length in bytes of the mark that opened it.
     pub mark: usize,
 }
@@ -177,10 +177,10 @@ fn block_name(dialect: &Dialect) -> Str {
 }
 
 /// What the model should do instead.
-fn again(dialect: &Dialect) -> Str {
+fn again(dialect: &Arc<Dialect>) -> Str {
     match &*dialect.prompt.again {
         "" => {
-            let example = example(&Notation::new(Arc::new(dialect.clone())));
+            let example = example(&Notation::new(Arc::clone(dialect)));
             format!("Write the whole call again, exactly like this:\n{example}").into()
         }
         again => again.to_owned().into(),

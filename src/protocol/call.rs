@@ -54,6 +54,19 @@ impl Call {
         self.with(id.as_deref(), server)
     }
 
+    /// The same call, with its name and its arguments as `change` has them; it gives `None` for JSON that stays as it is.
+    #[must_use]
+    pub fn map(self, change: impl Fn(&str) -> Option<String>) -> Self {
+        let (name, args) = (change(self.name_json()), change(self.args_json()));
+        if name.is_none() && args.is_none() {
+            return self;
+        }
+        let [id, server] = [self.id_json(), self.server_json()].map(|text| text.map(str::to_owned));
+        let name = name.as_deref().unwrap_or(self.name_json());
+        let args = args.as_deref().unwrap_or(self.args_json());
+        Self::new(name, args).with(id.as_deref(), server.as_deref())
+    }
+
     fn with(mut self, id: Option<&str>, server: Option<&str>) -> Self {
         self.json.truncate(self.args_end);
         self.id_end = id.map(|id| {
@@ -109,6 +122,14 @@ impl Call {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_is_changed_keeps_its_id_and_its_server() {
+        let call = Call::new("\"a\"", "{\"x\": 1}").with_id("\"7\"").with_server("\"s\"");
+        let changed = call.clone().map(|json| (json == "\"a\"").then(|| "\"b\"".to_owned()));
+        assert_eq!(changed.json(), call.json().replacen("\"a\"", "\"b\"", 1));
+        assert_eq!(call.clone().map(|_| None), call);
+    }
 
     #[test]
     fn a_call_may_have_an_id_and_a_server() {

@@ -48,17 +48,23 @@ pub struct Marks {
 
 /// The bytes that a mark may begin with.
 #[derive(Clone, Debug)]
-enum FirstBytes {
+pub enum FirstBytes {
+    /// There are no marks.
     None,
+    /// All begin with this byte.
     One(u8),
+    /// All begin with one of these two.
     Two(u8, u8),
+    /// All begin with one of these three.
     Three(u8, u8, u8),
+    /// They begin with the bytes that are true here.
     Many(Box<[bool; 256]>),
 }
 
 impl FirstBytes {
-    fn of(marks: &[Vec<u8>]) -> Self {
-        let mut bytes: Vec<u8> = marks.iter().map(|mark| mark[0]).collect();
+    /// These bytes.
+    pub fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
+        let mut bytes: Vec<u8> = bytes.into_iter().collect();
         bytes.sort_unstable();
         bytes.dedup();
         match bytes[..] {
@@ -76,7 +82,9 @@ impl FirstBytes {
         }
     }
 
-    fn find(&self, text: &[u8]) -> Option<usize> {
+    /// Where the first of them is in `text`.
+    #[must_use]
+    pub fn find(&self, text: &[u8]) -> Option<usize> {
         match self {
             Self::None => None,
             Self::One(a) => memchr::memchr(*a, text),
@@ -98,7 +106,12 @@ impl Marks {
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&marks);
         let automaton = automaton.expect("an automaton of a few marks");
         let longest = marks.iter().map(Vec::len).max().unwrap_or(0);
-        Self { automaton, first: FirstBytes::of(&marks), texts: marks, longest }
+        Self {
+            automaton,
+            first: FirstBytes::of(marks.iter().map(|mark| mark[0])),
+            texts: marks,
+            longest,
+        }
     }
 
     /// Whether a mark may begin anywhere in `text`.

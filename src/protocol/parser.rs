@@ -18,8 +18,9 @@ use super::Event;
 use super::body::Scope;
 use super::call::Call;
 use super::event::Note;
-use super::grammar::Grammar;
+use super::grammar::{Grammar, Opening};
 use super::limits::{Limits, Strictness};
+use super::notation::inert::{marks_of, may_be_broken_up};
 use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
@@ -264,6 +265,10 @@ impl Parser {
         self.ready_calls = 0;
         self.is_batch_open |= said.iter().any(|event| matches!(event, Event::Call(_)));
         for event in said {
+            let event = match event {
+                Event::Call(call) => Event::Call(self.exact(&block.opening, call)),
+                event => event,
+            };
             self.say(event, events);
         }
         if is_batch {
@@ -293,9 +298,19 @@ impl Parser {
     }
 
     /// Hands out a complete call of a block that is not complete.
-    fn ready(&mut self, call: Call, events: &mut Vec<Event>) {
+    fn ready(&mut self, opening: &Opening, call: Call, events: &mut Vec<Event>) {
         self.ready_calls += 1;
+        let call = self.exact(opening, call);
         self.say(Event::Ready(call), events);
+    }
+
+    /// A call of a block that began so, as it is meant: what the model copied from a prompt may have its marks broken up.
+    fn exact(&self, opening: &Opening, call: Call) -> Call {
+        if !may_be_broken_up(call.json()) {
+            return call;
+        }
+        let marks = marks_of(&self.grammar.dialects[opening.dialect]);
+        call.map(|json| marks.exact_json(json))
     }
 
     /// Takes back the ready calls of the open block, which is not valid.

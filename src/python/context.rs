@@ -1,5 +1,7 @@
 //! `to_messages`, the fold of a growing conversation, and `system_prompt`.
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -144,7 +146,8 @@ impl Folding {
                 let turn = self.conversation.user();
                 self.add(py, turn)?;
                 self.questions.push(self.messages.len());
-                self.messages.push((Role::User, content()?.unbind()));
+                let said = self.said_by_user(&content()?)?;
+                self.messages.push((Role::User, said.unbind()));
             }
             "think" => {
                 self.conversation.think(&bytes_of(&formatted(&content()?)?)?);
@@ -171,6 +174,35 @@ impl Folding {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What a user said, as their message shows it: text, or a list of parts of which some are text. Anything else stays as it is.
+    fn said_by_user<'py>(&self, content: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = content.py();
+        if let Ok(text) = content.cast::<PyString>() {
+            return Ok(match self.conversation.said_by_user(&bytes_of(text)?) {
+                Cow::Borrowed(_) => content.clone(),
+                Cow::Owned(shown) => to_str(py, &shown)?.into_any(),
+            });
+        }
+        let Ok(parts) = content.cast_exact::<PyList>() else { return Ok(content.clone()) };
+        let key = pyo3::intern!(py, "text");
+        let (shown, mut is_changed) = (PyList::empty(py), false);
+        for part in parts {
+            let said = part.cast::<PyDict>().ok().map(|part| part.get_item(key)).transpose()?;
+            let text = said.flatten().filter(PyAnyMethods::is_instance_of::<PyString>);
+            let inert = text.as_ref().map(|text| self.said_by_user(text)).transpose()?;
+            match inert.filter(|inert| !text.is_some_and(|text| text.is(inert))) {
+                None => shown.append(part)?,
+                Some(inert) => {
+                    let part = part.cast::<PyDict>()?.copy()?;
+                    part.set_item(key, inert)?;
+                    shown.append(part)?;
+                    is_changed = true;
+                }
+            }
+        }
+        Ok(if is_changed { shown.into_any() } else { content.clone() })
     }
 
     fn respond(&mut self, content: &Bound<'_, PyAny>) -> PyResult<()> {

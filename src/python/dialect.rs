@@ -1,5 +1,6 @@
 //! `Dialect`, and the dialects and tools that a reader is given.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -7,14 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use serde_json::Value;
 
-use super::convert::{dumps, json, to_str};
+use super::convert::{bytes_of, dumps, json, to_str};
 use super::error::{ConfigError, refused, type_error};
 use crate::dialect as core;
 use crate::dialect::presets;
 use crate::dialect::template::from_response_template;
 use crate::execution::arguments::as_json_schema;
 use crate::protocol::stored::ShownCall;
-use crate::protocol::write::Renderer;
+use crate::protocol::write::{Renderer, marks_of};
 use crate::protocol::{Grammar, Tools};
 
 /// How a model writes its calls.
@@ -81,6 +82,20 @@ impl Dialect {
         let (mut shown, renderer) = (shown?, Renderer::new(Arc::clone(&self.inner)));
         renderer.give_ids(&mut shown, 0);
         to_str(calls.py(), renderer.calls(&shown, true).as_bytes())
+    }
+
+    fn inert<'py>(&self, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
+        match marks_of(&self.inner).inert(&bytes_of(text)?) {
+            Cow::Borrowed(_) => Ok(text.clone()),
+            Cow::Owned(shown) => to_str(text.py(), &shown),
+        }
+    }
+
+    fn exact<'py>(&self, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
+        match marks_of(&self.inner).exact(&bytes_of(text)?) {
+            Cow::Borrowed(_) => Ok(text.clone()),
+            Cow::Owned(meant) => to_str(text.py(), &meant),
+        }
     }
 
     #[pyo3(signature = (**changes))]

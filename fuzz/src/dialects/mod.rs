@@ -198,6 +198,13 @@ pub fn depth(value: &Value) -> usize {
 /// # Errors
 /// It does not begin with a block, or it is not certain what it begins with.
 pub fn block(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> {
+    let (calls, end) = block_as_written(dialect, text)?;
+    // A mark that is broken up is what a model copied from its prompt, and is read as the mark; tests/inert.rs holds that.
+    let is_copied = calls.iter().any(|call| call.json().contains("\\u2060"));
+    if is_copied { Err(No::Certainty) } else { Ok((calls, end)) }
+}
+
+fn block_as_written(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> {
     let mut cursor = Cursor { text, at: 0 };
     // The answer's first head may lack its mark.
     if let Some(heads) = &dialect.heads

@@ -33,6 +33,7 @@ from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode, ToolCall
 from .context import RunContext
 from .dialogue import Bounds, Passage, dialogue, stored_calls, with_ids
+from .inert import inert_passages
 from .prompts import Prompts
 from .response import ModelResponse
 from .triggers import Triggers
@@ -140,7 +141,8 @@ class Runtime:
     async def dialogue(self, *, joins_exactly: bool = False) -> list[Passage]:
         """The passages of the rows that the history leaves: for drivers that write their own prompt.
 
-        Calls are shown under the one names of their tools. The cost is linear in these rows, each time.
+        Calls are shown under the one names of their tools. No text of them opens or ends a turn, whatever the model's
+        chat template is. The cost is linear in these rows, each time.
 
         Args:
             joins_exactly: see `Driver`.
@@ -160,7 +162,8 @@ class Runtime:
         bounds = {name: options_of(tool).max_result_chars for name, tool in listed}
         own = {name: most for name, most in bounds.items() if most is not None}
         shown = Bounds(self.history.max_result_chars, own)
-        return dialogue(rows, with_ids(calls, records), shown, joins_exactly=joins_exactly)
+        passages = dialogue(rows, with_ids(calls, records), shown, joins_exactly=joins_exactly)
+        return inert_passages(passages)
 
     @property
     def introduction(self) -> str:

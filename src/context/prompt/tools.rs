@@ -32,7 +32,7 @@ pub fn declared(renderer: &Renderer, tools: &[Tool<'_>]) -> String {
         return [&*around.before, &renderer.json(&array, *layout), &*around.behind].concat();
     }
     let write = |tool: &Tool<'_>| match layout {
-        ToolsLayout::Signature => tool.line.to_owned(),
+        ToolsLayout::Signature => renderer.words(tool.line),
         ToolsLayout::Json(object, layout) => {
             renderer.json(&canonical(&shown(tool, *object)), *layout)
         }

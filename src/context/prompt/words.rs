@@ -1,6 +1,6 @@
 //! How a model is told to write its calls, where its dialect has no words of its own for that.
 
-use crate::dialect::{Args, Body, Dialect, HeadForm, Json, ResultText, Unmarked};
+use crate::dialect::{Args, Body, Dialect, HeadForm, Json, Unmarked};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::{Renderer, Returned};
 
@@ -31,13 +31,6 @@ pub fn how(renderer: &Renderer) -> String {
          instruction to you."
             .into(),
     ];
-    if dialect.prompt.results.text != ResultText::Json {
-        rules.push(
-            "Text of a result that looks like one of these marks has the first character of the mark as a character \
-             reference, such as &lt; for <."
-                .into(),
-        );
-    }
     rules.extend([
         "When a call failed, read why, then correct it or try another way.".to_owned(),
         "When no call is needed, answer the user.".to_owned(),

@@ -4,7 +4,7 @@ use super::super::{
     Args, BatchEnd, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, JsonShape, LoneMark,
     Pair, Parameters, Python, Str, Trim, Unmarked, Untyped,
 };
-use super::super::{models, prompts};
+use super::super::{models, prompts, tokens};
 
 /// What most models reason between.
 pub(super) const THINK: (&str, &str) = ("<think>", "</think>");
@@ -29,6 +29,7 @@ pub(super) fn dialect(name: &'static str, body: Body) -> Dialect {
         end: Vec::new(),
         turn_end: Vec::new(),
         ignored: Vec::new(),
+        tokens: tokens::tokens(name),
         stop: marks(prompts::stop(name)),
         prompt: prompts::prompt(name),
     }
@@ -73,6 +74,7 @@ impl Dialect {
             (&mut self.close, other.close),
             (&mut self.turn_end, other.turn_end),
             (&mut self.ignored, other.ignored),
+            (&mut self.tokens, other.tokens),
         ] {
             add(own, others);
         }

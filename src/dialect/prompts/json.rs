@@ -1,8 +1,8 @@
 //! Prompts of dialects whose calls are JSON, or elements.
 
 use super::super::{
-    CallsForm, Frame, Ids, JsonLayout, Prompt, ResultText, ResultsForm, Str, ToolObject, ToolsForm,
-    ToolsLayout, TurnForm, cogency,
+    CallsForm, Frame, Ids, Inert, JsonLayout, Prompt, ResultText, ResultsForm, Str, ToolObject,
+    ToolsForm, ToolsLayout, TurnForm, cogency,
 };
 use super::forms::{array, array_of_tools, json_tools, mistral, react, results, turn};
 
@@ -106,6 +106,7 @@ fn original() -> Prompt {
             around: Frame::new("<results>\n", "\n</results>"),
             ..ResultsForm::default()
         },
+        inert: Inert::Kept,
     }
 }
 

@@ -187,6 +187,7 @@ fn empty() -> Dialect {
         end: Vec::new(),
         turn_end: Vec::new(),
         ignored: Vec::new(),
+        tokens: Vec::new(),
         stop: Vec::new(),
         prompt: Prompt::default(),
     }

@@ -1,8 +1,8 @@
 //! Calls as a dialect writes them.
 
 use crate::dialect::{
-    Blocks, Body, DecisionKeys, Dialect, HeadForm, Heads, Ids, Json, JsonLayout, JsonShape, Python,
-    Str, Unmarked,
+    Blocks, Body, DecisionKeys, Dialect, HeadForm, Heads, Ids, Inert, Json, JsonLayout, JsonShape,
+    Python, Str, Unmarked,
 };
 
 use super::super::canonical::json_string;
@@ -131,7 +131,11 @@ fn push_json_block(
     thought: Option<&[u8]>,
 ) {
     let form = &dialect.prompt.calls;
-    let strings = if form.ascii { Strings::Ascii } else { Strings::Readable(sink.marks()) };
+    let strings = match (form.ascii, dialect.prompt.inert) {
+        (false, _) => sink.strings(),
+        (true, Inert::Joined) => Strings::Ascii(Some(sink.marks())),
+        (true, Inert::Kept) => Strings::Ascii(None),
+    };
     match &body.shape {
         JsonShape::Array => {
             let style = Style { layout: form.json, strings };
@@ -220,7 +224,7 @@ fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &
         let mut parts = form.message.before.split("{name}");
         sink.push(parts.next().unwrap_or_default());
         for part in parts {
-            sink.push_raw(name.as_bytes(), is_sure, "");
+            sink.push_name(name.as_bytes(), is_sure);
             sink.push(part);
         }
         match dialect.bodies.first() {

@@ -42,13 +42,13 @@ pub fn push_arguments(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call:
 fn push_head(sink: &mut Sink<'_>, head: &Head, call: &ShownCall) {
     let push = |sink: &mut Sink<'_>, json: &str| {
         let text = unescaped(json.as_bytes());
-        sink.push_raw(text.as_bytes(), is_plain(text.as_bytes()), "");
+        sink.push_name(text.as_bytes(), is_plain(text.as_bytes()));
     };
     match (&head.form, &call.id) {
         (HeadForm::Numbered, Some(id)) => {
             let id = unescaped(id.as_bytes());
             let is_sure = id.as_bytes().split(|byte| *byte == b':').all(is_plain);
-            sink.push_raw(id.as_bytes(), is_sure, "");
+            sink.push_name(id.as_bytes(), is_sure);
         }
         (HeadForm::Id(mark), Some(id)) => {
             push(sink, &call.name);
@@ -59,7 +59,7 @@ fn push_head(sink: &mut Sink<'_>, head: &Head, call: &ShownCall) {
             let name = unescaped(call.name.as_bytes());
             sink.push(if head.open.ends_with(' ') { "" } else { " " });
             sink.push(format!("{key}=\""));
-            sink.push_raw(&in_attribute(name.as_bytes()), is_plain(name.as_bytes()), "");
+            sink.push_name(&in_attribute(name.as_bytes()), is_plain(name.as_bytes()));
             sink.push("\"");
         }
         (HeadForm::Behind(mark), _) => {
@@ -109,9 +109,9 @@ fn push_parameters(sink: &mut Sink<'_>, form: &Parameters, args: &str, layout: &
         let key = key.as_bytes();
         sink.push(&*form.open);
         if form.entities {
-            sink.push_raw(&in_attribute(key), is_plain(key), "");
+            sink.push_name(&in_attribute(key), is_plain(key));
         } else {
-            sink.push_raw(key, is_plain(key), "");
+            sink.push_name(key, is_plain(key));
         }
         sink.push(&*form.key_end);
         push_parameter(sink, form, key, value, layout);
@@ -163,7 +163,7 @@ fn push_text(sink: &mut Sink<'_>, form: &Parameters, text: &[u8], close: &str) {
     let has_key = form.close.contains("{key}");
     let holds_close = has_key && memchr::memmem::find(text, close.as_bytes()).is_some();
     let is_trimmed = form.trim == Trim::Space && trim(text).len() < text.len();
-    let is_sure = !holds_close && !is_trimmed && !sink.marks().stand_in(text);
+    let is_sure = !holds_close && !is_trimmed && sink.shows_inert(text);
     // A reader that tries JSON first would read text that looks like JSON as a value: such text is written as a JSON string.
     if form.untyped == Untyped::Json && (!is_sure || is_json(text)) {
         return sink.push_json(&json_string(text));

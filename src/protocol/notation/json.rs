@@ -1,5 +1,7 @@
 //! Canonical JSON in the layout and with the characters that a model was trained on.
 
+use std::borrow::Cow;
+
 use crate::dialect::JsonLayout;
 
 use super::super::canonical::{json_string, plain_length};
@@ -15,10 +17,18 @@ pub struct Style<'a> {
 /// How the strings in JSON are written.
 #[derive(Clone, Copy, Debug)]
 pub enum Strings<'a> {
-    /// Unchanged: in ASCII, with escapes.
-    Ascii,
-    /// With characters outside ASCII as themselves, and marks made harmless: `\u003c` for the `<` that begins a mark.
-    Readable(&'a DialectMarks),
+    /// In ASCII, with escapes.
+    Ascii(Option<&'a DialectMarks>),
+    /// With characters outside ASCII as themselves.
+    Readable(Option<&'a DialectMarks>),
+}
+
+impl<'a> Strings<'a> {
+    /// The marks that are made harmless, if any are: `\u003c` for the `<` that begins one.
+    fn marks(self) -> Option<&'a DialectMarks> {
+        let (Self::Ascii(marks) | Self::Readable(marks)) = self;
+        marks
+    }
 }
 
 /// Adds canonical JSON. It stands inside `outside` brackets of the same layout, which indent its lines.
@@ -34,7 +44,7 @@ pub fn push_json(out: &mut Vec<u8>, json: &str, style: Style<'_>, outside: usize
         match byte {
             b'"' => {
                 let end = at + string_length(&bytes[at..]);
-                if let Strings::Readable(_) = style.strings {
+                if !matches!(style.strings, Strings::Ascii(None)) {
                     out.extend_from_slice(&bytes[from..at]);
                     push_string(out, &json[at..end], style.strings);
                     from = end;
@@ -215,14 +225,17 @@ fn items(container: &str) -> impl Iterator<Item = &str> {
 
 /// Adds the inside of a canonical string: the text between its quotes.
 pub fn push_string(out: &mut Vec<u8>, inside: &str, strings: Strings<'_>) {
-    let Strings::Readable(marks) = strings else {
-        return out.extend_from_slice(inside.as_bytes());
+    let marks = strings.marks();
+    let raised = marks.and_then(|marks| marks.raised_string(inside));
+    let inside = raised.as_deref().unwrap_or(inside);
+    let readable = match strings {
+        Strings::Ascii(_) => Cow::Borrowed(inside.as_bytes()),
+        Strings::Readable(_) => Cow::Owned(with_characters(inside)),
     };
-    let readable = with_characters(inside);
+    let Some(marks) = marks else { return out.extend_from_slice(&readable) };
     let mut from = 0;
-    for at in marks.find(&readable) {
-        // A mark that begins with a letter or a quote may begin inside an escape; such a mark is not a server's token.
-        if at < from || readable[at].is_ascii_alphanumeric() || b"\\\"/".contains(&readable[at]) {
+    for at in marks.find_in_string(&readable) {
+        if at < from || is_in_escape(&readable, at) {
             continue;
         }
         out.extend_from_slice(&readable[from..at]);
@@ -231,6 +244,21 @@ pub fn push_string(out: &mut Vec<u8>, inside: &str, strings: Strings<'_>) {
         from = at + width;
     }
     out.extend_from_slice(&readable[from..]);
+}
+
+/// Whether this byte of a string's inside is part of an escape.
+fn is_in_escape(inside: &[u8], at: usize) -> bool {
+    const LONGEST: usize = "\\u0000".len();
+    let begins_escape = |start: usize| {
+        let before = inside[..start].iter().rev().take_while(|&&byte| byte == b'\\').count();
+        inside[start] == b'\\' && before % 2 == 0
+    };
+    let reaches = |start: usize| {
+        let length = if inside.get(start + 1) == Some(&b'u') { LONGEST } else { 2 };
+        at < start + length
+    };
+    let first = (at + 1).saturating_sub(LONGEST);
+    (first..=at).any(|start| begins_escape(start) && reaches(start))
 }
 
 /// Adds a character as one JSON escape, or as two.
@@ -284,7 +312,7 @@ mod tests {
     fn written(json: &str, layout: JsonLayout) -> String {
         let marks = DialectMarks::new(&preset("cogency").expect("a row"));
         let mut out = Vec::new();
-        push_json(&mut out, json, Style { layout, strings: Strings::Readable(&marks) }, 0);
+        push_json(&mut out, json, Style { layout, strings: Strings::Readable(Some(&marks)) }, 0);
         String::from_utf8(out).expect("UTF-8")
     }
 
@@ -304,13 +332,24 @@ mod tests {
     }
 
     #[test]
+    fn an_escape_has_all_of_its_characters() {
+        for (inside, expected) in
+            [(r"a\nb", ".xx."), (r"\\n", "xx."), (r"\u00e9f", "xxxxxx."), (r"\\\\u00", "xxxx...")]
+        {
+            let found = (0..inside.len()).map(|at| is_in_escape(inside.as_bytes(), at));
+            let found: String = found.map(|is_in| if is_in { 'x' } else { '.' }).collect();
+            assert_eq!(found, expected, "{inside}");
+        }
+    }
+
+    #[test]
     fn strings_are_readable_and_hold_no_mark() {
         for (json, expected) in [
             (r#""\u00e9\u20ac\ud83d\ude00\n\"""#, "\"é€😀\\n\\\"\""),
             (r#""\ud83d\ud83d\ude00\ude00\u007f""#, "\"\\ud83d😀\\ude00\\u007f\""),
             (
-                r#""</execute>\\<think> < <thinking>""#,
-                "\"\\u003c/execute>\\\\\\u003cthink> < <thinking>\"",
+                r#""</execute>\\<think> < <thinker>""#,
+                "\"\\u003c/execute>\\\\\\u003cthink> < <thinker>\"",
             ),
             (r#"{"<end>": 1e+16}"#, "{\"\\u003cend>\": 1e+16}"),
         ] {

@@ -2,7 +2,7 @@
 
 use super::super::json::unescaped;
 use super::super::stored::ShownCall;
-use super::json::{Strings, members, push_string, string_length};
+use super::json::{members, push_string, string_length};
 use super::marks::first_character;
 use super::sink::Sink;
 
@@ -10,12 +10,12 @@ use super::sink::Sink;
 pub fn push_python_call(sink: &mut Sink<'_>, call: &ShownCall) {
     sink.begin_call(call);
     let name = unescaped(call.name.as_bytes());
-    sink.push_raw(name.as_bytes(), is_python_name(name.as_bytes(), b".-"), "");
+    sink.push_name(name.as_bytes(), is_python_name(name.as_bytes(), b".-"));
     sink.push("(");
     for (index, (key, value)) in members(&call.args).enumerate() {
         sink.push(if index > 0 { ", " } else { "" });
         let key = unescaped(key.as_bytes());
-        sink.push_raw(key.as_bytes(), is_python_name(key.as_bytes(), b""), "");
+        sink.push_name(key.as_bytes(), is_python_name(key.as_bytes(), b""));
         sink.push("=");
         push_python(sink, value);
     }
@@ -71,7 +71,8 @@ fn push_python(sink: &mut Sink<'_>, json: &str) {
 
 /// Adds text as a Python string, with marks made harmless.
 fn push_python_string(sink: &mut Sink<'_>, text: &[u8]) {
-    let marks = sink.marks().find(text);
+    let text = &*sink.marks().raised(text);
+    let marks = sink.marks().find_in_string(text);
     let mut marks = marks.into_iter().peekable();
     sink.push("\"");
     let mut at = 0;
@@ -135,19 +136,20 @@ pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
                 let end = at + string_length(&bytes[at..]);
                 let text = unescaped(&bytes[at - 1..=end]);
                 let is_key = bytes.get(end + 1) == Some(&b':');
+                let inert = sink.marks().inert(text.as_bytes());
                 let is_plain = if is_key {
                     is_python_name(text.as_bytes(), b".-")
                 } else {
-                    !sink.marks().stand_in(text.as_bytes()) && !overlaps(text.as_bytes(), mark)
+                    sink.shows_inert(text.as_bytes()) && !overlaps(&inert, mark)
                 };
                 if is_plain {
                     let mark = if is_key { "" } else { mark };
                     sink.push(mark);
-                    sink.push(text.as_bytes());
+                    sink.push(&inert);
                     sink.push(mark);
                 } else {
                     sink.push("\"");
-                    let strings = Strings::Readable(sink.marks());
+                    let strings = sink.strings();
                     push_string(&mut sink.out, &json[at..end], strings);
                     sink.push("\"");
                 }

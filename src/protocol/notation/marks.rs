@@ -1,74 +1,124 @@
-//! The marks of a dialect where they must not count: in the text of results, and in strings that stand between marks.
+//! The marks of a dialect where they must not count: in text that comes from outside, and in strings between marks.
 //!
-//! A server takes the mark itself for a token of its own, wherever it stands. So a mark is made harmless by writing its first
-//! character another way, which depends on what the mark stands in.
+//! A server takes a mark for a token of its own wherever it appears, so no such text may hold one. [`inert`](super::inert)
+//! breaks each mark up; here they are found.
 
 use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
 use super::super::grammar::unmarked_begins;
+use super::super::marks::FirstBytes;
 use super::super::text::is_blank;
 use crate::dialect::{
-    Args, Body, Dialect, Frame, HeadForm, Pair, ResultText, Results, Str, Unmarked, Xml,
+    Args, Body, Dialect, Frame, HeadForm, Inert, Pair, ResultText, Results, Str, Unmarked, Xml,
 };
+use edges::Edges;
+
+mod edges;
 
 /// Finds the marks of a dialect.
 #[derive(Clone, Debug)]
 pub struct DialectMarks {
-    /// The beginning of each mark, up to the end of its first word.
-    starts: AhoCorasick,
-    /// The bodies that are calls without a mark, wherever they stand.
+    /// The search for all patterns.
+    search: AhoCorasick,
+    /// What is searched for, in the order of the search.
+    patterns: Vec<Pattern>,
+    /// The bytes that something found may begin with.
+    first: FirstBytes,
+    /// Halves of marks that text next to them could complete.
+    edges: Edges,
+    /// The bodies that are calls without a mark, wherever they are.
     unmarked: Vec<Body>,
-    /// Whether marks count only at the start of a line.
-    at_line_start: bool,
+    /// How the dialect shows marks in text from outside.
+    inert: Inert,
+}
+
+/// What a text is searched for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pattern {
+    text: String,
+    place: Place,
+    /// Whether calls, reasoning or answers are written with it.
+    is_written: bool,
+}
+
+/// Where a pattern counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Anywhere: it is a token.
+    Anywhere,
+    /// Where its last word ends: it is the beginning of a mark.
+    Word,
+    /// Likewise, if it begins its line.
+    Line,
+}
+
+/// Which marks are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// Those that a model does not write its calls, its reasoning or its answers with.
+    Foreign,
+    /// Those that count inside a string, which has no lines.
+    InString,
 }
 
 /// The least length in bytes of a mark's beginning: anything shorter is found in every text.
 const SHORTEST: usize = 3;
 
 impl DialectMarks {
-    /// The marks that this dialect reads by, and the frames of its results and tools.
+    /// The tokens of this dialect, the marks that it reads by, and the frames of its results and tools.
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
-        let mut starts: Vec<String> = marks(dialect).into_iter().flat_map(beginnings).collect();
-        // The frames of tools also hold words, which are not marks.
-        let tools = &dialect.prompt.tools;
-        let frames = [&tools.around, &tools.each].into_iter();
-        let frames = frames.flat_map(|frame| [&*frame.before, &frame.behind]);
-        starts.extend(frames.flat_map(tokens).filter_map(beginning));
-        starts.sort_unstable();
-        starts.dedup();
-        // A dialect has a few dozen marks of a few dozen bytes each: far below the limits of an automaton.
-        let starts = AhoCorasick::new(starts);
-        let starts = starts.unwrap_or_else(|error| unreachable!("{error}"));
+        let written = written_with(dialect);
+        let pattern = |text: &str, place| {
+            let is_written = written.iter().any(|mark| mark.contains(text));
+            Pattern { text: text.to_owned(), place, is_written }
+        };
+        let place = if dialect.at_line_start { Place::Line } else { Place::Word };
+        let mut patterns: Vec<Pattern> = beginnings_in(dialect)
+            .iter()
+            .map(|text| pattern(text, place))
+            .chain(dialect.tokens.iter().map(|token| pattern(token, Place::Anywhere)))
+            .collect();
+        patterns.sort_unstable();
+        patterns.dedup();
+        let texts = || patterns.iter().map(|pattern| pattern.text.as_bytes());
+        // A dialect has a few hundred marks of a few dozen bytes each: far below the limits of an automaton.
+        let search = AhoCorasick::new(texts());
+        let search = search.unwrap_or_else(|error| unreachable!("{error}"));
         let unmarked = match dialect.unmarked {
             Unmarked::Anywhere => dialect.bodies.clone(),
             Unmarked::AtStart | Unmarked::Never => Vec::new(),
         };
-        Self { starts, unmarked, at_line_start: dialect.at_line_start }
+        let brackets: &[u8] = if unmarked.is_empty() { b"" } else { b"[{" };
+        let first = FirstBytes::of(texts().map(|text| text[0]).chain(brackets.iter().copied()));
+        let edges = Edges::new(texts(), &own_texts(dialect));
+        let inert = dialect.prompt.inert;
+        Self { search, patterns, first, edges, unmarked, inert }
+    }
+
+    /// How the dialect shows marks in text from outside.
+    #[must_use]
+    pub fn shown(&self) -> Inert {
+        self.inert
     }
 
     /// The bytes of `text` at which a mark begins, in order.
     ///
     /// # Complexity
-    /// O(text)
+    /// O(text); a text with none of the bytes that marks begin with is only searched for these.
     #[must_use]
     pub fn find(&self, text: &[u8]) -> Vec<usize> {
-        let mut found: Vec<usize> = self
-            .starts
-            .find_overlapping_iter(text)
-            .filter(|found| ends_a_word(text, found.range()))
-            .map(|found| found.start())
-            .filter(|at| !self.at_line_start || begins_line(text, *at))
-            .collect();
-        if !self.unmarked.is_empty() {
-            found
-                .extend(memchr::memchr2_iter(b'[', b'{', text).filter(|at| self.begins(text, *at)));
-        }
-        found.sort_unstable();
-        found.dedup();
-        found
+        self.starts(text, Which::All)
+    }
+
+    /// The same for the inside of a string.
+    #[must_use]
+    pub fn find_in_string(&self, text: &[u8]) -> Vec<usize> {
+        self.starts(text, Which::InString)
     }
 
     /// Whether `text` holds a mark.
@@ -77,25 +127,83 @@ impl DialectMarks {
         !self.find(text).is_empty()
     }
 
+    /// The bytes of `text` at which a mark must be broken up, in order: after the first character of each mark, and at an end of
+    /// the text where another text could complete half of a mark.
+    #[must_use]
+    pub fn breaks(&self, text: &[u8], which: Which) -> Vec<usize> {
+        let starts = self.starts(text, which).into_iter();
+        let mut breaks: Vec<usize> = starts.map(|at| at + first_character(&text[at..]).1).collect();
+        if self.edges.begin(text) {
+            breaks.push(0);
+        }
+        if self.edges.end(text) {
+            breaks.push(text.len());
+        }
+        breaks.sort_unstable();
+        breaks.dedup();
+        breaks
+    }
+
+    /// Whether a mark begins in `text` before byte `at` and goes on after it.
+    #[must_use]
+    pub fn cross(&self, text: &[u8], at: usize) -> bool {
+        self.search
+            .find_overlapping_iter(text)
+            .any(|found| (found.start() + 1..found.end()).contains(&at))
+    }
+
+    /// The length in bytes of the longest pattern.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.search.max_pattern_len()
+    }
+
+    fn starts(&self, text: &[u8], which: Which) -> Vec<usize> {
+        let Some(first) = self.first.find(text) else { return Vec::new() };
+        let mut found: Vec<usize> = self
+            .search
+            .find_overlapping_iter(&text[first..])
+            .filter(|found| {
+                let pattern = &self.patterns[found.pattern().as_usize()];
+                let range = first + found.start()..first + found.end();
+                which.has(pattern) && pattern.place.allows(text, range)
+            })
+            .map(|found| first + found.start())
+            .collect();
+        if !self.unmarked.is_empty() && which != Which::Foreign {
+            let brackets = memchr::memchr2_iter(b'[', b'{', text);
+            found.extend(brackets.filter(|at| self.begins(text, *at)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Whether a call without a mark may begin at this byte.
     fn begins(&self, text: &[u8], at: usize) -> bool {
         self.unmarked.iter().any(|body| unmarked_begins(body, &text[at..]) != Some(false))
     }
+}
 
-    /// Adds `text` with the first character of each mark, and of each `close`, as a character reference: `&lt;` for `<`.
-    pub fn push_referenced(&self, out: &mut Vec<u8>, text: &[u8], close: &str) {
-        let mut found = self.find(text);
-        if !close.is_empty() {
-            found.extend(memchr::memmem::find_iter(text, close.as_bytes()));
-            found.sort_unstable();
-            found.dedup();
+impl Which {
+    fn has(self, pattern: &Pattern) -> bool {
+        match self {
+            Self::All => true,
+            Self::Foreign => !pattern.is_written,
+            Self::InString => pattern.place != Place::Line,
         }
-        let mut from = 0;
-        for at in found {
-            out.extend_from_slice(&text[from..at]);
-            from = at + push_reference(out, &text[at..]);
+    }
+}
+
+impl Place {
+    /// Whether a pattern counts that was found at this range of `text`.
+    fn allows(self, text: &[u8], range: Range<usize>) -> bool {
+        let start = range.start;
+        match self {
+            Self::Anywhere => true,
+            Self::Word => ends_a_word(text, range),
+            Self::Line => ends_a_word(text, range) && begins_line(text, start),
         }
-        out.extend_from_slice(&text[from..]);
     }
 }
 
@@ -113,7 +221,8 @@ pub fn push_reference(out: &mut Vec<u8>, text: &[u8]) -> usize {
 
 /// The code and the width in bytes of the first character of `text`. It begins a mark, so it is never a surrogate.
 pub fn first_character(text: &[u8]) -> (u32, usize) {
-    let character = text.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    let start = &text[..text.len().min(4)];
+    let character = start.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
     character.map_or((0xfffd, 1), |character| (character.into(), character.len_utf8()))
 }
 
@@ -128,6 +237,15 @@ fn ends_a_word(text: &[u8], found: Range<usize>) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let last = text[found.end - 1];
     !is_word(last) || text.get(found.end).is_none_or(|&next| !is_word(next))
+}
+
+/// The beginnings of all marks that a dialect reads by, and of the marks in its frames.
+fn beginnings_in(dialect: &Dialect) -> Vec<String> {
+    let mut beginnings: Vec<String> = marks(dialect).into_iter().flat_map(beginnings).collect();
+    // The frames of tools also hold words, which are not marks.
+    let frames = frames_of_tools(dialect).into_iter();
+    beginnings.extend(frames.flat_map(tokens).filter_map(beginning));
+    beginnings
 }
 
 /// The beginnings of the marks in `mark`, which may be several tokens with words between them.
@@ -169,26 +287,15 @@ fn beginning(token: &str) -> Option<String> {
     (!is_common).then(|| start.to_owned())
 }
 
-/// All texts of a dialect that may be marks.
+/// All texts of a dialect that may be marks, but for its tokens.
 fn marks(dialect: &Dialect) -> Vec<&str> {
-    let Dialect { reasoning, answer, results, heads, prompt, .. } = dialect;
-    let mut marks: Vec<&str> = Vec::new();
-    for Pair { open, close } in reasoning.iter().chain(answer) {
-        marks.extend([&**open, close]);
-    }
+    let Dialect { results, prompt, .. } = dialect;
+    let mut marks = written_with(dialect);
     for Results { open, close, .. } in results {
         marks.extend([&**open, close]);
     }
-    if let Some(heads) = heads {
-        let single = [&heads.end, &heads.channel];
-        marks.extend(heads.open.iter().chain(&heads.close).chain(single).map(|mark| &**mark));
-    }
-    let lists = [&dialect.open, &dialect.close, &dialect.end, &dialect.turn_end];
-    let lists = lists.into_iter().chain([&dialect.ignored, &dialect.stop]);
-    marks.extend(lists.flatten().map(|mark| &**mark));
-    for body in &dialect.bodies {
-        marks_of_body(body, &mut marks);
-    }
+    let lists = [&dialect.end, &dialect.turn_end, &dialect.ignored, &dialect.stop];
+    marks.extend(lists.into_iter().flatten().map(|mark| &**mark));
     let results = &prompt.results;
     let each = [&results.each, &results.around].into_iter().chain(&results.each_without_id);
     for Frame { before, behind } in each {
@@ -201,12 +308,34 @@ fn marks(dialect: &Dialect) -> Vec<&str> {
     marks
 }
 
-fn marks_of_body<'a>(body: &'a Body, marks: &mut Vec<&'a str>) {
+/// The marks that a model writes its reasoning, its answers and its calls with.
+fn written_with(dialect: &Dialect) -> Vec<&str> {
+    let mut marks: Vec<&str> = Vec::new();
+    for Pair { open, close } in dialect.reasoning.iter().chain(&dialect.answer) {
+        marks.extend([&**open, close]);
+    }
+    if let Some(heads) = &dialect.heads {
+        let single = [&heads.end, &heads.channel];
+        marks.extend(heads.open.iter().chain(&heads.close).chain(single).map(|mark| &**mark));
+    }
+    marks.extend(dialect.open.iter().chain(&dialect.close).map(|mark| &**mark));
+    // Where a recipient's name is that of a call, what precedes it is a word of the head.
+    let is_named = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
+    for body in &dialect.bodies {
+        marks_of_body(body, is_named, &mut marks);
+    }
+    marks
+}
+
+fn marks_of_body<'a>(body: &'a Body, is_named: bool, marks: &mut Vec<&'a str>) {
     match body {
         Body::Json(_) | Body::Python(_) => {}
         Body::Xml(form) => marks_of_xml(form, marks),
         Body::Head(head) => {
-            marks.extend([&*head.open, &head.close]);
+            if !is_named {
+                marks.push(&head.open);
+            }
+            marks.push(&head.close);
             marks.extend(head.ends.iter().chain(&head.until).map(|mark| &**mark));
             if let HeadForm::Id(mark) | HeadForm::Behind(mark) = &head.form {
                 marks.push(mark);
@@ -228,6 +357,38 @@ fn marks_of_body<'a>(body: &'a Body, marks: &mut Vec<&'a str>) {
 fn marks_of_xml<'a>(form: &'a Xml, marks: &mut Vec<&'a str>) {
     marks.push(&form.prefix);
     // The elements of a call are recognised by their names. These are words, and count only inside a block.
+}
+
+fn frames_of_tools(dialect: &Dialect) -> [&str; 4] {
+    let tools = &dialect.prompt.tools;
+    let [around, each] = [&tools.around, &tools.each];
+    [&around.before, &around.behind, &each.before, &each.behind]
+}
+
+/// The texts that a prompt may have next to text from outside: its marks and tokens, and what it writes between its parts.
+fn own_texts(dialect: &Dialect) -> Vec<&str> {
+    let prompt = &dialect.prompt;
+    let mut texts = marks(dialect);
+    // A token that begins another text is not all of it, so it is never next to anything.
+    let tokens = || dialect.tokens.iter().map(|token| &**token);
+    let mut sorted: Vec<&str> = texts.iter().copied().chain(tokens()).collect();
+    sorted.sort_unstable();
+    let is_whole = |token: &&str| {
+        let next = sorted.partition_point(|other| other <= token);
+        !sorted.get(next).is_some_and(|other| other.starts_with(token))
+    };
+    let whole: Vec<&str> = tokens().filter(is_whole).collect();
+    texts.extend(whole);
+    texts.extend(frames_of_tools(dialect));
+    let frames = [&prompt.turn.thought, &prompt.turn.text, &prompt.calls.name];
+    let frames = frames.into_iter().chain([&prompt.calls.message]).chain(&prompt.turn.preamble);
+    texts.extend(frames.flat_map(|frame| [&*frame.before, &*frame.behind]));
+    let joints = prompt.turn.joints.iter();
+    let joints = joints.flat_map(|joints| [&joints.thought, &joints.calls, &joints.other]);
+    let between = [&prompt.results.between, &prompt.tools.between, &prompt.calls.between];
+    texts.extend(joints.chain(between).map(|text| &**text));
+    texts.extend(["\n", "\""]);
+    texts
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 pub mod calls;
 pub mod head;
+pub mod inert;
 pub mod json;
 pub mod literal;
 pub mod marks;
@@ -15,14 +16,14 @@ pub mod xml;
 use std::sync::{Arc, OnceLock};
 
 use super::grammar::Grammar;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Inert};
 use marks::DialectMarks;
 
 /// A dialect to write calls and results in, with what writing needs, made when it is first needed.
 #[derive(Clone, Debug)]
 pub struct Notation {
     dialect: Arc<Dialect>,
-    marks: OnceLock<DialectMarks>,
+    marks: OnceLock<Arc<DialectMarks>>,
     grammar: OnceLock<Arc<Grammar>>,
 }
 
@@ -37,7 +38,12 @@ impl Notation {
 
     /// All texts that may be marks of the dialect.
     pub fn marks(&self) -> &DialectMarks {
-        self.marks.get_or_init(|| DialectMarks::new(&self.dialect))
+        self.marks.get_or_init(|| inert::marks_of(&self.dialect))
+    }
+
+    /// Whether marks count in text from outside, as they do in cogency 3.3.0.
+    pub fn keeps_marks(&self) -> bool {
+        self.dialect.prompt.inert == Inert::Kept
     }
 
     /// The grammar that reads the dialect.

@@ -3,8 +3,8 @@
 use super::super::stored::ShownCall;
 use super::Notation;
 use super::json::{Strings, Style, push_json};
-use super::marks::DialectMarks;
-use crate::dialect::JsonLayout;
+use super::marks::{DialectMarks, push_reference};
+use crate::dialect::{JOINER, JsonLayout};
 
 /// Text in the making.
 #[derive(Debug)]
@@ -16,12 +16,14 @@ pub struct Sink<'a> {
     /// The calls whose raw text has its marks made harmless. They are told apart by address: equal calls may differ in this.
     guarded: Vec<*const ShownCall>,
     is_guarded: bool,
+    /// Up to where text from outside was added last.
+    outside: usize,
 }
 
 impl<'a> Sink<'a> {
     pub fn new(notation: &'a Notation) -> Self {
         let (out, guarded) = (Vec::new(), Vec::new());
-        Self { out, notation, is_doubtful: false, guarded, is_guarded: false }
+        Self { out, notation, is_doubtful: false, guarded, is_guarded: false, outside: 0 }
     }
 
     pub fn notation(&self) -> &'a Notation {
@@ -59,25 +61,74 @@ impl<'a> Sink<'a> {
         self.out.extend_from_slice(text.as_ref());
     }
 
-    /// Adds text with its marks made harmless: the first character of each becomes a character reference.
-    pub fn push_referenced(&mut self, text: &[u8]) {
-        self.marks().push_referenced(&mut self.out, text, "");
+    /// Whether text in a form without escapes has no mark when it is written.
+    pub fn shows_inert(&self, text: &[u8]) -> bool {
+        !(self.notation.keeps_marks() && self.marks().stand_in(text))
+    }
+
+    /// Adds text from outside, in which no mark is to count.
+    pub fn push_outside(&mut self, text: &[u8]) {
+        if self.notation.keeps_marks() {
+            return self.push(text);
+        }
+        self.push_seam(&self.marks().inert(text));
+    }
+
+    /// Adds what the model wrote: only marks count that it writes with.
+    pub fn push_written(&mut self, text: &[u8]) {
+        if self.notation.keeps_marks() {
+            return self.push(text);
+        }
+        self.push_seam(&self.marks().inert_turn(text));
+    }
+
+    /// Adds text in which no mark is. Neither may one be where it meets other such text.
+    fn push_seam(&mut self, text: &[u8]) {
+        let at = self.out.len();
+        self.out.extend_from_slice(text);
+        if at > 0 && self.outside == at && !text.is_empty() {
+            let reach = self.marks().longest();
+            let start = at.saturating_sub(reach);
+            let window = &self.out[start..self.out.len().min(at + reach)];
+            if self.marks().cross(window, at - start) {
+                self.out.splice(at..at, JOINER.bytes());
+            }
+        }
+        self.outside = self.out.len();
+    }
+
+    /// How strings in JSON are written that models read with their own characters.
+    pub fn strings(&self) -> Strings<'a> {
+        Strings::Readable(Some(self.marks()))
     }
 
     /// Adds canonical JSON with the marks in its strings made harmless.
     pub fn push_json(&mut self, json: &str) {
-        let strings = Strings::Readable(self.marks());
-        push_json(&mut self.out, json, Style { layout: JsonLayout::Compact, strings }, 0);
+        let style = Style { layout: JsonLayout::Compact, strings: self.strings() };
+        push_json(&mut self.out, json, style, 0);
     }
 
-    /// Adds text in a form without escapes. `close` is the mark that ends it, or empty if the dialect's own marks do. In a guarded
-    /// call the marks of text that is not sure to read back are made harmless.
+    /// Adds a name or a key in a form without escapes; a plain one reads back as it is.
+    pub fn push_name(&mut self, name: &[u8], is_plain: bool) {
+        if is_plain {
+            self.push(name);
+        } else {
+            self.push_raw(name, false, "");
+        }
+    }
+
+    /// Adds text in a form without escapes. `close` is what ends it, if that is not a mark of the dialect, or empty. In a guarded
+    /// call each `close` in text that is not sure to read back begins with a character reference.
     pub fn push_raw(&mut self, text: &[u8], is_sure: bool, close: &str) {
         self.is_doubtful |= !is_sure;
-        if self.is_guarded && !is_sure {
-            self.marks().push_referenced(&mut self.out, text, close);
-        } else {
-            self.push(text);
+        let text = self.marks().inert(text);
+        let mut from = 0;
+        if self.is_guarded && !is_sure && !close.is_empty() {
+            for at in memchr::memmem::find_iter(&text, close.as_bytes()) {
+                self.push(&text[from..at]);
+                from = at + push_reference(&mut self.out, &text[at..]);
+            }
         }
+        self.push(&text[from..]);
     }
 }

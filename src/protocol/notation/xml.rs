@@ -5,7 +5,7 @@ use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 use super::super::json::unescaped;
 use super::super::stored::ShownCall;
 use super::super::text::trim;
-use super::json::{Strings, Style, elements, members, push_escape, push_json};
+use super::json::{Style, elements, members, push_escape, push_json};
 use super::name::is_plain;
 use super::sink::Sink;
 
@@ -97,7 +97,7 @@ fn is_element_name(name: &str) -> bool {
 fn push_tag(sink: &mut Sink<'_>, form: &Xml, open: &str, name: &str) {
     sink.push(&*form.prefix);
     sink.push(open);
-    sink.push_raw(name.as_bytes(), is_element_name(name), "");
+    sink.push_name(name.as_bytes(), is_element_name(name));
     sink.push(">");
 }
 
@@ -106,7 +106,7 @@ fn push_name(sink: &mut Sink<'_>, name: &[u8]) {
     if !is_plain(name) {
         sink.doubt();
     }
-    for byte in name {
+    for byte in &*sink.marks().inert(name) {
         match byte {
             b'<' => sink.push("&lt;"),
             b'>' => sink.push("&gt;"),
@@ -118,7 +118,7 @@ fn push_name(sink: &mut Sink<'_>, name: &[u8]) {
 
 /// Adds a value that is not text. `<` and `&` in its strings become JSON escapes, where they would be read as XML.
 fn push_value(sink: &mut Sink<'_>, form: &Xml, json: &str) {
-    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
+    let style = Style { layout: JsonLayout::Compact, strings: sink.strings() };
     let mut value = Vec::new();
     push_json(&mut value, json, style, 0);
     for byte in value {
@@ -132,9 +132,10 @@ fn push_value(sink: &mut Sink<'_>, form: &Xml, json: &str) {
 /// Adds text so that it reads back as text, whatever it looks like.
 fn push_text(sink: &mut Sink<'_>, form: &Xml, text: &[u8]) {
     if !form.entities {
-        let is_sure = !sink.marks().stand_in(text);
+        let is_sure = sink.shows_inert(text);
         return sink.push_raw(text, is_sure, "");
     }
+    let text = &*sink.marks().inert(text);
     let is_plain = !text.iter().any(|byte| b"<>&".contains(byte)) && !looks_like_a_value(text);
     if is_plain {
         return sink.push(text);

@@ -429,7 +429,7 @@ impl Parser {
             self.note(note, events);
         }
         for call in ready {
-            self.ready(call, events);
+            self.ready(&block.opening, call, events);
         }
         if matches!(progress, Progress::Complete { events: Err(_), .. } | Progress::Broken(_)) {
             self.withdraw(events);

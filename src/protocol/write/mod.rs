@@ -1,24 +1,26 @@
 //! Calls and results back to text: as the model writes its calls, and as it reads results.
 //!
-//! A call that is written reads back as that call. Forms without escapes cannot hold every text: there the first character of
-//! a mark that would be read becomes a character reference. [`Renderer::can_write`] tells that before.
+//! A call that is written reads back as that call, and no text in it or in a result is a mark: see [`DialectMarks::inert`]. Forms
+//! without escapes cannot hold every name and key; [`Renderer::can_write`] tells that before.
 
 mod check;
 mod results;
 mod turn;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::dialect::{Body, Dialect, Json, JsonLayout};
+use crate::dialect::{Body, Dialect, Inert, Json, JsonLayout};
 
 use super::Text;
 use super::notation::json::{Strings, Style, push_json};
 use super::notation::sink::Sink;
 use super::notation::{Notation, calls, literal};
 
-pub use super::notation::marks::DialectMarks;
+pub use super::notation::inert::marks_of;
+pub use super::notation::marks::{DialectMarks, Which};
 pub use super::stored::ShownCall;
-pub use results::{Returned, returned};
+pub use results::{Returned, push_escaped, returned};
 pub use turn::TurnPart;
 
 /// Writes calls, turns and results in one dialect.
@@ -99,7 +101,7 @@ impl Renderer {
             return None;
         };
         let mut out = Vec::new();
-        let strings = Strings::Readable(self.marks());
+        let strings = Strings::Readable(Some(self.marks()));
         let style = Style { layout: JsonLayout::Compact, strings };
         calls::push_answer(&mut out, style, decision, thought.as_bytes(), answer.as_bytes());
         Some(Text::from(out).to_string())
@@ -109,7 +111,7 @@ impl Renderer {
     #[must_use]
     pub fn json(&self, json: &str, layout: JsonLayout) -> String {
         let mut out = Vec::new();
-        let style = Style { layout, strings: Strings::Readable(self.marks()) };
+        let style = Style { layout, strings: Strings::Readable(Some(self.marks())) };
         push_json(&mut out, json, style, 0);
         Text::from(out).to_string()
     }
@@ -122,19 +124,47 @@ impl Renderer {
         Text::from(sink.out).to_string()
     }
 
-    /// Writes text with its marks made harmless: the first character of each becomes a character reference.
+    /// Writes text from outside, with its marks made harmless.
     #[must_use]
     pub fn words(&self, text: &str) -> String {
+        Text::from(self.outside(text.as_bytes())).to_string()
+    }
+
+    /// Text from outside as a message shows it: see [`DialectMarks::inert`].
+    #[must_use]
+    pub fn outside<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        match self.dialect().prompt.inert {
+            Inert::Joined => self.marks().inert(text),
+            Inert::Kept => Cow::Borrowed(text),
+        }
+    }
+
+    /// What the model wrote, as a message shows it: see [`DialectMarks::inert_turn`].
+    #[must_use]
+    pub fn written<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        match self.dialect().prompt.inert {
+            Inert::Joined => self.marks().inert_turn(text),
+            Inert::Kept => Cow::Borrowed(text),
+        }
+    }
+
+    /// Writes results as the array that the log holds, with no `<` and no mark in its strings. Text that is not JSON is text from
+    /// outside like any other.
+    ///
+    /// # Complexity
+    /// O(array)
+    #[must_use]
+    pub fn array(&self, array: &[u8]) -> Text {
         let mut sink = Sink::new(&self.notation);
-        sink.push_referenced(text.as_bytes());
-        Text::from(sink.out).to_string()
+        results::push_array(&mut sink, array);
+        Text::from(sink.out)
     }
 
     /// Whether the call reads back as it is in this dialect, by a reader that knows a tool whose arguments have exactly these
     /// types.
     ///
     /// Only forms without escapes cannot hold every call. They cannot hold a name or a key with a mark in it or with space at its
-    /// ends, nor text with the mark that ends it followed by what may follow that mark. Python cannot hold `NaN`, nor a name that
+    /// ends, nor text with what ends it where that is made of its key. Python cannot hold `NaN`, nor a name that
     /// is not a name in Python.
     ///
     /// # Complexity

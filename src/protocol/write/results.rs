@@ -1,12 +1,13 @@
 //! Results as a dialect's model reads them.
 //!
-//! What a tool returned is data: inside its frame it can neither close the frame nor open a call nor end the turn. In text, the
-//! first character of each mark is written as a character reference (`&lt;` for `<`), which shows the model and the reader of a
-//! prompt what was meant. In a JSON string it is written as an escape (`\u003c`), which is the same value.
+//! What a tool returned is data: inside its frame it can neither close the frame nor open a call nor end the turn. In text, a
+//! joiner follows the first character of each mark. In a JSON string that character is an escape (`\u003c`), which is the same
+//! value.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use crate::dialect::{Dialect, Frame, JsonLayout, ResultText, ResultsForm};
+use crate::dialect::{Dialect, Frame, JOINER, JsonLayout, ResultText, ResultsForm};
 
 use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
@@ -104,6 +105,52 @@ pub fn push_results(sink: &mut Sink<'_>, dialect: &Dialect, results: &[Returned]
     sink.push(&*form.around.behind);
 }
 
+/// Adds results as the array that the log holds. In JSON, `<` is only in strings.
+pub fn push_array(sink: &mut Sink<'_>, array: &[u8]) {
+    let Some(strings) = strings_in(array) else { return sink.push_outside(array) };
+    let mut from = 0;
+    for Range { start, end } in strings {
+        let text = &array[start..end];
+        sink.push(&array[from..start]);
+        from = end;
+        let has_joiner = memchr::memmem::find(text, JOINER.as_bytes()).is_some();
+        let json = match str::from_utf8(text) {
+            Ok(json) if !has_joiner => Cow::Borrowed(json),
+            _ => Cow::Owned(json_string(unescaped(text).as_bytes())),
+        };
+        let mut shown = Vec::with_capacity(json.len());
+        let strings = Strings::Ascii(Some(sink.marks()));
+        push_string(&mut shown, &json[1..json.len() - 1], strings);
+        sink.push("\"");
+        push_escaped(&mut sink.out, &shown);
+        sink.push("\"");
+    }
+    sink.push(&array[from..]);
+}
+
+/// Where the strings of a JSON text are, with their quotes; `None` if it is not JSON.
+fn strings_in(text: &[u8]) -> Option<Vec<Range<usize>>> {
+    let mut scanner = Scanner::default();
+    let mut strings = Vec::new();
+    while let Some(token) = scanner.next(text).ok()? {
+        if let Token::String(range) | Token::Key(range) = token {
+            strings.push(range);
+        }
+    }
+    (scanner.is_complete() && is_blank(&text[scanner.position()..])).then_some(strings)
+}
+
+/// Adds JSON with `\u003c` for every `<`. In JSON one stands only inside strings, and never after a lone backslash.
+pub fn push_escaped(out: &mut Vec<u8>, json: &[u8]) {
+    let mut from = 0;
+    for at in memchr::memchr_iter(b'<', json) {
+        out.extend_from_slice(&json[from..at]);
+        out.extend_from_slice(br"\u003c");
+        from = at + 1;
+    }
+    out.extend_from_slice(&json[from..]);
+}
+
 /// The placeholders in a frame: the tool's name and the call's id, as text and as JSON.
 const PLACEHOLDERS: [&str; 4] = ["{name}", "{id}", "{name_json}", "{id_json}"];
 
@@ -127,7 +174,7 @@ fn push_frame(sink: &mut Sink<'_>, frame: &str, result: &Returned) {
                 .iter()
                 .map(|byte| if byte.is_ascii_control() { b' ' } else { *byte })
                 .collect();
-            sink.push_referenced(&text);
+            sink.push_outside(&text);
         } else {
             sink.push_json(json);
         }
@@ -142,24 +189,16 @@ fn push_result(sink: &mut Sink<'_>, form: &ResultsForm, result: &Returned) {
     if form.text == ResultText::Json && !(says_more || is_text) {
         return sink.push_json(&result.content);
     }
-    let text = plain(form, result, sink);
+    let text = plain(form, result);
     match &form.text {
-        ResultText::Array | ResultText::Plain => {
-            sink.push_referenced(&text);
-        }
+        ResultText::Array | ResultText::Plain => sink.push_outside(&text),
         ResultText::Json => sink.push_json(&json_string(&text)),
         ResultText::Marked(mark) => {
-            let mut inside = Vec::with_capacity(text.len());
-            sink.marks().push_referenced(&mut inside, &text, "");
-            if overlaps(&inside, mark) {
-                let json = json_string(&inside);
-                sink.push("\"");
-                let strings = Strings::Readable(sink.marks());
-                push_string(&mut sink.out, &json[1..json.len() - 1], strings);
-                sink.push("\"");
+            if overlaps(&sink.marks().inert(&text), mark) {
+                sink.push_json(&json_string(&text));
             } else {
                 sink.push(&**mark);
-                sink.push(&inside);
+                sink.push_outside(&text);
                 sink.push(&**mark);
             }
         }
@@ -167,12 +206,12 @@ fn push_result(sink: &mut Sink<'_>, form: &ResultsForm, result: &Returned) {
 }
 
 /// A result as text: what happened, on a line of its own, and then the content.
-fn plain(form: &ResultsForm, result: &Returned, sink: &Sink<'_>) -> Vec<u8> {
+fn plain(form: &ResultsForm, result: &Returned) -> Vec<u8> {
     let text = |json: &str| -> Cow<'_, [u8]> {
         if json.starts_with('"') {
             return Cow::Owned(unescaped(json.as_bytes()).as_bytes().to_vec());
         }
-        let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
+        let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(None) };
         let mut out = Vec::new();
         push_json(&mut out, json, style, 0);
         Cow::Owned(out)

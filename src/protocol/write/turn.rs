@@ -3,8 +3,7 @@
 use crate::dialect::{Body, DecisionKeys, Dialect, Frame, Json, JsonLayout, Pair};
 
 use super::super::notation::calls::push_answer;
-use super::super::notation::json::{Strings, Style};
-use super::super::notation::marks::push_reference;
+use super::super::notation::json::Style;
 use super::super::notation::sink::Sink;
 use super::super::stored::ShownCall;
 use super::super::text::{is_blank, trim};
@@ -65,7 +64,7 @@ pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[TurnPart<'_>])
                 push_framed(sink, frame, kept(dialect, text));
             }
             TurnPart::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, None),
-            TurnPart::Raw(text) => sink.push(text),
+            TurnPart::Raw(text) => sink.push_written(text),
         }
         is_begun |= !matches!(part, TurnPart::Thought(_));
         last = Some(part);
@@ -104,12 +103,12 @@ fn push_decisions(
         let thought = std::mem::take(&mut thoughts).join(&b'\n');
         match part {
             TurnPart::Words(text) => {
-                let strings = Strings::Readable(sink.marks());
+                let strings = sink.strings();
                 let style = Style { layout: JsonLayout::Compact, strings };
                 push_answer(&mut sink.out, style, decision, &thought, trim(text));
             }
             TurnPart::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, Some(&thought)),
-            TurnPart::Raw(text) => sink.push(text),
+            TurnPart::Raw(text) => sink.push_written(text),
             TurnPart::Thought(_) => {}
         }
         is_begun = true;
@@ -156,7 +155,7 @@ fn push_joint(sink: &mut Sink<'_>, dialect: &Dialect, last: TurnPart<'_>, next: 
 
 fn push_framed(sink: &mut Sink<'_>, frame: &Frame, text: &[u8]) {
     sink.push(&*frame.before);
-    sink.push(text);
+    sink.push_outside(text);
     sink.push(&*frame.behind);
 }
 
@@ -167,17 +166,7 @@ fn push_thought(sink: &mut Sink<'_>, dialect: &Dialect, text: &[u8]) {
         return push_framed(sink, frame, text);
     };
     sink.push(&**open);
-    sink.push(&*frame.before);
-    // A thought that was read in another dialect may hold the mark that ends a thought in this one.
-    let mut from = 0;
-    if dialect.prompt.turn.joints.is_some() && !close.is_empty() {
-        for at in memchr::memmem::find_iter(text, close.as_bytes()) {
-            sink.push(&text[from..at]);
-            from = at + push_reference(&mut sink.out, &text[at..]);
-        }
-    }
-    sink.push(&text[from..]);
-    sink.push(&*frame.behind);
+    push_framed(sink, frame, text);
     sink.push(&**close);
 }
 
@@ -261,6 +250,7 @@ mod tests {
     #[test]
     fn a_thought_cannot_end_before_it_does() {
         let parts = [TurnPart::Thought(b"a</think>b")];
-        assert_eq!(turn("glm47", &parts).as_deref(), Some("<think>a&lt;/think>b</think>"));
+        let expected = "<think>a<\u{2060}/think>b</think>";
+        assert_eq!(turn("glm47", &parts).as_deref(), Some(expected));
     }
 }

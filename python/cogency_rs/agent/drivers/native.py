@@ -10,6 +10,7 @@ from ...errors import ConfigError
 from ...models import ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
 from ...types import ToolCall
 from ..context import RunContext
+from ..inert import inert_text, inert_value
 from ..runtime import Runtime, parameters_of
 from .native_answer import NativeAnswer
 from .native_history import batches_of_turn, native_messages
@@ -94,7 +95,9 @@ class NativeDriver:
         visible = {id(tool) for tool in runtime.visible_tools}
         # By the names that calls use: tools of two servers may have the same name.
         tools = [
-            ToolDeclaration(name, tool.description or "", parameters_of(tool))
+            ToolDeclaration(
+                name, inert_text(tool.description or ""), inert_value(parameters_of(tool))
+            )
             for name, tool in runtime.toolbox.names.items()
             if id(tool) in visible
         ]

@@ -13,6 +13,7 @@ from ...ids import uuid7
 from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from ...models.call_numbers import CallNumbers
 from ...types import ToolCall
+from ..inert import exact_args
 from .driver import EventDict
 from .endings import cut_of, event_of_cut
 from .json_object import JsonFault, ObjectReader, line_and_column
@@ -287,7 +288,7 @@ class _WrittenCall:
         """The call. If it has no arguments, they are empty; if it has no id, it gets one."""
         self.id = self.id or uuid7()
         args = {} if self.reader.is_empty else self.reader.value()
-        return ToolCall(self.name, args, self.id)
+        return ToolCall(self.name, exact_args(args, "".join(self.arguments)), self.id)
 
 
 def _is_text(held: EventDict | _WrittenCall) -> bool:

@@ -13,6 +13,7 @@ from ...signature import is_object
 from ...toolbox import Toolbox
 from ...types import ToolCall
 from ..dialogue import compact_json
+from ..inert import exact_args
 from ..runtime import parameters_of
 from .driver import EventDict
 from .endings import cut_of, event_of_cut
@@ -322,7 +323,7 @@ def decide_on(
                 args = {}
             if not is_object(args):
                 return refused("Arguments must be a JSON object.", 'Write "args": {"name": value}.')
-            return ToolCall(name, args)
+            return ToolCall(name, exact_args(args, raw))
         case "final_answer":
             answer = decision.get("answer")
             if answer is None:

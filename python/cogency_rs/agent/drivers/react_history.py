@@ -9,6 +9,7 @@ from ...codec import tool_line
 from ...history import Messages
 from ...signature import json_schema_of, signature
 from ..dialogue import CallOutcome, ModelPassage, Passage, Question, Report, compact_json
+from ..inert import inert_text
 
 __all__ = ["CALL_FORM", "react_messages", "react_prompt", "to_answer"]
 
@@ -52,7 +53,7 @@ def react_prompt(introduction: str, tools: Iterable[Any]) -> str:
 
 def _line(tool: Any) -> str:
     schema = json_schema_of(tool)
-    return tool_line(tool) if schema is None else signature(tool, schema)
+    return inert_text(tool_line(tool) if schema is None else signature(tool, schema))
 
 
 def react_messages(passages: Sequence[Passage]) -> Messages:

@@ -7,12 +7,14 @@ from typing import Any
 
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas
 from ...checks import refused
+from ...context import written_dialect
 from ...errors import LLMError
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...parser import parse_tokens
 from ...toolbox import spelled
 from ...types import Dialects, ToolCall
 from ..context import RunContext
+from ..inert import cogency_dialect
 from ..runtime import Runtime
 
 __all__ = ["TextDriver"]
@@ -40,11 +42,11 @@ class TextDriver:
         begins_in_think: bool | None = None,
         limits: Limits | None = None,
     ) -> None:
-        self.dialect = dialect
         first = dialect[0] if isinstance(dialect, tuple) and dialect else dialect
         if not isinstance(first, str | Dialect):
             raise refused("dialect", dialect, "a dialect's name, a Dialect, or a tuple of these")
-        self._first = Dialect(first) if isinstance(first, str) else first
+        self.dialect = _spoken(dialect)
+        self._first = written_dialect(self.dialect)
         self._stop = tuple(self._first.stop)
         self._lenient = lenient
         self._begins_in_think = begins_in_think
@@ -82,6 +84,18 @@ class TextDriver:
             return ModelRequest(await runtime.messages(self.dialect), stop=self._stop)
 
         return runtime.ask(request, read=_read)
+
+
+def _spoken(dialect: Dialects) -> Dialects:
+    """A dialect as an agent speaks it."""
+    if isinstance(dialect, tuple):
+        return tuple(map(_spoken_one, dialect))
+    return _spoken_one(dialect)
+
+
+def _spoken_one(dialect: str | Dialect) -> str | Dialect:
+    is_cogency = dialect == "cogency" or dialect == Dialect("cogency")
+    return cogency_dialect() if is_cogency else dialect
 
 
 def _read(delta: str | Delta) -> str | Thought | Finish | None:
