@@ -424,8 +424,11 @@ class ToolBatch:
         if timetable is not None:
             await timetable.admission(index)
         try:
-            is_first = not self._attempts[index]
-            if is_first and invocation is not None and invocation.agreed is not None:
+            if (
+                invocation is not None
+                and invocation.agreed is not None
+                and not self._attempts[index]
+            ):
                 with self.held(index):
                     if (changed := await refused_as_changed(invocation)) is not None:
                         return changed
@@ -539,9 +542,12 @@ class ToolBatch:
         if not isinstance(invocation, Invocation):
             raise TypeError(f"next takes an Invocation, got {type(invocation).__name__}")
         index = invocation.index
-        before = ResolvedCall(*self.resolved[index])
-        if invocation.call is before.call:
-            return invocation if invocation.tool is before.tool else invocation.of_call(before)
+        call, tool = self.resolved[index]
+        if invocation.call is call and invocation.tool is tool:
+            return invocation
+        before = ResolvedCall(call, tool)
+        if invocation.call is call:
+            return invocation.of_call(before)
         resolved = self._tools.resolve_instead(invocation.call, before)
         self.resolved[index] = resolved
         if resolved.tool is not before.tool:

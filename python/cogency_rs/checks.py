@@ -156,6 +156,8 @@ def check_list(name: str, given: Any, of: str, advice: str = "") -> list[Any]:
     Raises:
         ArgumentError: it is one thing, a text, or not an iterable.
     """
+    if type(given) is list or type(given) is tuple:  # almost always, and quick
+        return [*given]
     checked: object = given
     if isinstance(checked, str | bytes | Mapping) or not isinstance(checked, Iterable):
         raise refused(name, given, f"a list of {of}", advice)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .batch import ToolBatch
 from .batch_options import BatchOptions
-from .checks import check_execution, check_list
+from .checks import check_execution
 from .middleware import Approve, Hooks, Middleware
 from .middleware.hooks import sorted_hooks
 from .observers import OnToolEnd, OnToolStart
@@ -104,8 +104,8 @@ async def execute_tools(
         tool_timeout,
         batch_timeout,
         max_concurrency,
-        check_list("middleware", middleware, "functions around a call"),
-        sorted_hooks(hooks),
+        middleware,
+        () if hooks == () else sorted_hooks(hooks),
         approve,
         approval_timeout,
         on_tool_start,

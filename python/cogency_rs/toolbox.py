@@ -176,11 +176,11 @@ class Toolbox:
         listed = [*calls]
         if not self._by_server:
             find = self.names.get
-            with suppress(
-                AttributeError, TypeError
-            ):  # cogency's calls have no server; a name may be anything
+            with suppress(TypeError):  # a name may be anything
                 return [
-                    (call, find(call.name)) if call.server is None else self.resolve(call)
+                    (call, find(call.name))
+                    if getattr(call, "server", None) is None
+                    else self.resolve(call)
                     for call in listed
                 ]
         return [*map(self.resolve, listed)]

@@ -202,7 +202,7 @@ class TurnLog:
         """
         if self._way != "append":
             return None
-        [record] = map(started, self._new([call], "early"))
+        [record] = self._new([call], "early")
         # Before the save, so that the call is settled even if that is cancelled.
         self._early.append(record)
         cancelled = await self._append_records([record])
@@ -294,16 +294,17 @@ class TurnLog:
         left = calls[len(begun) :]
         if left and self._may_be_held([*self.calls, *calls]):
             return [*begun, *self._new(left, "saved")]
-        return [*begun, *map(started, self._new(left, "open"))]
+        return [*begun, *self._new(left, "open")]
 
     def _new(self, calls: list[ResolvedCall], status: CallStatus) -> list[CallRecord]:
-        """New records, for calls that the log does not have."""
+        """New records, for calls that the log does not have. Calls that do not wait are started with them."""
         if not calls:
             return []
         if self._batch is None:
             self._batch = self._records[0].batch if self._records else uuid7()
             self._places = len(self._records)
         place, here = self._places, worker()
+        attempt, started_at = (0, None) if status == "saved" else (1, time())
         self._places += len(calls)
         return [
             CallRecord(
@@ -313,6 +314,8 @@ class TurnLog:
                 name=_storable(call.name),
                 server=call.server,
                 status=status,
+                attempt=attempt,
+                started_at=started_at,
                 worker=here,
             )
             for number, (call, _) in enumerate(calls)
@@ -337,10 +340,11 @@ class TurnLog:
             now = time()
             return [record._replace(status="cancelled", completed_at=now) for record in records]
         return [
-            _settled_by(
-                execution,
+            _as_carried_out(
                 record,
-                write_decision(decided[place]) if place in decided else record.decision,
+                execution,
+                execution.status,
+                write_decision(decided[place]) if place in decided else None,
             )
             for place, (record, execution) in enumerate(zip(records, executions(), strict=True))
         ]
@@ -361,40 +365,37 @@ def _before_its_start(record: CallRecord) -> CallRecord:
     return record._replace(attempt=0, started_at=None)
 
 
-def _settled_by(execution: ToolExecution, record: CallRecord, decision: str | None) -> CallRecord:
-    """The record of a call with its result.
+def _as_carried_out(
+    record: CallRecord,
+    execution: ToolExecution,
+    status: CallStatus | None = None,
+    decision: str | None = None,
+) -> CallRecord:
+    """The record of a call with its execution's times and number of attempts.
 
     Args:
-        execution: how the call was carried out.
-        record: the record from before it was; what an earlier start wrote stays if the call was not started again.
-        decision: what was decided about it.
+        record: the record from before it was carried out; what an earlier start wrote stays if the call was not started
+            again.
+        execution: how it was carried out.
+        status: its status now; by default that of the record.
+        decision: what was decided about it; by default what the record says.
     """
-    begun = _as_carried_out(record, execution)
+    attempt, started_at, by = record.attempt, record.started_at, record.worker
+    if execution.attempt or not attempt:
+        attempt += execution.attempt
+        started_at, by = execution.started_at.timestamp(), worker()
     return CallRecord(
         record.id,
         record.batch,
         record.position,
         record.name,
         record.server,
-        execution.status,
-        begun.attempt,
-        begun.started_at,
-        begun.completed_at,
-        begun.worker,
-        decision,
-    )
-
-
-def _as_carried_out(record: CallRecord, execution: ToolExecution) -> CallRecord:
-    """The record of a call with its execution's times and number of attempts."""
-    ended = execution.completed_at.timestamp()
-    if not execution.attempt and record.attempt:
-        return record._replace(completed_at=ended)
-    return record._replace(
-        attempt=record.attempt + execution.attempt,
-        started_at=execution.started_at.timestamp(),
-        completed_at=ended,
-        worker=worker(),
+        status or record.status,
+        attempt,
+        started_at,
+        execution.completed_at.timestamp(),
+        by,
+        decision or record.decision,
     )
 
 

@@ -125,9 +125,10 @@ class Memory:
         self, kept: _Kept, user_id: str, rows: Sequence[Row], calls: Sequence[CallRecord]
     ) -> None:
         stored, numbers = kept.rows, self._numbers
+        size = kept.size + _ROW * len(rows)
         for row in rows:
             new = (row[2], next(numbers), user_id, row)
-            kept.size += _ROW + getsizeof(row[1])
+            size += getsizeof(row[1])
             if stored and new < stored[-1]:
                 insort(stored, new)
             else:
@@ -135,8 +136,9 @@ class Memory:
         for call in calls:
             place = call.batch, call.position
             known = kept.records.get(place)
-            kept.size += _size_of(call) - (0 if known is None else _size_of(known[1]))
+            size += _size_of(call) - (0 if known is None else _size_of(known[1]))
             kept.records[place] = (user_id, call)
+        kept.size = size
 
     def _check(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> None:
         try:
@@ -265,7 +267,8 @@ class Memory:
     def _keep_the_bound(self, written: str) -> None:
         """Drop what was used longest ago, until what is left fits; never the conversation that is written."""
         self._note_what_was_given_back()
-        self._sort_in(written)
+        if written not in self._idle:
+            self._sort_in(written)
         while self._max_bytes is not None and self._size > self._max_bytes and self._idle:
             oldest = next(iter(self._idle))
             if oldest == written:
