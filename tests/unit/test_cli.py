@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -75,6 +76,15 @@ def test_help_of_a_command_says_how_it_ends(command, name, option):
     out = command(name, option).out
     assert out.startswith(f"Usage: cogency-rs {name} [OPTIONS]")
     assert "Exit codes: 0 done; 1 it could not be done; 2 what was given cannot be used;" in out
+
+
+def test_every_exit_code_is_in_the_help_and_in_the_documentation(command):
+    told = command("--help").out.partition("Exit codes: ")[2]
+    page = Path(__file__, "../../../docs/command-line.md").resolve().read_text()
+    table = page.partition("| exit code | meaning |")[2].partition("\n\n")[0]
+    codes = re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
+    assert codes == ["0", "1", "2", "3", "129", "130", "141", "143"]
+    assert re.findall(r"(?<!\S)(\d+)\s", told) == codes
 
 
 @pytest.mark.parametrize(

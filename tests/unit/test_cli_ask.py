@@ -19,7 +19,7 @@ from support.commands import POSIX, PROGRAM, Ended, environment
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from cogency_rs import LLMError, tool
+from cogency_rs import Finish, LLMError, tool
 from cogency_rs.testing import ScriptedModel
 
 Ask = Callable[..., Ended]
@@ -146,6 +146,61 @@ def test_a_failed_tool_is_shown_only_with_the_calls_and_other_warnings_always(as
     assert ended.err.count("no light") == times
     assert ended.err.count("server 'a' ended: gone") == 1
     assert "'look' failed" not in ended.err
+
+
+CUT, END = Finish("length"), Finish("stop")
+PARTS = [["The first half, ", CUT], ["and the second.", END]]
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "out", "problem"),
+    [
+        (["Whole."], 0, "Whole.", ""),
+        ([["\n Wh", "ole", ".\n", "\n"]], 0, "Whole.", ""),
+        ([["One.\n", "\n  Two."]], 0, "One.\n\n  Two.", ""),
+        (PARTS, 0, "The first half, and the second.", ""),
+        ([["Half ", CUT]] * 20, 3, "Half Half", "stopped: "),
+        ([["I will not", Finish("content_filter")]], 3, "I will not", "stopped: "),
+        ([[END], [END]], 3, "", "stopped: "),
+        (["<think>Hm.", "<think>Hm."], 3, "", "stopped: "),
+        ([["A half, ", LLMError("it broke off")]], 1, "A half,", "it broke off"),
+    ],
+    ids=[
+        *("whole", "white space", "paragraphs", "cut once", "cut again and again", "refused"),
+        *("empty", "only thoughts", "broken off"),
+    ],
+)
+@pytest.mark.parametrize("with_tools", [False, True], ids=["no tools", "tools"])
+def test_only_a_whole_answer_ends_with_0_and_what_there_is_of_one_is_printed(
+    ask, place, answers, code, out, problem, with_tools
+):
+    options = ("--files", place) if with_tools else ()
+    ended = ask("Hi", "-q", *options, answers=answers)
+    assert (ended.code, ended.out[: len(out)]) == (code, out)
+    assert ended.out.endswith("\n") or not out
+    if code == 0:
+        assert ended.out == out + "\n"
+    assert ended.err.startswith(f"cogency-rs: {problem}" if problem else "")
+    assert ended.err.count("\n") == bool(problem)
+
+
+def test_json_ends_with_the_same_codes_and_the_text_that_there_is(ask):
+    ended = ask("Hi", "--json", answers=[["I will not", Finish("content_filter")]])
+    assert ended.code == 3
+    assert (ended.objects[-1]["status"], ended.objects[-1]["output"]) == ("stopped", "I will not")
+    assert ended.objects[-1]["stop"]["reason"] == "refused"
+
+
+@tool(ends_run=True)
+def settle() -> str:
+    """Settle it."""
+    return "settled"
+
+
+def test_the_result_of_a_tool_that_ends_the_run_is_the_answer(ask):
+    made = 'I do.<execute>[{"name": "settle", "args": {}}]</execute>'
+    ended = ask("Hi", "-q", "--tools", f"{__name__}:settle", answers=[made])
+    assert (ended.code, ended.out, ended.err) == (0, "settled\n", "")
 
 
 def test_a_limit_ends_with_3_and_the_text_so_far(ask, place):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json as json_
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .answer import Answer
 from .chat.events import Warned, is_event
 from .chat.options import (
     AgentOptions,
@@ -28,12 +31,21 @@ from .chat.options import (
     Tools,
     Yes,
 )
-from .exits import FAILED, STOPPED, UnusableError, complain, complaints
-from .text import quoted, signature
+from .exits import (
+    FAILED,
+    NOT_WHOLE,
+    TerminatedError,
+    UnusableError,
+    complain,
+    complaints,
+    terminable,
+)
+from .text import decoded, quoted, signature
 
 if TYPE_CHECKING:
     from ..agent import RunResult
     from .chat.background import Watched
+    from .chat.view import View
 
 __all__ = ["ask"]
 
@@ -41,7 +53,11 @@ __all__ = ["ask"]
 def ask(
     question: Annotated[
         list[str],
-        typer.Argument(metavar="QUESTION...", help="What is asked; - stands for standard input."),
+        typer.Argument(
+            metavar="QUESTION...",
+            parser=decoded,
+            help="What is asked; - stands for standard input.",
+        ),
     ],
     model: ModelName = None,
     base_url: BaseUrl = None,
@@ -58,6 +74,7 @@ def ask(
         typer.Option(
             "--conversation",
             metavar="ID",
+            parser=decoded,
             help="Go on with this conversation of the log, or begin it.",
         ),
     ] = None,
@@ -70,9 +87,10 @@ def ask(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing of calls.")] = False,
 ) -> None:
-    """Ask a model that may use tools, and print its answer.
+    """Ask a model that may use tools, and print its answer while it arrives.
 
-    The answer is on standard output, and which calls ran on standard error.
+    The answer is on standard output, and which calls ran on standard error. If the answer is not whole, what there is
+    of it is printed, and the exit code is not 0.
     """
     if conversation is not None and db is None:
         raise UnusableError("--conversation names one of a log; name that with --db FILE")
@@ -91,12 +109,10 @@ def ask(
         instructions=instructions,
         steps=steps,
     )
-    text = _text_of(question)
-    result = _answered(options, text, conversation, json=json, quiet=quiet)
+    with terminable():
+        result = _answered(options, _text_of(question), conversation, json=json, quiet=quiet)
     if json:
         print(json_.dumps(_as_json(result)), flush=True)
-    elif result.text:
-        print(result.text, flush=True)
     _exit(result, db)
 
 
@@ -105,6 +121,8 @@ def _text_of(words: Iterable[str]) -> str:
     parts: list[str] = []
     for word in words:
         if word == "-":
+            if sys.stdin is None:
+                raise UnusableError("standard input is closed; give the text in place of -")
             given = sys.stdin.buffer.read().decode(errors="replace").strip()
             parts.append(f"\n\n{given}\n\n" if parts else f"{given}\n\n")
         else:
@@ -118,6 +136,7 @@ def _text_of(words: Iterable[str]) -> str:
 def _answered(
     options: AgentOptions, text: str, conversation: str | None, *, json: bool, quiet: bool
 ) -> RunResult[str]:
+    """The result of the run, whose answer is on standard output by then."""
     from ..errors import CogencyError
     from .chat.assembly import assembled
     from .chat.background import Background, Watched
@@ -126,52 +145,81 @@ def _answered(
     with complaints(background.warn), background:
         assembly = background.enter(assembled(options))
         agent = assembly.agent(middleware=[background.watch], calls="whole")
+        # A program is given the answer alone; a person may read what the model writes before its calls, too.
+        answer = Answer(holds=bool(assembly.tools) and not sys.stdout.isatty())
         run = Watched(
             background,
             lambda: agent.stream(
                 text, conversation_id=conversation, mode="event" if json else "token"
             ),
         )
-        _watch(run, _shown(json=json, quiet=quiet))
         try:
-            return run.result()
-        except (CogencyError, OSError):
-            raise
-        except Exception as error:  # the caller's own model may raise anything
+            if json:
+                _watch(run, _print_event)
+                return run.result()
+            with _showing(answer, quiet=quiet) as show:
+                _watch(run, show)
+            result = run.result()
+            answer.finish(result.text if answer.holds or _is_from_a_tool(result) else None)
+            return result
+        except BaseException as error:
+            answer.finish()
+            if isinstance(error, CogencyError | OSError) or not isinstance(error, Exception):
+                raise
+            # The caller's own model may raise anything.
             complain(f"{type(error).__name__}: {error}")
             sys.exit(FAILED)
 
 
-def _watch(run: Watched, shown: Callable[[Any], None]) -> None:
+def _watch(run: Watched, show: Callable[[Any], None]) -> None:
+    """Show a run. If the program is to end, the run is stopped, and the log has the answer up to now."""
     try:
         for item in run:
-            shown(item)
-    except BaseException:
-        for _ in run.stop():  # so that the log has the answer up to now
-            pass
+            show(item)
+    except BaseException as left:
+        is_asked = isinstance(left, KeyboardInterrupt | TerminatedError)
+        for item in run.stop():
+            if is_asked:
+                show(item)
         raise
 
 
-def _shown(*, json: bool, quiet: bool) -> Callable[[Any], None]:
-    """Return the function that shows the events of the run."""
-    if json or quiet:
-        return _print_event if json else _complain_of
+def _is_from_a_tool(result: RunResult[str]) -> bool:
+    """Whether the answer is the result of a tool that ended the run."""
+    return result.has_output and result.steps[-1].kind == "tool_execution"
+
+
+@contextmanager
+def _showing(answer: Answer, *, quiet: bool) -> Generator[Callable[[Any], None], None, None]:
+    """Enter a context with the function that shows the events of a run."""
+    if quiet:
+        yield partial(_show, answer, None)
+        return
     from rich.console import Console
 
     from .chat.view import View
 
-    view = View(Console(stderr=True, highlight=False))
-    view.begin()
-
-    def show(item: Any) -> None:
-        if not _is_answer(item):
-            view.happened(item)
-
-    return show
+    with View(Console(stderr=True, highlight=False)) as view:
+        view.begin()
+        yield partial(_show, answer, view)
 
 
-def _is_answer(item: Any) -> bool:
-    return is_event(item) and item["type"] == "respond"
+def _show(answer: Answer, view: View | None, item: Any) -> None:
+    """Show an event: text as the answer, anything else on standard error."""
+    kind = item["type"] if is_event(item) else ""
+    if kind == "respond":
+        if view is not None:
+            view.pause()
+        answer.take(item["content"])
+        return
+    if kind in ("call", "execute"):
+        answer.calls_follow()
+    if item is not None and kind != "metric" and sys.stdout.isatty() and sys.stderr.isatty():
+        answer.break_line()
+    if view is not None:
+        view.happened(item)
+    else:
+        _complain_of(item)
 
 
 def _print_event(item: Any) -> None:
@@ -215,4 +263,4 @@ def _exit(result: RunResult[str], db: Path | None) -> None:
         complain(f"not run without approval: {calls}; --yes runs such calls, and {later}")
     else:
         complain(f"stopped: {result.stop.message if result.stop else result.status}")
-    sys.exit(STOPPED)
+    sys.exit(FAILED if result.status == "failed" else NOT_WHOLE)

@@ -5,45 +5,56 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from types import FrameType
 
 from ..errors import CogencyError
 from .text import one_line
 
 __all__ = [
+    "DONE",
     "EXIT_CODES",
     "FAILED",
+    "HUNG_UP",
     "INTERRUPTED",
+    "NOT_WHOLE",
     "PIPE_CLOSED",
-    "STOPPED",
+    "TERMINATED",
     "UNUSABLE",
+    "TerminatedError",
     "UnusableError",
     "complain",
     "complaints",
     "discard_closed_outputs",
     "ends",
     "exit_codes",
+    "terminable",
     "words_of",
 ]
 
-FAILED, UNUSABLE, STOPPED, INTERRUPTED, PIPE_CLOSED = (
-    1,
-    2,
-    3,
-    130,
-    141,
-)  # 128 + the number of the signal
+DONE, FAILED, UNUSABLE, NOT_WHOLE = range(4)
+# 128 + the number of the signal.
+HUNG_UP, INTERRUPTED, PIPE_CLOSED, TERMINATED = 129, 130, 141, 143
 
 _OF_CALLS = "cogency_rs.batch"
 """The logger of calls that fail."""
 
-EXIT_CODES = (
-    "Exit codes: 0 done; 1 it could not be done; 2 what was given cannot be used; "
-    "3 ask has no answer, because it reached a limit or a call waits for approval; "
-    "130 interrupted; 141 nobody reads the output any more."
-)
+_MEANINGS = {
+    DONE: "done",
+    FAILED: "it could not be done",
+    UNUSABLE: "what was given cannot be used",
+    NOT_WHOLE: "ask has no answer, or only a part of one",
+    HUNG_UP: "the terminal was closed",
+    INTERRUPTED: "interrupted",
+    PIPE_CLOSED: "the output is not read any more",
+    TERMINATED: "asked to end",
+}
+"""What each exit code means; docs/command-line.md has the same table."""
+
+EXIT_CODES = f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in _MEANINGS.items())}."
 
 
 def words_of(error: BaseException) -> str:
@@ -55,13 +66,48 @@ class UnusableError(CogencyError):
     """An argument of a command cannot be used; the message says what is wrong and what to give instead."""
 
 
+class TerminatedError(BaseException):
+    """The program was asked to end.
+
+    Args:
+        number: of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextmanager
+def terminable() -> Generator[None, None, None]:
+    """While the block lasts, a signal that asks the program to end raises `TerminatedError` in it.
+
+    So what is begun can be settled first. A signal that is ignored, as by `nohup`, stays ignored.
+    """
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise TerminatedError(number)
+
+    signals = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    known = {each: signal.getsignal(each) for each in signals if each is not None}
+    try:
+        for each, handler in known.items():
+            if handler is signal.SIG_DFL:
+                signal.signal(each, end)
+        yield
+    finally:
+        for each, handler in known.items():
+            if handler is signal.SIG_DFL:
+                signal.signal(each, handler)
+
+
 def ends(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command end as `EXIT_CODES` says, with its output written."""
 
     @functools.wraps(command)
     def ending(*args: object, **options: object) -> None:
         with exit_codes():
-            _print_what_the_encoding_has()
+            _bear_other_encodings()
             try:
                 command(*args, **options)
             finally:
@@ -95,6 +141,9 @@ def exit_codes() -> Generator[None, None, None]:
             print(file=sys.stderr)  # after the ^C
         complain("interrupted")
         sys.exit(INTERRUPTED)
+    except TerminatedError as ended:
+        complain(f"ended by {ended}")
+        sys.exit(128 + ended.number)
     except BrokenPipeError:
         _drop_what_is_buffered()
         sys.exit(PIPE_CLOSED)
@@ -137,9 +186,9 @@ def _drop_what_is_buffered() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _print_what_the_encoding_has() -> None:
-    """Print a mark for a character that the output's encoding cannot represent."""
-    for output in (sys.stdout, sys.stderr):
-        reconfigure = getattr(output, "reconfigure", None)
+def _bear_other_encodings() -> None:
+    """Put a mark for input that is not in its encoding, and for characters that the output's cannot represent."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")

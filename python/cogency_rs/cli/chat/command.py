@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..exits import UnusableError
+from ..text import decoded
 from .options import (
     AgentOptions,
     BaseUrl,
@@ -32,7 +33,9 @@ def chat(
     conversation: Annotated[
         str | None,
         typer.Argument(
-            metavar="ID", help="With --resume: which conversation; the last one without."
+            metavar="ID",
+            parser=decoded,
+            help="With --resume: which conversation; the last one without.",
         ),
     ] = None,
     model: ModelName = None,

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from rich.text import Text
 
+from ..exits import UnusableError
 from ..page import KINDS, Page
 from ..text import visible
 
@@ -54,7 +55,15 @@ class Keyboard(Protocol):
 
 
 def keyboard(page: Page) -> Keyboard:
-    """Return a keyboard for standard input: a terminal, or lines."""
+    """Return a keyboard for standard input: a terminal, or lines.
+
+    Raises:
+        UnusableError: it is closed.
+    """
+    if sys.stdin is None:
+        raise UnusableError(
+            "standard input is closed; `cogency-rs ask` takes a question as an argument"
+        )
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return Typist() if is_terminal else _Lines(page)
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from ..text import decoded
+
 __all__ = [
     "AgentOptions",
     "BaseUrl",
@@ -30,6 +32,7 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
+        parser=decoded,
         envvar="COGENCY_RS_MODEL",
         help="What the server calls the model.",
     ),
@@ -90,7 +93,10 @@ Yes = Annotated[
     bool, typer.Option("--yes", "-y", help="Run calls that need approval without asking.")
 ]
 Instructions = Annotated[
-    str, typer.Option("--instructions", metavar="TEXT", help="What is asked of the model.")
+    str,
+    typer.Option(
+        "--instructions", metavar="TEXT", parser=decoded, help="What is asked of the model."
+    ),
 ]
 StepLimit = Annotated[
     int,

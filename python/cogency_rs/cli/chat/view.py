@@ -25,7 +25,7 @@ from ...results import exception_of
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
 from ..text import count, duration, exact, first_lines, one_line, shown, signature, visible, written
-from .events import CallBegan, CallEnded, Warned
+from .events import CallBegan, CallEnded, Warned, is_event
 from .forms import Form, Wrapped
 from .markdown import Markdown
 
@@ -63,6 +63,7 @@ class View:
         self._running: dict[str, _Running] = {}
         self._waiting: tuple[str, float] | None = None  # what is awaited, and since when
         self._written = 0  # characters of the call that is being written
+        self._is_paused = False
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +86,8 @@ class View:
 
     def happened(self, item: Any) -> None:
         """Show an event of a run; `None` means that nothing happened for a moment."""
+        if item is not None and not (is_event(item) and item["type"] == "metric"):
+            self._is_paused = False
         match item:
             case None:
                 self._draw()
@@ -101,6 +104,12 @@ class View:
                 self._draw(now=True)
             case _:
                 self._event(item)
+
+    def pause(self) -> None:
+        """Draw no live lines until something else happens: a text is written elsewhere, perhaps to this terminal."""
+        if not self._is_paused:
+            self._settle_text()
+            self._waiting, self._is_paused = None, True
 
     def end(self, result: RunResult[str], usage: Usage, steps: int, seconds: float) -> None:
         """Show how an answer ended: what stopped it, and what it used."""
@@ -305,7 +314,8 @@ class View:
         self._draw()
 
     def _draw(self, *, now: bool = False) -> None:
-        if not self._console.is_terminal or (self._run is not None and self._run.begun):
+        is_writing = self._is_paused or (self._run is not None and self._run.begun)
+        if not self._console.is_terminal or is_writing:
             return
         moment = monotonic()
         if not now and moment - self._drawn < _REDRAW:
