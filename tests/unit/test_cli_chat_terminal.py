@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 
@@ -97,6 +98,35 @@ def test_a_terminal_with_only_ascii_is_enough(monkeypatch):
     assert b"+ look()  1.50 s" in out.buffer.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("emitted", "line"),
+    [
+        ({"type": "progress", "progress": 2, "total": 3, "message": "compiling"}, "2/3 compiling"),
+        ({"type": "progress", "progress": 0.5}, "0.5"),
+        ({"type": "progress", "message": "\x1b[2Jlinking"}, "␛[2Jlinking"),
+        ({"type": "progress", "files": 12, "left": None}, "files 12"),
+        ({"type": "download", "bytes": 512}, "download bytes 512"),
+        ({"type": "halfway"}, "halfway"),
+    ],
+    ids=["of a total", "a number", "a message", "other keys", "another type", "only a type"],
+)
+def test_a_running_call_shows_what_it_emitted_last(shown, emitted, line):
+    view, out = shown
+    event = {**emitted, "execution_id": "1", "timestamp": 1.0}
+    view.happened(CallBegan("1", ToolCall("look", {})))
+    view.happened({"type": "progress", "execution_id": "1", "message": "begun"})
+    assert "begun" in drawn(out)
+    view.happened(event)
+    text = drawn(out)
+    assert "look()" in text
+    assert f"0.0 s  {line}" in re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert "begun" not in text
+    view.happened(CallEnded("1", ToolCall("look", {}), ToolResult("seen"), 1.5))
+    drawn(out)
+    view.happened(event)
+    assert line not in drawn(out), "the call is over"
+
+
 # A person at a terminal.
 
 MODEL = """\
@@ -132,6 +162,40 @@ def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_leaves_the_chat(tmp_pat
         terminal.until("> ")
         terminal.type(CTRL_C)
         assert terminal.ended(pressing=CTRL_C) == 0
+
+
+BUSY = """\
+import asyncio
+from cogency_rs import ToolContext, tool
+
+async def model(messages):
+    yield '<execute>[{"name": "build", "args": {}}]</execute>'
+
+@tool
+async def build(context: ToolContext) -> str:
+    "Build for ever."
+    context.emit({"type": "progress", "progress": 2, "total": 3, "message": "compiling"})
+    await asyncio.Event().wait()
+    return ""
+"""
+
+
+@POSIX
+def test_the_progress_of_a_tool_is_shown_while_it_runs(tmp_path):
+    from support.terminals import CTRL_C, Terminal
+
+    (tmp_path / "busy.py").write_text(BUSY)
+    options = ("--model-from", "busy:model", "--tools", "busy")
+    with Terminal("chat", *options, cwd=tmp_path) as terminal:
+        terminal.until("> ")
+        terminal.type("Build it.\n")
+        terminal.until("2/3 compiling")
+        terminal.type(CTRL_C)
+        terminal.until("■ build()")
+        terminal.until("  stopped\n")
+        terminal.until("> ")
+        terminal.type("\x04")
+        assert terminal.ended() == 0
 
 
 @POSIX

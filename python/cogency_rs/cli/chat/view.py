@@ -214,17 +214,15 @@ class View:
                 first = one_line(event["content"]).partition(". ")[0]
                 prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "yellow"))
                 self.page.hanging(prefix, f"{first}; the model is told", "yellow")
-            case "progress":
-                running = self._running.get(event.get("execution_id", ""))
-                if running is not None:
-                    running.progress = _progress(event)
-                    self._draw()
             case "metric":
                 self._settle_text()
                 self._written = 0
                 self._wait("waiting for the model")
-            case _:
-                pass
+            case _:  # of whatever type, if a tool emitted it
+                running = self._running.get(event.get("execution_id", ""))
+                if running is not None:
+                    running.progress = _progress(event)
+                    self._draw()
 
     def _think(self, piece: str) -> None:
         if self._run is None or self._run.kind != "think":
@@ -387,12 +385,13 @@ class _Running:
 
 
 def _progress(event: Mapping[str, Any]) -> str:
-    """What a call says of its progress: "2/3 compiling"; of an event of another form, its own keys and values."""
+    """What a call says of its progress: "2/3 compiling"; of other events, their type, keys and values."""
     facts = {key: _fact(value) for key, value in event.items() if value is not None}
     done, total, message = (facts.get(key, "") for key in ("progress", "total", "message"))
     if not done and not message:
+        kind = "" if event["type"] == "progress" else f"{event['type']} "
         named = (f"{key} {value}" for key, value in facts.items() if key not in _EVERY_EVENT)
-        return one_line(", ".join(named))
+        return one_line(kind + ", ".join(named)).strip()
     return one_line(f"{done}/{total} {message}" if done and total else f"{done} {message}").strip()
 
 
