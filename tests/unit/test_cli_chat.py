@@ -189,7 +189,7 @@ def test_calls_that_wait_are_asked_about_when_the_chat_is_resumed(chat, place, t
     first = chat("Change it.\n", EDIT, options=options)
     assert "not run; /resume asks again" in first.out
     assert (place / "a.txt").read_text() == "one\ntwo\n"
-    ended = chat("y\ny\n", "Done.", options=(*options, "--resume"))
+    ended = chat("/resume\ny\n", "Done.", options=(*options, "--resume"))
     assert 'waits for approval: edit_file(path="a.txt", old="two", new="2")' in ended.out
     assert "Run it?" in ended.out
     assert "  Done.\n" in ended.out
@@ -246,6 +246,13 @@ def test_history_and_timeline_show_the_conversation(chat, place, tmp_path):
     assert "  list_files      " in ended.out
     assert "━" in ended.out
     assert svg.read_text().startswith("<svg")
+
+
+def test_a_timeline_that_would_replace_the_log_names_the_command_and_no_option(chat, tmp_path):
+    db = tmp_path / "log.db"
+    out = " ".join(chat(f"Hi.\n/timeline {db}\n", "Hello.", options=("--db", db)).out.split())
+    assert "is the log itself; name another: /timeline FILE" in out
+    assert "name another file with -o" not in out
 
 
 def test_another_model_may_be_asked(chat, monkeypatch):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +28,7 @@ from .chat.options import (
     ProviderName,
     StepLimit,
     Tools,
+    User,
     Yes,
 )
 from .exits import (
@@ -40,7 +40,7 @@ from .exits import (
     complaints,
     terminable,
 )
-from .text import decoded, quoted, signature
+from .text import decoded, signature
 
 if TYPE_CHECKING:
     from ..agent import RunResult
@@ -78,6 +78,7 @@ def ask(
             help="Go on with this conversation of the log, or begin it.",
         ),
     ] = None,
+    user: User = "",
     yes: Yes = False,
     instructions: Instructions = "",
     steps: StepLimit = 20,
@@ -105,6 +106,7 @@ def ask(
         mcp=mcp,
         files=files,
         db=db,
+        user=user,
         yes=yes,
         instructions=instructions,
         steps=steps,
@@ -113,7 +115,7 @@ def ask(
         result = _answered(options, _text_of(question), conversation, json=json, quiet=quiet)
     if json:
         print(json_.dumps(_as_json(result)), flush=True)
-    _exit(result, db)
+    _exit(result, options)
 
 
 def _text_of(words: Iterable[str]) -> str:
@@ -150,7 +152,10 @@ def _answered(
         run = Watched(
             background,
             lambda: agent.stream(
-                text, conversation_id=conversation, mode="event" if json else "token"
+                text,
+                conversation_id=conversation,
+                user_id=options.user,
+                mode="event" if json else "token",
             ),
         )
         try:
@@ -249,15 +254,15 @@ def _as_json(result: RunResult[str]) -> dict[str, Any]:
     }
 
 
-def _exit(result: RunResult[str], db: Path | None) -> None:
+def _exit(result: RunResult[str], options: AgentOptions) -> None:
     """End with the exit code for the result."""
     if result.status == "completed":
         return
     if result.status == "waiting":
         calls = ", ".join(signature(call.name, call.args) for call in result.waiting)
         later = (
-            f"`cogency-rs chat --db {quoted(db)} --resume {result.conversation_id}` asks"
-            if db is not None
+            f"`cogency-rs chat {options.resuming(result.conversation_id)}` asks"
+            if options.db is not None
             else "with --db FILE, `cogency-rs chat --resume` can ask later"
         )
         complain(f"not run without approval: {calls}; --yes runs such calls, and {later}")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from ..errors import CogencyError
-from .text import one_line
+from ..errors import CogencyError, OwnerError
+from .text import one_line, quoted
 
 __all__ = [
     "DONE",
@@ -58,7 +58,17 @@ EXIT_CODES = f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in _
 
 
 def words_of(error: BaseException) -> str:
-    """The message of an error, without advice that is only for programs."""
+    """The message of an error, with advice for a person in place of advice for a program."""
+    if isinstance(error, OwnerError):
+        whose = (
+            f"does not belong to the user {quoted(error.user_id)}"
+            if error.user_id
+            else "belongs to a user"
+        )
+        return (
+            f"the conversation {quoted(error.conversation_id)} {whose}; "
+            "say with --user NAME who began it (`cogency-rs show` lists that), or name another conversation"
+        )
     return str(error).removesuffix(", or give api_key=")
 
 
@@ -133,8 +143,8 @@ def exit_codes() -> Generator[None, None, None]:
     """End the program as `EXIT_CODES` says if the block raises an error that is not a fault of the program."""
     try:
         yield
-    except UnusableError as error:
-        complain(str(error))
+    except (UnusableError, OwnerError) as error:
+        complain(words_of(error))
         sys.exit(UNUSABLE)
     except KeyboardInterrupt:
         if sys.stderr.isatty():

@@ -170,6 +170,10 @@ class _Typist:
         """Go on at once; see `Keyboard.more`."""
         return ""
 
+    def offered(self, asked: str) -> str | None:
+        """Take no offer; see `Keyboard.offered`."""
+        return None
+
     def _type(self, text: str) -> None:
         wrapper = Wrapper(self._page.width, len(PROMPT))
         for character in visible(text):

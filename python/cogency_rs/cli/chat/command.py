@@ -23,6 +23,7 @@ from .options import (
     ProviderName,
     StepLimit,
     Tools,
+    User,
     Yes,
 )
 
@@ -51,6 +52,7 @@ def chat(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a conversation of the log.")
     ] = False,
+    user: User = "",
     yes: Yes = False,
     instructions: Instructions = "",
     steps: StepLimit = 20,
@@ -82,6 +84,7 @@ def chat(
         mcp=mcp,
         files=files,
         db=db,
+        user=user,
         yes=yes,
         instructions=instructions,
         steps=steps,

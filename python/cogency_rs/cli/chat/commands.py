@@ -126,4 +126,4 @@ COMMANDS: dict[str, Callable[[ChatSession, str], None]] = {
 def _turns(session: ChatSession) -> Sequence[LoggedTurn]:
     if not session.is_logged:
         raise UnusableError("nothing has been said yet")
-    return turns_of(log.rows(session.assembly.db, session.conversation_id))
+    return turns_of(log.rows(session.assembly.db, session.conversation_id, session.user))

@@ -53,6 +53,10 @@ class Keyboard(Protocol):
         """Ask a person who reads something long before it goes on; an empty answer goes on. See `question`."""
         ...
 
+    def offered(self, asked: str) -> str | None:
+        """Ask a person about something that they did not ask for; `None` without a person. See `question`."""
+        ...
+
 
 def keyboard(page: Page) -> Keyboard:
     """Return a keyboard for standard input: a terminal, or lines.
@@ -108,6 +112,10 @@ class Typist:
         """Ask before it goes on; see `Keyboard.more`."""
         return self.answer(asked)
 
+    def offered(self, asked: str) -> str | None:
+        """Offer something; see `Keyboard.offered`."""
+        return self.answer(asked)
+
     @staticmethod
     def _line(prompt: str) -> str | None:
         try:
@@ -139,6 +147,9 @@ class _Lines:
 
     def more(self, asked: str) -> str | None:
         return ""  # nobody reads meanwhile
+
+    def offered(self, asked: str) -> str | None:
+        return None  # a line means the same, whatever is unfinished
 
     @staticmethod
     def _next() -> str | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..text import decoded
+from ..text import decoded, quoted
 
 __all__ = [
     "AgentOptions",
@@ -24,6 +24,7 @@ __all__ = [
     "ProviderName",
     "StepLimit",
     "Tools",
+    "User",
     "Yes",
 ]
 
@@ -89,6 +90,15 @@ Db = Annotated[
     Path | None,
     typer.Option("--db", metavar="FILE", help="Keep what is said in this log."),
 ]
+User = Annotated[
+    str,
+    typer.Option(
+        "--user",
+        metavar="NAME",
+        parser=decoded,
+        help="Who asks: a conversation belongs to the user who began it.",
+    ),
+]
 Yes = Annotated[
     bool, typer.Option("--yes", "-y", help="Run calls that need approval without asking.")
 ]
@@ -118,6 +128,12 @@ class AgentOptions:
     mcp: Path | None = None
     files: Path | None = None
     db: Path | None = None
+    user: str = ""
     yes: bool = False
     instructions: str = ""
     steps: int = 20
+
+    def resuming(self, conversation_id: str) -> str:
+        """The options with which a chat goes on with a conversation of the log."""
+        user = f"--user {quoted(self.user)} " if self.user else ""
+        return f"--db {quoted(str(self.db))} {user}--resume {quoted(conversation_id)}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.text import Text
 
 from ...redaction import shown_url
+from ...storage.owners import not_the_owner
 from .. import log
 from ..exits import UnusableError, complain, complaints
 from ..show import ConversationPrinter
@@ -37,8 +38,10 @@ def run_chat(
 
     Raises:
         UnusableError: something that was named does not exist, or cannot be used.
+        OwnerError: the conversation that was named is another user's.
     """
-    conversation_id = None if resumed is None else _conversation_of(resumed, conversation)
+    user = options.user
+    conversation_id = None if resumed is None else _conversation_of(resumed, conversation, user)
     view = View(unfolds=unfolds)
     background = Background()
     with complaints(background.warn), background:
@@ -53,24 +56,30 @@ def run_chat(
         )
         _header(view, assembly)
         if resumed is not None:
-            _show_last(view, resumed, session.conversation_id)
+            _show_last(view, resumed, session.conversation_id, user)
             with suppress(KeyboardInterrupt):
                 session.offer_to_go_on()
         session.talk()
         _farewell(view, session)
 
 
-def _conversation_of(db: Path, conversation: str | None) -> str:
+def _conversation_of(db: Path, conversation: str | None, user: str) -> str:
     """The id of the conversation that goes on."""
-    listed = [entry.conversation_id for entry in log.conversations(db)]
+    listed = log.conversations(db)
     if not listed:
         raise UnusableError(f"{db} has no conversation; without --resume one is begun")
+    lists = f"`cogency-rs show {quoted(db)}` lists what there is"
     if conversation is None:
-        return listed[-1]
-    if conversation not in listed:
-        raise UnusableError(
-            f"{db} has no conversation {quoted(conversation)}; `cogency-rs show {quoted(db)}` lists what there is"
-        )
+        own = [entry.conversation_id for entry in listed if entry.user_id == user]
+        if not own:
+            whose = f"of the user {quoted(user)}" if user else "without a user"
+            raise UnusableError(f"{db} has no conversation {whose}; {lists}, and --user says whose")
+        return own[-1]
+    users = [entry.user_id for entry in listed if entry.conversation_id == conversation]
+    if not users:
+        raise UnusableError(f"{db} has no conversation {quoted(conversation)}; {lists}")
+    if user not in users:
+        raise not_the_owner(conversation, user)
     return conversation
 
 
@@ -84,16 +93,14 @@ def _header(view: View, assembly: Assembly) -> None:
     view.page.hanging(Text.assemble(("cogency-rs chat", "bold"), "   "), facts, "dim")
 
 
-def _show_last(view: View, db: Path, conversation_id: str) -> None:
+def _show_last(view: View, db: Path, conversation_id: str, user: str) -> None:
     """Show the last turn of a conversation that goes on."""
-    turns = turns_of(log.rows(db, conversation_id))
+    turns = turns_of(log.rows(db, conversation_id, user))
     ConversationPrinter(view.page).show(conversation_id, turns[-1:], of=len(turns))
 
 
 def _farewell(view: View, session: ChatSession) -> None:
-    db = session.assembly.options.db
-    if db is not None and session.is_logged:
+    options = session.assembly.options
+    if options.db is not None and session.is_logged:
         view.page.line()
-        view.page.line(
-            Text(f"  goes on with: --db {quoted(db)} --resume {session.conversation_id}", "dim")
-        )
+        view.page.line(Text(f"  goes on with: {options.resuming(session.conversation_id)}", "dim"))

@@ -113,11 +113,17 @@ class ChatSession:
             self.ask(line)
 
     @property
+    def user(self) -> str:
+        """Whose conversation it is; may be empty."""
+        return self.assembly.options.user
+
+    @property
     def is_logged(self) -> bool:
         """Whether the log has anything of the conversation."""
         db = self.assembly.db
         return db.exists() and any(
-            entry.conversation_id == self.conversation_id for entry in log.conversations(db)
+            (entry.conversation_id, entry.user_id) == (self.conversation_id, self.user)
+            for entry in log.conversations(db)
         )
 
     def leave(self) -> None:
@@ -130,7 +136,11 @@ class ChatSession:
         Raises:
             KeyboardInterrupt: Ctrl-C; the answer was stopped, and what it left is settled in the log.
         """
-        self._answer(lambda: self.agent.stream(question, conversation_id=self.conversation_id))
+        self._answer(
+            lambda: self.agent.stream(
+                question, conversation_id=self.conversation_id, user_id=self.user
+            )
+        )
 
     def go_on(self) -> bool:
         """Go on where the conversation was interrupted: with calls that wait, or with a question that has no answer.
@@ -140,7 +150,7 @@ class ChatSession:
         """
         if self._unfinished() is None:
             return False
-        self._answer(lambda: self.agent.resume_stream(self.conversation_id))
+        self._answer(lambda: self.agent.resume_stream(self.conversation_id, user_id=self.user))
         return True
 
     def offer_to_go_on(self) -> None:
@@ -152,23 +162,21 @@ class ChatSession:
             self.view.note(line)
         answer = ""
         while not answer:
-            given = self._keyboard.answer(_OFFERED)
-            if given is None:
-                return
-            answer = given.strip()
+            given = self._keyboard.offered(_OFFERED)
+            answer = "n" if given is None else given.strip()
         match answer.lower():
             case "y" | "yes":
                 self.go_on()
             case "n" | "no":
-                self.view.note(
-                    "/resume goes on with it later, and another question goes on without"
-                )
+                self.view.note("not resumed; /resume goes on with it, and a question without it")
             case _:
                 self._take(answer)
 
     def _unfinished(self) -> StoredState | None:
         """The state of the conversation in the log; `None` if its last question is answered, or there is none."""
-        state = self._background.run(StoredState.read(self.agent.storage, self.conversation_id))
+        state = self._background.run(
+            StoredState.read(self.agent.storage, self.conversation_id, self.user)
+        )
         return None if state.last is None or state.is_over else state
 
     # An answer
@@ -227,7 +235,7 @@ class ChatSession:
         finally:
             if decisions is None:
                 self.view.note(
-                    "not run; /resume asks again, and another question goes on without", "yellow"
+                    "not run; /resume asks again, and a question goes on without", "yellow"
                 )
         return decisions
 
@@ -237,7 +245,7 @@ class ChatSession:
             for id, decision in decisions.items()
             if isinstance(decision, ToolApproved) and decision.args is not None
         }
-        return lambda: self.agent.resume_stream(self.conversation_id, decisions)
+        return lambda: self.agent.resume_stream(self.conversation_id, decisions, user_id=self.user)
 
     # Commands
 
