@@ -154,6 +154,8 @@ def test_a_preview_that_fails_is_a_denial(chat):
     made = tool(pay, requires_approval=True, preview=broken)
     ended = chat("Pay.\n", calls(("pay", {})), "I could not.", tools=[made])
     assert "not run, because its preview failed: RuntimeError: no preview today" in ended.out
+    assert "Tool 'pay' was not run: its preview failed" in " ".join(ended.out.split())
+    assert "rejected by user" not in ended.out
     assert "I could not." in ended.out
 
 

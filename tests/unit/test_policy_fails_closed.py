@@ -26,6 +26,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.cli.chat.approvals import Approvals
+from cogency_rs.middleware.approval import Undecidable
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.toolbox import Toolbox
 from support.served_tools import served
@@ -106,7 +107,12 @@ async def test_a_refusal_stays_while_the_batch_waits_for_another_call():
     result = await mine.run("?", conversation_id="c")
     assert [each.name for each in result.waiting] == ["send"]
     result = await mine.resume("c", {str(result.waiting[0].id): True})
-    assert [each.status for each in result.steps[0].executions] == ["denied", "success"]
+    refused, _ = executions = result.steps[0].executions
+    assert [each.status for each in executions] == ["denied", "success"]
+    assert (
+        str(refused.error)
+        == "Tool 'wipe' was not run: its requires_approval failed: LookupError: busy"
+    )
     assert (wipe.ran, len(send.ran)) == ([], 1)
 
 
@@ -346,7 +352,7 @@ def test_the_chat_denies_what_nobody_can_be_asked_about(name, why):
     typed: Any = Typed()
     tools = Toolbox.of([served("broken", requires_approval=raising)])
     decided = Approvals(typed, typed, typed).decide([tools.resolve(ToolCall(name, {}, "1"))])
-    assert decided == {"1": ToolDenied(why)}
+    assert decided == {"1": Undecidable(why)}
 
 
 # What else a call's record says

@@ -24,6 +24,7 @@ __all__ = [
     "Need",
     "ToolApproved",
     "ToolDenied",
+    "Undecidable",
     "denied",
     "need_of",
     "read_decision",
@@ -59,6 +60,11 @@ class ToolDenied:
     message: str = ""
 
 
+@dataclass(frozen=True)
+class Undecidable(ToolDenied):
+    """The call may not run, since it cannot be told whether somebody must agree to it, or to what; nobody was asked."""
+
+
 _NOBODY = ToolDenied("nobody can be asked")
 
 Decision = ToolApproved | ToolDenied
@@ -69,7 +75,7 @@ Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[De
 `ToolDenied()`."""
 
 
-Need = bool | ToolDenied
+Need = bool | Undecidable
 """Whether somebody must agree to a call: yes, no, or it must not run at all, since that cannot be told."""
 
 
@@ -80,7 +86,7 @@ async def need_of(resolved: ResolvedCall) -> Need:
     """
     call, tool = resolved
     if tool is None:
-        return ToolDenied("there is no such tool")
+        return Undecidable("there is no such tool")
     predicate = resolved.options.requires_approval
     if isinstance(predicate, bool):
         return predicate
@@ -88,11 +94,11 @@ async def need_of(resolved: ResolvedCall) -> Need:
         required: object = await _awaited(predicate(call))
     except Exception as error:
         logger.exception("requires_approval of %r failed, so its call is denied", call.name)
-        return ToolDenied(f"its requires_approval failed: {reason(error)}")
+        return Undecidable(f"its requires_approval failed: {reason(error)}")
     if isinstance(required, bool):
         return required
     kind = type(required).__name__
-    return ToolDenied(f"its requires_approval must return a bool, and returned {kind}")
+    return Undecidable(f"its requires_approval must return a bool, and returned {kind}")
 
 
 class Approval:
@@ -128,9 +134,8 @@ class Approval:
             need = await self._need(invocation)
         if need is False:
             return await next(invocation)
-        if isinstance(need, ToolDenied):
-            text = f"Tool '{invocation.call.name}' was not run: {need.message}"
-            return failure(text, DeniedError(text))
+        if isinstance(need, Undecidable):
+            return denied(invocation.call, need)
         try:
             with invocation.waiting():
                 answer = await self._answer(invocation)
@@ -197,16 +202,20 @@ async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
 
 
 def denied(call: ToolCall, decision: ToolDenied) -> ToolResult:
-    """The result of a call that somebody did not agree to."""
-    why = f" Reason: {decision.message}" if decision.message else ""
-    text = f"Tool '{call.name}' execution was rejected by user.{why}"
+    """The result of a call that somebody did not agree to, or could not be asked about."""
+    if isinstance(decision, Undecidable):
+        text = f"Tool '{call.name}' was not run: {decision.message}"
+    else:
+        why = f" Reason: {decision.message}" if decision.message else ""
+        text = f"Tool '{call.name}' execution was rejected by user.{why}"
     return failure(text, DeniedError(text))
 
 
 def write_decision(decision: Decision) -> str:
     """A decision as the table of calls holds it."""
     if isinstance(decision, ToolDenied):
-        return json.dumps({"approved": False, "message": decision.message})
+        asked = {"asked": False} if isinstance(decision, Undecidable) else {}
+        return json.dumps({"approved": False, "message": decision.message, **asked})
     given = {"args": decision.args, "preview": decision.preview}
     told = {name: value for name, value in given.items() if value is not None}
     return json.dumps({"approved": True, **told}, default=repr)
@@ -216,7 +225,8 @@ def read_decision(stored: str) -> Decision:
     """What `write_decision` wrote."""
     read = json.loads(stored)
     if not read["approved"]:
-        return ToolDenied(read.get("message", ""))
+        kind = ToolDenied if read.get("asked", True) else Undecidable
+        return kind(read.get("message", ""))
     return ToolApproved(read.get("args"), read.get("preview"))
 
 
