@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import sqlite3
 import subprocess
 import sys
+from email.message import Message
 
 import pytest
+from packaging.requirements import Requirement
 
 from support import commands
 
@@ -25,6 +28,19 @@ def version(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def asked_for() -> dict[str, list[str]]:
+    """The distributions of each extra, according to the package's metadata."""
+    extras: dict[str, list[str]] = {
+        name: [] for name in metadata.metadata("cogency-rs").get_all("Provides-Extra") or []
+    }
+    for requirement in map(Requirement, metadata.requires("cogency-rs") or []):
+        text = str(requirement.marker)
+        for name in extras:
+            if f'extra == "{name}"' in text:
+                extras[name].append(requirement.name)
+    return extras
 
 
 def test_it_says_what_is_installed_and_that_it_works():
@@ -57,7 +73,7 @@ def test_it_says_what_is_installed_and_that_it_works():
         },
         "cogency": cogency and {"version": cogency, "supported": cogency.startswith("3.3.")},
         "extras": {
-            name: version(name) for name in ("rich", "typer", "uvloop", "pydantic", "asyncpg")
+            extra: {name: version(name) for name in names} for extra, names in asked_for().items()
         },
         "turn": {"works": True},
     }
@@ -88,6 +104,37 @@ def test_the_report_for_a_person_says_the_same():
     assert ended.out.endswith("\nturn      works\nall of it can be used\n")
 
 
+@pytest.mark.parametrize(
+    ("required", "installed", "shown"),
+    [
+        (["a>=1 ; extra == 'x'"], {"a": "1.2"}, "x (a 1.2)"),
+        (["a>=1; extra == 'x'", 'b ; extra=="x"'], {"a": "1.2", "b": "3"}, "x (a 1.2, b 3)"),
+        (["a[c]>=1 ; (extra == 'x')", "b ; extra == 'x'"], {"b": "3"}, "x (a not installed)"),
+        (["a>=1 ; python_version < '3' and extra == 'x'"], {}, "x not installed"),
+        (["a ; extra == 'x'", "a ; extra == 'y'"], {}, "x not installed, y not installed"),
+        (["a ; extra == 'x' or extra == 'y'"], {"a": "1"}, "x (a 1), y (a 1)"),
+        (["plain>=1"], {}, "x"),
+    ],
+)
+def test_each_extra_of_the_metadata_is_listed_with_what_it_lacks(
+    command, monkeypatch, required, installed, shown
+):
+    names = sorted({*re.findall("extra ?== ?['\"](.)", str(required))}) or ["x"]
+
+    def version(name: str) -> str:
+        if name not in installed and name != "cogency-rs":
+            raise metadata.PackageNotFoundError(name)
+        return installed.get(name, __version__)
+
+    described = Message()
+    for name in names:
+        described["Provides-Extra"] = name
+    monkeypatch.setattr(doctor.metadata, "metadata", lambda _: described)
+    monkeypatch.setattr(doctor.metadata, "requires", lambda _: required)
+    monkeypatch.setattr(doctor.metadata, "version", version)
+    assert f"\nextras    {shown}\n" in command("doctor").out
+
+
 # Reports when a part is missing, or not as it should be.
 
 
@@ -114,7 +161,7 @@ def not_installed(monkeypatch) -> None:
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(doctor.metadata, "version", missing)
+    monkeypatch.setattr(doctor.metadata, "distribution", missing)
 
 
 def debug_build(monkeypatch) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json as json_
 import os
 import platform
+import re
 import sqlite3
 import sys
 from importlib import metadata
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor", "examine"]
 
-EXTRAS = ("rich", "typer", "uvloop", "pydantic", "asyncpg")
-
 Fact = dict[str, Any]
+
+_PACKAGE = "cogency-rs"
 
 
 def doctor(
@@ -84,7 +85,7 @@ def examine() -> Fact:
 
 
 def _package(found: Fact) -> Fact:
-    installed = _version("cogency-rs")
+    installed = _version(_PACKAGE)
     if installed is None:
         found["remarks"].append("the package runs from a folder on the path; it is not installed")
     elif installed != _core.__version__:
@@ -170,8 +171,32 @@ def _cogency(found: Fact) -> Fact | None:
     return {"version": version, "supported": supported}
 
 
-def _extras(_: Fact) -> Fact:
-    return {name: _version(name) for name in EXTRAS}
+def _extras(_: Fact) -> Fact | None:
+    """The distributions that each extra asks for, with the versions that are installed; also for other systems."""
+    try:
+        known = metadata.metadata(_PACKAGE).get_all("Provides-Extra") or []
+        required = metadata.requires(_PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        return None
+    extras: dict[str, dict[str, str | None]] = {name: {} for name in known}
+    for requirement in required:
+        name = re.match(r"[\w.-]+", requirement)
+        for extra in re.findall(r"""\bextra\s*==\s*["']([^"']+)""", requirement):
+            if name is not None and extra in extras:
+                extras[extra][name[0]] = _version(name[0])
+    return extras
+
+
+def _extra(name: str, versions: dict[str, str | None]) -> str:
+    """How an extra is shown: complete, in part or not installed."""
+    lacking = [distribution for distribution, version in versions.items() if version is None]
+    if not versions:
+        return name
+    if not lacking:
+        return f"{name} ({', '.join(f'{each} {version}' for each, version in versions.items())})"
+    if len(lacking) == len(versions):
+        return f"{name} not installed"
+    return f"{name} ({', '.join(lacking)} not installed)"
 
 
 def _version(distribution: str) -> str | None:
@@ -269,8 +294,10 @@ def _facts(name: str, fact: Fact | None) -> Iterator[str]:
             case False:
                 yield f"not {key}"
             case None:
-                yield f"{key} not installed" if name == "extras" else f"{key} not known"
-            case _ if name == "extras" or key in _NAMED:
+                yield f"{key} not known"
+            case _ if name == "extras":
+                yield _extra(key, value)
+            case _ if key in _NAMED:
                 yield f"{key} {value}"
             case _:
                 yield str(value)
