@@ -41,6 +41,13 @@ async def test_a_call_is_a_run_and_the_run_s_output_is_the_result():
     assert [each["content"] for each in request.messages[1:]] == ["How many?"]
 
 
+async def test_the_caller_s_model_is_told_what_to_write_into_the_question():
+    mine = with_child(agent("42"), "done")
+    await mine.run("?")
+    prompt = str(model_of(mine).requests[0].messages)
+    assert "The question, with all that is needed to answer it" in prompt
+
+
 async def test_the_child_has_its_own_conversation_and_its_caller_s_user_and_deps():
     seen: list[Any] = []
 

@@ -364,7 +364,9 @@ class Agent(Generic[Deps, Output]):
             description: what it does.
 
         Returns:
-            A tool with one parameter, `question`. Its result is the run's output.
+            A tool with one parameter, `question`: a text with everything that this agent needs in order to answer,
+            since it sees nothing of the caller's conversation. Its result is the run's output; a run without one fails
+            the call.
         """
         delegate = Delegate(self.name, self._called)
         return make_tool(delegate.ask, name=name, description=description, remote=False)

@@ -49,7 +49,15 @@ class Delegate:
         self._start = start
 
     async def ask(self, question: str, context: ToolContext[Any]) -> Any:
-        """Carry out a run; returns its output."""
+        """Carry out a run.
+
+        Args:
+            question: The question, with all that is needed to answer it; nothing else of this conversation is seen.
+            context: the call.
+
+        Returns:
+            Its output.
+        """
         stream = self._start(question, context, _present.get())
         async with stream:
             async for _ in stream:
