@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +18,9 @@ from support.commands import POSIX, PROGRAM, environment, run
 from support.waiting import wait_until
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
+
+from cogency_rs.cli.chat.background import Background
+from cogency_rs.cli.exits import TerminatedError, terminable
 
 MODEL = """\
 import asyncio, sys
@@ -247,3 +252,22 @@ def test_a_closed_standard_input_is_an_error_in_one_line(place, args, problem):
     )
     message = f"cogency-rs: standard input is closed; {problem}\n"
     assert (done.returncode, done.stderr.decode()) == (2, message)
+
+
+@POSIX
+def test_what_takes_long_to_start_is_given_up_when_the_program_is_to_end():
+    """As a server that says nothing: the signal comes while it is waited for."""
+    left: list[str] = []
+
+    @asynccontextmanager
+    async def silent() -> AsyncGenerator[None, None]:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.Event().wait()
+            yield
+        finally:
+            left.append("silent")
+
+    with terminable(), pytest.raises(TerminatedError), Background() as background:
+        background.enter(silent())
+    assert left == ["silent"]

@@ -181,12 +181,15 @@ class Background:
         begun = self.start(work)
         try:
             return begun.result()
-        except KeyboardInterrupt:
+        except BaseException:
             begun.cancel()
             raise
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
-        """Enter a context on the loop; the task that entered it leaves it, when the block of this object ends."""
+        """Enter a context on the loop; the task that entered it leaves it, when the block of this object ends.
+
+        Interrupted, it is not entered.
+        """
         entered: Future[T] = Future()
         leave = asyncio.Event()
 
@@ -206,8 +209,12 @@ class Background:
 
         living = self.start(live())
         self._leave.append(left)
-        while not entered.done():
-            futures.wait([entered], timeout=TICK)
+        try:
+            while not entered.done():
+                futures.wait([entered], timeout=TICK)
+        except BaseException:
+            living.cancel()
+            raise
         return entered.result()
 
     def _live(self) -> None:
