@@ -16,7 +16,7 @@ BUILD   = $(INSTALL) --release
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust demo-core demo-crates fuzz miri asan deny soak soak-postgres
+.PHONY: rust demo-core demo-crates fuzz miri asan deny soak soak-postgres soak-runs
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -96,6 +96,11 @@ soak: $(DEV)    ## 2,000 conversations for five minutes; the figures go into doc
 
 soak-postgres: $(DEV)  ## The same with the log in PostgreSQL, on a server of its own
 	$(BIN)/python benches/soak.py --postgres --write
+
+RUNS ?= 100000
+
+soak-runs: $(DEV)  ## RUNS=100000 runs of an agent on each log: fails if memory, tasks, threads or files grow
+	$(BIN)/python benches/soak_runs.py --runs $(RUNS) --write
 
 # $(call NEEDS,command,hint): says what is missing where the command fails, and leaves the target.
 NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };

@@ -425,12 +425,12 @@ def reported(figures: Figures) -> dict[str, Any]:
     return report
 
 
-def write(text: str, place: Place) -> None:
-    """Put a text between the marks of a place in the document."""
+def write(text: str, begin: str, end: str) -> None:
+    """Put a text between two marks of the document."""
     document = DOCUMENT.read_text(encoding="utf-8")
-    before, rest = document.split(place.begin)
-    _, after = rest.split(place.end)
-    whole = f"{before}{place.begin}\n\n{text}\n\n{place.end}{after}"
+    before, rest = document.split(begin)
+    _, after = rest.split(end)
+    whole = f"{before}{begin}\n\n{text}\n\n{end}{after}"
     DOCUMENT.write_text(whole, encoding="utf-8")
 
 
@@ -455,7 +455,7 @@ def main() -> None:
             figures = asyncio.run(soak(place, *load))
     text = table(figures, place)
     if options.write:
-        write(text, place)
+        write(text, place.begin, place.end)
     print(json.dumps(reported(figures), indent=2) if options.json else text)
     sys.exit(figures.events_lost and f"{figures.events_lost} events were lost")
 
