@@ -62,20 +62,20 @@ def started(code: str, *arguments: Any, **options: Any) -> subprocess.Popen[str]
     return subprocess.Popen(command, env=environment(), text=True, **options)
 
 
-def run(code: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
-    """Run `code`, after `PRELUDE`, to its end."""
+def run(code: str, *arguments: Any, seconds: float = 100) -> subprocess.CompletedProcess[str]:
+    """Run `code`, after `PRELUDE`, to its end; fails if that takes more than these `seconds`."""
     return subprocess.run(
         program(code, *arguments),
         env=environment(),
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=seconds,
     )
 
 
-def printed(code: str, *arguments: Any) -> str:
+def printed(code: str, *arguments: Any, seconds: float = 100) -> str:
     """What `code` prints, after `PRELUDE`; fails if it does not end with code 0, or writes to stderr."""
-    done = run(code, *arguments)
+    done = run(code, *arguments, seconds=seconds)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr[-2000:]
     return done.stdout
