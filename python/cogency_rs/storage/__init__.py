@@ -8,13 +8,32 @@ from typing import TYPE_CHECKING, Any
 from .log import CallRecord, Conversation, Log, LogPage
 
 if TYPE_CHECKING:
+    from .claims import Claim as Claim, Claims as Claims, Leases as Leases
     from .memory import Memory as Memory
     from .postgres import PostgreSQL as PostgreSQL
     from .sqlite import SQLite as SQLite
 
-__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "Memory", "PostgreSQL", "SQLite"]
+__all__ = [
+    "CallRecord",
+    "Claim",
+    "Claims",
+    "Conversation",
+    "Leases",
+    "Log",
+    "LogPage",
+    "Memory",
+    "PostgreSQL",
+    "SQLite",
+]
 
-_MODULES = {"Memory": ".memory", "PostgreSQL": ".postgres", "SQLite": ".sqlite"}
+_MODULES = {
+    "Claim": ".claims",
+    "Claims": ".claims",
+    "Leases": ".claims",
+    "Memory": ".memory",
+    "PostgreSQL": ".postgres",
+    "SQLite": ".sqlite",
+}
 # A program with a storage of its own loads none of them.
 
 

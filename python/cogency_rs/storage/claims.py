@@ -319,6 +319,8 @@ def part_of(claim: Claim | None) -> Generator[None]:
 class Claims:
     """The claims of one storage in this process: for each conversation, the line of claims.
 
+    A storage of your own keeps one for each place that it writes to, and returns `claim` of it from its own `claim`.
+
     Args:
         on_free: called with a conversation that nobody claims any longer, perhaps by the garbage collector.
     """
@@ -326,6 +328,18 @@ class Claims:
     def __init__(self, on_free: Callable[[str], None] | None = None) -> None:
         self._on_free = on_free
         self.restart()
+
+    def claim(
+        self, conversation_id: str, *, wait: bool = True, leases: Leases | None = None
+    ) -> Claim:
+        """A claim on a conversation, for `async with`; see `Log.claim`.
+
+        Args:
+            conversation_id: which one.
+            wait: whether to wait while another run has it.
+            leases: what other processes see of claims; `None` if the storage is for one process at a time.
+        """
+        return Claim(conversation_id, self, leases, wait=wait)
 
     def restart(self) -> None:
         """Forget all claims, as the child of a fork must: they are the parent's."""

@@ -188,7 +188,7 @@ class Memory:
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself; see `Log.claim`."""
         self._note_what_was_given_back()
-        return Claim(conversation_id, self._claims, None, wait=wait)
+        return self._claims.claim(conversation_id, wait=wait)
 
     async def conversations(
         self, user_id: str = "", limit: int | None = None

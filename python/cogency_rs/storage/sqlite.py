@@ -267,7 +267,7 @@ class SQLite(Messages):
             StorageError: the file cannot be written.
         """
         database = self._open()
-        return Claim(conversation_id, database.claims, FileLeases(database), wait=wait)
+        return database.claims.claim(conversation_id, wait=wait, leases=FileLeases(database))
 
     async def conversations(
         self, user_id: str = "", limit: int | None = None

@@ -19,6 +19,7 @@ from typing import Any
 from unittest import SkipTest
 
 from ..accumulator import Accumulator
+from ..agent import Agent
 from ..context import assemble
 from ..errors import BusyError, ConfigError, StorageError
 from ..function_tool import tool
@@ -30,6 +31,7 @@ from ..types import Execution
 from .change_conformance import ChangeConformance
 from .log_checks import contains, contents_of, equal, optional, raised, save, shows
 from .owner_conformance import OwnerConformance, Test, on_a_log
+from .scripted import ScriptedModel
 
 __all__ = ["LogConformance"]
 
@@ -316,6 +318,22 @@ class LogConformance(ChangeConformance, OwnerConformance):
             await raised(BusyError, lambda: _claimed(log))
             await raised(BusyError, lambda: asyncio.create_task(_claimed(log)))
         await _claimed(log)
+
+    @on_a_log
+    async def test_what_a_consumer_starts_between_two_events_waits_for_its_turn(
+        self, log: Any
+    ) -> None:
+        agent: Agent[Any, str] = Agent(ScriptedModel(lambda _: "Good morning."), storage=log)
+        started: list[asyncio.Task[Any]] = []
+        async with agent.stream("first", conversation_id="c") as events:
+            async for _ in events:
+                if not started:
+                    run = agent.run("second", conversation_id="c")
+                    started.append(asyncio.create_task(run))
+        [second] = started
+        equal((await second).output, "Good morning.", "the answer of the other run")
+        rows = [row["content"] for row in (await log.read("c")).rows]
+        equal(rows, ["first", "Good morning.", "second", "Good morning."], "the rows")
 
     @on_a_log
     async def test_a_claim_ends_with_its_block_however_that_ends(self, log: Any) -> None:

@@ -196,7 +196,7 @@ class PostgreSQL(CogencyTables):
             StorageError: the database cannot be written.
         """
         database = self._open()
-        return Claim(conversation_id, database.claims, TableLeases(database), wait=wait)
+        return database.claims.claim(conversation_id, wait=wait, leases=TableLeases(database))
 
     async def conversations(
         self, user_id: str = "", limit: int | None = None
