@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,71 @@ async def test_four_processes_take_turns(shared, log):
     assert [await asyncio.to_thread(child.wait) for child in children] == [0] * 4
     assert [row["content"] for row in (await log.read("c")).rows] == [str(n) for n in range(60)]
     assert (await shared.lease())[:2] == (60, None)
+
+
+BEGINS = """
+from cogency_rs import Agent, OwnerError
+from cogency_rs.testing import ScriptedModel
+from support.agents import add, adding
+
+async def line():
+    return (await asyncio.to_thread(sys.stdin.readline)).strip()
+
+async def main():
+    user = await line()
+    async with shared.opened() as log:
+        await log.owner("")
+        print("ready", flush=True)
+        while conversation := await line():
+            agent = Agent(ScriptedModel([adding(1, 2), user]), tools=[add], storage=log)
+            try:
+                await agent.run(user, conversation_id=conversation, user_id=user)
+            except OwnerError:
+                print("refused", flush=True)
+            else:
+                print("answered", flush=True)
+
+asyncio.run(main())
+"""
+
+
+def told(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+async def test_of_two_users_who_begin_one_conversation_in_two_processes_exactly_one_has_it(
+    shared, log
+):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with shared.started(BEGINS, **pipes) as ada, shared.started(BEGINS, **pipes) as bob:
+        processes = {"ada": ada, "bob": bob}
+        for user, process in processes.items():
+            told(process, user)
+        assert [said(process) for process in processes.values()] == ["ready"] * 2
+        for conversation in (f"c{number}" for number in range(20)):
+            for process in processes.values():
+                told(process, conversation)
+            ended = {said(process): user for user, process in processes.items()}
+            assert sorted(ended) == ["answered", "refused"]
+            owner, other = ended["answered"], ended["refused"]
+            assert await log.owner(conversation) == owner
+            rows = (await log.read(conversation)).rows
+            assert [row["type"] for row in rows] == ["user", "call", "result", "respond"]
+            assert (rows[0]["content"], rows[-1]["content"]) == (owner, owner)
+            assert len(await log.calls(conversation)) == 1
+            assert (await log.read(conversation, user_id=other)).rows == []
+            assert await log.calls(conversation, user_id=other) == []
+        for process in processes.values():
+            told(process, "")
+    assert [process.returncode for process in processes.values()] == [0, 0]
+    assert len(await log.conversations()) == 20
 
 
 async def test_a_lease_is_renewed_while_it_is_held(shared, log, monkeypatch):
