@@ -133,11 +133,14 @@ def test_a_call_that_is_refused_is_not_sent(ask, file):
     assert lines(file) == []
 
 
-def test_calls_in_flight_are_capped_and_waiting_does_not_count_as_their_time(ask):
-    calls = [["slow", {"seconds": 1, "name": str(number)}] for number in range(4)]
-    answer = ask(*calls, executor={"max_in_flight": 1}, options={"tool_timeout": 3.5})
+def test_calls_in_flight_are_capped(ask, file, tmp_path):
+    """The first call is held until three later ones, of another executor, have been sent and have ended."""
+    begun = tmp_path / "begun"
+    calls = [["hold_until", {"file": str(file), "begun": str(begun)}]] * 4
+    meanwhile = [str(begun), str(file)]
+    answer = ask(*calls, executor={"max_in_flight": 1}, meanwhile=meanwhile)
     assert [status for status, _ in outcomes(answer)] == ["success"] * 4
-    assert answer["seconds"] >= 4
+    assert lines(begun) == ["began", "ended"] * 4
 
 
 def test_a_large_value_arrives_whole(ask):

@@ -12,7 +12,6 @@ import os
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from typing import Any
 
@@ -94,6 +93,7 @@ class Session:
         calls: list[Any],
         executor: dict[str, Any] | None = None,
         cancel_after: str | None = None,
+        meanwhile: tuple[str, str] | None = None,
         options: dict[str, Any] | None = None,
         execution: dict[str, Any] | None = None,
         who: str | None = None,
@@ -102,7 +102,11 @@ class Session:
         in_trace: bool = False,
         worker_path: str | None = None,
     ) -> dict[str, Any]:
-        """Carry out a batch; it is cancelled as soon as the file `cancel_after` has a line."""
+        """Carry out a batch.
+
+        It is cancelled as soon as the file `cancel_after` has a line. When the first file of `meanwhile` has a line,
+        three more calls are carried out, without a bound, and then the second file gets a line.
+        """
         if new_shelf:
             self.shelf = ray_tools.Shelf()
         if who:
@@ -114,7 +118,6 @@ class Session:
             needs = {"runtime_env": {"env_vars": {"PYTHONPATH": worker_path}}, **ray_tools.LIGHT}
             tools.append(tool(wait, name="elsewhere", remote=needs))
         events: list[Any] = []
-        began = time.monotonic()
         batch = asyncio.create_task(
             execute_calls(
                 [ToolCall(name, args) for name, args in calls],
@@ -131,6 +134,15 @@ class Session:
             # A batch that is over before the file has a line says in its records why.
             await until(lambda: ray_tools.has_lines(cancel_after) or batch.done(), "no call began")
             batch.cancel()
+        if meanwhile is not None:
+            begun, file = meanwhile
+            await until(lambda: ray_tools.has_lines(begun) or batch.done(), "no call began")
+            await execute_calls(
+                [ToolCall("where", {})] * 3,
+                execution=Execution(tools=tools),
+                middleware=[self.executor({})],
+            )
+            ray_tools.note(file)
         try:
             records = [record.to_dict() for record in await batch]
         except asyncio.CancelledError:
@@ -139,7 +151,6 @@ class Session:
             "pid": os.getpid(),
             "records": records,
             "events": events,
-            "seconds": time.monotonic() - began,
         }
 
 

@@ -74,10 +74,11 @@ async def follow(file: str, name: str, after: str | None) -> str:
 
 
 @tool(remote=LIGHT)
-async def slow(seconds: float, name: str) -> str:
-    """Answer after a while."""
-    await asyncio.sleep(seconds)
-    return name
+async def hold_until(file: str, begun: str) -> None:
+    """Note a line in `begun` at the start and at the end; it ends when `file` has a line."""
+    note(begun, "began")
+    await until(lambda: has_lines(file), "the file has no line")
+    note(begun, "ended")
 
 
 class UnsendableError(Exception):

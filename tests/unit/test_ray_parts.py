@@ -21,8 +21,10 @@ from cogency_rs import (
     ToolError,
     ToolOptions,
     UnknownOutcome,
+    execute_calls,
     tool,
 )
+from cogency_rs.executors import Executor
 from cogency_rs.executors.ray import Actor, RayExecutor, cluster
 from cogency_rs.executors.ray.cluster import Cluster, check_answers, check_installed
 from cogency_rs.executors.ray.failures import LOST, NEVER_RAN, failure_of_call
@@ -38,10 +40,13 @@ from cogency_rs.executors.ray.shipping import (
     unpack_error,
     variable_at,
 )
+from cogency_rs.executors.ray.slots import Slots
 from cogency_rs.executors.ray.worker import Errand, run_tool
+from cogency_rs.middleware import Invocation
 from cogency_rs.redaction import shown_url
 from cogency_rs.storage import worker as module_without_variables
 from cogency_rs.testing import ScriptedModel
+from support.clock import in_exact_time
 from support.mcp_servers import small
 
 who = contextvars.ContextVar("who", default="nobody")
@@ -250,6 +255,41 @@ def test_an_address_that_ray_looks_up_itself_is_not_checked(address):
 
 
 # Work that is done once
+
+
+class OneByOne(Executor):
+    """Runs one tool at a time, and notes when each begins."""
+
+    def __init__(self) -> None:
+        self.slots = Slots(1)
+        self.began: list[float] = []
+
+    def takes(self, tool: Any) -> bool:
+        return True
+
+    async def run(self, invocation: Invocation, execution: Any) -> Any:
+        async with self.slots.one(invocation):
+            self.began.append(asyncio.get_running_loop().time())
+            return await invocation.tool.execute(**invocation.call.args)
+
+
+@in_exact_time
+async def test_a_call_s_time_does_not_run_while_it_waits_for_a_place():
+    @tool
+    async def rest(seconds: float) -> None:
+        """Take a while."""
+        await asyncio.sleep(seconds)
+
+    executor = OneByOne()
+    ended = await execute_calls(
+        [ToolCall("rest", {"seconds": seconds}) for seconds in (1, 1, 2, 1)],
+        execution=Execution(tools=[rest]),
+        middleware=[executor],
+        tool_timeout=1.5,
+    )
+    statuses = [each.status for each in ended]
+    assert statuses == ["success", "success", "timeout", "success"]
+    assert executor.began == [0, 1, 2, 3.5]
 
 
 async def test_work_is_done_once_for_all_callers_and_again_after_an_error():
