@@ -1,4 +1,7 @@
-"""An event loop whose clock stands still while there is something to do: no loaded machine decides a time limit.
+"""Clocks that tests move, so that no loaded machine decides a time limit.
+
+`in_exact_time` gives an event loop whose clock stands still while there is something to do. `let_pass` moves the clock
+of an ordinary loop, where threads or processes are needed.
 
 So a loop that spins, because something wants to run in each of its rounds, never ends a sleep: it is an error here.
 """
@@ -58,3 +61,10 @@ def in_exact_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..
             runner.run(test(**fixtures))
 
     return run
+
+
+def let_pass(seconds: float) -> None:
+    """Let these seconds pass at once for all that waits on the running loop: its sleeps and its time limits."""
+    loop = asyncio.get_running_loop()
+    before = loop.time
+    loop.time = lambda: before() + seconds  # type: ignore[method-assign]

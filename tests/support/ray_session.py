@@ -18,6 +18,7 @@ from typing import Any
 from cogency_rs import Execution, FunctionTool, Hooks, ToolCall, execute_calls, tool
 from cogency_rs.executors.ray import RayExecutor
 from support import ray_tools
+from support.clock import let_pass
 from support.waiting import until
 
 SETTINGS = {
@@ -93,6 +94,7 @@ class Session:
         calls: list[Any],
         executor: dict[str, Any] | None = None,
         cancel_after: str | None = None,
+        late_after: str | None = None,
         meanwhile: tuple[str, str] | None = None,
         options: dict[str, Any] | None = None,
         execution: dict[str, Any] | None = None,
@@ -104,8 +106,9 @@ class Session:
     ) -> dict[str, Any]:
         """Carry out a batch.
 
-        It is cancelled as soon as the file `cancel_after` has a line. When the first file of `meanwhile` has a line,
-        three more calls are carried out, without a bound, and then the second file gets a line.
+        It is cancelled as soon as the file `cancel_after` has a line, and an hour passes as soon as `late_after` has
+        one. When the first file of `meanwhile` has a line, three more calls are carried out, without a bound, and then
+        the second file gets a line.
         """
         if new_shelf:
             self.shelf = ray_tools.Shelf()
@@ -134,6 +137,9 @@ class Session:
             # A batch that is over before the file has a line says in its records why.
             await until(lambda: ray_tools.has_lines(cancel_after) or batch.done(), "no call began")
             batch.cancel()
+        if late_after is not None:
+            await until(lambda: ray_tools.has_lines(late_after) or batch.done(), "no call began")
+            let_pass(3600)
         if meanwhile is not None:
             begun, file = meanwhile
             await until(lambda: ray_tools.has_lines(begun) or batch.done(), "no call began")

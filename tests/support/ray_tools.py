@@ -133,7 +133,7 @@ def raise_twice(file: str, context: ToolContext[Any]) -> str:
     return context.execution_id
 
 
-@tool(remote=LIGHT, timeout=2)
+@tool(remote=LIGHT, timeout=3600)
 async def wait_for_ever(file: str) -> None:
     """Wait, and note that it was told to stop."""
     note(file, "began")
@@ -143,7 +143,7 @@ async def wait_for_ever(file: str) -> None:
         note(file, "stopped")
 
 
-@tool(remote=LIGHT, timeout=2)
+@tool(remote=LIGHT, timeout=3600)
 def tick(file: str) -> None:
     """Block, refuse to be interrupted, and note that it lives."""
     while True:

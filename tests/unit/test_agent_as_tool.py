@@ -18,6 +18,7 @@ from cogency_rs import (
 )
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, model_of
+from support.clock import let_pass
 from support.ways import in_both_ways
 
 pytestmark = [pytest.mark.concurrency, in_both_ways, pytest.mark.timeout(30)]
@@ -164,9 +165,12 @@ async def test_the_child_is_cancelled_with_its_caller():
 
 async def test_the_caller_s_time_limit_holds_for_the_child_too():
     model = Silent()
-    mine = with_child(Agent(model), ASK, limits=UsageLimits(seconds=0.1))
-    result = await mine.run("?")
-    assert model.closed == model.opened
+    mine = with_child(Agent(model), ASK, limits=UsageLimits(seconds=3600))
+    run = asyncio.create_task(mine.run("?"))
+    await model.asked.wait()
+    let_pass(3600)
+    result = await run
+    assert model.closed == model.opened == 1
     assert [each.status for step in result.steps for each in step.executions] in ([], ["cancelled"])
     assert result.stop is not None
     assert result.stop.reason is StopReason.TIME_LIMIT

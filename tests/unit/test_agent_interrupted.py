@@ -22,6 +22,7 @@ from cogency_rs import (
 from cogency_rs.testing import ScriptedModel
 from support.answers import ANSWERS
 from support.begun import is_dropped, is_eager
+from support.clock import let_pass
 from support.tools import block
 from support.ways import in_both_ways
 
@@ -65,7 +66,11 @@ async def interrupted(agent: Agent[Any, str], model: Hanging, how: str) -> None:
             await run
         return
     if how == "out of time":
-        result = await agent.run("How deep?", conversation_id="c", limits=UsageLimits(seconds=0.05))
+        limits = UsageLimits(seconds=3600)
+        run = asyncio.create_task(agent.run("How deep?", conversation_id="c", limits=limits))
+        await model.hangs.wait()
+        let_pass(3600)
+        result = await run
         assert (result.status, result.stop.reason) == ("stopped", "time_limit")
         return
     text = ""

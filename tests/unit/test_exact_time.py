@@ -1,4 +1,4 @@
-"""The event loop in which tests of time limits run; see `support/clock.py`."""
+"""The clocks of tests of time limits; see `support/clock.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.clock import in_exact_time
+from support.clock import in_exact_time, let_pass
 
 
 def test_a_sleep_takes_exactly_its_seconds_and_no_real_time():
@@ -36,3 +36,14 @@ def test_a_loop_that_spins_is_an_error():
 
     with pytest.raises(AssertionError, match="the event loop spins"):
         spins()
+
+
+async def test_seconds_that_pass_end_what_waits_for_them():
+    sleeping = asyncio.create_task(asyncio.sleep(3600))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(7200):
+            await asyncio.sleep(0)
+            let_pass(3600)
+            await sleeping
+            let_pass(3600)
+            await asyncio.Event().wait()
