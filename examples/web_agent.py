@@ -7,10 +7,14 @@
 If no model is given, a script plays one. The page is in `web_page/`, what it asks of the server is in
 `web_conversations.py`, and the log is in `.cogency/web.db`.
 
-A run belongs to its conversation and not to a page: it goes on when the page is closed, and every page that has the
-conversation's address shows it from its beginning. It ends early when somebody presses Stop, and when the server ends.
-Then running tools are cancelled and awaited, and every call has its result in the log. A call that needs approval waits
-in the log. So it may be approved tomorrow, on another page, after the server was started again.
+A conversation belongs to its user. Here a user is a browser: the page sets a cookie. A service with a login of its own
+puts it into `user_of`, which every route depends on; none takes a user from the address or the body of a request. What
+belongs to somebody else is answered with 404, whichever route is asked.
+
+A run belongs to its conversation and not to a page: it goes on when the page is closed, and every page of the user that
+has the conversation's address shows it from its beginning. It ends early when somebody presses Stop, and when the
+server ends. Then running tools are cancelled and awaited, and every call has its result in the log. A call that needs
+approval waits in the log. So it may be approved tomorrow, on another page, after the server was started again.
 
 Needs `pip install cogency-rs fastapi uvicorn`, and the extra `openai` for a real model.
 """
@@ -19,22 +23,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import os
+import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from own_loop import scripted
 from pydantic import BaseModel, Field
 from web_conversations import Busy, Conversations, progress
 
-from cogency_rs import Agent, PostgreSQL, SQLite, UsageLimits, tool
+from cogency_rs import Agent, OwnerError, PostgreSQL, SQLite, UsageLimits, tool
 from cogency_rs.middleware import Middleware
 
 PAGE = Path(__file__).with_name("web_page")
@@ -46,6 +52,25 @@ class Query(BaseModel):
 
 class Decisions(BaseModel):
     decisions: dict[str, bool] = {}
+
+
+SESSION = "session"
+"""The cookie of a browser. It is as good as a password, so the log gets a hash of it."""
+
+
+def user_of(request: Request) -> str:
+    """The user who sent a request, as the log names them. Put your login here.
+
+    Raises:
+        HTTPException: 401, if there is no cookie of the page.
+    """
+    session = request.cookies.get(SESSION, "")
+    if len(session) < 32:
+        raise HTTPException(401, "this browser has no session: open the page first")
+    return hashlib.sha256(session.encode()).hexdigest()[:32]
+
+
+User = Annotated[str, Depends(user_of)]
 
 
 class ServerSentEvents(StreamingResponse):
@@ -91,21 +116,46 @@ def create_app(
     async def busy(request: Request, error: Busy) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 409)
 
+    @app.exception_handler(OwnerError)
+    async def foreign(request: Request, error: OwnerError) -> JSONResponse:
+        return JSONResponse({"detail": "you have no such conversation"}, 404)
+
+    @app.get("/")
+    async def page(request: Request) -> FileResponse:
+        response = FileResponse(PAGE / "index.html")
+        if SESSION not in request.cookies:  # over HTTPS, add secure=True
+            session = secrets.token_urlsafe(32)
+            response.set_cookie(SESSION, session, 10**7, httponly=True, samesite="strict")
+        return response
+
+    @app.get("/conversations")
+    async def own(user: User) -> list[dict[str, Any]]:
+        found = await storage.conversations(user)
+        return [
+            {"id": each.conversation_id, "question": each.question, "last": each.last}
+            for each in found
+        ]
+
     @app.get("/conversations/{id}")
-    async def watch(id: str) -> ServerSentEvents:
-        return ServerSentEvents(conversations[id].watch(), headers={"Cache-Control": "no-cache"})
+    async def watch(id: str, user: User) -> ServerSentEvents:
+        conversation = await conversations.of(user, id)
+        return ServerSentEvents(conversation.watch(), headers={"Cache-Control": "no-cache"})
 
     @app.post("/conversations/{id}", status_code=202)
-    async def ask(id: str, query: Query) -> None:
-        await conversations[id].ask(query.text)
+    async def ask(id: str, user: User, query: Query) -> None:
+        await (await conversations.of(user, id)).ask(query.text)
 
     @app.post("/conversations/{id}/resume", status_code=202)
-    async def resume(id: str, given: Decisions) -> None:
-        await conversations[id].resume(given.decisions)
+    async def resume(id: str, user: User, given: Decisions) -> None:
+        await (await conversations.of(user, id)).resume(given.decisions)
 
     @app.post("/conversations/{id}/stop", status_code=202)
-    async def stop(id: str) -> None:
-        await conversations[id].stop()
+    async def stop(id: str, user: User) -> None:
+        await (await conversations.of(user, id)).stop()
+
+    @app.delete("/conversations/{id}", status_code=204)
+    async def delete(id: str, user: User) -> None:
+        await (await conversations.of(user, id)).delete()
 
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app

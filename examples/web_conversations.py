@@ -15,7 +15,15 @@ from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
 
-from cogency_rs import Agent, EventStream, Invocation, Next, ToolResult, format_results_array
+from cogency_rs import (
+    Agent,
+    EventStream,
+    Invocation,
+    Next,
+    OwnerError,
+    ToolResult,
+    format_results_array,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -41,16 +49,20 @@ async def progress(invocation: Invocation, next: Next) -> ToolResult:
 
 
 class Conversation:
-    """One conversation.
+    """One conversation of one user.
 
     Args:
         id: its id.
+        user: whose it is; never empty, which would stand for everybody.
         agent: the agent that answers; its storage is a `Log`.
         running: the set of conversations with a run.
     """
 
-    def __init__(self, id: str, agent: Agent[Any, str], running: set[Conversation]) -> None:
+    def __init__(
+        self, id: str, user: str, agent: Agent[Any, str], running: set[Conversation]
+    ) -> None:
         self._id = id
+        self._user = user
         self._agent = agent
         self._running = running
         self._turn = asyncio.Lock()  # held to read the log, and to begin or end a run
@@ -66,7 +78,8 @@ class Conversation:
         Raises:
             Busy: a run goes on.
         """
-        await self._begin(self._agent.stream(text, conversation_id=self._id))
+        stream = self._agent.stream(text, conversation_id=self._id, user_id=self._user)
+        await self._begin(stream)
 
     async def resume(self, decisions: dict[str, bool]) -> None:
         """Go on where the last run stopped, with decisions about its calls.
@@ -74,7 +87,8 @@ class Conversation:
         Raises:
             Busy: a run goes on.
         """
-        await self._begin(self._agent.resume_stream(self._id, decisions))
+        stream = self._agent.resume_stream(self._id, decisions, user_id=self._user)
+        await self._begin(stream)
 
     async def stop(self) -> None:
         """Stop the run, if there is one. Its calls have their results when this returns."""
@@ -84,6 +98,13 @@ class Conversation:
                 self._is_stopped = True
                 task.cancel()
             await asyncio.wait([task])
+
+    async def delete(self) -> None:
+        """Stop the run, if there is one, and remove the conversation. Pages that watch it show an empty one."""
+        await self.stop()
+        async with self._turn:
+            await self._agent.storage.delete_conversation(self._id, self._user)
+            self._tell(await self._read())
 
     async def watch(self) -> AsyncGenerator[str, None]:
         """The messages for a page, as server-sent events."""
@@ -139,7 +160,7 @@ class Conversation:
 
     async def _read(self) -> Message:
         """The conversation, as it is in the log."""
-        page = await self._agent.storage.read(self._id)
+        page = await self._agent.storage.read(self._id, user_id=self._user)
         return {"type": "log", "rows": page.rows, **await self._state()}
 
     async def _state(self) -> Message:
@@ -160,21 +181,33 @@ class Conversation:
                 if record.completed_at and record.started_at
                 else None,
             }
-            for record in await self._agent.storage.calls(self._id)
+            for record in await self._agent.storage.calls(self._id, user_id=self._user)
         ]
         return {"calls": calls}
 
 
 class Conversations:
-    """Conversations by id, each while it has a run or a page watches it."""
+    """The conversations of all users, each while it has a run or a page watches it."""
 
     def __init__(self, agent: Agent[Any, str]) -> None:
         self._agent = agent
         self._running: set[Conversation] = set()
-        self._known: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
+        self._known: WeakValueDictionary[tuple[str, str], Conversation] = WeakValueDictionary()
 
-    def __getitem__(self, id: str) -> Conversation:
-        return self._known.setdefault(id, Conversation(id, self._agent, self._running))
+    async def of(self, user: str, id: str) -> Conversation:
+        """A conversation of a user: one that they began, or one that nobody has begun.
+
+        If two users begin one at the same time, the run of the second fails with an `OwnerError`, and each has seen
+        only what is theirs.
+
+        Raises:
+            OwnerError: it is another user's.
+        """
+        if await self._agent.storage.owner(id) not in (None, user):
+            message = f"conversation {id!r} is another user's"
+            raise OwnerError(message, conversation_id=id, user_id=user)
+        new = Conversation(id, user, self._agent, self._running)
+        return self._known.setdefault((user, id), new)
 
     async def stop(self) -> None:
         """Stop every run."""

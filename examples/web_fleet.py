@@ -20,6 +20,7 @@ import argparse
 import asyncio
 import importlib.util
 import json
+import secrets
 import signal
 import socket
 import subprocess
@@ -38,6 +39,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from web_agent import SESSION
 from web_fleet_process import open_log
 
 PROCESS = Path(__file__).with_name("web_fleet_process.py")
@@ -94,21 +96,23 @@ class Balancer:
         answer = await self._http.post(
             process.address + request.url.path,
             content=await request.body(),
-            headers={"content-type": request.headers["content-type"]},
+            headers={name: request.headers[name] for name in ("content-type", "cookie")},
         )
         return Response(answer.content, answer.status_code)
 
     async def _watch(self, request: Request) -> Response:
-        messages = self._messages(request.path_params["id"])
+        messages = self._messages(request.path_params["id"], request.headers["cookie"])
         return StreamingResponse(messages, media_type="text/event-stream")
 
-    async def _messages(self, id: str) -> AsyncGenerator[str, None]:
+    async def _messages(self, id: str, cookie: str) -> AsyncGenerator[str, None]:
         """What a page is sent, whole messages only; from another process when the first one breaks off."""
+        headers = {"cookie": cookie}  # every process knows the user by it
         path = f"/conversations/{id}"
         while True:
             process = self.of(id)
             try:
-                async with self._http.stream("GET", process.address + path) as response:
+                watching = self._http.stream("GET", process.address + path, headers=headers)
+                async with watching as response:
                     lines: list[str] = []
                     async for line in response.aiter_lines():
                         lines.append(line)
@@ -120,7 +124,7 @@ class Balancer:
                 self._left.remove(process)
                 other = self.of(id)
                 say("balancer", f"{process.name} is gone; {other.name} is asked to resume")
-                await self._http.post(f"{other.address}{path}/resume", json={})
+                await self._http.post(f"{other.address}{path}/resume", json={}, headers=headers)
 
 
 async def browse(http: httpx.AsyncClient) -> AsyncGenerator[dict[str, Any], None]:
@@ -152,7 +156,8 @@ async def demonstrate(place: str, orders: Path, ray: str | None) -> None:
                 for process in processes:
                     await http.get(process.address)
                     say(process.name, "is ready")
-            async with httpx.AsyncClient(base_url=address, timeout=None) as http:
+            cookies = {SESSION: secrets.token_urlsafe(32)}
+            async with httpx.AsyncClient(base_url=address, cookies=cookies, timeout=None) as http:
                 page = Page()
                 async for message in browse(http):
                     page.show(message, balancer.of(CONVERSATION).name)

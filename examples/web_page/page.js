@@ -337,8 +337,16 @@ source.addEventListener("message", ({ data }) => {
 });
 source.addEventListener("error", () => {
   state.textContent = "No connection. Trying again …"; // the browser does, and is sent the whole again
-  if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 3000);
+  if (source.readyState === EventSource.CLOSED) refused();
 });
+
+/** The server gave another answer than events; only a request of one's own shows which. */
+async function refused() {
+  const response = await fetch(address).catch(() => null);
+  await response?.body?.cancel();
+  if (response?.status === 404) state.textContent = "You have no such conversation";
+  else setTimeout(() => location.reload(), 3000);
+}
 
 async function post(path, body) {
   try {

@@ -13,7 +13,7 @@ import signal
 import socket
 import sqlite3
 import sys
-from contextlib import aclosing, asynccontextmanager, closing
+from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -22,91 +22,15 @@ import web_conversations
 from web_agent import create_app, model_of
 from web_conversations import Conversations
 
-from cogency_rs import Agent, SQLite, ToolOptions, ToolResult
+from cogency_rs import Agent, SQLite, ToolResult
 from scripted_server import ScriptedServer, Turn
-from support.serving import Model, serving
+from support.serving import Model
 from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, stored
+from support.waiting import until
+from support.web_client import CONVERSATION, PAY, Client, received, served
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
-
-CONVERSATION = "/conversations/c"
-
-
-async def _pay(**_: Any) -> ToolResult:
-    return ToolResult("paid")
-
-
-PAY = FunctionTool("pay", _pay)
-PAY.options = ToolOptions(requires_approval=True)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-class Watching:
-    """A page that watches the conversation `c`."""
-
-    def __init__(self, messages: AsyncIterator[dict[str, Any]]) -> None:
-        self._messages = messages
-
-    async def next(self) -> dict[str, Any]:
-        return await anext(self._messages)
-
-    async def until(self, type: str) -> list[dict[str, Any]]:
-        """The messages up to the next one of this type, which is the last in the list."""
-        messages = [await self.next()]
-        while messages[-1]["type"] != type:
-            messages.append(await self.next())
-        return messages
-
-
-class Client:
-    """Requests of a page to the server, about the conversation `c`."""
-
-    def __init__(self, http: httpx.AsyncClient) -> None:
-        self.http = http
-
-    @asynccontextmanager
-    async def watch(self) -> AsyncIterator[Watching]:
-        async with self.http.stream("GET", CONVERSATION) as response:
-            assert response.headers["content-type"].startswith("text/event-stream")
-            yield Watching(received(response))
-
-    async def log(self) -> dict[str, Any]:
-        """The conversation, as a page that connects now gets it."""
-        async with self.watch() as page:
-            return await page.next()
-
-    async def rows(self) -> list[tuple[str, str]]:
-        return [(row["type"], row["content"]) for row in (await self.log())["rows"]]
-
-    async def ask(self, text: str = "hello") -> None:
-        await self.post("", {"text": text})
-
-    async def post(self, path: str, body: Any = None) -> None:
-        response = await self.http.post(CONVERSATION + path, json=body)
-        assert response.status_code == 202, response.text
-
-    async def run(self, text: str = "hello") -> list[dict[str, Any]]:
-        """The events of a whole run."""
-        async with self.watch() as page:
-            await page.until("log")
-            await self.ask(text)
-            return await page.until("over")
-
-
-async def received(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
-    async for line in response.aiter_lines():
-        if line.startswith("data: "):
-            yield json.loads(line.removeprefix("data: "))
-
-
-@asynccontextmanager
-async def served(app: Any) -> AsyncIterator[Client]:
-    async with (
-        serving(app) as address,
-        httpx.AsyncClient(base_url=address, trust_env=False, timeout=60) as http,
-    ):
-        yield Client(http)
 
 
 @pytest.fixture
@@ -300,7 +224,8 @@ async def test_a_call_that_needs_approval_waits_also_for_another_server(
             ("waiting", False),
             ("waiting", True),
         ]
-    async with served(create_app(Model("Done.<end>"), [OK, PAY], SQLite(file))) as client:
+    again = create_app(Model("Done.<end>"), [OK, PAY], SQLite(file))
+    async with served(again, client.http.cookies) as client:
         assert (await client.log())["calls"] == over["calls"]
         async with client.watch() as watching:
             await watching.until("log")
@@ -360,12 +285,11 @@ async def test_an_error_is_shown_and_in_the_log(page):
 async def test_a_page_that_cannot_keep_up_is_disconnected(monkeypatch):
     monkeypatch.setattr(web_conversations, "MOST_BEHIND", 3)
     conversations = Conversations(Agent(Model(("text ",) * 100)))
-    conversation = conversations["c"]
+    conversation = await conversations.of("ada", "c")
     async with aclosing(conversation.watch()) as slow:
         assert await anext(slow) == "retry: 1000\n\n"
         await conversation.ask("hello")
-        while conversations._running:
-            await asyncio.sleep(0)
+        await until(lambda: not conversations._running, "the run does not end")
         assert [json.loads(message[6:])["type"] async for message in slow] == ["log"]
     rows = (await conversation._read())["rows"]
     assert [row["type"] for row in rows] == ["user", "respond"], "the run went on"
@@ -426,6 +350,7 @@ async def test_a_program_that_is_interrupted_in_the_middle_of_a_batch_leaves_a_w
         address = f"http://127.0.0.1:{port}"
         async with httpx.AsyncClient(base_url=address, transport=transport, timeout=60) as http:
             client = Client(http)
+            await client.open()
             assert await client.rows() == []
             async with client.watch() as watching:
                 await client.ask()

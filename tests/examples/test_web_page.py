@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
-from web_agent import create_app
+from fastapi import Request
+from web_agent import SESSION, create_app, user_of
 
 from cogency_rs import SQLite, ToolOptions, ToolResult
 from support.serving import Model, serving
@@ -80,6 +81,10 @@ class Tab:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("dialog", lambda dialog: self.errors.append(dialog.message))
 
+    async def another(self) -> Tab:
+        """Another tab of the same browser."""
+        return Tab(await self.page.context.new_page())
+
     def find(self, selector: str) -> Locator:
         return self.page.locator(f"#conversation {selector}")
 
@@ -119,11 +124,12 @@ class Tab:
 async def tab(browser: Any, model: Any, *tools: Any) -> AsyncIterator[Tab]:
     """The page of an agent, in a new tab."""
     async with serving(create_app(model, tools, SQLite(":memory:"))) as address:
-        opened = Tab(await browser.new_page())
+        context = await browser.new_context()
+        opened = Tab(await context.new_page())
         await opened.open(address)
         yield opened
         assert opened.errors == []
-        await opened.page.close()
+        await context.close()
 
 
 async def test_a_run_is_shown_while_it_happens(browser):
@@ -239,7 +245,7 @@ async def test_a_page_that_is_reloaded_in_the_middle_of_an_answer_goes_on(browse
 async def test_two_tabs_show_the_same_run(browser):
     waiting = Waiting()
     async with tab(browser, Model(block("wait"), "Done.<end>"), waiting) as page:
-        other = Tab(await browser.new_page())
+        other = await page.another()
         await other.open(page.page.url)
         await page.ask("from one tab")
         await expect(other.find(".user")).to_have_text("from one tab")
@@ -298,7 +304,7 @@ async def test_each_of_two_calls_is_decided_separately_and_in_any_tab(browser):
     model = Model(block(call("pay", euros=1), call("pay", euros=2)), "Done.<end>")
     async with tab(browser, model, PAY) as page:
         await page.ask()
-        other = Tab(await browser.new_page())
+        other = await page.another()
         await other.open(page.page.url)
         await page.find(".decide button:text('Approve')").first.click()
         await expect(other.find(".decide")).to_have_count(1)
@@ -438,17 +444,33 @@ async def test_when_the_server_comes_back_the_page_shows_how_the_run_ended(brows
 
 
 async def test_a_run_whose_server_was_killed_can_go_on(browser, tmp_path: Path):
-    file = tmp_path / "log.db"
+    file, session = tmp_path / "log.db", "s" * 40
+    cookies = Request({"type": "http", "headers": [(b"cookie", f"{SESSION}={session}".encode())]})
     async with SQLite(file) as storage:
-        await storage.save_message("c", "", "user", "What is it?")
+        await storage.save_message("c", user_of(cookies), "user", "What is it?")
     async with serving(create_app(Model("It is 42.<end>"), [], SQLite(file))) as address:
-        page = Tab(await browser.new_page())
+        context = await browser.new_context()
+        await context.add_cookies([{"name": SESSION, "value": session, "url": address}])
+        page = Tab(await context.new_page())
         await page.open(f"{address}/#c")
         await page.find("#go-on button").click()
         await expect(page.find(".respond")).to_have_text("It is 42.")
         await expect(page.find("#go-on")).to_have_count(0)
-        await page.page.close()
+        await context.close()
     assert page.errors == []
+
+
+async def test_another_browser_is_told_that_it_has_no_such_conversation(browser):
+    async with tab(browser, Model("It is 42.<end>")) as page:
+        await page.ask()
+        await page.until_answered()
+        other = Tab(await browser.new_page())
+        await other.page.goto(page.page.url)
+        await expect(other.state).to_have_text("You have no such conversation")
+        await expect(other.find("*")).to_have_count(0)
+        await expect(other.page.locator("#text")).to_be_disabled()
+        assert other.errors == []
+        await other.page.close()
 
 
 async def test_an_error_of_the_model_is_shown(browser):
