@@ -45,6 +45,7 @@ from cogency_rs import (
     parse_tokens,
 )
 from cogency_rs._core import Thought
+from support.waiting import until
 
 # What is read
 
@@ -201,8 +202,7 @@ async def test_closing_the_stream_ends_the_request():
 async def test_a_cancellation_is_raised_and_ends_the_request():
     async with served(Reply([start(), HOLD])) as (server, model):
         asking = asyncio.ensure_future(ask(model))
-        while not server.requests:
-            await asyncio.sleep(0)
+        await until(lambda: server.requests, "the server is not asked")
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

@@ -14,6 +14,7 @@ import pytest
 from cogency_rs import ToolResult, execute_tools
 from support.clock import in_exact_time
 from support.tools import OK, FunctionTool, Waiting, call, outcomes, rounds, with_tools
+from support.waiting import until
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.timeout(20)]
 
@@ -96,8 +97,7 @@ async def test_debuggers_see_the_tool():
         await asyncio.sleep(10)
 
     batch = asyncio.ensure_future(execute(FunctionTool("look", look)))
-    while "task" not in seen:
-        await asyncio.sleep(0)
+    await until(lambda: "task" in seen, "the tool does not begin")
     await rounds(2)
     task = seen["task"]
     assert task in asyncio.all_tasks()

@@ -203,8 +203,7 @@ def test_cancelling_the_caller_cancels_and_awaits_every_coroutine(run):
     async def main():
         calls = [ToolCall("sleeping", {"seconds": 60})] * 50
         running = asyncio.ensure_future(batch(tool, calls=calls))
-        while tool.running < 50:
-            await asyncio.sleep(0)
+        await until(lambda: tool.running == 50, "not every call begins")
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running

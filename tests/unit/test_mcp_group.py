@@ -19,6 +19,7 @@ from cogency_rs import (
     system_prompt,
 )
 from support.mcp_servers import HERE, is_running, search, small
+from support.waiting import until
 
 pytestmark = pytest.mark.concurrency
 
@@ -119,9 +120,7 @@ async def test_a_group_may_be_closed_from_another_task():
 async def test_a_start_that_is_cancelled_closes_all_of_them():
     servers = {"good": small("a"), "mute": small(habit="mute")}
     start = asyncio.create_task(ServerGroup(servers).__aenter__())
-    async with asyncio.timeout(60):
-        while not servers["good"]._users:
-            await asyncio.sleep(0)
+    await until(lambda: servers["good"]._users, "the good server does not start")
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start

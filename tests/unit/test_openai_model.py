@@ -47,6 +47,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs._core import Thought
+from support.waiting import until
 
 # What is read
 
@@ -354,8 +355,7 @@ async def test_text_arrives_before_the_model_goes_on_and_closing_ends_the_reques
 async def test_a_cancellation_is_raised_and_ends_the_request():
     async with served(reply(delta(content="Hi"), HOLD)) as (server, model):
         asking = asyncio.ensure_future(ask(model))
-        while not server.requests:
-            await asyncio.sleep(0)
+        await until(lambda: server.requests, "the server is not asked")
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

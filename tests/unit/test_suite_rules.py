@@ -10,6 +10,7 @@ import pytest
 from support.ids import shown
 
 TESTS = Path(__file__).resolve().parents[1]
+ENDLESS = re.compile(r"\bwhile (?!True:)[^\n]*:\n\s+await asyncio\.sleep\(0\)\n")
 SHORT_SLEEP = re.compile(r"\bsleep\(\s*(?:0?\.\d|\d[\d.]*e-)")
 
 
@@ -29,15 +30,33 @@ def test_a_sleep_is_short_if_it_is_a_fraction_of_a_second(line, is_short):
     assert bool(SHORT_SLEEP.search(line)) == is_short
 
 
-def test_no_test_sleeps_for_a_fraction_of_a_second():
-    """It waits for what it needs to see: `support.waiting.until`, an event, or `support.clock.in_exact_time`."""
-    found = [
-        f"{path.relative_to(TESTS)}:{text.count(chr(10), 0, sleep.start()) + 1}"
+def found(pattern: re.Pattern[str]) -> list[str]:
+    """Where a pattern is in the tests."""
+    return [
+        f"{path.relative_to(TESTS)}:{text.count(chr(10), 0, place.start()) + 1}"
         for path in sorted(TESTS.rglob("*.py"))
         for text in [path.read_text(encoding="utf-8")]
-        for sleep in SHORT_SLEEP.finditer(text)
+        for place in pattern.finditer(text)
     ]
-    assert found == []
+
+
+def test_no_test_sleeps_for_a_fraction_of_a_second():
+    """It waits for what it needs to see: `support.waiting.until`, an event, or `support.clock.in_exact_time`."""
+    assert found(SHORT_SLEEP) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_endless"),
+    [("not log.rows", True), ("len(begun) < count", True), ("True", False)],
+)
+def test_a_loop_is_endless_if_it_only_asks_again_and_again(condition, is_endless):
+    loop = f"    while {condition}:\n        await asyncio.sleep(0)\n"
+    assert bool(ENDLESS.search(loop)) == is_endless
+
+
+def test_no_test_waits_for_ever_for_what_does_not_happen():
+    """`support.waiting.until` says what did not happen."""
+    assert found(ENDLESS) == []
 
 
 @pytest.mark.parametrize(

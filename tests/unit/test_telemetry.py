@@ -30,6 +30,7 @@ from cogency_rs import (
 from support.agents import add, adding, agent, calls
 from support.tools import call, with_tools
 from support.traces import Traces
+from support.waiting import until
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -165,8 +166,9 @@ async def test_a_stream_that_is_forgotten_ends_its_spans_too(traces, caplog):
 
     await forget()
     gc.collect()
-    while not any(span.name == "invoke_agent agent" for span in traces.spans):
-        await asyncio.sleep(0)
+    await until(
+        lambda: any(span.name == "invoke_agent agent" for span in traces.spans), "no span ends"
+    )
     assert traces.tree() == ["invoke_agent agent", "  chat scripted"], "the calls began"
     assert caplog.records == []
 

@@ -24,6 +24,7 @@ from cogency_rs.models import (
 )
 from cogency_rs.testing import ReplayModel, ScriptedModel, record
 from support.recorded_answers import HI, asks, lines_of, pieces_of, recorded, says, write
+from support.waiting import until
 
 CALL = '<execute>[{"name": "t", "args": {}}]</execute>'
 
@@ -192,8 +193,7 @@ async def test_concurrent_answers_are_replayed_in_the_order_of_their_requests(pa
 
     model = record(ScriptedModel([slow, "quick"], chunk=None), path)
     first = asyncio.create_task(pieces_of(model))
-    while not model._asked:
-        await asyncio.sleep(0)
+    await until(lambda: model._asked, "the model is not asked")
     assert await pieces_of(model) == ["quick"]
     first_may_end.set()
     await first

@@ -20,6 +20,7 @@ from cogency_rs.models import (
 )
 from cogency_rs.testing import ScriptedModel
 from support.recorded_answers import HI, pieces_of
+from support.waiting import until
 
 CALL = '<execute>[{"name": "t", "args": {}}]</execute>'
 
@@ -178,8 +179,7 @@ async def test_a_parser_closes_an_answer_after_its_calls():
 async def test_a_cancelled_reader_closes_its_answer():
     model = ScriptedModel(["never"], delay=3600)
     reader = asyncio.create_task(pieces_of(model))
-    while not model.requests:
-        await asyncio.sleep(0)
+    await until(lambda: model.requests, "the model is not asked")
     reader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reader

@@ -26,6 +26,7 @@ from cogency_rs import (
 )
 from support.tools import OK, block, call
 from support.turns import LOGS, MODES, Chunks, Log, accumulator, carry_out, event, results_in, types
+from support.waiting import until
 
 
 @tool
@@ -197,8 +198,7 @@ async def test_a_turn_that_is_stopped_at_an_event_leaves_one_result_for_each_cal
 
     reading = asyncio.ensure_future(read())
     if how == "cancelled":
-        while not log.rows:
-            await asyncio.sleep(0)
+        await until(lambda: log.rows, "nothing is saved")
         for _ in range(10):
             await asyncio.sleep(0)
         reading.cancel()

@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from cogency_rs import ConfigError, set_worker_threads
+from support.programs import environment
 
 pytestmark = pytest.mark.concurrency
 
@@ -14,12 +15,14 @@ pytestmark = pytest.mark.concurrency
 def run_python(code):
     """Run code in a Python process of its own."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    env = environment()
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
 PROGRAM = """
 import asyncio, os, sys, threading, time
 from cogency_rs import Execution, ToolCall, execute_tools, set_worker_threads, worker_threads
+from support.waiting import until
 
 begun, released, ended = [], threading.Event(), []
 
@@ -44,8 +47,7 @@ class Endless:
             await asyncio.sleep(0)
 
 async def begins(count):
-    while len(begun) < count:
-        await asyncio.sleep(0)
+    await until(lambda: len(begun) >= count, "a call does not begin")
 
 def batch(*names, more=(), **options):
     calls = [ToolCall(name, {}) for name in names]
