@@ -197,7 +197,7 @@ def quarters(samples: list[Sample]) -> list[dict[str, float]]:
 
 
 def grown(samples: list[Sample]) -> list[str]:
-    """The resources that have grown, in words."""
+    """A sentence for each resource that has grown."""
     _, second, _, last = quarters(samples)
     return [
         f"{name} grew from {second[name]:,g} to {last[name]:,g}"

@@ -8,8 +8,8 @@ If no model is given, a script plays one. The page is in `web_page/`, what it as
 `web_conversations.py`, and the log is in `.cogency/web.db`.
 
 A conversation belongs to its user. Here a user is a browser: the page sets a cookie. A service with a login of its own
-puts it into `user_of`, which every route depends on; none takes a user from the address or the body of a request. What
-belongs to somebody else is answered with 404, whichever route is asked.
+puts it into `user_of`, which every route about conversations depends on; none takes a user from the address or the body
+of a request. What belongs to somebody else is answered with 404, whichever route is asked.
 
 A run belongs to its conversation and not to a page: it goes on when the page is closed, and every page of the user that
 has the conversation's address shows it from its beginning. It ends early when somebody presses Stop, and when the
@@ -58,14 +58,20 @@ SESSION = "session"
 """The cookie of a browser. It is as good as a password, so the log gets a hash of it."""
 
 
+def session_of(request: Request) -> str:
+    """The session of a browser; "" if it has none."""
+    session = request.cookies.get(SESSION, "")
+    return session if len(session) >= 32 else ""
+
+
 def user_of(request: Request) -> str:
     """The user who sent a request, as the log names them. Put your login here.
 
     Raises:
         HTTPException: 401, if there is no cookie of the page.
     """
-    session = request.cookies.get(SESSION, "")
-    if len(session) < 32:
+    session = session_of(request)
+    if not session:
         raise HTTPException(401, "this browser has no session: open the page first")
     return hashlib.sha256(session.encode()).hexdigest()[:32]
 
@@ -123,7 +129,7 @@ def create_app(
     @app.get("/")
     async def page(request: Request) -> FileResponse:
         response = FileResponse(PAGE / "index.html")
-        if SESSION not in request.cookies:  # over HTTPS, add secure=True
+        if not session_of(request):  # over HTTPS, add secure=True
             session = secrets.token_urlsafe(32)
             response.set_cookie(SESSION, session, 10**7, httponly=True, samesite="strict")
         return response

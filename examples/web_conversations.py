@@ -53,7 +53,7 @@ class Conversation:
 
     Args:
         id: its id.
-        user: whose it is; never empty, which would stand for everybody.
+        user: whose it is; never empty, which would mean everybody.
         agent: the agent that answers; its storage is a `Log`.
         running: the set of conversations with a run.
     """

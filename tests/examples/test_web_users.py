@@ -144,10 +144,11 @@ async def test_without_a_session_nothing_is_answered(serve, method, path, sessio
         assert answer.status_code == 401
 
 
-async def test_a_browser_keeps_its_session_and_a_script_cannot_read_it(serve):
+@pytest.mark.parametrize("before", [{}, {"cookie": f"{SESSION}=short"}], ids=["none", "not one"])
+async def test_a_browser_keeps_its_session_and_a_script_cannot_read_it(serve, before):
     served = await serve(Model())
     async with httpx.AsyncClient(base_url=served.address, trust_env=False) as client:
-        first = (await client.get("/")).headers["set-cookie"]
+        first = (await client.get("/", headers=before)).headers["set-cookie"]
         assert {"HttpOnly", "SameSite=strict"} <= set(first.split("; "))
         assert "set-cookie" not in (await client.get("/")).headers
 
