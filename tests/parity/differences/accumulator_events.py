@@ -160,10 +160,15 @@ def blank_text_before_execute(step: Step) -> bool:
         theirs=[("ConnectionError",)],
         ours=[("respond", "So far"), ("ConnectionError",)],
     ),
+    Example(
+        "saved(respond(' So far ') + [ConnectionError('reset')])",
+        theirs=[("ConnectionError",)],
+        ours=[("respond", "So far "), ("ConnectionError",)],
+    ),
     theirs="When the source raises, or hands over something that is not an event or not a call, the text before it is "
     "neither saved nor, in event mode, emitted.",
-    ours="It is saved and emitted; then the same exception goes on.",
-    why="The user keeps the model's text.",
+    ours="It is saved and emitted, an answer with the space at its end; then the same exception goes on.",
+    why="The user keeps the model's text, and what the model writes next is joined to it as it is.",
 )
 def text_before_an_error(step: Step) -> bool:
     return step.raises is not None and step.pending.strip() != ""
@@ -326,6 +331,8 @@ class Promised:
 
 
 MARK = "\U000f0000error "
+END = "\U000f0000"
+"""Keeps the space before it, which cogency strips: an answer that was cut is saved exactly, to be gone on with."""
 
 
 def promised_events(events: Sequence[Any], stream: str) -> Promised:
@@ -352,6 +359,8 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
         if step.raises is not None or event_without_text(step):
             if pending.strip():
                 names.add(text_before_an_error.name)
+                if promised[-1]["type"] == "respond":
+                    promised[-1] = {**promised[-1], "content": promised[-1]["content"] + END}
                 promised.append(BARRIER)
             promised.append(given if step.raises is not None else TypeError(""))
             outcome = "truncated" if outcome in ("answered", "malformed") else outcome

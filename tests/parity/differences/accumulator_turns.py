@@ -25,6 +25,7 @@ from ..oracle import (
 )
 from ..pieces import generous
 from .accumulator_events import (
+    END,
     ErrorEvent,
     Promised,
     open_calls,
@@ -136,7 +137,7 @@ _STOPPED = tuple(
 def _with_errors(turn: Turn, errors: Mapping[str, ErrorEvent]) -> Turn:
     """A turn with the events and rows of errors in place of the texts that stand for them."""
     events = [
-        errors[content_of(shape)].shape if content_of(shape) in errors else shape
+        errors[content_of(shape)].shape if content_of(shape) in errors else _without_end(shape)
         for shape in turn.events
     ]
     rows: list[Any] = []
@@ -149,8 +150,14 @@ def _with_errors(turn: Turn, errors: Mapping[str, ErrorEvent]) -> Turn:
         elif taken:
             taken -= 1
         else:
-            rows.append(row)
+            rows.append((*row[:3], row[3].removesuffix(END), *row[4:]))
     return replace(turn, events=events, rows=rows)
+
+
+def _without_end(shape: Shape) -> Shape:
+    content = content_of(shape)
+    is_marked = isinstance(content, str) and content.endswith(END)
+    return with_content(shape, content.removesuffix(END)) if is_marked else shape
 
 
 def _with_arrays(items: Sequence[Any], arrays: Sequence[str], kind_of: Callable[[Any], str]) -> Any:
