@@ -424,11 +424,7 @@ class ToolBatch:
         if timetable is not None:
             await timetable.admission(index)
         try:
-            if (
-                invocation is not None
-                and invocation.agreed is not None
-                and not self._attempts[index]
-            ):
+            if invocation and invocation.agreed is not None and not self._attempts[index]:
                 with self.held(index):
                     if (changed := await refused_as_changed(invocation)) is not None:
                         return changed

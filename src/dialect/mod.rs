@@ -80,7 +80,7 @@ pub struct Dialect {
     #[serde(default)]
     pub ignored: Vec<Str>,
     /// What else the tokenizer of its models takes for a token that means something: what opens and ends a turn in the chat
-    /// template, above all. Text that such a token begins with stands for all of them. Each has two characters at least.
+    /// template, above all. One that others begin with is enough for all of them. Each has two characters at least.
     #[serde(default)]
     pub tokens: Vec<Str>,
     /// Strings at which a server is to stop.

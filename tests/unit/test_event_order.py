@@ -1,4 +1,4 @@
-"""Events come in the order of what the model wrote, also where calls are shown while they arrive."""
+"""Events come in the order in which the model wrote, also if calls are shown while they arrive."""
 
 from __future__ import annotations
 

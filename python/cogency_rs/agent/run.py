@@ -105,7 +105,7 @@ class Run:
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()
         self._output: Any = NO_OUTPUT
-        self._text = ""  # that of the output, or of what there is of an answer
+        self._text = ""  # of the output, or as much of an answer as there is
         self._asked: str | None = None
         self._is_finished = False
         self.status: RunStatus = "pending"

@@ -56,7 +56,7 @@ def ask(
         typer.Argument(
             metavar="QUESTION...",
             parser=decoded,
-            help="What is asked; - stands for standard input.",
+            help="What to ask; - reads standard input.",
         ),
     ],
     model: ModelName = None,
