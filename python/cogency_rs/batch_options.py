@@ -66,7 +66,11 @@ class BatchOptions:
             for each in self.middleware:
                 if not callable(each):
                     raise refused("middleware", each, "a list of functions")
-        check_function("approve", self.approve, "a function of a call, or None")
-        check_function("on_tool_start", self.on_tool_start)
-        check_function("on_tool_end", self.on_tool_end)
-        check_function("on_event", self.on_event)
+        if self.approve is not None:
+            check_function("approve", self.approve, "a function of a call, or None")
+        if self.on_tool_start is not None:
+            check_function("on_tool_start", self.on_tool_start)
+        if self.on_tool_end is not None:
+            check_function("on_tool_end", self.on_tool_end)
+        if self.on_event is not None:
+            check_function("on_event", self.on_event)

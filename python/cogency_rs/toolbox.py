@@ -14,7 +14,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -176,13 +175,15 @@ class Toolbox:
         listed = [*calls]
         if not self._by_server:
             find = self.names.get
-            with suppress(TypeError):  # a name may be anything
+            try:
                 return [
                     (call, find(call.name))
                     if getattr(call, "server", None) is None
                     else self.resolve(call)
                     for call in listed
                 ]
+            except TypeError:  # a name may be anything
+                pass
         return [*map(self.resolve, listed)]
 
     def resolve_instead(self, call: Any, before: ResolvedCall) -> ResolvedCall:

@@ -24,7 +24,7 @@ use super::notation::inert::{marks_of, may_be_broken_up};
 use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
-use crate::dialect::{BatchEnd, Dialect};
+use crate::dialect::{BatchEnd, Dialect, Inert};
 use state::{Lookahead, OpenBlock, OpenRun, Start, State, Written};
 
 /// When text of reasoning and of the answer is handed out.
@@ -306,10 +306,11 @@ impl Parser {
 
     /// A call of a block that began so, as it is meant: what the model copied from a prompt may have its marks broken up.
     fn exact(&self, opening: &Opening, call: Call) -> Call {
-        if !may_be_broken_up(call.json()) {
+        let dialect = &self.grammar.dialects[opening.dialect];
+        if dialect.prompt.inert == Inert::Kept || !may_be_broken_up(call.json()) {
             return call;
         }
-        let marks = marks_of(&self.grammar.dialects[opening.dialect]);
+        let marks = marks_of(dialect);
         call.map(|json| marks.exact_json(json))
     }
 
