@@ -165,26 +165,42 @@ async def test_the_log_names_the_user_without_the_cookie(serve, tmp_path):
     assert session not in file.read_bytes().decode("latin-1")
 
 
-async def test_of_two_who_begin_one_conversation_at_once_each_sees_only_what_is_theirs(serve):
+class AskedAtOnce(SQLite):
+    """A log that, once it has `both`, tells the next two who ask for the owner only when both have asked."""
+
+    both: asyncio.Barrier | None = None
+
+    async def owner(self, conversation_id: str) -> str | None:
+        found = await super().owner(conversation_id)
+        if (both := self.both) is not None:
+            if both.n_waiting == both.parties - 1:
+                self.both = None
+            await both.wait()
+        return found
+
+
+async def test_of_two_who_begin_one_conversation_at_once_each_sees_only_what_is_theirs():
     model = Model(("For one", None, ".<end>"), "For the other.<end>")
-    served = await serve(model)
-    browsers = [await served.browser() for _ in range(2)]
+    log = AskedAtOnce(":memory:")
     async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(serving(create_app(model, [], log)))
+        browsers = [await stack.enter_async_context(browsing(address)) for _ in range(2)]
         pages = [await stack.enter_async_context(each.watch()) for each in browsers]
         for page in pages:
             await page.until("log")
+        log.both = asyncio.Barrier(2)
         await asyncio.gather(*(each.ask(f"of {n}") for n, each in enumerate(browsers)))
         model.release.set()
         seen = [await page.until("over") for page in pages]
-    texts = ["".join(each.get("content", "") for each in messages) for messages in seen]
-    [winner] = [n for n, text in enumerate(texts) if "OwnerError" not in text]
-    assert texts[winner] == f"of {winner}For one."
-    assert "For one" not in texts[1 - winner]
-    assert f"of {winner}" not in texts[1 - winner]
-    assert [content for _, content in await browsers[winner].rows()] == [
-        f"of {winner}",
-        "For one.",
-    ]
-    async with browsers[1 - winner].http.stream("GET", CONVERSATION) as response:
-        assert response.status_code == 404
-        assert [each async for each in received(response)] == []
+        texts = ["".join(each.get("content", "") for each in messages) for messages in seen]
+        [winner] = [n for n, text in enumerate(texts) if "OwnerError" not in text]
+        assert texts[winner] == f"of {winner}For one."
+        assert "For one" not in texts[1 - winner]
+        assert f"of {winner}" not in texts[1 - winner]
+        assert [content for _, content in await browsers[winner].rows()] == [
+            f"of {winner}",
+            "For one.",
+        ]
+        async with browsers[1 - winner].http.stream("GET", CONVERSATION) as response:
+            assert response.status_code == 404
+            assert [each async for each in received(response)] == []
