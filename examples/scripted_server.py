@@ -336,8 +336,15 @@ def _response(exchange: Exchange, text: str, status: str) -> dict[str, Any]:
 
 
 async def read_request(reader: asyncio.StreamReader) -> Exchange:
-    """Read a request whose body, if any, is JSON."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    """Read a request whose body, if any, is JSON.
+
+    Raises:
+        ConnectionError: it is no HTTP, but TLS perhaps, whose client waits for an answer.
+    """
+    first = await reader.readexactly(1)
+    if not first.isalpha():
+        raise ConnectionError("no HTTP")
+    head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     request, *lines = head.splitlines()
     pairs = (line.split(":", 1) for line in lines if line)
     headers = {name.lower(): value.strip() for name, value in pairs}

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from ._core import EarlyCall, WithdrawnCalls
 from .errors import ToolError
 from .ids import uuid7
-from .middleware.approval import Decision, Need, Undecidable, write_decision
+from .middleware.approval import Decision, Need, Undecided, write_decision
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
@@ -255,7 +255,7 @@ class TurnLog:
         asking = [call for call, need in zip(calls, self.needs, strict=True) if need is True]
         waiting = [
             record._replace(status="waiting", decision=write_decision(need))
-            if isinstance(need, Undecidable) and each.tool is not None
+            if isinstance(need, Undecided) and each.tool is not None
             else record._replace(status="waiting")
             for each, record, need in noted
         ]

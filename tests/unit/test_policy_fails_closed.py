@@ -26,7 +26,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.cli.chat.approvals import Approvals
-from cogency_rs.middleware.approval import Undecidable
+from cogency_rs.middleware.approval import Undecided
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.toolbox import Toolbox
 from support.served_tools import served
@@ -352,7 +352,7 @@ def test_the_chat_denies_what_nobody_can_be_asked_about(name, why):
     typed: Any = Typed()
     tools = Toolbox.of([served("broken", requires_approval=raising)])
     decided = Approvals(typed, typed, typed).decide([tools.resolve(ToolCall(name, {}, "1"))])
-    assert decided == {"1": Undecidable(why)}
+    assert decided == {"1": Undecided(why)}
 
 
 # What else a call's record says

@@ -10,7 +10,7 @@ from typing import Any
 from ..codec import format_call_agent
 from ..errors import ConfigError
 from ..middleware import Invocation, Middleware, Next, ToolApproved, ToolDenied
-from ..middleware.approval import Approve, Decision, denied, need_of
+from ..middleware.approval import Approve, Decision, Undecided, denied, need_of
 from ..toolbox import ResolvedCall, Toolbox, server_of
 from ..tools import ToolContext
 from ..types import ToolCall, ToolResult
@@ -86,7 +86,7 @@ def approved_by(
         if otherwise is not None:
             answer = otherwise(ctx, call)
             return await answer if inspect.isawaitable(answer) else answer
-        return ToolDenied(
+        return Undecided(
             "nobody agreed to it"
             if decision is None
             else "what somebody agreed to was a call of another tool"

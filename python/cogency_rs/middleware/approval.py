@@ -24,7 +24,7 @@ __all__ = [
     "Need",
     "ToolApproved",
     "ToolDenied",
-    "Undecidable",
+    "Undecided",
     "denied",
     "need_of",
     "read_decision",
@@ -61,11 +61,11 @@ class ToolDenied:
 
 
 @dataclass(frozen=True)
-class Undecidable(ToolDenied):
-    """The call may not run, since it cannot be told whether somebody must agree to it, or to what; nobody was asked."""
+class Undecided(ToolDenied):
+    """The call may not run, and nobody decided that: nobody could be asked, or it is not known about what."""
 
 
-_NOBODY = ToolDenied("nobody can be asked")
+_NOBODY = Undecided("nobody can be asked")
 
 Decision = ToolApproved | ToolDenied
 Answer = Decision | bool
@@ -75,7 +75,7 @@ Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[De
 `ToolDenied()`."""
 
 
-Need = bool | Undecidable
+Need = bool | Undecided
 """Whether somebody must agree to a call: yes, no, or it must not run at all, since that cannot be told."""
 
 
@@ -86,7 +86,7 @@ async def need_of(resolved: ResolvedCall) -> Need:
     """
     call, tool = resolved
     if tool is None:
-        return Undecidable("there is no such tool")
+        return Undecided("there is no such tool")
     predicate = resolved.options.requires_approval
     if isinstance(predicate, bool):
         return predicate
@@ -94,11 +94,11 @@ async def need_of(resolved: ResolvedCall) -> Need:
         required: object = await _awaited(predicate(call))
     except Exception as error:
         logger.exception("requires_approval of %r failed, so its call is denied", call.name)
-        return Undecidable(f"its requires_approval failed: {reason(error)}")
+        return Undecided(f"its requires_approval failed: {reason(error)}")
     if isinstance(required, bool):
         return required
     kind = type(required).__name__
-    return Undecidable(f"its requires_approval must return a bool, and returned {kind}")
+    return Undecided(f"its requires_approval must return a bool, and returned {kind}")
 
 
 class Approval:
@@ -134,7 +134,7 @@ class Approval:
             need = await self._need(invocation)
         if need is False:
             return await next(invocation)
-        if isinstance(need, Undecidable):
+        if isinstance(need, Undecided):
             return denied(invocation.call, need)
         try:
             with invocation.waiting():
@@ -143,7 +143,7 @@ class Approval:
             logger.exception(
                 "Approval of a call of %r failed, so it is denied", invocation.call.name
             )
-            answer = ToolDenied(f"the question could not be asked: {reason(error)}")
+            answer = Undecided(f"the question could not be asked: {reason(error)}")
         if answer is not _NOBODY:
             self.decisions[invocation.index] = answer
         if isinstance(answer, ToolDenied):
@@ -202,8 +202,8 @@ async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
 
 
 def denied(call: ToolCall, decision: ToolDenied) -> ToolResult:
-    """The result of a call that somebody did not agree to, or could not be asked about."""
-    if isinstance(decision, Undecidable):
+    """The result of a call that somebody denied, or that nobody has agreed to."""
+    if isinstance(decision, Undecided):
         text = f"Tool '{call.name}' was not run: {decision.message}"
     else:
         why = f" Reason: {decision.message}" if decision.message else ""
@@ -214,7 +214,7 @@ def denied(call: ToolCall, decision: ToolDenied) -> ToolResult:
 def write_decision(decision: Decision) -> str:
     """A decision as the table of calls holds it."""
     if isinstance(decision, ToolDenied):
-        asked = {"asked": False} if isinstance(decision, Undecidable) else {}
+        asked = {"asked": False} if isinstance(decision, Undecided) else {}
         return json.dumps({"approved": False, "message": decision.message, **asked})
     given = {"args": decision.args, "preview": decision.preview}
     told = {name: value for name, value in given.items() if value is not None}
@@ -225,7 +225,7 @@ def read_decision(stored: str) -> Decision:
     """What `write_decision` wrote."""
     read = json.loads(stored)
     if not read["approved"]:
-        kind = ToolDenied if read.get("asked", True) else Undecidable
+        kind = ToolDenied if read.get("asked", True) else Undecided
         return kind(read.get("message", ""))
     return ToolApproved(read.get("args"), read.get("preview"))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ...middleware import Decision, ToolApproved, ToolDenied
-from ...middleware.approval import Undecidable, need_of
+from ...middleware.approval import Undecided, need_of
 from ...results import reason
 from ...toolbox import ResolvedCall
 from ...types import ToolCall
@@ -58,7 +58,7 @@ class Approvals:
 
     def _decision(self, resolved: ResolvedCall) -> Decision | None:
         need = self._background.run(need_of(resolved))
-        if isinstance(need, Undecidable):
+        if isinstance(need, Undecided):
             self._view.error(f"{resolved.call.name} is not run: {need.message}")
             return need
         if not need or resolved.identity in self._always:
@@ -73,7 +73,7 @@ class Approvals:
                 preview = self._preview(resolved, call)
             except Exception as error:
                 self._view.error(f"not run, because its preview failed: {reason(error)}")
-                return Undecidable(f"its preview failed: {reason(error)}")
+                return Undecided(f"its preview failed: {reason(error)}")
             answer = self._answered(call, preview)
             match answer:
                 case None:
