@@ -185,8 +185,9 @@ class ToolBatch:
         `needs` says what approval each call of the batch needs, if that is known already.
         """
         self._begin = begin
-        of = [call for call, _ in (*self.resolved, *calls)] if needs else ()
-        self._needs |= enumerate(zip(of, needs, strict=True))
+        if needs:
+            of = [call for call, _ in (*self.resolved, *calls)]
+            self._needs |= enumerate(zip(of, needs, strict=True))
         if self._is_complete is not None:
             self._is_complete.set()
         seconds = self._options.batch_timeout
