@@ -339,7 +339,7 @@ async def read_request(reader: asyncio.StreamReader) -> Exchange:
     """Read a request whose body, if any, is JSON.
 
     Raises:
-        ConnectionError: it is no HTTP, but TLS perhaps, whose client waits for an answer.
+        ConnectionError: it is not HTTP. A client that speaks TLS would wait for an answer, and is cut off.
     """
     first = await reader.readexactly(1)
     if not first.isalpha():

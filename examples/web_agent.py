@@ -68,7 +68,7 @@ def user_of(request: Request) -> str:
     """The user who sent a request, as the log names them. Put your login here.
 
     Raises:
-        HTTPException: 401, if there is no cookie of the page.
+        HTTPException: 401, if the browser has no session.
     """
     session = session_of(request)
     if not session:
