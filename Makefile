@@ -107,6 +107,8 @@ soak-runs: $(DEV)  ## RUNS=100000 runs of an agent on each log: fails if memory,
 NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };
 NIGHTLY = $(call NEEDS,cargo +nightly --version,there is no nightly Rust (rustup toolchain install nightly))
 TIME ?= 60
+# With INPUTS=N instead of a time, each target runs the same N inputs every time, as long as the code is the same.
+FUZZ  = $(if $(INPUTS),-runs=$(INPUTS) -seed=1,-max_total_time=$(TIME))
 
 # Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
 fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)
@@ -114,7 +116,7 @@ fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 se
 	$(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
 	$(BIN)/python fuzz/seeds.py fuzz/corpus; \
 	for target in parser json messages dialects; do \
-		cargo +nightly fuzz run --sanitizer none --target-dir target/fuzz $$target -- -max_total_time=$(TIME) \
+		cargo +nightly fuzz run --sanitizer none --target-dir target/fuzz $$target -- $(FUZZ) \
 			-max_len=4096 -timeout=30 -dict=fuzz/corpus/$$target.txt -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
 

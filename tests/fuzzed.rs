@@ -99,6 +99,23 @@ fn what_was_read_wrong_once_is_read_right() {
     }
 }
 
+/// A vertical tab, or a space that is not ASCII, stood in the name.
+#[test]
+fn any_whitespace_ends_the_name_in_the_head_of_a_message() {
+    for space in [" ", "\n", "\u{b}", "\u{1d}", "\u{85}", "\u{3000}"] {
+        let text = format!(
+            "<|channel|>commentary to=functions.a{space}b<|constrain|>json<|message|>{{}}<|call|>"
+        );
+        let events = read("harmony", Stream::Event, CallStream::Whole, &Ending::Stopped, &[&text]);
+        let names: Vec<_> = events
+            .into_iter()
+            .filter_map(Event::into_call)
+            .map(|call| call.name_json().to_owned())
+            .collect();
+        assert_eq!(names, ["\"a\""], "{text:?}");
+    }
+}
+
 /// Many readers take the word `Infinity` for text.
 #[test]
 fn a_number_that_is_too_large_reads_back_as_it_was_written() {

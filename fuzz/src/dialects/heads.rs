@@ -4,6 +4,7 @@ use cogency_rs::dialect::{Body, Dialect, Heads, Str};
 use cogency_rs::protocol::Call;
 
 use super::{Cursor, No, Read, call_with, find, head};
+use crate::text::leading_space;
 
 /// The calls of the message that begins here, as far as its head names the tool.
 ///
@@ -41,8 +42,8 @@ fn last_word<'h>(head: &'h [u8], mark: &str) -> Option<&'h [u8]> {
     let mut word = None;
     while let Some(at) = find(rest, mark) {
         rest = &rest[at + mark.len()..];
-        let end = rest.iter().position(|byte| byte.is_ascii_whitespace() || *byte == b'<');
-        word = Some(&rest[..end.unwrap_or(rest.len())]);
+        let is_end = |at: &usize| rest[*at] == b'<' || leading_space(&rest[*at..]) > 0;
+        word = Some(&rest[..(0..rest.len()).find(is_end).unwrap_or(rest.len())]);
     }
     word.filter(|word| !word.is_empty())
 }

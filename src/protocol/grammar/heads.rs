@@ -1,5 +1,6 @@
 //! Answers of several messages, each with a head that says who it is for.
 
+use super::super::text::space_width;
 use crate::dialect::{Heads, Str};
 
 /// A dialect whose answers are several messages, each with a head.
@@ -53,10 +54,10 @@ impl Heads {
     }
 }
 
-/// The word after the last `mark` in `head`.
+/// The word after the last `mark` in `head`, up to whitespace or the next mark.
 fn word_after<'h>(head: &'h [u8], mark: &str) -> Option<&'h [u8]> {
     let start = memchr::memmem::rfind(head, mark.as_bytes()).filter(|_| !mark.is_empty())?;
     let word = &head[start + mark.len()..];
-    let end = word.iter().position(|&byte| byte == b'<' || byte.is_ascii_whitespace());
+    let end = (0..word.len()).find(|&at| word[at] == b'<' || space_width(&word[at..]) > 0);
     Some(&word[..end.unwrap_or(word.len())]).filter(|word| !word.is_empty())
 }
