@@ -41,8 +41,8 @@ test: $(DEV) | rust  ## Run every test
 test-rust: | rust  ## The core's own tests, with no Python
 	cargo test --quiet --no-default-features
 
-# A process for each processor, each of which takes whole files: the slow ones come first.
-WORKERS ?= logical
+# A process more than processors, since some tests wait; each takes whole files, and the slow ones come first.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 PYTEST  := $(BIN)/python -m pytest -q --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
 test-python: $(DEV)  ## The package's tests
