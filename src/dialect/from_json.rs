@@ -345,7 +345,7 @@ mod tests {
                 json!("yes"),
                 "bodies[0].json.args_optional: must be a boolean, got string \"yes\"",
             ),
-            ("/name", json!(""), "name must not be empty"),
+            ("/name", json!(""), "name: must not be empty"),
         ];
         for (place, value, message) in cases {
             let read = Dialect::from_json(hermes_with(place, value));

@@ -6,6 +6,7 @@
 //!
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
+mod check;
 mod cogency;
 mod from_json;
 mod models;
@@ -98,51 +99,6 @@ impl Hash for Dialect {
     }
 }
 
-impl Dialect {
-    /// Whether it can be read.
-    ///
-    /// # Errors
-    /// It cannot: says which field is wrong, and why.
-    pub fn check(&self) -> Result<(), String> {
-        let pairs = |pairs: &'_ [Pair]| pairs.iter().any(|pair| pair.open.is_empty());
-        let lists = |marks: &'_ [Str]| marks.iter().any(|mark| mark.is_empty());
-        let wrong = [
-            ("name", self.name.is_empty()),
-            ("bodies", self.bodies.is_empty() && self.opens_blocks()),
-            ("the first mark of a pair in reasoning", pairs(&self.reasoning)),
-            ("the first mark of a pair in answer", pairs(&self.answer)),
-            ("a mark in results", self.results.iter().any(|each| each.open.is_empty())),
-            ("a mark in open", lists(&self.open)),
-            ("a mark in close", lists(&self.close)),
-            ("a mark in end", lists(&self.end)),
-            ("a mark in turn_end", lists(&self.turn_end)),
-            ("a mark in ignored", lists(&self.ignored)),
-        ];
-        let bodies = self.bodies.iter().flat_map(Body::wrong);
-        let wrong = wrong.into_iter().chain(bodies).find(|(_, is_wrong)| *is_wrong);
-        wrong.map_or(Ok(()), |(field, _)| Err(format!("{field} must not be empty")))?;
-        self.tokens.iter().try_for_each(|token| check_token(token))
-    }
-
-    /// Whether anything opens a block of calls.
-    fn opens_blocks(&self) -> bool {
-        !self.open.is_empty() || self.unmarked != Unmarked::Never || self.heads.is_some()
-    }
-}
-
-/// Whether a token can be broken up by a joiner, so that it is none.
-fn check_token(token: &str) -> Result<(), String> {
-    if token.chars().nth(1).is_none() {
-        return Err(format!("a token must have two characters at least, got {token:?}"));
-    }
-    if token.contains(JOINER) {
-        return Err(format!(
-            "a token must not hold a word joiner (U+2060), which breaks tokens up: {token:?}"
-        ));
-    }
-    Ok(())
-}
-
 /// Two marks, and what may stand between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
@@ -213,37 +169,6 @@ pub enum Body {
     Python(Python),
     /// XML elements.
     Xml(Xml),
-}
-
-impl Body {
-    /// Its fields that must hold something, and whether they do not.
-    fn wrong(&self) -> Vec<(&'static str, bool)> {
-        let head = match self {
-            Self::Json(json) => {
-                return vec![
-                    ("name of json", json.name.is_empty()),
-                    ("args of json", json.args.is_empty()),
-                ];
-            }
-            Self::Python(_) | Self::Xml(_) => return Vec::new(),
-            Self::Head(head) => head,
-        };
-        let mut wrong = vec![
-            ("open of head", head.open.is_empty()),
-            ("ends of head", head.ends.is_empty() || head.ends.iter().any(|end| end.is_empty())),
-        ];
-        match &head.args {
-            Args::Braces(mark) => wrong.push(("braces of args", mark.is_empty())),
-            Args::Parameters(form) => wrong.extend([
-                ("close of head", head.close.is_empty() && head.until.is_empty()),
-                ("open of parameters", form.open.is_empty()),
-                ("key_end of parameters", form.key_end.is_empty()),
-                ("close of parameters", form.close.is_empty()),
-            ]),
-            Args::Json | Args::Text(_) | Args::Xml(_) => {}
-        }
-        wrong
-    }
 }
 
 /// JSON that holds names and arguments.

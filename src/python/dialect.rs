@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use pyo3::exceptions::{PyRecursionError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use serde_json::Value;
@@ -56,9 +57,9 @@ impl Dialect {
     fn from_dict(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wrong = |_| refused("fields", fields, "a dict, as to_dict() gives it");
         let fields = fields.cast::<PyDict>().map_err(wrong)?;
-        let value = value_of(fields)?;
-        let inner = core::Dialect::from_json(value)
-            .map_err(|fault| ConfigError::new_err(format!("this is not a dialect: {fault}")))?;
+        let wrong = |fault| ConfigError::new_err(format!("this is not a dialect: {fault}"));
+        let value = written_value(fields, wrong)?;
+        let inner = core::Dialect::from_json(value).map_err(wrong)?;
         Ok(Self::of(Arc::new(inner)))
     }
 
@@ -66,7 +67,8 @@ impl Dialect {
     fn from_response_template(template: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wrong = |_| refused("template", template, "a dict");
         let template = template.cast::<PyDict>().map_err(wrong)?;
-        let dialect = from_response_template(&value_of(template)?);
+        let wrong = |fault| ConfigError::new_err(format!("this is not a template: {fault}"));
+        let dialect = from_response_template(&written_value(template, wrong)?);
         let dialect = dialect.map_err(|error| ConfigError::new_err(error.to_string()))?;
         Ok(Self::of(Arc::new(dialect)))
     }
@@ -297,6 +299,18 @@ fn shown(call: &Bound<'_, PyAny>) -> PyResult<ShownCall> {
         args: dumps(&args)?,
         id: optional("id")?,
         server: optional("server")?,
+    })
+}
+
+/// A Python value as JSON; `wrong` makes the error for what JSON cannot hold.
+fn written_value(value: &Bound<'_, PyAny>, wrong: impl Fn(String) -> PyErr) -> PyResult<Value> {
+    value_of(value).map_err(|error| {
+        let py = value.py();
+        let is_about_value = error.is_instance_of::<PyTypeError>(py)
+            || error.is_instance_of::<PyValueError>(py)
+            || error.is_instance_of::<PyRecursionError>(py)
+            || error.is_instance_of::<ConfigError>(py);
+        if is_about_value { wrong(error.value(py).to_string()) } else { error }
     })
 }
 

@@ -126,15 +126,15 @@ def test_replacing_changes_only_the_named_fields():
     ("changes", "message"),
     [
         ({"opens": []}, "unknown field `opens`"),
-        ({"open": [""]}, "a mark in open must not be empty"),
+        ({"open": [""]}, r"open\[0\]: must not be empty"),
         ({"open": "<call>"}, "open: must be an array"),
         ({"reasoning": [{"open": "<t>"}]}, r"reasoning\[0\]: missing field `close`"),
         ({"bodies": [{"json": {"shape": 1}}]}, r"bodies\[0\]\.json\.shape: must be .*, got number"),
-        ({"name": ""}, "name must not be empty"),
-        ({"bodies": []}, "bodies must not be empty"),
+        ({"name": ""}, "name: must not be empty"),
+        ({"bodies": []}, "bodies: must not be empty"),
         ({"bodies": ["yaml"]}, r"bodies\[0\]: unknown variant `yaml`"),
         ({"batch": "never"}, "batch: unknown variant `never`"),
-        ({"reasoning": [{"open": "", "close": "x"}]}, "the first mark of a pair in reasoning"),
+        ({"reasoning": [{"open": "", "close": "x"}]}, r"reasoning\[0\]\.open: must not be empty"),
     ],
 )
 def test_a_wrong_field_is_named(changes, message):

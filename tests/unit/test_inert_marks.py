@@ -303,9 +303,9 @@ def test_a_dialect_of_one_s_own_has_tokens():
 @pytest.mark.parametrize(
     ("tokens", "problem"),
     [
-        (["<"], 'a token must have two characters at least, got "<"'),
-        ([""], 'a token must have two characters at least, got ""'),
-        ([f"<{JOINER}a>"], r"a token must not hold a word joiner \(U\+2060\)"),
+        (["<"], r'tokens\[0\]: must have two characters at least, got "<"'),
+        ([""], r'tokens\[0\]: must have two characters at least, got ""'),
+        ([f"<{JOINER}a>"], r"tokens\[0\]: must not hold a word joiner \(U\+2060\)"),
         (["<a>", 7], r"tokens\[1\]: must be a string, got number"),
     ],
 )

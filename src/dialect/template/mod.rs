@@ -88,7 +88,11 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
         Ok(()) => Ok(dialect),
         Err(wrong) => {
             let advice = "give each mark of the model a text";
-            Err(TemplateError::new("template", format!("leaves something out: {wrong}"), advice))
+            Err(TemplateError::new(
+                "template",
+                format!("describes what cannot be read: {wrong}"),
+                advice,
+            ))
         }
     }
 }
