@@ -105,6 +105,14 @@ def dialects() -> Iterator[bytes]:
             yield bytes([PRESETS.index(name)]) + head + encoded(case["text"])
 
 
+def changes() -> Iterator[bytes]:
+    """A text in every dialect as it is, and with one field of it changed."""
+    for number in range(len(PRESETS)):
+        text = encoded("Let me see.")
+        yield bytes([number, 0, 1, 7, 0, 0]) + text
+        yield bytes([number, 1, 1, 7, 0, 0]) + bytes(5) + text
+
+
 def marks() -> set[str]:
     """Every mark of every dialect."""
     found: set[str] = set()
@@ -182,8 +190,9 @@ def main(corpus: Path) -> None:
     write(corpus / "messages", logs())
     write(corpus / "dialects", dialects())
     protocol = (CHECKOUT / "fuzz" / "dictionary.txt").read_text(encoding="utf-8")
-    for target in ("parser", "json", "messages", "dialects"):
-        words = dictionary(marks()) if target == "dialects" else ""
+    write(corpus / "dialect", changes())
+    for target in ("parser", "json", "messages", "dialects", "dialect"):
+        words = dictionary(marks()) if target.startswith("dialect") else ""
         (corpus / f"{target}.txt").write_text(protocol + words, encoding="utf-8")
 
 

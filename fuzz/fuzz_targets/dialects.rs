@@ -2,40 +2,19 @@
 //! never a call; and the block that it begins with says what the reference reads.
 #![no_main]
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::dialect::{Args, BatchEnd, Body, Dialect, Pair, Unmarked};
-use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::limits::Strictness;
 use cogency_rs::protocol::{
-    Call, CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Tools,
+    Call, CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Stream,
 };
 use cogency_rs_fuzz::dialects::texts::Writer;
 use cogency_rs_fuzz::dialects::{GRAMMARS, No, block, find, may_open_again, starts_with};
+use cogency_rs_fuzz::reading::{MODES, TOOLS, joined, read, without_pieces};
 use cogency_rs_fuzz::text;
 use libfuzzer_sys::fuzz_target;
-
-const MODES: [(Stream, CallStream); 4] = [
-    (Stream::Event, CallStream::Whole),
-    (Stream::Token, CallStream::Whole),
-    (Stream::Event, CallStream::Pieces),
-    (Stream::Token, CallStream::Pieces),
-];
-
-/// A tool with a parameter of each type.
-static TOOLS: LazyLock<Arc<Tools>> = LazyLock::new(|| {
-    let schema = serde_json::json!({"type": "object", "properties": {
-        "text": {"type": "string"},
-        "n": {"type": "integer"},
-        "x": {"type": ["number", "null"]},
-        "flag": {"type": "boolean"},
-        "list": {"type": "array", "items": {"type": "string"}},
-        "object": {"type": "object", "properties": {"text": {"type": "string"}}},
-        "any": {},
-    }});
-    Arc::new(Tools::new([("tool".to_owned(), schema.clone()), ("a.b".to_owned(), schema)]))
-});
 
 /// A text as bytes or as pieces of its dialect, how it is cut, how it ends, and how it is read. The text comes last and takes
 /// all bytes that are left, so that a file is easily made of one.
@@ -160,13 +139,7 @@ impl Input {
             begins_in_think,
             tools: self.is_typed.then(|| Arc::clone(&TOOLS)),
         };
-        let (mut parser, mut events) = (Parser::new(Arc::clone(grammar), options), Vec::new());
-        for chunk in chunks {
-            parser.feed(chunk, &mut events);
-        }
-        parser.finish(&self.ending, &mut events);
-        assert!(parser.is_done());
-        events
+        read(grammar, options, chunks, &self.ending)
     }
 }
 
@@ -177,27 +150,6 @@ fn says_types(dialect: &Dialect) -> bool {
         Body::Xml(_) => false,
         Body::Head(form) => matches!(form.args, Args::Json | Args::Text(_) | Args::Braces(_)),
     })
-}
-
-/// Joins neighbouring events of one kind, which a way of cutting may part.
-fn joined(events: Vec<Event>) -> Vec<Event> {
-    let mut runs: Vec<Event> = Vec::new();
-    for event in events {
-        match (runs.last_mut(), event) {
-            (Some(Event::Think(run)), Event::Think(text))
-            | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
-            (
-                Some(Event::Piece(before, Note::Args(run))),
-                Event::Piece(number, Note::Args(text)),
-            ) if *before == number => run.push(text.as_bytes()),
-            (_, event) => runs.push(event),
-        }
-    }
-    runs
-}
-
-fn without_pieces(events: Vec<Event>) -> Vec<Event> {
-    joined(events.into_iter().filter(|event| !matches!(event, Event::Piece(..))).collect())
 }
 
 fn calls_of(events: &[Event]) -> Vec<&Call> {

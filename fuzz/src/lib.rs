@@ -6,15 +6,19 @@
 //! | [`parser`] | which part of a text becomes which event |
 //! | [`dialects`] | which calls a block of any dialect holds, and texts made of a dialect's parts |
 //! | [`conversation`] | which rows of a log become which message |
+//! | [`reading`] | what a parser reads of a text in pieces |
+//! | [`changed`] | dialects with fields that nobody would give them |
 //! | [`text`] | any bytes as text, cut into chunks |
 //! | [`memory`] | how many bytes are allocated |
 //!
 //! Everything here looks at whole texts, as often as it likes, and knows nothing of chunks. The targets in
 //! `fuzz_targets/` compare. `make fuzz TIME=60` runs each of them for that many seconds.
 
+pub mod changed;
 pub mod conversation;
 pub mod dialects;
 pub mod json;
 pub mod memory;
 pub mod parser;
+pub mod reading;
 pub mod text;
