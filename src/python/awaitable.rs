@@ -1,6 +1,6 @@
 //! The protocol of awaitables, as `await` uses it.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use pyo3::exceptions::{PyBaseException, PyStopIteration};
 use pyo3::ffi;
@@ -19,38 +19,24 @@ pub enum Sent<'py> {
 }
 
 impl<'py> Sent<'py> {
-    /// The result of `__next__`. A returned value is set as the value of `StopIteration` directly: raising it like other
-    /// errors would cost more than everything else here.
-    pub fn into_next(self) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// The result of `__next__`, `send` and `throw`: what was returned is the value of a `StopIteration`.
+    pub fn into_next(self) -> PyResult<Bound<'py, PyAny>> {
         let value = match self {
-            Self::Yielded(value) => return Ok(Some(value)),
+            Self::Yielded(value) => return Ok(value),
             Self::Returned(value) => value,
         };
         // A tuple or an exception would be taken for the arguments of `StopIteration`.
         if value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyBaseException>() {
             return Err(PyStopIteration::new_err((value.unbind(),)));
         }
-        // SAFETY: the interpreter is attached and both are live objects.
-        unsafe { ffi::PyErr_SetObject(ffi::PyExc_StopIteration, value.as_ptr()) };
-        Ok(None)
-    }
-
-    /// The result of `send` and `throw`.
-    pub fn into_iteration(self) -> PyResult<Bound<'py, PyAny>> {
-        match self {
-            Self::Yielded(value) => Ok(value),
-            Self::Returned(value) => Err(PyStopIteration::new_err((value.unbind(),))),
-        }
+        Err(PyStopIteration::new_err(value.unbind()))
     }
 }
 
 /// The iterator of an awaitable, `awaitable.__await__()`; `None` if it is not an awaitable.
 pub fn awaited<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match slot(awaitable, ffi::Py_am_await) {
-        // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
-        Some(iterator) => unsafe {
-            Bound::from_owned_ptr_or_err(awaitable.py(), iterator(awaitable.as_ptr())).map(Some)
-        },
+    match Slot::Await.call(awaitable) {
+        Some(iterator) => iterator.map(Some),
         None => Ok(is_coroutine_generator(awaitable)?.then(|| awaitable.clone())),
     }
 }
@@ -124,11 +110,37 @@ pub fn close(awaited: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// The function of one argument in a slot of an object's type.
-pub fn slot(object: &Bound<'_, PyAny>, slot: c_int) -> Option<ffi::unaryfunc> {
-    // SAFETY: the callers ask only for slots that hold such a function or are empty.
-    unsafe {
-        let function = ffi::PyType_GetSlot(object.get_type_ptr(), slot);
-        std::mem::transmute::<*mut c_void, Option<ffi::unaryfunc>>(function)
+/// A slot of a type that holds a function of one object, or is empty.
+#[derive(Clone, Copy, Debug)]
+pub enum Slot {
+    /// `__await__`
+    Await,
+    /// `__anext__`
+    Anext,
+}
+
+impl Slot {
+    /// Whether the type of `object` fills this slot.
+    pub fn is_filled(self, object: &Bound<'_, PyAny>) -> bool {
+        self.function(object).is_some()
+    }
+
+    /// Calls the function of the object's own type; `None` if the slot is empty.
+    pub fn call<'py>(self, object: &Bound<'py, PyAny>) -> Option<PyResult<Bound<'py, PyAny>>> {
+        let function = self.function(object)?;
+        // SAFETY: the function is the one of this object's type; it returns a new reference, or null with an exception set.
+        Some(unsafe { Bound::from_owned_ptr_or_err(object.py(), function(object.as_ptr())) })
+    }
+
+    fn function(self, object: &Bound<'_, PyAny>) -> Option<ffi::unaryfunc> {
+        let slot = match self {
+            Self::Await => ffi::Py_am_await,
+            Self::Anext => ffi::Py_am_anext,
+        };
+        // SAFETY: either slot holds a function of one object, or null.
+        unsafe {
+            let function = ffi::PyType_GetSlot(object.get_type_ptr(), slot);
+            std::mem::transmute::<*mut c_void, Option<ffi::unaryfunc>>(function)
+        }
     }
 }

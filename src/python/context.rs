@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::{PyTraverseError, PyVisit};
 use serde_json::{Map, Value, json};
 
 use super::convert::{bytes_of, dumps, json as json_module, string_of, to_str};
@@ -85,8 +86,8 @@ pub struct Folding {
     questions: Vec<usize>,
     /// How many pieces the assistant's open turn has.
     parts: usize,
-    /// The error of the open turn's first piece that is not a `str`; joining the turn will raise it.
-    unjoinable: Option<PyErr>,
+    /// What the `TypeError` says of the open turn's first piece that is not a `str`; joining the turn will raise it.
+    unjoinable: Option<String>,
 }
 
 #[pymethods]
@@ -113,7 +114,7 @@ impl Folding {
             list.append(message(py, *role, content.bind(py))?)?;
         }
         let open = self.conversation.open();
-        self.check_joinable(py, &open)?;
+        self.check_joinable(&open)?;
         for Message { role, content } in open {
             list.append(message(py, role, to_str(py, content.as_bytes())?.as_any())?)?;
         }
@@ -128,6 +129,14 @@ impl Folding {
     /// The index of the last of these messages.
     fn last_question(&self) -> Option<usize> {
         self.questions.last().copied()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.messages.iter().try_for_each(|(_, content)| visit.call(content))
+    }
+
+    fn __clear__(&mut self) {
+        self.messages.clear();
     }
 }
 
@@ -211,7 +220,7 @@ impl Folding {
             Err(_) => {
                 self.conversation.respond(b"");
                 if self.unjoinable.is_none() {
-                    self.unjoinable = Some(joining_error(content, self.parts)?);
+                    self.unjoinable = Some(joining_fault(content, self.parts)?);
                 }
             }
         }
@@ -232,7 +241,7 @@ impl Folding {
     /// Adds complete messages.
     fn add(&mut self, py: Python<'_>, messages: [Option<Message>; 2]) -> PyResult<()> {
         let messages: Vec<_> = messages.into_iter().flatten().collect();
-        self.check_joinable(py, &messages)?;
+        self.check_joinable(&messages)?;
         for Message { role, content } in messages {
             if role == Role::Assistant {
                 self.parts = 0;
@@ -243,10 +252,10 @@ impl Folding {
     }
 
     /// Fails if these messages have an assistant's turn with a piece that is not text.
-    fn check_joinable(&self, py: Python<'_>, messages: &[Message]) -> PyResult<()> {
+    fn check_joinable(&self, messages: &[Message]) -> PyResult<()> {
         let joins = messages.iter().any(|message| message.role == Role::Assistant);
         match &self.unjoinable {
-            Some(error) if joins => Err(error.clone_ref(py)),
+            Some(fault) if joins => Err(PyTypeError::new_err(fault.clone())),
             _ => Ok(()),
         }
     }
@@ -275,14 +284,14 @@ impl<'py> FromPyObject<'_, 'py> for Rules {
     }
 }
 
-/// The error that Python raises when it joins pieces and the one at `index` is not text.
-fn joining_error(piece: &Bound<'_, PyAny>, index: usize) -> PyResult<PyErr> {
+/// What Python says when it joins pieces and the one at `index` is not text.
+fn joining_fault(piece: &Bound<'_, PyAny>, index: usize) -> PyResult<String> {
     let py = piece.py();
     let pieces = PyList::new(py, std::iter::repeat_n("", index))?;
     pieces.append(piece)?;
     match PyString::new(py, "\n").call_method1("join", (pieces,)) {
-        Err(error) => Ok(error),
-        Ok(_) => Ok(PyTypeError::new_err(format!("item {index} of a turn is not text"))),
+        Err(error) => error.value(py).str()?.extract(),
+        Ok(_) => Ok(format!("item {index} of a turn is not text")),
     }
 }
 

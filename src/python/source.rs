@@ -5,12 +5,11 @@
 //! to the event loop, and an exception that the event loop throws in is passed on to the iterator.
 
 use pyo3::exceptions::PyStopAsyncIteration;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::awaitable::{Sent, awaited, close, send, slot, throw};
+use super::awaitable::{Sent, Slot, awaited, close, send, throw};
 use super::error::type_error;
 use super::item_sink::{ItemSink, Taken};
 use super::protocol::Parser;
@@ -76,20 +75,20 @@ impl Source {
         this.clone()
     }
 
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.resume(py, py.None().bind(py)).and_then(Sent::into_next)
     }
 
     /// Goes on with a value that the event loop sent.
     fn send<'py>(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.resume(value.py(), value)?.into_iteration()
+        self.resume(value.py(), value)?.into_next()
     }
 
     /// Goes on with an exception that the event loop threw in.
     #[pyo3(signature = (*error))]
     fn throw<'py>(&mut self, error: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let sent = self.items.throw(error);
-        self.read_on(error.py(), sent)?.into_iteration()
+        self.read_on(error.py(), sent)?.into_next()
     }
 
     /// Gives up the item that is awaited.
@@ -145,8 +144,6 @@ impl Source {
 /// The items of an async iterator, one after the other.
 struct Items {
     iterator: Py<PyAny>,
-    /// `__anext__` of the iterator's type.
-    anext: ffi::unaryfunc,
     /// The iterator of the awaited next item, while it waits.
     awaited: Option<Py<PyAny>>,
     /// Whether there are no more items, or none are wanted.
@@ -155,9 +152,10 @@ struct Items {
 
 impl Items {
     fn new(iterator: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let anext = slot(iterator, ffi::Py_am_anext)
-            .ok_or_else(|| type_error("source", "an async iterator", iterator))?;
-        Ok(Self { iterator: iterator.clone().unbind(), anext, awaited: None, ended: false })
+        if !Slot::Anext.is_filled(iterator) {
+            return Err(not_iterable(iterator));
+        }
+        Ok(Self { iterator: iterator.clone().unbind(), awaited: None, ended: false })
     }
 
     /// Reads items into `sink`, beginning with what was `sent`, until there is something to hand out or to wait for.
@@ -198,9 +196,8 @@ impl Items {
 
     /// The iterator of the next item: `anext(iterator).__await__()`.
     fn awaited<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
-        let awaitable =
-            unsafe { Bound::from_owned_ptr_or_err(py, (self.anext)(self.iterator.as_ptr())) }?;
+        let iterator = self.iterator.bind(py);
+        let awaitable = Slot::Anext.call(iterator).ok_or_else(|| not_iterable(iterator))??;
         match awaited(&awaitable)? {
             Some(awaited) => Ok(awaited),
             None => {
@@ -216,4 +213,8 @@ impl Items {
             None => Err(PyErr::from_value(error.get_item(0)?)),
         }
     }
+}
+
+fn not_iterable(source: &Bound<'_, PyAny>) -> PyErr {
+    type_error("source", "an async iterator", source)
 }

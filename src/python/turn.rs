@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::convert::{Setting, bytes_of, choice, event, now, to_str};
 use super::item_sink::{ItemSink, Taken};
@@ -82,6 +83,14 @@ impl CircuitBreaker {
 
     fn close(&mut self) {
         self.inner.record_success();
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.max_failures)
+    }
+
+    fn __clear__(&mut self, py: Python<'_>) {
+        self.max_failures = py.None();
     }
 }
 
