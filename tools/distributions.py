@@ -31,7 +31,7 @@ PACKAGE = "cogency_rs"
 PYTHONS = ("3.11", "3.12", "3.13")
 NEWER_PYTHONS = ("3.14", "3.15")
 PIP_INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-MAX_WHEEL_BYTES = 3 * 2**20
+MAX_WHEEL_BYTES = 5_000_000
 
 # The extension module in a wheel of these tags; on Windows it is `_core.pyd`. A free-threaded Python does not load
 # modules of the stable ABI, so it has a wheel of its own.

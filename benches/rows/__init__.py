@@ -257,7 +257,7 @@ ROWS = (
         "the size of the wheel",
         "",
         program.wheel,
-        (Absolute(3e6),),
+        (Absolute(5e6),),
         Bytes(),
     ),
     *(
