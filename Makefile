@@ -16,7 +16,7 @@ BUILD   = $(INSTALL) --release
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust demo-core demo-crates fuzz miri asan deny soak soak-postgres soak-runs
+.PHONY: rust demo-core demo-crates fuzz mutants miri asan deny soak soak-postgres soak-runs
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -119,6 +119,11 @@ fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 se
 		cargo +nightly fuzz run --sanitizer none --target-dir target/fuzz $$target -- $(FUZZ) \
 			-max_len=4096 -timeout=30 -dict=fuzz/corpus/$$target.txt -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
+
+# With AGAIN=1 those that were missed are tried again. A run that was stopped goes on; it takes hours.
+mutants: | rust  ## Change the core in COUNT=200 places drawn with SEED=41; fails if tests miss more than one in twenty
+	@$(call NEEDS,cargo mutants --version || cargo install --locked cargo-mutants,cargo-mutants cannot be installed) \
+	$(PYTHON) tools/mutants.py --seed $(or $(SEED),41) --count $(or $(COUNT),200) $(if $(AGAIN),--again)
 
 miri:            ## Run the core's own tests in Miri, which sees undefined behaviour (needs nightly Rust)
 	@$(call NEEDS,cargo +nightly miri --version,there is no Miri (rustup component add --toolchain nightly miri rust-src)) \
