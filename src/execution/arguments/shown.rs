@@ -120,7 +120,7 @@ fn in_brackets<T>(
 
 /// Writes as much of a string as can be shown, in quotes.
 fn quoted_start(text: &mut String, value: &str) {
-    let end = value.char_indices().nth(MOST + 1).map_or(value.len(), |(end, _)| end);
+    let end = value.char_indices().nth(MOST).map_or(value.len(), |(end, _)| end);
     quoted(text, &value[..end]);
 }
 

@@ -18,7 +18,7 @@ use super::super::canonical::{Writer, json_string};
 use super::super::json::Container;
 use super::super::marks::any_starts;
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{leading_space, space_width};
+use super::super::text::leading_space;
 use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
 use super::{Calls, ItemReader, Scope};
@@ -67,7 +67,7 @@ impl ItemReader for PythonReader {
         if let (Python::List, Some(behind)) = (form, rest.strip_prefix(b"[")) {
             rest = &behind[leading_space(behind)..];
         }
-        if !begins_word(*rest.first()?) || space_width(rest) > 0 {
+        if !begins_word(*rest.first()?) {
             return Some(false);
         }
         match word_end(&rest[..rest.len().min(MAX_WORD + 1)], 0) {

@@ -1,0 +1,178 @@
+//! Small rules of reading, each with the texts that it parts.
+
+use std::sync::Arc;
+
+use cogency_rs::dialect::presets;
+use cogency_rs::execution::arguments::{ArgumentSchema, Members, SchemaForm, Value};
+use cogency_rs::protocol::grammar::{Entry, Opening};
+use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Strictness};
+use serde_json::json;
+
+fn grammar(name: &str) -> Arc<Grammar> {
+    presets::grammar(name).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+/// The events of `text` in short: `think …`, `call …`, `respond …`, `error …`, and nothing else.
+fn read_as(name: &str, strictness: Strictness, text: &str) -> Vec<String> {
+    let whole = events(name, strictness, &[text]);
+    let characters: Vec<String> = text.chars().map(String::from).collect();
+    let characters: Vec<&str> = characters.iter().map(String::as_str).collect();
+    assert_eq!(events(name, strictness, &characters), whole, "{text} in characters");
+    whole
+}
+
+fn read(name: &str, text: &str) -> Vec<String> {
+    read_as(name, Strictness::Strict, text)
+}
+
+fn events(name: &str, strictness: Strictness, chunks: &[&str]) -> Vec<String> {
+    let options = Options { strictness, ..Options::default() };
+    let (mut parser, mut events) = (Parser::new(grammar(name), options), Vec::new());
+    for chunk in chunks {
+        parser.feed(chunk.as_bytes(), &mut events);
+    }
+    parser.finish(&Ending::Stopped, &mut events);
+    let short = events.iter().filter_map(|event| match event {
+        Event::Think(text) => Some(format!("think {text}")),
+        Event::Respond(text) => Some(format!("respond {text}")),
+        Event::Call(call) => Some(format!("call {}", call.json())),
+        Event::Error(report) => Some(format!("error {}", report.raw)),
+        _ => None,
+    });
+    short.collect()
+}
+
+#[test]
+fn a_lone_mark_of_a_block_is_left_out_where_the_dialect_says_so() {
+    for (name, entry, expected) in [
+        ("kimi-k2", Entry::Block, true),
+        ("kimi-k2", Entry::Call(0), false),
+        ("kimi-k2", Entry::None, false),
+        ("hermes", Entry::Block, false),
+        ("cogency", Entry::Block, false),
+    ] {
+        let openings = [Opening { dialect: 0, entry }];
+        assert_eq!(grammar(name).leaves_out(&openings), expected, "{name} {entry:?}");
+    }
+    assert!(!grammar("kimi-k2").leaves_out(&[]));
+}
+
+#[test]
+fn objects_without_a_mark_are_text_unless_the_first_is_a_call() {
+    let call = r#"{"name": "a", "parameters": {}}"#;
+    for (text, expected) in [
+        (call.to_owned(), vec![r#"call {"name": "a", "args": {}}"#.to_owned()]),
+        (r#"{"x": 1}"#.to_owned(), vec![r#"respond {"x": 1}"#.to_owned()]),
+        (r#"{"name": 1}"#.to_owned(), vec![r#"respond {"name": 1}"#.to_owned()]),
+        (format!(r#"{call}; {{"x": 1}}"#), vec![format!(r#"error {call}; {{"x": 1}}"#)]),
+    ] {
+        assert_eq!(read("llama3-json", &text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_decision_is_told_by_its_keys_and_no_others() {
+    for (text, expected) in [
+        (
+            r#"{"thought": "hm", "other": "call_tool", "type": "call_tool", "tool": "a", "args": {}}"#,
+            vec!["think hm", r#"call {"name": "a", "args": {}}"#],
+        ),
+        (
+            r#"{"thought": "hm", "other": "x", "type": "final_answer", "answer": "yes"}"#,
+            vec!["think hm", "respond yes"],
+        ),
+        (r#"{"type": "final_answer", "answer": "yes", "more": "no"}"#, vec!["respond yes"]),
+    ] {
+        assert_eq!(read("react-json", text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_call_that_lacks_its_closing_mark_is_one_for_a_lenient_reader_only() {
+    let section = "<|tool_calls_section_begin|>";
+    let open = "<|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>{}";
+    let text = format!("{section}{open} done {open}<|tool_call_end|><|tool_calls_section_end|>");
+    let call = r#"call {"name": "a", "args": {}, "id": "functions.a:0"}"#;
+    assert_eq!(read_as("kimi-k2", Strictness::Lenient, &text), [call, call]);
+    let strict = read("kimi-k2", &text);
+    assert!(strict[0].starts_with("error "), "{strict:?}");
+}
+
+#[test]
+fn a_whole_object_of_parameters_ends_with_its_mark_whatever_space_is_before_it() {
+    let (open, close) = ("<|open|>", "<|close|>");
+    let object = |space: &str, closing: &str| {
+        format!(
+            "{open}tools<|sep|>{open}call tool=\"a\" index=\"0\"<|sep|>{open}json type=\"object\"<|sep|>\
+             {{\"x\": 1}}{space}{closing}{close}call<|sep|>{close}tools<|sep|>"
+        )
+    };
+    let known = read("kimi-k3", &object("", &format!("{close}json<|sep|>")));
+    assert!(known[0].contains(r#""args": {"x": 1}"#), "{known:?}");
+    assert_eq!(read("kimi-k3", &object(" \n\t ", &format!("{close}json<|sep|>"))), known);
+    let wrong = read("kimi-k3", &object("", &format!("{close}jso<|sep|>")));
+    assert!(wrong[0].starts_with("error "), "{wrong:?}");
+}
+
+#[test]
+fn a_name_of_python_has_at_most_256_bytes() {
+    for (length, is_call) in [(1, true), (255, true), (256, true), (257, false), (300, false)] {
+        for key in [false, true] {
+            let name = "n".repeat(length);
+            let text = if key { format!("[f({name}=1)]") } else { format!("[{name}(x=1)]") };
+            let found = read("pythonic", &text);
+            assert_eq!(found[0].starts_with("call "), is_call, "{length} {key}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_quote_in_a_python_string_ends_it_if_what_follows_may_follow_an_argument() {
+    for (text, expected) in [
+        (r#"[a(x="one"), b()]"#, vec![r#"{"x": "one"}"#, "{}"]),
+        (r#"[a(x="say ("yes"); done")]"#, vec![r#"{"x": "say (\"yes\"); done"}"#]),
+        (r#"[a(x="say (("yes")); done")]"#, vec![r#"{"x": "say ((\"yes\")); done"}"#]),
+        (r#"[a(x="he said "yes" to me")]"#, vec![r#"{"x": "he said \"yes\" to me"}"#]),
+    ] {
+        let found = read("pythonic", text);
+        let args: Vec<_> = found
+            .iter()
+            .map(|call| {
+                call.split_once("\"args\": ")
+                    .map_or(call.as_str(), |(_, args)| &args[..args.len() - 1])
+            })
+            .collect();
+        assert_eq!(args, expected, "{text}");
+    }
+}
+
+#[test]
+fn what_only_resembles_a_section_of_cdata_is_text() {
+    for (value, expected) in [
+        ("a <![CDAT b", r#""a <![CDAT b""#),
+        ("a <![CDATA b", r#""a <![CDATA b""#),
+        ("a <![CDATA[b</x>]]> c", r#""a b</x> c""#),
+        ("<![CDATA[1]]>", r#""1""#),
+    ] {
+        let text = format!(
+            "<tool><server_name>local</server_name><tool_name>a</tool_name><arguments><x>{value}</x></arguments></tool>"
+        );
+        let found = read("forge-xml", &text);
+        assert!(found[0].contains(&format!(r#""args": {{"x": {expected}}}"#)), "{found:?}");
+    }
+}
+
+#[test]
+fn a_fault_shows_sixty_characters_of_a_value() {
+    let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
+    let checker = ArgumentSchema::new(&schema, SchemaForm::JsonSchema).expect("a schema");
+    for (length, shown) in
+        [(58, format!("\"{}\"", "é".repeat(58))), (59, format!("\"{}...", "é".repeat(59)))]
+    {
+        let text = "é".repeat(length);
+        let value = Value::String(Box::new(&*text));
+        let members = Members::new(vec![("x".to_owned(), value)]);
+        let faults = checker.faults(Value::Object(members));
+        assert!(faults[0].contains(&shown), "{length}: {faults:?}");
+    }
+}
