@@ -132,3 +132,43 @@ impl<'a> Sink<'a> {
         self.push(&text[from..]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::JOINER;
+    use crate::dialect::presets::preset;
+
+    /// What these texts from outside become, one after the other, with `·` for a joiner.
+    fn shown(row: &str, texts: &[&str]) -> String {
+        let notation = Notation::new(preset(row).expect("a row"));
+        let mut sink = Sink::new(&notation);
+        for text in texts {
+            sink.push_outside(text.as_bytes());
+        }
+        String::from_utf8(sink.out).expect("UTF-8").replace(JOINER, "·")
+    }
+
+    #[test]
+    fn no_mark_stands_where_two_texts_meet() {
+        let long = "x".repeat(1000);
+        for (texts, expected) in [
+            (["<|im_", "start|>"], "<|im_·start|>".to_owned()),
+            (["<", "|im_start|>"], "<·|im_start|>".to_owned()),
+            (["<|im", " start|>"], "<|im start|>".to_owned()),
+            (["", "<|im_start|>"], "<·|im_start|>".to_owned()),
+            (
+                [&format!("{long}<|im_"), &format!("start|>{long}")],
+                format!("{long}<|im_·start|>{long}"),
+            ),
+        ] {
+            assert_eq!(shown("hermes", &texts), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_dialect_shows_marks_as_they_are() {
+        assert_eq!(shown("cogency", &["<execute>"]), "<execute>");
+        assert_eq!(shown("hermes", &["<tool_call>"]), "<·tool_call>");
+    }
+}

@@ -197,8 +197,10 @@ fn an_object_that_the_marks_spell_out_is_read_as_a_whole() {
         (&json.shape, &*json.name[0], &*json.args[0]),
         (&JsonShape::Object, "name", "parameters")
     );
-    let open_end = pattern(template, "tool_calls", "close", r"<\|eot_id\|>");
-    refused(&open_end, "fields.tool_calls.close_pattern", "does not close the object");
+    for close in [r"<\|eot_id\|>", r"\)\s*<\|eot_id\|>", r"\}\}\s*<\|eot_id\|>"] {
+        let template = pattern(template.clone(), "tool_calls", "close", close);
+        refused(&template, "fields.tool_calls.close_pattern", "does not close the object");
+    }
 }
 
 #[test]
@@ -227,6 +229,10 @@ fn a_list_of_python_calls_is_read_as_python() {
 
 #[test]
 fn messages_with_a_recipient_have_heads() {
+    let joints = read(&addressed()).prompt.turn.joints.expect("joints");
+    for joint in [joints.thought, joints.calls, joints.other] {
+        assert_eq!(joint, "<|start|>assistant", "each message begins as the first one does");
+    }
     let heads = read(&addressed()).heads.expect("heads");
     assert_eq!(heads.open, ["<|start|>", "<|channel|>"]);
     assert_eq!((&*heads.channel, &*heads.end), ("<|channel|>", "<|message|>"));
@@ -271,4 +277,12 @@ fn messages_with_a_recipient_have_heads() {
         let template = pattern(addressed(), "tool_calls", "open", source);
         refused(&template, &format!("{call}.open_pattern"), words);
     }
+}
+
+#[test]
+fn a_class_stands_for_at_most_32_characters() {
+    let template = |class: &str| pattern(plain(), "thinking", "open", &format!("<[{class}]>"));
+    assert_eq!(read(&template("ab")).reasoning.len(), 2);
+    assert_eq!(read(&template("a-z0-5")).reasoning.len(), 32);
+    refused(&template("a-z0-6"), "fields.thinking.open_pattern", "one of many texts");
 }
