@@ -176,14 +176,20 @@ class Dialect:
     def to_dict(self) -> dict[str, Any]:
         """All fields, as plain values."""
 
-    def write_calls(self, calls: Iterable[ToolCall]) -> str:
+    def write_calls(self, calls: Iterable[ToolCall], *, tools: ToolSchemas | Iterable[Any] | None = None) -> str:
         """Write calls in this dialect, as models that were taught it do; for examples in a prompt.
 
-        A parser reads back the same calls. In text without escapes each mark of the dialect is broken up, as `inert`
-        does it, and the parser undoes that. Where a value ends at a mark that is made of its key, and contains that
-        mark, the mark's first character becomes a character reference.
+        A parser that is given the same tools reads back the same calls. Without `tools`, one does that knows a tool for
+        each call, with exactly the types of the call's arguments. In text without escapes each mark of the dialect is
+        broken up, as `inert` does it, and the parser undoes that.
+
+        Args:
+            calls: the calls, in their order.
+            tools: the tools that the reader knows. A text such as `"5"` for a parameter that may be a number too can
+                be written only in some dialects.
 
         Raises:
+            ConfigError: the dialect cannot hold a call, which would be read as another one or as none.
             TypeError, ValueError: JSON cannot hold the arguments; as `json.dumps`.
         """
 

@@ -79,11 +79,18 @@ impl Dialect {
         json(py)?.call_method1("loads", (to_str(py, text.as_bytes())?,))
     }
 
-    fn write_calls<'py>(&self, calls: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+    #[pyo3(signature = (calls, *, tools=None))]
+    fn write_calls<'py>(
+        &self,
+        calls: &Bound<'py, PyAny>,
+        tools: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyString>> {
         let shown: PyResult<Vec<_>> = calls.try_iter()?.map(|call| shown(&call?)).collect();
         let (mut shown, renderer) = (shown?, Renderer::new(Arc::clone(&self.inner)));
         renderer.give_ids(&mut shown, 0);
-        to_str(calls.py(), renderer.calls(&shown, true).as_bytes())
+        let written = renderer.exactly(&shown, true, tools_of(tools)?.as_ref());
+        let written = written.map_err(|fault| ConfigError::new_err(fault.to_string()))?;
+        to_str(calls.py(), written.as_bytes())
     }
 
     fn inert<'py>(&self, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {

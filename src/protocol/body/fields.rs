@@ -191,7 +191,8 @@ impl Fields {
             }
             (Some(Field::Args(rank, writer)), token) => {
                 calls.end_args(text, at + 1);
-                let _ = self.args.put(rank, args_of(text, writer, token, self.takes_text));
+                let most = self.takes_text.then_some(calls.scope.limits.max_depth);
+                let _ = self.args.put(rank, args_of(text, writer, token, most));
             }
             (Some(Field::Id), token) => self.id = string(text, token),
             (Some(Field::Server), token) => self.server = string(text, token),
@@ -325,28 +326,34 @@ fn said(text: &[u8], token: &Token) -> Option<Text> {
     }
 }
 
-/// The arguments that end with `token`, which may also be a string that holds them.
-fn args_of(text: &[u8], writer: Writer, token: &Token, takes_text: bool) -> Slot {
-    match token {
-        Token::Close(Container::Object) => Ok(writer.finish()),
-        Token::String(range) if takes_text => {
-            object(unescaped(&text[range.clone()]).as_bytes()).ok_or("a string")
+/// The arguments that end with `token`. It may also be a string that holds them, if that is told how deep they may be nested.
+fn args_of(text: &[u8], writer: Writer, token: &Token, max_depth: Option<usize>) -> Slot {
+    match (token, max_depth) {
+        (Token::Close(Container::Object), _) => Ok(writer.finish()),
+        (Token::String(range), Some(max_depth)) => {
+            object(unescaped(&text[range.clone()]).as_bytes(), max_depth)
         }
-        token => Err(name_of(token)),
+        (token, _) => Err(name_of(token)),
     }
 }
 
 /// The JSON object that is all of `text`, canonical.
-#[must_use]
-pub fn object(text: &[u8]) -> Option<String> {
+///
+/// # Errors
+/// It is none, or more than `max_depth` brackets are open in it at once: what it is instead.
+pub fn object(text: &[u8], max_depth: usize) -> Result<String, &'static str> {
+    const OTHER: &str = "a string";
     let (mut scanner, mut writer) = (Scanner::default(), Writer::new(text.len()));
     let mut is_object = false;
-    while let Some(token) = scanner.next(text).ok()? {
+    while let Some(token) = scanner.next(text).map_err(|_| OTHER)? {
+        if scanner.depth() > max_depth {
+            return Err("a string in which brackets are nested too deep");
+        }
         is_object |= scanner.depth() == 1 && matches!(token, Token::Open(Container::Object));
         writer.token(text, &token);
     }
     let is_whole = scanner.is_complete() && is_blank(&text[scanner.position()..]);
-    (is_object && is_whole).then(|| writer.finish())
+    if is_object && is_whole { Ok(writer.finish()) } else { Err(OTHER) }
 }
 
 /// What a value is called, told by its first or last token.

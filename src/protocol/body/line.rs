@@ -119,6 +119,8 @@ fn argument(raw: &[u8], key: &str, tool: &str, calls: &Calls) -> String {
     let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
     let only = schema.and_then(Schema::only_property);
     let key = only.unwrap_or(key);
-    let value = typed(trim(raw), schema.and_then(|schema| schema.property(key)), Untyped::Text);
+    let schema = schema.and_then(|schema| schema.property(key));
+    let max_depth = calls.scope.limits.max_depth.saturating_sub(1);
+    let value = typed(trim(raw), schema, Untyped::Text, max_depth);
     format!("{{{}: {value}}}", json_string(key.as_bytes()))
 }

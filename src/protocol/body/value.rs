@@ -8,7 +8,7 @@ use super::super::canonical::{Writer, json_string};
 use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::text::{is_blank, leading_space, trim};
-use super::super::tools::{Schema, typed};
+use super::super::tools::{Schema, Types, typed};
 use super::Calls;
 use super::fields::OTHER_ARGS;
 use super::found::unexpected;
@@ -188,12 +188,14 @@ impl ValueReader {
         let tools = calls.scope.tools.as_deref();
         let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
         let schema = schema.filter(|schema| !schema.types().is_empty());
-        // The type that the tool wants counts more than the type that the model claims.
-        let value = match (self.is_text, schema) {
-            (Some(true), None) => json_string(raw),
-            (Some(false), None) => typed(raw, None, Untyped::Json),
-            (None, None) => typed(raw, None, form.untyped),
-            (_, schema) => typed(raw, schema, form.untyped),
+        let takes_text = schema.is_none_or(|schema| schema.types().has(Types::STRING));
+        let takes_others = schema.is_none_or(|schema| schema.types() != Types::STRING);
+        let max_depth = depth_left(calls);
+        let value = match self.is_text {
+            // What the model says of the type decides between those that the tool takes, and no further.
+            Some(true) if takes_text => json_string(raw),
+            Some(false) if takes_text && takes_others => typed(raw, None, Untyped::Json, max_depth),
+            _ => typed(raw, schema, form.untyped, max_depth),
         };
         writer.raw_key(&json_string(self.key.as_bytes()));
         writer.raw_scalar(&value);
@@ -222,12 +224,17 @@ impl ValueReader {
             return None;
         }
         let raw = trimmed(&text[self.start..], form.trim);
-        let object = typed(raw, None, Untyped::Json);
+        let object = typed(raw, None, Untyped::Json, depth_left(calls));
         let members: serde_json::Map<_, _> = serde_json::from_str(&object).ok()?;
         let are_args =
             !members.is_empty() && members.keys().all(|member| schema.declared(member).is_some());
         are_args.then_some(object)
     }
+}
+
+/// How many brackets may be open in a value: one more is open around it.
+fn depth_left(calls: &Calls) -> usize {
+    calls.scope.limits.max_depth.saturating_sub(1)
 }
 
 impl End {

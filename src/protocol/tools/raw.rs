@@ -2,7 +2,6 @@
 
 use super::super::canonical::{Writer, json_string};
 use super::super::json::{Scanner, Token};
-use super::super::limits::Limits;
 use super::super::text::trim;
 use super::{Schema, Types};
 use crate::dialect::Untyped;
@@ -19,27 +18,27 @@ pub enum Wholes {
 /// The value of a raw text, as canonical JSON.
 ///
 /// If the value may only be a string, it is the text itself. If it may have several types, the others are tried first, without
-/// the whitespace at both ends. Text that fits none of them stays text, which the check of the arguments will refuse. An
-/// object or array that is nested deeper than the default limit is text too.
+/// the whitespace at both ends. Where a string is one of them, a number, a boolean or `null` is one only if its canonical JSON
+/// is the text: `02134`, `5.0` and `None` are text. Text that fits no type stays text, which the check of the arguments will
+/// refuse. An object or array that is nested deeper than `max_depth` is text too.
 ///
 /// ```
 /// # use cogency_rs::dialect::Untyped;
 /// # use cogency_rs::protocol::tools::{Schema, typed};
 /// let schema = serde_json::json!({"type": ["integer", "string"]});
 /// let schema = Some(Schema::new(&schema));
-/// assert_eq!(typed(b" 5 ", schema, Untyped::Text), "5");
-/// assert_eq!(typed(b"five", schema, Untyped::Text), "\"five\"");
-/// assert_eq!(typed(b"[5]", None, Untyped::Json), "[5]");
+/// assert_eq!(typed(b"5", schema, Untyped::Text, 200), "5");
+/// assert_eq!(typed(b"05", schema, Untyped::Text, 200), "\"05\"");
+/// assert_eq!(typed(b"[5]", None, Untyped::Json, 200), "[5]");
 /// ```
 ///
 /// # Complexity
 /// O(`raw`)
 #[must_use]
-pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped) -> String {
-    let max_depth = Limits::default().max_depth;
+pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped, max_depth: usize) -> String {
     // A model that writes JSON quotes text too.
     if untyped == Untyped::Json
-        && schema.is_some_and(|schema| schema.types() == Types::STRING)
+        && schema.is_some_and(|schema| schema.types().has(Types::STRING))
         && let Some((Types::STRING, quoted)) = json(trim(raw), max_depth)
     {
         return quoted;
@@ -65,7 +64,7 @@ pub fn typed_within(
             // If the value may be null or text, `null` is null.
             let is_null = types.has(Types::NULL) && trim(raw) == b"null";
             let is_listed = types.has(Types::STRING) && !is_null && schema.lists(raw);
-            if is_listed { None } else { of_types(trim(raw), types, wholes, max_depth) }
+            if is_listed { None } else { of_types(raw, types, wholes, max_depth) }
         }
         _ => untyped(trim(raw)),
     };
@@ -73,7 +72,14 @@ pub fn typed_within(
 }
 
 /// The value as one of these types.
-fn of_types(value: &[u8], types: Types, wholes: Wholes, max_depth: usize) -> Option<String> {
+fn of_types(raw: &[u8], types: Types, wholes: Wholes, max_depth: usize) -> Option<String> {
+    let value = trim(raw);
+    if types.has(Types::STRING) {
+        let (kind, json) = json(value, max_depth)?;
+        let has_parts = kind == Types::OBJECT || kind == Types::ARRAY;
+        let is_one = kind != Types::STRING && types.has(kind);
+        return (is_one && (has_parts || json.as_bytes() == raw)).then_some(json);
+    }
     let is_float = types.has(Types::NUMBER) && wholes == Wholes::Float;
     let plain = Some(value)
         .filter(|_| types.has(Types::INTEGER))
@@ -83,11 +89,9 @@ fn of_types(value: &[u8], types: Types, wholes: Wholes, max_depth: usize) -> Opt
         return plain;
     }
     let (kind, json) = json(value, max_depth)?;
-    let takes_text = types.has(Types::STRING);
     // Other JSON than the object or array that is wanted is kept as it is, so that the check refuses it by its type.
-    let takes_any = !takes_text && (types.has(Types::OBJECT) || types.has(Types::ARRAY));
-    let is_one = kind != Types::STRING && types.has(kind);
-    (is_one || takes_any).then_some(json)
+    let takes_any = types.has(Types::OBJECT) || types.has(Types::ARRAY);
+    (types.has(kind) || takes_any).then_some(json)
 }
 
 /// The value of a word of JSON or of Python.
@@ -199,6 +203,7 @@ mod tests {
         let object = json!({"type": "object"});
         let array = json!({"type": "array"});
         let or_null = json!({"type": ["string", "null"]});
+        let or_number = json!({"type": ["string", "number"]});
         let or_object = json!({"anyOf": [{"type": "string"}, {"type": "object"}]});
         let scalars = json!({"type": ["string", "integer", "boolean"]});
         let named_null = json!({"anyOf": [{"const": "null"}, {"type": "null"}]});
@@ -235,13 +240,26 @@ mod tests {
             (&array, "{\"timeout\":30}", "{\"timeout\": 30}"),
             (&array, "[1, 2", "\"[1, 2\""),
             (&or_null, "null", "null"),
-            (&or_null, "None", "null"),
+            (&or_null, "None", "\"None\""),
+            (&or_null, " null", "\" null\""),
             (&or_null, "x", "\"x\""),
             (&or_null, "5", "\"5\""),
             (&or_object, "{\"a\":1}", "{\"a\": 1}"),
             (&or_object, "[1]", "\"[1]\""),
-            (&or_object, "\"a\"", "\"\\\"a\\\"\""),
+            (&or_object, "\"a\"", "\"a\""),
             (&scalars, "2", "2"),
+            (&scalars, "02134", "\"02134\""),
+            (&scalars, "5.0", "\"5.0\""),
+            (&scalars, "-0", "\"-0\""),
+            (&scalars, "+5", "\"+5\""),
+            (&scalars, " 5", "\" 5\""),
+            (&scalars, "True", "\"True\""),
+            (&scalars, "\"5\"", "\"5\""),
+            (&or_number, "1.10", "\"1.10\""),
+            (&or_number, "1.1", "1.1"),
+            (&or_number, "1e3", "\"1e3\""),
+            (&or_number, "Infinity", "\"Infinity\""),
+            (&or_number, "NaN", "\"NaN\""),
             (&scalars, "true", "true"),
             (&scalars, "2 dollars", "\"2 dollars\""),
             (&named_null, "null", "null"),
@@ -249,7 +267,7 @@ mod tests {
             (&listed, "2", "2"),
             (&listed, "\n42\t", "\"\\n42\\t\""),
         ] {
-            let typed = typed(raw.as_bytes(), Some(Schema::new(schema)), Untyped::Json);
+            let typed = typed(raw.as_bytes(), Some(Schema::new(schema)), Untyped::Json, 200);
             assert_eq!(typed, expected, "{schema} {raw:?}");
         }
     }
@@ -269,9 +287,9 @@ mod tests {
                 ("x", "\"x\""),
                 ("", "\"\""),
             ] {
-                assert_eq!(typed(raw.as_bytes(), schema, Untyped::Json), as_json, "{raw:?}");
+                assert_eq!(typed(raw.as_bytes(), schema, Untyped::Json, 9), as_json, "{raw:?}");
                 let text = Value::from(raw).to_string();
-                assert_eq!(typed(raw.as_bytes(), schema, Untyped::Text), text);
+                assert_eq!(typed(raw.as_bytes(), schema, Untyped::Text, 9), text);
             }
         }
     }
@@ -300,11 +318,11 @@ mod tests {
     fn numbers_may_be_long_and_brackets_only_so_deep() {
         let digits = "9".repeat(5000);
         let int = json!({"type": "integer"});
-        assert_eq!(typed(digits.as_bytes(), Some(Schema::new(&int)), Untyped::Text), digits);
+        assert_eq!(typed(digits.as_bytes(), Some(Schema::new(&int)), Untyped::Text, 9), digits);
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         let array = json!({"type": "array"});
         let read =
-            |depth| typed(nested(depth).as_bytes(), Some(Schema::new(&array)), Untyped::Text);
+            |depth| typed(nested(depth).as_bytes(), Some(Schema::new(&array)), Untyped::Text, 200);
         assert!(read(200).starts_with('['));
         assert!(read(201).starts_with('"'));
         assert!(read(1_000_000).starts_with('"'));
@@ -321,6 +339,6 @@ mod tests {
 
     #[test]
     fn lone_surrogates_are_kept() {
-        assert_eq!(typed(b"a\xed\xa0\xbd", None, Untyped::Json), "\"a\\ud83d\"");
+        assert_eq!(typed(b"a\xed\xa0\xbd", None, Untyped::Json, 9), "\"a\\ud83d\"");
     }
 }

@@ -11,7 +11,7 @@ use super::super::notation::json::{elements, members};
 use super::super::notation::sink::Sink;
 use super::super::notation::{Notation, calls};
 use super::super::stored::ShownCall;
-use super::super::{Ending, Event, Options, Parser, Tools};
+use super::super::{Call, Ending, Event, Options, Parser, Tools};
 use crate::dialect::Dialect;
 
 /// The schema of a value that is nested deeper allows anything.
@@ -52,29 +52,94 @@ pub fn can_write(notation: &Notation, call: &ShownCall) -> bool {
     })
 }
 
+/// Calls that a dialect cannot hold: they would be read as others.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the dialect {dialect} cannot hold the call of {name}: it would be read as {read}")]
+pub struct Unwritable {
+    dialect: String,
+    name: String,
+    read: String,
+}
+
+/// Writes calls in blocks of their own, as they are. `tools` are those that the reader will know; without them it is one that
+/// knows tools whose arguments have exactly these types.
+///
+/// # Errors
+/// They would be read as others.
+pub fn exactly(
+    notation: &Notation,
+    calls: &[ShownCall],
+    begins_answer: bool,
+    tools: Option<&Arc<Tools>>,
+) -> Result<Vec<u8>, Unwritable> {
+    let mut sink = Sink::new(notation);
+    sink.begin_calls(std::iter::empty());
+    calls::push_calls(&mut sink, notation.dialect(), calls, begins_answer, None);
+    if !sink.is_doubtful() && tools.is_none() {
+        return Ok(sink.out);
+    }
+    let read = read_back(notation, calls, &sink.out, tools.map(Arc::clone));
+    let other = calls.iter().enumerate().find(|(at, call)| !is_read(read.get(*at), call));
+    let other = other.or_else(|| {
+        calls.last().map(|call| (calls.len(), call)).filter(|_| read.len() > calls.len())
+    });
+    match other {
+        None => Ok(sink.out),
+        Some((at, call)) => Err(Unwritable {
+            dialect: notation.dialect().name.to_string(),
+            name: unescaped(call.name.as_bytes()).to_string(),
+            read: match read.get(at) {
+                Some(Ok(call)) => call.json().to_owned(),
+                Some(Err(error)) => error.clone(),
+                None => "no call".to_owned(),
+            },
+        }),
+    }
+}
+
+fn is_read(read: Option<&Result<Call, String>>, call: &ShownCall) -> bool {
+    matches!(read, Some(Ok(read)) if read.name_json() == call.name && are_equal(read.args_json(), &call.args))
+}
+
 /// Whether `text` is an answer that makes these calls, of tools whose arguments have exactly these types.
 ///
 /// # Complexity
 /// O(text)
 fn reads_back(notation: &Notation, calls: &[ShownCall], text: &[u8]) -> bool {
-    let tools = calls.iter().map(|call| {
-        let name = unescaped(call.name.as_bytes()).to_string();
-        (name, schema_of(&call.args, 0))
-    });
-    let options = Options { tools: Some(Tools::new(tools).into()), ..Options::default() };
+    let read = read_back(notation, calls, text, None);
+    read.len() == calls.len()
+        && read.iter().zip(calls).all(|(read, call)| is_read(Some(read), call))
+}
+
+/// The calls and the errors in `text`, as a reader with these tools reads them; without any, one with tools whose arguments have
+/// exactly the types of these calls.
+///
+/// # Complexity
+/// O(text)
+fn read_back(
+    notation: &Notation,
+    calls: &[ShownCall],
+    text: &[u8],
+    tools: Option<Arc<Tools>>,
+) -> Vec<Result<Call, String>> {
+    let exact = || {
+        let tools = calls.iter().map(|call| {
+            let name = unescaped(call.name.as_bytes()).to_string();
+            (name, schema_of(&call.args, 0))
+        });
+        Arc::new(Tools::new(tools))
+    };
+    let options = Options { tools: Some(tools.unwrap_or_else(exact)), ..Options::default() };
     let mut parser = Parser::new(Arc::clone(notation.grammar()), options);
     let mut events = Vec::new();
     parser.feed(text, &mut events);
     parser.finish(&Ending::Stopped, &mut events);
-    let mut expected = calls.iter();
-    let are_equal = events.iter().all(|event| match event {
-        Event::Call(call) => expected.next().is_some_and(|expected| {
-            call.name_json() == expected.name && are_equal(call.args_json(), &expected.args)
-        }),
-        Event::Error(_) => false,
-        _ => true,
+    let read = events.into_iter().filter_map(|event| match event {
+        Event::Call(call) => Some(Ok(call)),
+        Event::Error(report) => Some(Err(report.content.to_string())),
+        _ => None,
     });
-    are_equal && expected.next().is_none()
+    read.collect()
 }
 
 /// A schema that allows this canonical JSON, and only values of the same type.

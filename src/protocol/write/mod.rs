@@ -12,14 +12,15 @@ use std::sync::Arc;
 
 use crate::dialect::{Body, Dialect, Inert, Json, JsonLayout};
 
-use super::Text;
 use super::notation::json::{Strings, Style, push_json};
 use super::notation::sink::Sink;
 use super::notation::{Notation, calls, literal};
+use super::{Text, Tools};
 
 pub use super::notation::inert::marks_of;
 pub use super::notation::marks::{DialectMarks, Which};
 pub use super::stored::ShownCall;
+pub use check::Unwritable;
 pub use results::{Returned, push_escaped, returned};
 pub use turn::TurnPart;
 
@@ -57,6 +58,23 @@ impl Renderer {
         let mut sink = Sink::new(&self.notation);
         check::push_calls(&mut sink, self.dialect(), calls, begins_answer, None);
         Text::from(sink.out)
+    }
+
+    /// Writes calls as they are, for a reader that knows these tools; without any, for one that knows a tool for each call, whose
+    /// arguments have exactly the types of the call's.
+    ///
+    /// # Errors
+    /// The dialect cannot hold a call: it would be read as another, or as none.
+    ///
+    /// # Complexity
+    /// O(calls)
+    pub fn exactly(
+        &self,
+        calls: &[ShownCall],
+        begins_answer: bool,
+        tools: Option<&Arc<Tools>>,
+    ) -> Result<Text, Unwritable> {
+        check::exactly(&self.notation, calls, begins_answer, tools).map(Text::from)
     }
 
     /// Gives an id to each call that lacks one, if the dialect needs ids. `first` is the number of the first of these calls in the

@@ -369,7 +369,10 @@ impl XmlArgs {
 
     /// The innermost element is closed by the tag between these bytes.
     fn close_element(&mut self, start: usize, end: usize) {
-        self.innermost().content.end = start;
+        let has_cdata = matches!(&self.place, Place::String(reader) if reader.has_cdata());
+        let element = self.innermost();
+        element.content.end = start;
+        element.has_cdata |= has_cdata;
         self.open.pop();
         self.place = Place::Text(end, end);
     }

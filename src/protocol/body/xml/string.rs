@@ -16,6 +16,7 @@ pub struct StringReader {
     /// The element's name.
     key: Range<usize>,
     place: Place,
+    has_cdata: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ impl StringReader {
     /// A reader of the text of the element with this name that begins at byte `start`.
     #[must_use]
     pub fn new(key: Range<usize>, start: usize) -> Self {
-        Self { key, place: Place::Text(start) }
+        Self { key, place: Place::Text(start), has_cdata: false }
     }
 
     /// Reads on; gives the closing tag once it is known to be one. `around` closes the element around this one; any closing
@@ -63,7 +64,10 @@ impl StringReader {
                 Place::Cdata(tag) => match tag.read(form, text) {
                     Lexed::Unknown => return None,
                     Lexed::Text => Place::Text(tag.start + 1),
-                    Lexed::Markup(_, end) => Place::Text(end),
+                    Lexed::Markup(_, end) => {
+                        self.has_cdata = true;
+                        Place::Text(end)
+                    }
                 },
                 Place::Closing(start, at) => {
                     if form.prefix.is_empty() {
@@ -113,6 +117,12 @@ impl StringReader {
             Place::Behind(tag, follower) if follower.start == text.len() => Some(tag.clone()),
             _ => None,
         }
+    }
+
+    /// Whether a section of CDATA is part of the text.
+    #[must_use]
+    pub fn has_cdata(&self) -> bool {
+        self.has_cdata
     }
 
     /// Where the CDATA section begins that the text ends in.

@@ -263,6 +263,10 @@ impl Arguments<'_> {
         schema: Option<Schema<'_>>,
         depth: usize,
     ) -> String {
+        // A section of CDATA is text wherever text may be.
+        if element.has_cdata && schema.is_some_and(|schema| schema.types().has(Types::STRING)) {
+            return json_string(text);
+        }
         let left = self.max_depth.saturating_sub(depth);
         typed_within(text, schema, Wholes::Float, left, |value| {
             if element.has_cdata { None } else { scalar(value) }
