@@ -8,8 +8,10 @@
 //!   that ends it. Two open strings cannot break the same text twice, so the cost stays linear.
 
 mod finish;
+mod mark;
 mod reading;
 mod runs;
+mod start;
 mod state;
 
 use std::sync::Arc;
@@ -25,6 +27,7 @@ use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
 use crate::dialect::{BatchEnd, Dialect, Inert};
+use mark::Before;
 use state::{Lookahead, OpenBlock, OpenRun, Start, State, Written};
 
 /// When text of reasoning and of the answer is handed out.
@@ -120,8 +123,10 @@ pub struct Parser {
     ready_calls: usize,
     /// Whether calls were handed out that wait for their execute event.
     is_batch_open: bool,
-    /// Whether nothing has been read yet, or a line break was read last.
-    is_at_line_start: bool,
+    /// What is known of the text that is not held any more.
+    before: Before,
+    /// Whether there will be no more text.
+    is_whole: bool,
     /// Whether reasoning that came apart from the text was the last of the answer.
     is_thought_apart: bool,
 }
@@ -162,7 +167,8 @@ impl Parser {
             begun: 0,
             ready_calls: 0,
             is_batch_open: false,
-            is_at_line_start: true,
+            before: Before::new(),
+            is_whole: false,
             is_thought_apart: false,
         }
     }
@@ -223,7 +229,7 @@ impl Parser {
         if self.run != OpenRun::Shown && is_blank(chunk) {
             return None;
         }
-        self.is_at_line_start = chunk.ends_with(b"\n");
+        self.before.pass(chunk, run);
         self.is_thought_apart = false;
         self.run = OpenRun::Shown;
         self.written = Written::Something;
@@ -242,6 +248,7 @@ impl Parser {
             }
             State::Perhaps(..)
             | State::Head(_)
+            | State::Quoted(_)
             | State::Block(..)
             | State::Broken(..)
             | State::Done => return None,

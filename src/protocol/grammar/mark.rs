@@ -19,6 +19,8 @@ pub enum Mark {
     End,
     /// The model's turn is over.
     TurnEnd,
+    /// A message is over; the mark is left out.
+    MessageEnd,
     /// It means nothing, and is left out.
     Ignored,
 }

@@ -114,7 +114,7 @@ impl Table {
             self.mark(open, Mark::Head(self.heads.len()));
         }
         for close in &heads.close {
-            self.mark(close, Mark::Ignored);
+            self.mark(close, Mark::MessageEnd);
         }
         let first = self.spans.len();
         self.prompted.get_or_insert(first);

@@ -21,9 +21,16 @@ impl Parser {
     /// the answer was refused, no call runs, and the last event is an error.
     pub fn finish(&mut self, ending: &Ending, events: &mut Vec<Event>) {
         let mut text = std::mem::take(&mut self.held);
+        self.is_whole = true;
         let report = match ending {
             Ending::Refused(_) => self.refuse(ending, &mut text, events),
-            _ => self.finish_state(ending, &mut text, events),
+            _ => {
+                if matches!(self.state, State::Text | State::Quoted(_) | State::Inside(..)) {
+                    // No quote follows the mark that the text ends with.
+                    self.read_on(&mut text, events);
+                }
+                self.finish_state(ending, &mut text, events)
+            }
         };
         if let Some(report) = report {
             self.say(report.into(), events);
@@ -38,7 +45,7 @@ impl Parser {
     /// The text is left before its end: the open run becomes an event. A mark or a block that has only begun is dropped, and
     /// nothing is reported.
     pub fn leave(&mut self, events: &mut Vec<Event>) {
-        if matches!(self.state, State::Text | State::Inside(..)) {
+        if matches!(self.state, State::Text | State::Quoted(_) | State::Inside(..)) {
             self.held.truncate(self.at);
             let first = events.len();
             self.finish(&Ending::Length, events);
@@ -61,7 +68,9 @@ impl Parser {
     ) -> Option<Report> {
         let run = match &self.state {
             State::Done => return None,
-            State::Text | State::Perhaps(Perhaps::Block(..), _) => Some(TextRun::Respond),
+            State::Text | State::Quoted(_) | State::Perhaps(Perhaps::Block(..), _) => {
+                Some(TextRun::Respond)
+            }
             State::Perhaps(Perhaps::Array(..), at) => {
                 text.truncate(*at);
                 Some(TextRun::Respond)
@@ -91,14 +100,16 @@ impl Parser {
                     self.end_run(TextRun::Respond, rest, blank, events);
                     return report;
                 }
-                State::Perhaps(Perhaps::Block(..), _) => self.state = State::Text,
+                State::Quoted(_) | State::Perhaps(Perhaps::Block(..), _) => {
+                    self.state = State::Text;
+                }
                 State::Head(number) if self.grammar.is_headless(*number, text) => {
                     self.state = State::Text;
                 }
                 State::Head(_) => return self.cut_answer(ending, text, self.place()),
                 State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
                     let (span, mark, at) = (*span, *mark, *at);
-                    if scanner.depth() == 0 {
+                    if scanner.depth() == 0 || self.before.is_fenced() {
                         self.state = State::Text;
                         continue;
                     }

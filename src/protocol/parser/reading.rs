@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::super::Event;
 use super::super::block::{BlockReader, Progress};
 use super::super::canonical::json_string;
-use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Reopened, Span};
+use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Span};
 use super::super::json::Scanner;
 use super::super::marks::{Search, Undecided, find, starts_with};
 use super::super::run::TextRun;
-use super::super::text::leading_space;
 use super::runs::BlankRun;
 use super::state::{Lookahead, OpenBlock, Perhaps, Start, State, raw};
 use super::{LONGEST_HEAD, Parser};
@@ -32,6 +31,9 @@ impl Parser {
             State::Inside(span, _) => {
                 self.read_inside((span, &grammar.spans[span]), &grammar, text, &mut start, events)
             }
+            State::Quoted(span) => {
+                self.read_quoted(&grammar.spans[span], &grammar, text, &mut start, events)
+            }
             State::Block(..) => self.read_block(&grammar, text, &mut start, events),
             State::Broken(..) => self.read_broken(&grammar, text, &mut start, events),
             State::Done => {
@@ -40,9 +42,7 @@ impl Parser {
             }
         } {}
         self.at = self.at.saturating_sub(start);
-        if start > 0 {
-            self.is_at_line_start = text[start - 1] == b'\n';
-        }
+        self.before.drop(text, start);
         start
     }
 
@@ -56,54 +56,15 @@ impl Parser {
         start: &mut usize,
         events: &mut Vec<Event>,
     ) -> bool {
-        if let Start::Space(known, mut ahead) = self.start {
-            let at = *start + known;
-            let at = at + leading_space(&text[at..]);
-            let says_more = ahead.says_more(&text[at..]);
-            self.start = Start::Space(at - *start, ahead);
-            if at < text.len() {
-                let rest = &text[at..text.len().min(at.saturating_add(self.longest_opening()))];
-                if !says_more && at + rest.len() == text.len() {
-                    self.at = at;
-                    return false;
-                }
-                match grammar.headless(rest) {
-                    Ok(None) => {}
-                    Ok(Some(head)) => {
-                        self.end_run(
-                            TextRun::Respond,
-                            text[*start..at].into(),
-                            BlankRun::Hidden,
-                            events,
-                        );
-                        (*start, self.at) = (at, at);
-                        self.start = Start::Past;
-                        self.state = State::Head(head);
-                        return true;
-                    }
-                    Err(Undecided) => {
-                        self.at = at;
-                        return false;
-                    }
-                }
-                match grammar.opening(&grammar.unmarked, rest) {
-                    Ok(Some(opening)) => {
-                        let block = OpenBlock { opening: opening.clone(), mark: 0 };
-                        self.open_block(grammar, block, text, (start, at), events);
-                        return true;
-                    }
-                    Ok(None) => self.start = Start::Else,
-                    Err(Undecided) if text.len() - at > rest.len() => self.start = Start::Else,
-                    Err(Undecided) => {
-                        self.at = at;
-                        return false;
-                    }
-                }
-            }
+        if let Start::Space(known, ahead) = self.start
+            && let Some(is_more) = self.read_start(grammar, text, start, (known, ahead), events)
+        {
+            return is_more;
         }
         let search = grammar.outside.search(text, self.at);
         let Search::Found { mark, start: at, end } = search else {
             self.at = search.or_end(text);
+            self.before.read(text, self.at);
             let used = self.stream_run(TextRun::Respond, &text[*start..self.at], events);
             *start += used;
             if let Start::Space(known, _) = &mut self.start {
@@ -112,9 +73,19 @@ impl Parser {
             return false;
         };
         self.at = end;
-        if grammar.at_line_start && !self.is_line_start(text, at) {
+        if grammar.at_line_start && !self.before.is_line(text, at) {
             return true;
         }
+        match self.is_mentioned(grammar, mark, text, (at, end)) {
+            Ok(false) => {}
+            Ok(true) => return true,
+            Err(Undecided) => {
+                self.before.read(text, at);
+                return self.wait_at(TextRun::Respond, at, text, start, events);
+            }
+        }
+        self.before.read(text, at);
+        let is_quoted = self.before.is_fenced() && !grammar.marks[mark].counts_in_fence();
         match &grammar.marks[mark] {
             Mark::Span(number) if grammar.spans[*number].needs_array => {
                 let perhaps = Perhaps::Array(*number, end - at, Box::default());
@@ -135,25 +106,25 @@ impl Parser {
                 self.state =
                     State::Perhaps(Perhaps::Block(mark, 0, Lookahead::default()), at - *start);
             }
+            Mark::Span(span) if is_quoted => self.state = State::Quoted(*span),
+            _ if is_quoted => {}
             meaning => {
                 self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
                 *start = end;
+                self.before.mark(end);
                 match meaning {
                     Mark::Span(span) => self.state = State::Inside(*span, None),
                     Mark::End => self.say(Event::End, events),
                     Mark::TurnEnd => self.end_turn(events),
-                    Mark::Ignored | Mark::Head(_) | Mark::Block(_) | Mark::Unmarked => {}
+                    Mark::MessageEnd
+                    | Mark::Ignored
+                    | Mark::Head(_)
+                    | Mark::Block(_)
+                    | Mark::Unmarked => {}
                 }
             }
         }
         true
-    }
-
-    fn is_line_start(&self, text: &[u8], at: usize) -> bool {
-        match at.checked_sub(1) {
-            Some(before) => text[before] == b'\n',
-            None => self.is_at_line_start,
-        }
     }
 
     /// In the head of a message.
@@ -186,6 +157,7 @@ impl Parser {
         }
         let after = end + heads.end.len();
         self.at = after;
+        self.before.message(after);
         let span = match heads.addressee(&text[*start..end]) {
             Addressee::Reasoning => headed.reasoning,
             Addressee::Answer => headed.answer,
@@ -228,10 +200,12 @@ impl Parser {
         let rest = &text[at + length..];
         let says_more = ahead.says_more(rest);
         let most = self.longest_opening();
-        let opening = if says_more {
-            grammar.opening(openings, &rest[..rest.len().min(most)])
-        } else {
-            Err(Undecided)
+        let within = &rest[..rest.len().min(most)];
+        let is_fenced = self.before.is_fenced();
+        let opening = match (says_more, is_fenced) {
+            (false, _) => Err(Undecided),
+            (true, false) => grammar.opening(openings, within),
+            (true, true) => grammar.opening_in_fence(openings, within),
         };
         match opening {
             Ok(Some(opening)) => {
@@ -248,7 +222,7 @@ impl Parser {
             }
             Ok(None) | Err(Undecided) => {
                 (self.state, self.at) = (State::Text, at + length.max(1));
-                if grammar.leaves_out(openings) {
+                if !is_fenced && grammar.leaves_out(openings) {
                     self.end_run(
                         TextRun::Respond,
                         text[*start..at].into(),
@@ -256,6 +230,7 @@ impl Parser {
                         events,
                     );
                     *start = self.at;
+                    self.before.mark(*start);
                 }
                 true
             }
@@ -263,7 +238,7 @@ impl Parser {
     }
 
     /// Ends the open run and opens a block, both at byte `at`.
-    fn open_block(
+    pub(super) fn open_block(
         &mut self,
         grammar: &Grammar,
         block: OpenBlock,
@@ -271,6 +246,7 @@ impl Parser {
         (start, at): (&mut usize, usize),
         events: &mut Vec<Event>,
     ) {
+        self.before.read(text, at);
         self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
         // The report of a broken block holds its text, so the text is kept.
         (*start, self.at) = (at, at + block.mark);
@@ -297,8 +273,12 @@ impl Parser {
         let is_array = follows(scanner, &rest[..rest.len().min(most)], &grammar.spans[span].close)
             .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
         match is_array {
+            Some(true) if self.before.is_fenced() => {
+                (self.state, self.at) = (State::Quoted(span), after);
+            }
             Some(true) => {
                 self.end_run(TextRun::Respond, text[*start..end].into(), BlankRun::Hidden, events);
+                self.before.mark(after);
                 self.state = State::Inside(span, None);
                 (*start, self.at) = (after, after);
             }
@@ -323,34 +303,10 @@ impl Parser {
         start: &mut usize,
         events: &mut Vec<Event>,
     ) -> bool {
-        if self.may_reopen {
-            // Up to `self.at` there is only space.
-            let at = self.at + leading_space(&text[self.at..]);
-            let reopened = match at < text.len() {
-                _ if at - *start > self.limits().max_block_bytes => Ok(None),
-                true => grammar.reopened(&text[at..]),
-                false => Err(Undecided),
-            };
-            let Ok(reopened) = reopened else {
-                self.at = at;
-                return false;
-            };
-            self.may_reopen = false;
-            match reopened {
-                None => self.at = *start,
-                Some(Reopened::Span(number)) => {
-                    let after = at + grammar.spans[number].open.len();
-                    (*start, self.at) = (after, after);
-                    self.state = State::Inside(number, None);
-                    return true;
-                }
-                Some(Reopened::Mark(width)) => (*start, self.at) = (at + width, at + width),
-                Some(Reopened::Head) => {
-                    (*start, self.at) = (at, at);
-                    self.state = State::Text;
-                    return true;
-                }
-            }
+        if self.may_reopen
+            && let Some(is_more) = self.read_reopened(grammar, text, start)
+        {
+            return is_more;
         }
         let marks = span.inside.as_ref().unwrap_or(&grammar.outside);
         let search = marks.search(text, self.at);
@@ -360,12 +316,24 @@ impl Parser {
             return false;
         };
         let inner = if span.inside.is_some() { Some(span.marks[mark]) } else { None };
-        if inner.is_none() && grammar.at_line_start && !self.is_line_start(text, end) {
+        if inner.is_none() && grammar.at_line_start && !self.before.is_line(text, end) {
             self.at = after;
             return true;
         }
+        let is_mentioned = match inner {
+            Some(inner) => self.is_mentioned_inside(inner, text, (end, after)),
+            None => self.is_mentioned(grammar, mark, text, (end, after)),
+        };
+        match is_mentioned {
+            Ok(false) => {}
+            Ok(true) => {
+                self.at = after;
+                return true;
+            }
+            Err(Undecided) => return self.wait_at(span.run, end, text, start, events),
+        }
         if inner == Some(Inner::Block) {
-            let is_line_start = self.is_line_start(text, end);
+            let is_line_start = self.before.is_line(text, end);
             if let State::Inside(_, opened @ None) = &mut self.state
                 && is_line_start
             {
@@ -400,6 +368,7 @@ impl Parser {
             // The mark begins something else.
             Some(Inner::Next | Inner::Recipient(_)) | None => (end, end),
         };
+        self.before.mark(*start);
         if grammar.spans[number].run == TextRun::Think && self.start == Start::Else {
             self.start = Start::Space(0, Lookahead::default());
         }
@@ -438,6 +407,7 @@ impl Parser {
             Progress::More => return false,
             Progress::Complete { end, events: Ok(said) } => {
                 (*start, self.at) = (body + end, body + end);
+                self.before.call(*start);
                 self.state = State::Text;
                 self.complete(&block, said, events);
             }
@@ -453,6 +423,7 @@ impl Parser {
                 self.say(report.into(), events);
                 self.state = State::Text;
                 (*start, self.at) = (end, end);
+                self.before.call(end);
             }
             Progress::Broken(problem) if block.is_only_text(grammar, &problem) => {
                 (self.state, self.at) = (State::Text, body + problem.at.max(1));
@@ -499,6 +470,7 @@ impl Parser {
             Some(end) => {
                 self.state = State::Text;
                 (*start, self.at) = (end, end);
+                self.before.call(end);
                 true
             }
             None => {

@@ -61,6 +61,8 @@ impl Parser {
     pub fn think_apart(&mut self, events: &mut Vec<Event>) {
         self.is_thought_apart = true;
         if matches!(self.state, State::Text) && !is_blank(&self.held[..self.at]) {
+            self.before.read(&self.held, self.at);
+            self.before.drop(&self.held, self.at);
             let run: Vec<u8> = self.held.drain(..std::mem::take(&mut self.at)).collect();
             self.end_run(TextRun::Respond, run.into(), BlankRun::Hidden, events);
         }

@@ -49,6 +49,8 @@ pub(super) enum State {
     Head(usize),
     /// In reasoning or results. In reasoning also the first mark there that would open a block, at the start of a line.
     Inside(usize, Option<String>),
+    /// In what would be the span of this number if the mark that opens it were not in a fence: text of the answer.
+    Quoted(usize),
     /// In a block of calls.
     Block(OpenBlock, Box<BlockReader>),
     /// In a broken block, in search of its end; with the problem, until it is reported.

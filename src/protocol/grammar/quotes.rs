@@ -1,0 +1,373 @@
+//! What a mark is where it is quoted: text, unless a call begins after it.
+//!
+//! A mark is quoted in two ways.
+//!
+//! - A *mention*: the same quote stands directly before the mark and directly after it. One character after the mark decides.
+//! - A *fence*, as in `CommonMark`: it opens with a line of three or more backticks or tildes and closes with a line of at
+//!   least as many. Nothing after the mark decides, since a [`Fence`] is a finite automaton over the text before it.
+//!
+//! Models also wrap real calls in fences and quotes. So what opens a call is a mark there too, if a call begins after it.
+
+use super::super::marks::{Undecided, starts_with};
+use super::super::text::leading_space;
+use super::begins::any;
+use super::{Entry, Grammar, Mark, Opening, body_begins, may_be_empty, opens_itself};
+use crate::dialect::LoneMark;
+
+/// What a block whose mark needs nothing after it may begin with when it is read leniently, beside its bodies.
+const LENIENT: [&str; 2] = ["{", "```"];
+
+/// Whether this byte is a quote that a mention has on both sides.
+#[must_use]
+pub fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'`' | b'"' | b'\'')
+}
+
+/// Whether a quote after this byte rather ends what it quotes than begins it: after a word or a sentence.
+#[must_use]
+pub fn ends_quotation(before: u8) -> bool {
+    before.is_ascii_alphanumeric() || b".,!?".contains(&before)
+}
+
+impl Grammar {
+    /// Whether the mark of this number is text between two of this quote.
+    #[must_use]
+    pub fn may_be_mentioned(&self, mark: usize, quote: u8) -> bool {
+        match &self.marks[mark] {
+            Mark::Block(openings) => {
+                !openings.iter().any(|opening| self.may_begin_with(opening, quote))
+            }
+            Mark::Unmarked => false,
+            _ => true,
+        }
+    }
+
+    /// The first of `openings` that `text` follows as a call; `None` if there is none, so that the mark is text in a fence.
+    ///
+    /// # Errors
+    /// It is not known before there is more text.
+    pub fn opening_in_fence<'o>(
+        &self,
+        openings: &'o [Opening],
+        text: &[u8],
+    ) -> Result<Option<&'o Opening>, Undecided> {
+        let is_free = |opening: &Opening| {
+            let lone_mark = self.dialects[opening.dialect].lone_mark;
+            opening.entry == Entry::Block && lone_mark == LoneMark::Block
+        };
+        for opening in openings {
+            let known = if is_free(opening) {
+                self.begins_block(opening, text)
+            } else {
+                match self.opening(std::slice::from_ref(opening), text) {
+                    Ok(found) => Some(found.is_some()),
+                    Err(Undecided) => None,
+                }
+            };
+            match known {
+                Some(true) => return Ok(Some(opening)),
+                Some(false) => {}
+                None => return Err(Undecided),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether `text` is what a block may begin with whose mark needs nothing after it; `None` while that is not known.
+    fn begins_block(&self, opening: &Opening, text: &[u8]) -> Option<bool> {
+        let dialect = &self.dialects[opening.dialect];
+        let rest = &text[leading_space(text)..];
+        if rest.is_empty() {
+            return None;
+        }
+        let bodies = dialect.bodies.iter().map(|body| body_begins(body, rest));
+        any(bodies.chain(LENIENT.iter().map(|mark| starts_with(rest, mark))))
+    }
+
+    /// Whether a block may begin with this quote after its mark.
+    fn may_begin_with(&self, opening: &Opening, quote: u8) -> bool {
+        let dialect = &self.dialects[opening.dialect];
+        let bodies = dialect.bodies.iter().filter(|body| !opens_itself(dialect, body));
+        let closes = dialect.close.iter().filter(|_| may_be_empty(dialect));
+        let mut begins = bodies
+            .map(|body| body_begins(body, &[quote]))
+            .chain(closes.map(|close| starts_with(&[quote], close)));
+        opening.entry == Entry::Block && begins.any(|begins| begins != Some(false))
+    }
+}
+
+impl Mark {
+    /// Whether it is a mark in a fence too: what the model's template puts around turns and messages, since a model does not
+    /// quote these, and a server ends there.
+    #[must_use]
+    pub fn counts_in_fence(&self) -> bool {
+        matches!(self, Self::Head(_) | Self::MessageEnd | Self::TurnEnd)
+    }
+}
+
+/// Whether the text is in a fence, after the bytes that were read.
+///
+/// Lines end at a line break, and after a mark that counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fence {
+    line: Line,
+    open: Open,
+}
+
+/// What the line is so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// This many spaces, at most three.
+    Indent(u8),
+    /// Indented backticks or tildes.
+    Run(Run),
+    /// A run that opens a fence, with words after it; or closes one, with space after it.
+    Fence(Run),
+    /// Any other line.
+    Other,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self::Indent(0)
+    }
+}
+
+/// The fence that is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Open {
+    #[default]
+    None,
+    /// Opened by this run.
+    Live(Run),
+    /// The same, and a call stood in it: the model has wrapped its call, so it quotes nothing.
+    Spent(Run),
+}
+
+/// Backticks or tildes in a row; of more than 255 that many count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    byte: u8,
+    length: u8,
+}
+
+impl Run {
+    const SHORTEST: u8 = 3;
+
+    fn closes(self, open: Self) -> bool {
+        self.byte == open.byte && self.length >= open.length
+    }
+}
+
+impl Open {
+    fn run(self) -> Option<Run> {
+        match self {
+            Self::None => None,
+            Self::Live(run) | Self::Spent(run) => Some(run),
+        }
+    }
+}
+
+impl Fence {
+    /// Whether a mark that stands here is in a fence. It is not after what closes the fence, on the same line.
+    #[must_use]
+    pub fn is_around(self) -> bool {
+        matches!(self.open, Open::Live(_)) && !self.is_closing()
+    }
+
+    /// Reads on.
+    pub fn read(&mut self, text: &[u8]) {
+        let is_run = matches!(self.line, Line::Run(_) | Line::Fence(_));
+        if !is_run && memchr::memchr2(b'`', b'~', text).is_none() {
+            self.line = self.line.after_plain(text);
+            return;
+        }
+        let mut rest = text;
+        while let Some(end) = self.read_to_close(rest) {
+            rest = &rest[end..];
+        }
+    }
+
+    /// Reads on up to where the fence closes; returns where that is, or `None` if it does not.
+    pub fn read_to_close(&mut self, text: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < text.len() {
+            if self.line == Line::Other {
+                at += memchr::memchr(b'\n', &text[at..])?;
+            }
+            let was_open = self.open != Open::None;
+            self.step(text[at]);
+            at += 1;
+            if was_open && self.open == Open::None {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// A mark that counts stands here: the line is over.
+    pub fn mark(&mut self) {
+        if self.is_closing() {
+            self.open = Open::None;
+        }
+        self.line = Line::default();
+    }
+
+    /// A call begins here: a fence around it quotes nothing, also one that begins on its line.
+    pub fn call(&mut self) {
+        let run = match (self.open, self.line) {
+            (Open::None, Line::Run(run) | Line::Fence(run)) if run.length >= Run::SHORTEST => {
+                Some(run)
+            }
+            (open, _) if !self.is_closing() => open.run(),
+            _ => None,
+        };
+        self.open = run.map_or(Open::None, Open::Spent);
+        self.line = Line::default();
+    }
+
+    /// Whether the line closes the fence, if it ends here.
+    fn is_closing(self) -> bool {
+        let (Line::Run(run) | Line::Fence(run)) = self.line else { return false };
+        self.open.run().is_some_and(|open| run.closes(open))
+    }
+
+    fn step(&mut self, byte: u8) {
+        self.line = match (self.line, byte) {
+            (Line::Run(run), _) if byte == run.byte => {
+                Line::Run(Run { length: run.length.saturating_add(1), ..run })
+            }
+            (Line::Run(run) | Line::Fence(run), _) if run.length >= Run::SHORTEST => {
+                self.step_after(run, byte)
+            }
+            (_, b'\n') => Line::Indent(0),
+            (Line::Indent(width @ 0..=2), b' ') => Line::Indent(width + 1),
+            (Line::Indent(_), b'`' | b'~') => Line::Run(Run { byte, length: 1 }),
+            _ => Line::Other,
+        };
+    }
+
+    /// The line after a run that is long enough, and this byte.
+    fn step_after(&mut self, run: Run, byte: u8) -> Line {
+        let goes_on = match self.open.run() {
+            // The words after backticks have none, or this is code within a line.
+            None => byte != b'`' || run.byte != b'`',
+            Some(open) => run.closes(open) && b" \t\r\n".contains(&byte),
+        };
+        match byte {
+            b'\n' if goes_on => {
+                let is_open = self.open != Open::None;
+                self.open = if is_open { Open::None } else { Open::Live(run) };
+                Line::Indent(0)
+            }
+            b'\n' => Line::Indent(0),
+            _ if goes_on => Line::Fence(run),
+            _ => Line::Other,
+        }
+    }
+}
+
+impl Line {
+    /// The line after `text` that has neither backticks nor tildes, where it was no run before.
+    fn after_plain(self, text: &[u8]) -> Self {
+        let spaces = text.iter().rev().take(4).take_while(|byte| **byte == b' ').count();
+        let before = match text[..text.len() - spaces].last() {
+            Some(b'\n') => 0,
+            Some(_) => return Self::Other,
+            None => match self {
+                Self::Indent(width) => usize::from(width),
+                _ => return Self::Other,
+            },
+        };
+        match before + spaces {
+            width @ 0..=3 => Self::Indent(u8::try_from(width).unwrap_or(3)),
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a byte at a time.
+    fn stepped(text: &str) -> Fence {
+        let mut fence = Fence::default();
+        text.bytes().for_each(|byte| fence.step(byte));
+        fence
+    }
+
+    #[test]
+    fn a_fence_is_a_line_of_backticks_or_tildes() {
+        for (text, is_around) in [
+            ("", false),
+            ("```\n", true),
+            ("```", false),
+            ("~~~\n", true),
+            ("``\n", false),
+            ("```xml\n", true),
+            ("```xml a=\"b\"\r\nx", true),
+            ("``` `` \n", false),
+            ("~~~ `` \n", true),
+            ("   ```\n", true),
+            ("    ```\n", false),
+            ("a\n```\nb", true),
+            ("a ```\nb", false),
+            ("```\n```\n", false),
+            ("```\na\n  ```` \t\r\nb", false),
+            ("```\n```", false),
+            ("```\n``` ", false),
+            ("```\n```x", true),
+            ("```\n```x\n", true),
+            ("```\n``\n", true),
+            ("````\n```\n", true),
+            ("```\n~~~\n", true),
+            ("```\n    ```\n", true),
+            ("```\n```\n```\n", true),
+        ] {
+            assert_eq!(stepped(text).is_around(), is_around, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_read_alike_in_one_piece_and_in_bytes() {
+        let pieces = ["`", "```", "~~~", " ", "   ", "\n", "a", "\r\n", "b c\n"];
+        // Every text of five of these pieces.
+        for number in 0..pieces.len().pow(5) {
+            let choices = (0..5).map(|place| number / pieces.len().pow(place) % pieces.len());
+            let text: Vec<&str> = choices.map(|choice| pieces[choice]).collect();
+            let (mut whole, mut parts) = (Fence::default(), Fence::default());
+            whole.read(text.concat().as_bytes());
+            text.iter().for_each(|part| parts.read(part.as_bytes()));
+            let expected = stepped(&text.concat());
+            assert_eq!((whole, parts), (expected, expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_fence_around_a_call_quotes_nothing_more_up_to_its_end() {
+        for before in ["```\n", "```", "``` \n```\n```\n", "```json"] {
+            let mut fence = stepped(before);
+            fence.call();
+            assert!(!fence.is_around(), "{before:?}");
+            fence.read(b"\n<end>\n");
+            assert!(!fence.is_around(), "{before:?}");
+            fence.read(b"```\n");
+            assert_eq!(fence, Fence::default(), "{before:?}");
+        }
+        let mut fence = stepped("```\n```");
+        fence.call();
+        assert_eq!(fence, Fence::default(), "the call stands after the fence");
+    }
+
+    #[test]
+    fn a_mark_ends_its_line() {
+        let mut fence = stepped("```\n```");
+        fence.mark();
+        assert_eq!(fence, Fence::default());
+        let mut fence = stepped("a");
+        fence.mark();
+        fence.read(b"```\n");
+        assert!(fence.is_around());
+    }
+}
