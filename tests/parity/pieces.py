@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cogency_rs import Limits
+from support.quotes import Fences, is_mention
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ DEFAULT = Limits()
 _OPENING = re.compile("<(think|execute|results|end)>")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _CLOSE = "</execute>"
+_BODY = re.compile(r"[\[{]|```")
 _LENIENT = json.JSONDecoder(strict=False)
 
 
@@ -115,15 +117,26 @@ def pieces(text: str, limits: Limits = DEFAULT, *, is_cut: bool = False) -> list
     If the text was cut (`is_cut`), a string without an end is the fault of the cut.
     """
     found: list[Piece] = []
-    at = 0
-    for tag in _OPENING.finditer(text):
-        if tag.start() < at or not _is_tag(tag, limits):
+    fences = Fences()
+    at = searched = read = 0
+    while tag := _OPENING.search(text, searched):
+        fences.read(text[read : tag.start()])
+        read, searched = tag.start(), tag.end()
+        if is_mention(text, *tag.span()) or not _is_tag(tag, limits):
+            continue
+        if fences.is_around and not _begins_call(tag):
+            if tag[1] in {"think", "results"}:
+                read, searched = _end_of_quoted(tag, fences)
             continue
         if tag.start() > at:
             found.append(Piece("text", text[at : tag.start()]))
-        piece = _piece(tag[1], text[tag.end() :], limits, is_cut)
+        piece = _piece(tag, limits, is_cut)
         found.append(piece)
-        at = tag.start() + len(str(piece))
+        at = searched = read = tag.start() + len(str(piece))
+        if piece.kind == "execute":
+            fences.call()
+        else:
+            fences.mark()
         if piece.kind == "execute" and not piece.is_malformed(limits):
             if at < len(text):
                 found.append(Piece("rest", text[at:]))
@@ -131,6 +144,27 @@ def pieces(text: str, limits: Limits = DEFAULT, *, is_cut: bool = False) -> list
     if at < len(text):
         found.append(Piece("text", text[at:], closed=False))
     return found
+
+
+def _begins_call(tag: re.Match[str]) -> bool:
+    """Whether a tag opens a block, and what follows may be the body of one."""
+    return tag[1] == "execute" and _BODY.match(tag.string[tag.end() :].lstrip()) is not None
+
+
+def _end_of_quoted(tag: re.Match[str], fences: Fences) -> tuple[int, int]:
+    """Up to where a text is read, and where tags are searched again, after a tag in a fence that opens text."""
+    text, read, searched = tag.string, tag.start(), tag.end()
+    while True:
+        close = text.find(f"</{tag[1]}>", searched)
+        for at in range(read, len(text) if close == -1 else close):
+            fences.read(text[at])
+            if not fences.open:
+                return at + 1, max(at + 1, searched)
+        if close == -1:
+            return len(text), len(text)
+        read, searched = close, close + len(f"</{tag[1]}>")
+        if not is_mention(text, read, searched, closes=True):
+            return read, searched
 
 
 def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
@@ -155,12 +189,20 @@ def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
     return True
 
 
-def _piece(kind: str, after: str, limits: Limits, is_cut: bool) -> Piece:
-    """The piece that an opening tag of this kind begins, with `after` as the text after the tag."""
+def _piece(tag: re.Match[str], limits: Limits, is_cut: bool) -> Piece:
+    """The piece that an opening tag begins."""
+    kind, text, start = tag[1], tag.string, tag.end()
+    after = text[start:]
     if kind == "end":
         return Piece(kind, "")
-    is_block = kind == "execute"
-    end = _end_of_block(after, limits, is_cut) if is_block else after.find(f"</{kind}>")
+    if kind == "execute":
+        end = _end_of_block(after, limits, is_cut)
+    else:
+        close = f"</{kind}>"
+        at = text.find(close, start)
+        while at != -1 and is_mention(text, at, at + len(close), closes=True):
+            at = text.find(close, at + len(close))
+        end = at - start if at != -1 else -1
     if end == -1:
         return Piece(kind, after, closed=False)
     return Piece(kind, after[:end])

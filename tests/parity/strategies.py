@@ -245,19 +245,29 @@ blocks = st.builds(
     bodies,
     st.sampled_from(["</execute>"] * 9 + ["", "</execute", "</think>"]),
 )
+before_quotes = st.sampled_from(["", "a", ".", " "])
+mentions = st.builds(
+    "{0}{1}{2}{1}".format,
+    before_quotes,
+    st.sampled_from(["`", '"', "'", "```"]),
+    st.one_of(tags, tags, blocks),
+)
+fences = st.sampled_from(["```\n", "\n```\n", "\n   ~~~\n", "```xml\n", "\n````\n", "\n```"])
+quotes = st.one_of(mentions, fences)
+
 asides = st.sampled_from(["think", "results"]).flatmap(
     lambda kind: st.builds(
         "<{0}>{1}{2}".format,
         st.just(kind),
-        st.one_of(plain, words, tags, near_tags, blocks, bodies, bodies),
+        st.one_of(plain, words, tags, near_tags, mentions, blocks, bodies, bodies),
         st.sampled_from([f"</{kind}>"] * 9 + ["", "</execute>", "</thin"]),
     )
 )
 
 
-texts = st.lists(st.one_of(plain, words, tags, near_tags, asides, blocks, blocks), max_size=6).map(
-    "".join
-)
+texts = st.lists(
+    st.one_of(plain, words, tags, near_tags, quotes, asides, blocks, blocks), max_size=6
+).map("".join)
 
 
 @st.composite

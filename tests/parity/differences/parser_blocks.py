@@ -11,6 +11,7 @@ from .registry import PARSER, Example, difference
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
+_TAG = re.compile("<(think|execute|results|end)>")
 _REPORT = "Error: Malformed tool call syntax. …"
 
 
@@ -107,20 +108,62 @@ def _(piece: Piece) -> Piece:
     why="Results are an array; a model that writes about the tag must not lose its words.",
 )
 def results_without_an_array(piece: Piece, _: Limits) -> bool:
-    _, tag, after = piece.body.partition(RESULTS)
-    if piece.kind != "text" or not tag:
+    return "<results>" in piece.body and _is_read_by_cogency(piece)
+
+
+def _is_read_by_cogency(text: Piece) -> bool:
+    """Whether cogency takes a tag in our text for a tag: the first one, if its closing tag or another piece follows."""
+    tag = _TAG.search(text.body)
+    if text.kind != "text" or not tag:
         return False
-    return piece.closed or "</results>" in after
+    return text.closed or tag[1] == "end" or f"</{tag[1]}>" in text.body[tag.end() :]
 
 
-RESULTS = "<results>"
-NO_TAG = "<\U000f0000results>"
-"""Stands for `<results>` as text, since cogency reads every `<results>` as a tag; `promised_parse` puts it back."""
+NO_TAG = "<\U000f0000"
+"""Stands for the `<` of a tag that is text, since cogency reads it as a tag; `promised_parse` puts it back."""
 
 
 @results_without_an_array.promises
 def _(piece: Piece) -> Piece:
-    return piece.with_body(piece.body.replace(RESULTS, NO_TAG))
+    return without_tags(piece)
+
+
+def without_tags(piece: Piece) -> Piece:
+    body = re.sub(r"<(?=/?(?:think|execute|results|end)>)", NO_TAG, piece.body)
+    return piece.with_body(body, closed=piece.closed)
+
+
+@difference(
+    PARSER,
+    Example(
+        "events('The tag `<end>` says so.')",
+        theirs=[("respond", "The tag `"), ("end",), ("respond", "` says so.")],
+        ours=[("respond", "The tag `<end>` says so.")],
+    ),
+    Example(
+        r"""events('<think>Not "</think>" yet.</think>So.')""",
+        theirs=[("think", 'Not "'), ("respond", '" yet.</think>So.')],
+        ours=[("think", 'Not "</think>" yet.'), ("respond", "So.")],
+    ),
+    Example(
+        r"""events('```\n<think>a</think>\n```')""",
+        theirs=[("respond", "```\n"), ("think", "a"), ("respond", "\n```")],
+        ours=[("respond", "```\n<think>a</think>\n```")],
+    ),
+    theirs="A tag counts wherever it stands.",
+    ours="A tag between two equal quotes, or in a Markdown fence, is text; `<execute>` only if no array follows.",
+    why="A model that writes about the tags must not lose its words, and must not end its answer.",
+)
+def quoted_tag(piece: Piece, _: Limits) -> bool:
+    if piece.kind in {"think", "results"}:
+        return f"</{piece.kind}>" in piece.body
+    has_tag = re.search("<(think|execute|end)>", piece.body) is not None
+    return has_tag and _is_read_by_cogency(piece)
+
+
+@quoted_tag.promises
+def _(piece: Piece) -> Piece:
+    return without_tags(piece)
 
 
 @difference(

@@ -23,13 +23,13 @@ from ..oracle import (
 from ..pieces import DEFAULT, Piece, generous, pieces
 from .parser_blocks import (
     NO_TAG,
-    RESULTS,
     array_without_its_closing_tag,
     block_beyond_the_limit,
     calls_beyond_the_limit,
     closing_tag_in_a_string,
     control_character_in_a_string,
     nesting_beyond_the_limit,
+    quoted_tag,
     results_without_an_array,
     unclosed_execute,
     unclosed_results,
@@ -199,6 +199,7 @@ def stray_closing_tag(text: str) -> bool:
 TEXT = (
     array_without_its_closing_tag,
     results_without_an_array,
+    quoted_tag,
     nesting_beyond_the_limit,
     calls_beyond_the_limit,
     block_beyond_the_limit,
@@ -243,7 +244,7 @@ def promised_parse(source: Source, limits: Limits = DEFAULT) -> tuple[Parsed, se
     with generous() if integer_beyond_python.name in names else nullcontext():
         parsed = their_parse(rewritten).named(THEIR_REPORT)
     events = [
-        with_content(shape, content.replace(NO_TAG, RESULTS))
+        with_content(shape, content.replace(NO_TAG, "<"))
         if isinstance(content := content_of(shape), str)
         else shape
         for shape in parsed.events
