@@ -134,6 +134,7 @@ fn in_a_fence_marks_that_end_or_open_text_are_text() {
             ),
             ("~~~\n<results>[1]</results>\n~~~", &["respond ~~~\n<results>[1]</results>\n~~~"]),
             ("```\nno end <end>", &["respond ```\nno end <end>"]),
+            ("```\n<results>[\"a\n```\n<end>", &["respond ```\n<results>[\"a\n```\n", "end"]),
             ("```\na\n```<end>", &["respond ```\na\n```", "end"]),
             ("a ```\n<end>", &["respond a ```\n", "end"]),
             ("<think>```\n</think>a", &["think ```\n", "respond a"]),

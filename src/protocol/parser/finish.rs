@@ -109,8 +109,13 @@ impl Parser {
                 State::Head(_) => return self.cut_answer(ending, text, self.place()),
                 State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
                     let (span, mark, at) = (*span, *mark, *at);
-                    if scanner.depth() == 0 || self.before.is_fenced() {
+                    if scanner.depth() == 0 {
                         self.state = State::Text;
+                        continue;
+                    }
+                    if self.before.is_fenced() {
+                        (self.state, self.at) = (State::Quoted(span), at + mark);
+                        self.read_on(text, events);
                         continue;
                     }
                     // As with a complete array, the first closing mark ends it, even inside a string.
