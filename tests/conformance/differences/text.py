@@ -106,12 +106,12 @@ TEXT: tuple[Difference, ...] = (
     ),
     text(
         "mark_in_quotes",
-        expected="A mark in a JSON string, or in quotes, of an answer is text, or ends all text.",
+        expected="A mark in quotes ends the message, and with it all text.",
         others="They were not tried.",
-        ours="It ends the message, wherever it stands.",
-        why=("Quotes in an answer have no meaning, and a model writes these tokens only as marks."),
+        ours="It is text between two equal quotes that touch it; it ends the message elsewhere.",
+        why="A model that means such a token stops there, so only a quote on both sides says that it does not.",
         cases=ids(
-            beam_rfl="81a1f0503b d3e4fe16e9 f6b05b6a6a",
+            beam_rfl="f6b05b6a6a",
         ),
     ),
     text(
