@@ -12,6 +12,7 @@
 //! | [`turn`] | events → steps | what to show, save and run; the circuit breaker; what follows a step |
 //! | [`execution`] | calls → outcomes | which calls may run, in which order, for how long; what arguments must be |
 //! | [`context`] | log → messages | folding of conversations, the system prompt |
+//! | [`wire`] | bytes → deltas | what a provider streams: server-sent events, and the APIs of models on them |
 //! | [`ids`] | | ids of rows, in the order in which they are made |
 //! | `python` | | the only room that knows Python (feature `python`) |
 //!
@@ -130,6 +131,7 @@ pub mod execution;
 pub mod ids;
 pub mod protocol;
 pub mod turn;
+pub mod wire;
 
 #[cfg(feature = "python")]
 mod python;

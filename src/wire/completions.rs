@@ -1,0 +1,355 @@
+//! `OpenAI`'s chat completions and completions, with what other servers add to them.
+//!
+//! Reasoning stands in `reasoning_content` or `reasoning` (some servers fill both with the same text, so the first is enough), in
+//! `reasoning_details`, or in parts of the content. The usage comes in the last chunk, or in each. Of several choices the first
+//! is read, the one with the index 0 or without an index.
+
+use std::borrow::Cow;
+
+use super::calls::Calls;
+use super::delta::{CallDelta, Delta, Finish, Info, Note};
+use super::json::{Cursor, NotJson, Raw};
+use super::sink::{Channel, Sink};
+use super::usage::{extras_of_completion, of_completion};
+
+/// The chunks of one completion so far.
+#[derive(Clone, Debug, Default)]
+pub struct Completion {
+    calls: Calls,
+    pub(super) reason: Option<String>,
+    refusal: String,
+    /// Whether the usage has come without a choice, as it does after all of them.
+    is_closed: bool,
+    is_named: bool,
+}
+
+/// A chunk. Of equal keys the last one counts.
+#[derive(Default)]
+struct Chunk<'a> {
+    id: Option<Raw<'a>>,
+    model: Option<Raw<'a>>,
+    choices: Vec<Choice<'a>>,
+    usage: Option<Raw<'a>>,
+    error: Option<Raw<'a>>,
+    object: Option<Raw<'a>>,
+    kind: Option<Raw<'a>>,
+    extras: Vec<(Cow<'a, str>, Raw<'a>)>,
+}
+
+#[derive(Default)]
+struct Choice<'a> {
+    index: Option<Raw<'a>>,
+    reason: Option<Raw<'a>>,
+    text: Option<Raw<'a>>,
+    parts: Parts<'a>,
+    extras: Vec<(Cow<'a, str>, Raw<'a>)>,
+}
+
+/// What a choice adds: its `delta`.
+#[derive(Default)]
+pub(super) struct Parts<'a> {
+    pub content: Option<Raw<'a>>,
+    pub reasoning_content: Option<Raw<'a>>,
+    pub reasoning: Option<Raw<'a>>,
+    pub thinking: Option<Raw<'a>>,
+    pub details: Option<Raw<'a>>,
+    pub refusal: Option<Raw<'a>>,
+    pub tool_calls: Option<Raw<'a>>,
+    pub function_call: Option<Raw<'a>>,
+    pub extras: Vec<(Cow<'a, str>, Raw<'a>)>,
+}
+
+/// What a chunk turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind<'a> {
+    /// A part of the answer.
+    Part,
+    /// Its last part.
+    Last,
+    /// An error that the server reports.
+    Error(Raw<'a>),
+}
+
+impl Completion {
+    /// Whether it is known why the answer ended, or the usage has come after all choices.
+    pub fn is_complete(&self) -> bool {
+        self.is_closed || self.reason.is_some() || !self.refusal.is_empty()
+    }
+
+    /// How many bytes are kept until the end.
+    pub fn held(&self) -> usize {
+        self.refusal.len()
+    }
+
+    /// Reads a chunk.
+    pub fn read<'a>(&mut self, text: &'a str, sink: &mut Sink<'_>) -> Result<Kind<'a>, NotJson> {
+        let mut cursor = Cursor::new(text);
+        if !cursor.is_at_object() {
+            Raw::of(text)?;
+            return Ok(Kind::Part);
+        }
+        let chunk = Chunk::read(&mut cursor)?;
+        self.take(&chunk, sink);
+        let is_error = [chunk.object, chunk.kind].contains(&Some(Raw::ERROR));
+        match chunk.error.filter(|error| !error.is_falsy()) {
+            Some(error) => Ok(Kind::Error(error)),
+            None if is_error => Ok(Kind::Error(Raw::of(text)?)),
+            None => Ok(Kind::Part),
+        }
+    }
+
+    /// The end of the answer.
+    pub fn finish(&mut self, sink: &mut Sink<'_>) {
+        let finish = match self.refusal.is_empty() {
+            true => Finish { reason: self.reason.take(), details: None },
+            false => Finish {
+                reason: Some("refusal".into()),
+                details: Some(std::mem::take(&mut self.refusal)),
+            },
+        };
+        sink.push(Delta::Finish(finish));
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, sink: &mut Sink<'_>) {
+        self.name(chunk.id, chunk.model, sink);
+        let usage = chunk.usage.filter(|usage| !usage.is_null());
+        if let Some(usage) = usage {
+            self.is_closed = chunk.choices.is_empty();
+            sink.usage(of_completion(usage));
+            extras_of_completion(usage, sink);
+        }
+        for choice in chunk.choices.iter().filter(|choice| choice.is_first()) {
+            self.take_parts(&choice.parts, sink);
+            if let Some(text) = choice.text.and_then(Raw::quoted) {
+                sink.text(Channel::Text, text);
+            }
+            add_extras("choices", &choice.extras, sink);
+            self.end(choice.reason.and_then(Raw::text), sink);
+        }
+        add_extras("", &chunk.extras, sink);
+    }
+
+    /// Says what the answer is called, once it is known.
+    pub(super) fn name(
+        &mut self,
+        id: Option<Raw<'_>>,
+        model: Option<Raw<'_>>,
+        sink: &mut Sink<'_>,
+    ) {
+        if self.is_named {
+            return;
+        }
+        let [id, model] = [id, model].map(|raw| raw.and_then(Raw::text));
+        if id.is_some() || model.is_some() {
+            self.is_named = true;
+            sink.push(Delta::Info(Info { id, model }));
+        }
+    }
+
+    pub(super) fn take_parts(&mut self, parts: &Parts<'_>, sink: &mut Sink<'_>) {
+        let named = [parts.reasoning_content, parts.reasoning, parts.thinking];
+        let reasoning = named.into_iter().flatten().filter_map(Raw::quoted);
+        let reasoning = reasoning.into_iter().find(|text| !text.is_empty());
+        if let Some(reasoning) = reasoning {
+            sink.text(Channel::Reasoning, reasoning);
+        }
+        for detail in parts.details.into_iter().flat_map(Raw::items) {
+            take_detail(detail, reasoning.is_some(), sink);
+        }
+        if let Some(content) = parts.content {
+            take_content(content, Channel::Text, sink);
+        }
+        if let Some(refusal) = parts.refusal {
+            self.refusal.push_str(&refusal.text().unwrap_or_default());
+            sink.text(Channel::Refusal, refusal.quoted().unwrap_or_default());
+        }
+        for call in parts.tool_calls.into_iter().flat_map(Raw::items) {
+            let index = call.field("index").and_then(Raw::count);
+            let id = call.field("id").and_then(Raw::text);
+            self.take_call(index, id, call.field("function"), sink);
+            if sink.keeps_extras() {
+                for (name, value) in call.fields() {
+                    if !["index", "id", "type", "function"].contains(&&*name) {
+                        sink.extra("tool_calls", &name, value);
+                    }
+                }
+            }
+        }
+        if let Some(call) = parts.function_call.filter(|call| call.is_object()) {
+            self.take_call(None, None, Some(call), sink);
+        }
+        add_extras("delta", &parts.extras, sink);
+    }
+
+    fn take_call(
+        &mut self,
+        index: Option<u64>,
+        id: Option<String>,
+        function: Option<Raw<'_>>,
+        sink: &mut Sink<'_>,
+    ) {
+        let of_function = |name| function.and_then(|function| function.field(name));
+        let piece = self.calls.piece(index, id, of_function("name").and_then(Raw::text));
+        let number = piece.number;
+        sink.call(CallDelta { arguments: String::new(), ..piece });
+        match of_function("arguments") {
+            None => {}
+            Some(arguments) => match arguments.quoted() {
+                Some(quoted) => sink.text(Channel::Arguments(number), quoted),
+                // Some servers send the object itself.
+                None => sink.plain(Channel::Arguments(number), arguments.json()),
+            },
+        }
+    }
+
+    pub(super) fn end(&mut self, reason: Option<String>, sink: &mut Sink<'_>) {
+        if reason.is_none() {
+            return;
+        }
+        if self.reason.is_some() && self.reason != reason {
+            sink.note(Note::SecondFinish);
+        }
+        self.reason = reason;
+    }
+}
+
+/// Text; or a list of parts of text and of thinking.
+fn take_content(content: Raw<'_>, channel: Channel, sink: &mut Sink<'_>) {
+    if let Some(text) = content.quoted() {
+        return sink.text(channel, text);
+    }
+    for part in content.items() {
+        let is_thinking = part.field("type").and_then(Raw::quoted) == Some("thinking");
+        let (channel, inner) = match is_thinking {
+            true => (Channel::Reasoning, part.field("thinking")),
+            false => (channel, part.field("text")),
+        };
+        match inner {
+            Some(inner) if inner.quoted().is_some() => take_content(inner, channel, sink),
+            Some(inner) => take_texts(inner, channel, sink),
+            None => {}
+        }
+    }
+}
+
+/// The texts of a list of parts within a part.
+fn take_texts(parts: Raw<'_>, channel: Channel, sink: &mut Sink<'_>) {
+    for part in parts.items() {
+        if let Some(text) = part.field("text").and_then(Raw::quoted) {
+            sink.text(channel, text);
+        }
+    }
+}
+
+/// An item of `reasoning_details`. Its text is left out where it stands beside the item too.
+fn take_detail(detail: Raw<'_>, is_said: bool, sink: &mut Sink<'_>) {
+    for (name, value) in detail.fields() {
+        match &*name {
+            "text" | "summary" if !is_said => {
+                sink.text(Channel::Reasoning, value.quoted().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+    if let Some(signature) = detail.field("signature").and_then(Raw::text) {
+        sink.push(Delta::Signature(signature));
+    }
+    if let Some(data) = detail.field("data").and_then(Raw::text) {
+        sink.push(Delta::Redacted(data));
+    }
+}
+
+fn add_extras(parent: &str, extras: &[(Cow<'_, str>, Raw<'_>)], sink: &mut Sink<'_>) {
+    for (name, value) in extras {
+        sink.extra(parent, name, *value);
+    }
+}
+
+impl<'a> Chunk<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, NotJson> {
+        let mut chunk = Self::default();
+        cursor.object(|cursor, key| {
+            match &*key {
+                "choices" if cursor.is_at_array() => {
+                    chunk.choices.clear();
+                    return cursor.array(|cursor| {
+                        chunk.choices.push(Choice::read(cursor)?);
+                        Ok(())
+                    });
+                }
+                "choices" => chunk.choices.clear(),
+                _ => {}
+            }
+            let value = Some(cursor.value()?);
+            match &*key {
+                "id" => chunk.id = value,
+                "model" => chunk.model = value,
+                "usage" => chunk.usage = value,
+                "error" => chunk.error = value,
+                "object" => chunk.object = value,
+                "type" => chunk.kind = value,
+                "choices" | "created" => {}
+                _ => chunk.extras.extend(value.map(|value| (key, value))),
+            }
+            Ok(())
+        })?;
+        cursor.end()?;
+        Ok(chunk)
+    }
+}
+
+impl<'a> Choice<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, NotJson> {
+        let mut choice = Self::default();
+        if !cursor.is_at_object() {
+            cursor.value()?;
+            return Ok(choice);
+        }
+        cursor.object(|cursor, key| {
+            if key == "delta" {
+                choice.parts = Parts::read(cursor)?;
+                return Ok(());
+            }
+            let value = Some(cursor.value()?);
+            match &*key {
+                "index" => choice.index = value,
+                "finish_reason" => choice.reason = value,
+                "text" => choice.text = value,
+                _ => choice.extras.extend(value.map(|value| (key, value))),
+            }
+            Ok(())
+        })?;
+        Ok(choice)
+    }
+
+    fn is_first(&self) -> bool {
+        self.index.is_none_or(Raw::is_falsy)
+    }
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, NotJson> {
+        let mut parts = Self::default();
+        if !cursor.is_at_object() {
+            cursor.value()?;
+            return Ok(parts);
+        }
+        cursor.object(|cursor, key| {
+            let value = Some(cursor.value()?);
+            match &*key {
+                "content" => parts.content = value,
+                "reasoning_content" => parts.reasoning_content = value,
+                "reasoning" => parts.reasoning = value,
+                "thinking" => parts.thinking = value,
+                "reasoning_details" => parts.details = value,
+                "refusal" => parts.refusal = value,
+                "tool_calls" => parts.tool_calls = value,
+                "function_call" => parts.function_call = value,
+                "role" => {}
+                _ => parts.extras.extend(value.map(|value| (key, value))),
+            }
+            Ok(())
+        })?;
+        Ok(parts)
+    }
+}

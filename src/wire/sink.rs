@@ -1,0 +1,188 @@
+//! Where deltas are put: joins neighbours, and puts surrogate pairs together that a server cut in two.
+
+use super::delta::{CallDelta, Delta, Extra, Note, Usage};
+use super::json::{Piece, Raw, pieces};
+use super::options::Extras;
+
+/// What a piece of text belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    Text,
+    Reasoning,
+    Refusal,
+    /// The arguments of the call with this number.
+    Arguments(usize),
+}
+
+/// What is remembered from one feed to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Pending {
+    /// The first half of a surrogate pair, whose other half may be in the next piece.
+    half: Option<(Channel, u16)>,
+    noted: Vec<Note>,
+}
+
+/// The deltas of one feed.
+pub struct Sink<'o> {
+    deltas: &'o mut Vec<Delta>,
+    /// Deltas before this one are those of earlier feeds.
+    start: usize,
+    usage_at: Option<usize>,
+    pending: &'o mut Pending,
+    extras: Extras,
+}
+
+impl<'o> Sink<'o> {
+    pub fn new(deltas: &'o mut Vec<Delta>, pending: &'o mut Pending, extras: Extras) -> Self {
+        Self { start: deltas.len(), deltas, usage_at: None, pending, extras }
+    }
+
+    pub fn keeps_extras(&self) -> bool {
+        self.extras == Extras::Kept
+    }
+
+    /// Adds a delta that is not joined to others.
+    pub fn push(&mut self, delta: Delta) {
+        self.end_half();
+        self.deltas.push(delta);
+    }
+
+    /// Adds a piece of text, which is given as JSON writes it, without its quotes.
+    pub fn text(&mut self, channel: Channel, quoted: &str) {
+        if quoted.is_empty() {
+            return;
+        }
+        if self.pending.half.is_none() && memchr::memchr(b'\\', quoted.as_bytes()).is_none() {
+            return self.tail(channel).push_str(quoted);
+        }
+        self.escaped(channel, quoted);
+    }
+
+    /// Adds text that is not quoted.
+    pub fn plain(&mut self, channel: Channel, text: &str) {
+        if !text.is_empty() {
+            self.end_half();
+            self.tail(channel).push_str(text);
+        }
+    }
+
+    /// Begins a call, or adds to it, without arguments.
+    pub fn call(&mut self, call: CallDelta) {
+        if call.id.is_none() && call.name.is_none() {
+            return;
+        }
+        self.end_half_unless(Channel::Arguments(call.number));
+        match self.last_call(call.number) {
+            Some(last) => {
+                last.id = last.id.take().or(call.id);
+                last.name = last.name.take().or(call.name);
+            }
+            None => self.deltas.push(Delta::Call(call)),
+        }
+    }
+
+    /// Adds the usage so far. Of those of one feed the last is kept, in the place of the first, before what it counts.
+    pub fn usage(&mut self, usage: Usage) {
+        match self.usage_at {
+            Some(at) => self.deltas[at] = Delta::Usage(usage),
+            None => {
+                self.usage_at = Some(self.deltas.len());
+                self.deltas.push(Delta::Usage(usage));
+            }
+        }
+    }
+
+    /// Adds a field that has no delta of its own, if anyone asks for it.
+    pub fn extra(&mut self, parent: &str, name: &str, value: Raw<'_>) {
+        if self.keeps_extras() && !value.is_null() {
+            let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
+            self.push(Delta::Extra(Extra { path, json: value.json().to_owned() }));
+        }
+    }
+
+    /// Adds a note, unless one of its kind was added before.
+    pub fn note(&mut self, note: Note) {
+        if !self.pending.noted.contains(&note) {
+            self.pending.noted.push(note);
+            self.deltas.push(Delta::Note(note));
+        }
+    }
+
+    /// Adds U+FFFD for half of a surrogate pair, if the other half has not come.
+    pub fn end_half(&mut self) {
+        if let Some((channel, _)) = self.pending.half.take() {
+            self.note(Note::LoneSurrogate);
+            self.tail(channel).push('\u{fffd}');
+        }
+    }
+
+    fn end_half_unless(&mut self, channel: Channel) {
+        if self.pending.half.is_some_and(|(of, _)| of != channel) {
+            self.end_half();
+        }
+    }
+
+    fn escaped(&mut self, channel: Channel, quoted: &str) {
+        self.end_half_unless(channel);
+        for piece in pieces(quoted) {
+            let half = self.pending.half.take();
+            match (half, piece) {
+                (Some((_, high)), Piece::Unit(low @ 0xdc00..0xe000)) => {
+                    let pair = char::decode_utf16([high, low]).next();
+                    let character = pair.and_then(Result::ok).unwrap_or('\u{fffd}');
+                    self.tail(channel).push(character);
+                    continue;
+                }
+                (Some(_), _) => self.lone(channel),
+                (None, _) => {}
+            }
+            match piece {
+                Piece::Plain(text) => self.tail(channel).push_str(text),
+                Piece::Unit(high @ 0xd800..0xdc00) => self.pending.half = Some((channel, high)),
+                Piece::Unit(unit) => match char::from_u32(u32::from(unit)) {
+                    Some(character) => self.tail(channel).push(character),
+                    None => self.lone(channel),
+                },
+            }
+        }
+    }
+
+    fn lone(&mut self, channel: Channel) {
+        self.note(Note::LoneSurrogate);
+        self.tail(channel).push('\u{fffd}');
+    }
+
+    fn last_call(&mut self, number: usize) -> Option<&mut CallDelta> {
+        match self.deltas[self.start..].last_mut() {
+            Some(Delta::Call(call)) if call.number == number => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The text that the next piece of a channel is added to: that of the last delta, if it is of this channel.
+    fn tail(&mut self, channel: Channel) -> &mut String {
+        let last = self.deltas[self.start..].last();
+        let is_same = match (channel, last) {
+            (Channel::Text, Some(Delta::Text(_)))
+            | (Channel::Reasoning, Some(Delta::Reasoning(_)))
+            | (Channel::Refusal, Some(Delta::Refusal(_))) => true,
+            (Channel::Arguments(number), Some(Delta::Call(call))) => call.number == number,
+            _ => false,
+        };
+        if !is_same {
+            self.deltas.push(match channel {
+                Channel::Text => Delta::Text(String::new()),
+                Channel::Reasoning => Delta::Reasoning(String::new()),
+                Channel::Refusal => Delta::Refusal(String::new()),
+                Channel::Arguments(number) => {
+                    Delta::Call(CallDelta { number, ..CallDelta::default() })
+                }
+            });
+        }
+        match self.deltas.last_mut() {
+            Some(Delta::Text(text) | Delta::Reasoning(text) | Delta::Refusal(text)) => text,
+            Some(Delta::Call(call)) => &mut call.arguments,
+            _ => unreachable!("it was added above"),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Tables of bytes and the deltas that they are read as.
+
+mod events;
