@@ -33,8 +33,8 @@ impl Calls {
             None => self.calls.len().checked_sub(1),
             Some(index) => self.numbers.get(&index).copied(),
         };
-        let known =
-            known.filter(|&number| !self.calls[number].is_over(index, id.as_deref(), &name));
+        let known = known
+            .filter(|&number| !self.calls[number].is_over(index, id.as_deref(), name.as_deref()));
         let number = known.unwrap_or_else(|| {
             self.calls.push(NumberedCall::default());
             self.calls.len() - 1
@@ -54,7 +54,7 @@ impl Calls {
 
 impl NumberedCall {
     /// Whether a piece is the first one of a call after this one.
-    fn is_over(&self, index: Option<u64>, id: Option<&str>, name: &Option<String>) -> bool {
+    fn is_over(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> bool {
         match (id, &self.id) {
             (Some(id), Some(known)) => id != known,
             _ => index.is_none() && self.name.is_some() && name.is_some(),

@@ -73,7 +73,12 @@ pub enum Kind<'a> {
 impl Completion {
     /// Whether it is known why the answer ended, or the usage has come after all choices.
     pub fn is_complete(&self) -> bool {
-        self.is_closed || self.reason.is_some() || !self.refusal.is_empty()
+        self.is_closed || self.reason.is_some()
+    }
+
+    /// Whether the model refuses to answer, which needs no reason for the end.
+    pub fn is_refused(&self) -> bool {
+        !self.refusal.is_empty()
     }
 
     /// How many bytes are kept until the end.
@@ -100,12 +105,12 @@ impl Completion {
 
     /// The end of the answer.
     pub fn finish(&mut self, sink: &mut Sink<'_>) {
-        let finish = match self.refusal.is_empty() {
-            true => Finish { reason: self.reason.take(), details: None },
-            false => Finish {
-                reason: Some("refusal".into()),
-                details: Some(std::mem::take(&mut self.refusal)),
-            },
+        let reason = self.reason.take();
+        let finish = if self.refusal.is_empty() {
+            Finish { reason, details: None }
+        } else {
+            let details = Some(std::mem::take(&mut self.refusal));
+            Finish { reason: Some("refusal".into()), details }
         };
         sink.push(Delta::Finish(finish));
     }
@@ -220,9 +225,10 @@ fn take_content(content: Raw<'_>, channel: Channel, sink: &mut Sink<'_>) {
     }
     for part in content.items() {
         let is_thinking = part.field("type").and_then(Raw::quoted) == Some("thinking");
-        let (channel, inner) = match is_thinking {
-            true => (Channel::Reasoning, part.field("thinking")),
-            false => (channel, part.field("text")),
+        let (channel, inner) = if is_thinking {
+            (Channel::Reasoning, part.field("thinking"))
+        } else {
+            (channel, part.field("text"))
         };
         match inner {
             Some(inner) if inner.quoted().is_some() => take_content(inner, channel, sink),
@@ -243,13 +249,9 @@ fn take_texts(parts: Raw<'_>, channel: Channel, sink: &mut Sink<'_>) {
 
 /// An item of `reasoning_details`. Its text is left out where it stands beside the item too.
 fn take_detail(detail: Raw<'_>, is_said: bool, sink: &mut Sink<'_>) {
-    for (name, value) in detail.fields() {
-        match &*name {
-            "text" | "summary" if !is_said => {
-                sink.text(Channel::Reasoning, value.quoted().unwrap_or_default());
-            }
-            _ => {}
-        }
+    let texts = ["text", "summary"].map(|name| detail.field(name).and_then(Raw::quoted));
+    for text in texts.into_iter().flatten().filter(|_| !is_said) {
+        sink.text(Channel::Reasoning, text);
     }
     if let Some(signature) = detail.field("signature").and_then(Raw::text) {
         sink.push(Delta::Signature(signature));

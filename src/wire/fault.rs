@@ -41,28 +41,23 @@ const WORDS: usize = 300;
 
 impl Fault {
     pub(super) fn new(kind: FaultKind, message: &str, body: &str, secrets: &[Secret]) -> Self {
-        Self { kind, message: hidden(message, secrets), body: hidden(body, secrets) }
+        Self { kind, message: hidden(message, secrets), body: hidden_json(body, secrets) }
     }
 
     /// A fault that quotes the beginning of what came.
     pub(super) fn quoting(kind: FaultKind, what: &str, body: &str, secrets: &[Secret]) -> Self {
-        let body = hidden(body, secrets);
+        let body = hidden_json(body, secrets);
         let quoted = in_one_line(&body, QUOTED);
-        let message = match quoted.is_empty() {
-            true => hidden(what, secrets),
-            false => format!("{}: {quoted:?}", hidden(what, secrets)),
-        };
-        Self { kind, message, body }
+        let quoted = if quoted.is_empty() { quoted } else { format!(": {quoted:?}") };
+        Self { kind, message: hidden(what, secrets) + &quoted, body }
     }
 
     /// An error that the server reported in these words.
     pub(super) fn reported(words: &str, body: &str, secrets: &[Secret]) -> Self {
         let words = in_one_line(&hidden(words, secrets), WORDS);
-        let message = match words.is_empty() {
-            true => "the server reported an error".to_owned(),
-            false => format!("the server reported an error: {words}"),
-        };
-        Self { kind: FaultKind::Reported, message, body: hidden(body, secrets) }
+        let words = if words.is_empty() { words } else { format!(": {words}") };
+        let message = format!("the server reported an error{words}");
+        Self { kind: FaultKind::Reported, message, body: hidden_json(body, secrets) }
     }
 }
 
@@ -84,4 +79,29 @@ fn in_one_line(text: &str, characters: usize) -> String {
         }
     }
     line
+}
+
+/// JSON without secrets, in which characters may be escaped that need not be.
+fn hidden_json(text: &str, secrets: &[Secret]) -> String {
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(backslash) = rest.find('\\') {
+        plain.push_str(&rest[..backslash]);
+        rest = &rest[backslash..];
+        let unit = rest.strip_prefix("\\u").and_then(|digits| digits.get(..4));
+        let code = unit.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let (character, width) = match (code.map(char::from), rest[1..].chars().next()) {
+            (Some(character @ (' '..='~')), _) if !matches!(character, '"' | '\\') => {
+                (character, 6)
+            }
+            (_, Some('/')) => ('/', 2),
+            (_, next) => {
+                plain.push('\\');
+                let Some(next) = next else { return hidden(&plain, secrets) };
+                (next, 1 + next.len_utf8())
+            }
+        };
+        plain.push(character);
+        rest = &rest[width..];
+    }
+    hidden(&(plain + rest), secrets)
 }

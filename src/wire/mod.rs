@@ -1,7 +1,7 @@
 //! Bytes of a provider's answer to deltas: text, reasoning, calls, usage, and how it ended.
 //!
-//! [`Reader`] is fed bytes as the network brings them, cut anywhere, and gives [`Delta`]s. It reads OpenAI's chat completions and
-//! completions, and what other servers add to them; Anthropic's messages; and the lines of JSON of Ollama's own API. [`Events`],
+//! [`Reader`] is fed bytes as the network brings them, cut anywhere, and gives [`Delta`]s. It reads `OpenAI`'s chat completions
+//! and completions, and what other servers add to them; Anthropic's messages; and the lines of JSON of Ollama's own API. [`Events`],
 //! beneath it, reads server-sent events of any kind.
 //!
 //! ```

@@ -16,14 +16,15 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The shape of an answer that begins with these bytes; `None` if they are only white space.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        let first = bytes.iter().find(|byte| !is_passed_over(**byte))?;
-        Some(match first {
+    /// The shape of an answer that begins with these bytes, and where it begins; `None` if they are only white space.
+    pub fn of(bytes: &[u8]) -> Option<(Self, usize)> {
+        let start = bytes.iter().position(|&byte| !is_passed_over(byte))?;
+        let shape = match bytes[start] {
             b'<' => Self::Page,
             b'{' | b'[' => Self::Json,
             _ => Self::Events,
-        })
+        };
+        Some((shape, start))
     }
 }
 
@@ -35,8 +36,7 @@ fn is_passed_over(byte: u8) -> bool {
 /// The fault of an answer of JSON: the error that it reports, or that it is not a stream.
 pub fn json(body: &[u8], secrets: &[Secret]) -> Fault {
     let text = String::from_utf8_lossy(body);
-    let value = Raw::of(text.trim_start_matches('\u{feff}')).ok();
-    match value.filter(|value| is_error(*value)) {
+    match Raw::of(&text).ok().filter(|value| is_error(*value)) {
         Some(value) => reported(value, secrets),
         None => not_stream("JSON", body, secrets),
     }

@@ -20,8 +20,10 @@ pub struct Reader {
     answer: Answer,
     body: Body,
     events: Events,
-    /// The beginning of what came, as long as no event came.
+    /// The beginning of what came, as long as it may not be a stream.
     head: Vec<u8>,
+    /// Whether a line was a field of an event, or a comment, or JSON.
+    is_stream: bool,
     pending: Pending,
     state: State,
 }
@@ -78,6 +80,7 @@ impl Reader {
             events: Events::new(options.max_bytes),
             body: Body::Unknown,
             head: Vec::new(),
+            is_stream: false,
             pending: Pending::default(),
             state: State::Reading,
             options,
@@ -127,17 +130,22 @@ impl Reader {
     }
 
     fn read(&mut self, bytes: &[u8], sink: &mut Sink<'_>) {
-        if !self.events.has_begun() {
+        if !self.is_stream {
             let left = HEAD.saturating_sub(self.head.len()).min(bytes.len());
             self.head.extend_from_slice(&bytes[..left]);
         }
-        if matches!(self.body, Body::Unknown) {
-            self.body = match Shape::of(bytes) {
-                None => Body::Unknown,
-                Some(Shape::Events) => Body::Events,
-                Some(Shape::Page) => Body::Page,
-                Some(Shape::Json) => Body::Json { text: Vec::new(), line: Line::First },
+        let mut bytes = bytes;
+        if matches!(self.body, Body::Unknown)
+            && let Some((shape, start)) = Shape::of(bytes)
+        {
+            self.body = match shape {
+                Shape::Events => Body::Events,
+                Shape::Page => Body::Page,
+                Shape::Json => Body::Json { text: Vec::new(), line: Line::First },
             };
+            if shape == Shape::Json {
+                bytes = &bytes[start..];
+            }
         }
         match &mut self.body {
             // White space may be empty lines between events.
@@ -159,28 +167,35 @@ impl Reader {
                 Err(too_long) => self.fail(self.too_long(too_long), sink),
             }
         }
+        self.is_stream |= events.has_begun();
         self.events = events;
     }
 
-    fn read_json(&mut self, bytes: &[u8], sink: &mut Sink<'_>) {
+    fn read_json(&mut self, mut bytes: &[u8], sink: &mut Sink<'_>) {
+        let limit = self.options.max_bytes;
         let Body::Json { text, line } = &mut self.body else { return };
-        let searched = text.len();
-        text.extend_from_slice(bytes);
         if *line == Line::First
-            && let Some(found) = memchr::memchr(b'\n', &text[searched..])
+            && let Some(end) = memchr::memchr(b'\n', bytes)
+            && text.len() + end <= limit
         {
             *line = Line::Later;
-            let end = searched + found;
-            if matches!(self.answer, Answer::Completion(_)) && is_line(&text[..end]) {
-                let lines = std::mem::take(text);
+            text.extend_from_slice(&bytes[..end]);
+            bytes = &bytes[end..];
+            if self.answer.has_lines() && is_line(text) {
+                let first = std::mem::take(text);
                 self.body = Body::Lines(Vec::new());
-                return self.read_lines(&lines, sink);
+                self.take(b"", &first, sink);
+                return self.read_lines(bytes, sink);
             }
         }
-        if text.len() > self.options.max_bytes {
-            let fault = not_stream::not_stream("JSON", &self.head, &self.options.secrets);
-            self.fail(fault, sink);
+        let room = limit.saturating_sub(text.len());
+        if bytes.len() <= room {
+            return text.extend_from_slice(bytes);
         }
+        text.extend_from_slice(&bytes[..room]);
+        text.truncate(HEAD);
+        let fault = not_stream::not_stream("JSON", text, &self.options.secrets);
+        self.fail(fault, sink);
     }
 
     fn read_lines(&mut self, mut bytes: &[u8], sink: &mut Sink<'_>) {
@@ -205,7 +220,7 @@ impl Reader {
         match std::mem::replace(&mut self.body, Body::Events) {
             Body::Page => return self.fail(self.page(), sink),
             Body::Json { text, .. } => {
-                if !(matches!(self.answer, Answer::Completion(_)) && is_line(&text)) {
+                if !(self.answer.has_lines() && is_line(&text)) {
                     let fault = match why {
                         Some(why) => self.broken_off(why),
                         None => not_stream::json(&text, &self.options.secrets),
@@ -224,7 +239,7 @@ impl Reader {
                 if let Some(event) = events.finish() {
                     self.take_last(event.kind, event.data, sink);
                 }
-                self.events = events;
+                self.is_stream |= events.has_begun();
             }
         }
         if self.state == State::Reading {
@@ -242,6 +257,7 @@ impl Reader {
 
     /// Reads the data of an event, or a line.
     fn take(&mut self, kind: &[u8], data: &[u8], sink: &mut Sink<'_>) {
+        self.is_stream = true;
         let data = data.trim_ascii();
         if data.is_empty() || kind == b"ping" {
             return;
@@ -281,15 +297,17 @@ impl Reader {
                 Fault::quoting(FaultKind::NotJson, &what, &text, secrets)
             }
         };
-        match may_fail {
-            true => self.fail(fault, sink),
-            false => self.end(None, sink), // the answer was complete before
+        if may_fail {
+            self.fail(fault, sink);
+        } else {
+            self.end(None, sink); // the answer was complete before
         }
     }
 
     /// Ends the answer, whole or not.
     fn end(&mut self, why: Option<&str>, sink: &mut Sink<'_>) {
-        if self.answer.is_complete() {
+        let is_refused = why.is_none() && self.answer.is_refused();
+        if is_refused || self.answer.is_complete() {
             self.answer.finish(sink);
             self.state = State::Ended;
             return;
@@ -297,9 +315,7 @@ impl Reader {
         let secrets = &self.options.secrets;
         let fault = match why {
             Some(why) => self.broken_off(why),
-            None if !self.events.has_begun() && !matches!(self.body, Body::Lines(_)) => {
-                not_stream::not_stream("text", &self.head, secrets)
-            }
+            None if !self.is_stream => not_stream::not_stream("text", &self.head, secrets),
             None => {
                 let message = format!("the stream ended without a {}", self.answer.reason());
                 Fault::new(FaultKind::Incomplete, &message, "", secrets)
@@ -362,6 +378,13 @@ impl Answer {
         }
     }
 
+    fn is_refused(&self) -> bool {
+        match self {
+            Self::Completion(answer) => answer.is_refused(),
+            Self::Message(_) => false,
+        }
+    }
+
     /// Whether it is complete, and not because of an error that may still be reported.
     fn is_whole(&self) -> bool {
         let gave_up = match self {
@@ -383,6 +406,11 @@ impl Answer {
             Self::Completion(answer) => answer.finish(sink),
             Self::Message(answer) => answer.finish(sink),
         }
+    }
+
+    /// Whether it may also come as lines of JSON.
+    fn has_lines(&self) -> bool {
+        matches!(self, Self::Completion(_))
     }
 
     /// The field that says why the answer ended.

@@ -19,9 +19,10 @@ pub fn of_completion(usage: Raw<'_>) -> Usage {
     let beside = count(usage, "total_tokens").saturating_sub(both);
     Usage {
         input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
-        output: match 0 < reasoning && reasoning <= beside {
-            true => written,
-            false => written.saturating_sub(reasoning),
+        output: if 0 < reasoning && reasoning <= beside {
+            written
+        } else {
+            written.saturating_sub(reasoning)
         },
         cache_read,
         cache_write,

@@ -1,0 +1,271 @@
+//! Input that is not what it should be: one fault each, in one sentence, and what came before is kept.
+
+use super::super::{Api, Delta, Fault, FaultKind, Note, Options, Reader, Secret};
+use super::{STOP, chunks, events, finish, read, read_with, text};
+
+/// The kind and the sentence of the fault that is the last delta, and what came before.
+fn fault_of(mut deltas: Vec<Delta>) -> (FaultKind, String, Vec<Delta>) {
+    match deltas.pop() {
+        Some(Delta::Fault(Fault { kind, message, .. })) => (kind, message, deltas),
+        other => panic!("no fault, but {other:?} after {deltas:?}"),
+    }
+}
+
+#[test]
+fn each_fault_is_one_sentence_and_what_came_is_kept() {
+    let begun = chunks(&[r#""content":"a""#]);
+    let answer = "{\n  \"object\": \"chat.completion\",\n  \"choices\": []\n}";
+    for (bytes, kind, message) in [
+        (
+            "<!DOCTYPE html>\n<p>Log in",
+            FaultKind::NotStream,
+            r#"the answer is not a stream of events, but a page: "<!DOCTYPE html> <p>Log in""#,
+        ),
+        (
+            answer,
+            FaultKind::NotStream,
+            r#"the answer is not a stream of events, but JSON: "{ \"object\": \"chat.completion\", \"choices\": [] }""#,
+        ),
+        (
+            "{\"choices\": [",
+            FaultKind::NotStream,
+            r#"the answer is not a stream of events, but JSON: "{\"choices\": [""#,
+        ),
+        (
+            "Service\nUnavailable",
+            FaultKind::NotStream,
+            r#"the answer is not a stream of events, but text: "Service Unavailable""#,
+        ),
+        ("", FaultKind::NotStream, "the answer is not a stream of events, but an empty body"),
+        (" \n", FaultKind::NotStream, "the answer is not a stream of events, but an empty body"),
+        (
+            "{\"error\":\n{\"message\": \"no model\", \"code\": 404}}",
+            FaultKind::Reported,
+            "the server reported an error: no model",
+        ),
+        (
+            "{\"error\":\"model not found\"}\n",
+            FaultKind::Reported,
+            "the server reported an error: model not found",
+        ),
+        (
+            "{\"detail\": \"Not Found\"}",
+            FaultKind::Reported,
+            "the server reported an error: Not Found",
+        ),
+        (
+            "{\"object\":\"error\",\"message\":\"too\\nlong\",\"code\":400}",
+            FaultKind::Reported,
+            "the server reported an error: too long",
+        ),
+    ] {
+        let read = fault_of(read(Api::Completions, bytes));
+        assert_eq!(read, (kind, message.to_owned(), vec![]), "{bytes:?}");
+    }
+    for (bytes, kind, message) in [
+        (
+            events(&[r#"{"error":{"message":"overloaded","code":503}}"#]),
+            FaultKind::Reported,
+            "the server reported an error: overloaded",
+        ),
+        (
+            events(&[r#"{"error":"overloaded","error_type":"x"}"#]),
+            FaultKind::Reported,
+            "the server reported an error: overloaded",
+        ),
+        (
+            events(&[r#"{"object":"error","message":"overloaded"}"#]),
+            FaultKind::Reported,
+            "the server reported an error: overloaded",
+        ),
+        (
+            events(&[
+                r#"{"error":{"message":"overloaded"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
+            ]),
+            FaultKind::Reported,
+            "the server reported an error: overloaded",
+        ),
+        (
+            "event: error\ndata: {\"error\":{\"message\":\"overloaded\"}}\n\n".into(),
+            FaultKind::Reported,
+            "the server reported an error: overloaded",
+        ),
+        (
+            "event: error\ndata: overloaded\n\n".into(),
+            FaultKind::Reported,
+            "the server reported an error: overloaded",
+        ),
+        (
+            events(&[r#"{"error":{"code":7}}"#]),
+            FaultKind::Reported,
+            r#"the server reported an error: {"code":7}"#,
+        ),
+        (
+            "data: {\"choices\": nope}\n\n".into(),
+            FaultKind::NotJson,
+            r#"an event of the stream is not JSON, from its byte 12 on: "{\"choices\": nope}""#,
+        ),
+        (
+            "data: [DONE]\n\n".into(),
+            FaultKind::Incomplete,
+            "the stream ended without a finish_reason",
+        ),
+        (String::new(), FaultKind::Incomplete, "the stream ended without a finish_reason"),
+        (
+            "data: {\"choices\":[{\"delta\":{\"conte".into(),
+            FaultKind::Incomplete,
+            "the stream ended without a finish_reason",
+        ),
+    ] {
+        let stream = begun.clone() + &bytes;
+        let read = fault_of(read(Api::Completions, &stream));
+        assert_eq!(read, (kind, message.to_owned(), vec![text("a")]), "{bytes:?}");
+    }
+}
+
+#[test]
+fn anthropic_s_errors_are_reported() {
+    let data = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    for stream in [format!("event: error\ndata: {data}\n\n"), events(&[data]), data.to_owned()] {
+        let deltas = read(Api::Messages, &stream);
+        let [Delta::Fault(fault)] = &deltas[..] else { panic!("{deltas:?}") };
+        assert_eq!(fault.kind, FaultKind::Reported, "{stream}");
+        assert_eq!(fault.to_string(), "the server reported an error: Overloaded");
+        assert_eq!(fault.body, r#"{"type":"overloaded_error","message":"Overloaded"}"#);
+    }
+    let read = fault_of(read(Api::Messages, &events(&[r#"{"type":"ping"}"#])));
+    assert_eq!(read.1, "the stream ended without a stop_reason");
+}
+
+#[test]
+fn a_line_that_is_too_long_is_one_fault_and_is_not_held() {
+    let options = Options { max_bytes: 1000, ..Options::default() };
+    for begin in ["data: ", "", ":", "{\"a\": \""] {
+        let (mut reader, mut deltas) = (Reader::new(Api::Completions, options.clone()), Vec::new());
+        reader.feed(chunks(&[r#""content":"a""#]).as_bytes(), &mut deltas);
+        reader.feed(begin.as_bytes(), &mut deltas);
+        for _ in 0..1000 {
+            reader.feed(&[b'x'; 100], &mut deltas);
+        }
+        reader.finish(&mut deltas);
+        let (kind, message, kept) = fault_of(deltas);
+        assert_eq!((kind, kept), (FaultKind::TooLong, vec![text("a")]), "{begin:?}");
+        assert_eq!(message, "an event has more than 1000 bytes: a longer one is not read");
+    }
+    for (bytes, kind) in [
+        ("{\"a\": \"".to_owned() + &"x".repeat(2000), FaultKind::NotStream),
+        ("{\"done\":false}\n".to_owned() + &"x".repeat(2000), FaultKind::TooLong),
+        (chunks(&[&format!("\"refusal\":\"{}\"", "x".repeat(600))]).repeat(2), FaultKind::TooLong),
+    ] {
+        let deltas = read_with(Api::Completions, &options, bytes.as_bytes());
+        assert_eq!(fault_of(deltas).0, kind);
+    }
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_and_lone_surrogates_are_noted_once() {
+    let stream = [&b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xffb\xe2\x98\"}}]}\n\n"[..];
+        2]
+        .concat();
+    let stream = [&stream, events(&[STOP]).as_bytes()].concat();
+    let expected =
+        [Delta::Note(Note::NotUtf8), text("a\u{fffd}b\u{fffd}a\u{fffd}b\u{fffd}"), finish("stop")];
+    assert_eq!(read_with(Api::Completions, &Options::default(), &stream), expected);
+
+    let note = Delta::Note(Note::LoneSurrogate);
+    for (deltas, expected) in [
+        (
+            vec![r#""content":"\udd80a""#, r#""content":"\udd80""#],
+            vec![note.clone(), text("\u{fffd}a\u{fffd}")],
+        ),
+        (vec![r#""content":"a\ud83e""#], vec![text("a"), note.clone(), text("\u{fffd}")]),
+        (vec![r#""content":"a\ud83eb""#], vec![text("a"), note.clone(), text("\u{fffd}b")]),
+        (vec![r#""content":"\ud83e\ud83e\udd80""#], vec![note.clone(), text("\u{fffd}🦀")]),
+        (
+            vec![r#""content":"\ud83e""#, r#""reasoning":"\udd80""#],
+            vec![note, text("\u{fffd}"), super::reasoning("\u{fffd}")],
+        ),
+    ] {
+        assert_eq!(super::chat(&deltas), expected, "{deltas:?}");
+    }
+}
+
+#[test]
+fn what_comes_after_the_end_is_noted_and_not_read() {
+    let stream = chunks(&[r#""content":"a""#]) + &events(&[STOP, "[DONE]"]);
+    let expected = [text("a"), finish("stop")];
+    assert_eq!(read(Api::Completions, &(stream.clone() + ": bye\n\ndata: [DONE]\n\n")), expected);
+    let more = stream + &chunks(&[r#""content":"b""#, r#""content":"c""#]);
+    let expected = [text("a"), finish("stop"), Delta::Note(Note::AfterEnd)];
+    assert_eq!(read(Api::Completions, &more), expected);
+}
+
+#[test]
+fn a_stream_that_breaks_off_is_complete_if_only_its_end_is_missing() {
+    let broken = |bytes: &[u8]| {
+        let (mut reader, mut deltas) =
+            (Reader::new(Api::Completions, Options::default()), Vec::new());
+        reader.feed(bytes, &mut deltas);
+        reader.break_off("connection reset", &mut deltas);
+        assert!(reader.is_done());
+        let length = deltas.len();
+        reader.feed(b"data: {}\n\n", &mut deltas);
+        reader.finish(&mut deltas);
+        assert_eq!(deltas.len(), length, "nothing comes after the end");
+        deltas
+    };
+    let begun = chunks(&[r#""content":"a""#]);
+    let complete = begun.clone() + &events(&[STOP]);
+    assert_eq!(broken(complete.as_bytes()), [text("a"), finish("stop")]);
+    let mut cut = complete.clone().into_bytes();
+    cut.extend_from_slice(b"data: {\"choices\":[{\"delta\":{\"content\":\"\xe2\x98");
+    assert_eq!(broken(&cut), [text("a"), finish("stop")]);
+    for bytes in [begun.as_bytes(), &[begun.as_bytes(), b"data: {\"a\": \"\xe2"].concat()] {
+        let (kind, message, kept) = fault_of(broken(bytes));
+        assert_eq!((kind, kept), (FaultKind::BrokenOff, vec![text("a")]));
+        assert_eq!(message, "the stream broke off: connection reset");
+    }
+    assert_eq!(fault_of(broken(b"{\"a\": 1")).0, FaultKind::BrokenOff);
+}
+
+#[test]
+fn an_error_after_the_reason_for_the_end_does_not_undo_the_answer() {
+    let error = r#"{"error":{"message":"no usage today"}}"#;
+    let deltas = read(Api::Completions, &events(&[STOP, error]));
+    assert_eq!(deltas, [finish("stop")]);
+    let gave_up = STOP.replace("\"stop\"", "\"error\"");
+    let (kind, message, _) = fault_of(read(Api::Completions, &events(&[&gave_up, error])));
+    assert_eq!(kind, FaultKind::Reported);
+    assert_eq!(message, "the server reported an error: no usage today");
+}
+
+#[test]
+fn a_secret_stands_in_no_fault() {
+    let options = Options {
+        secrets: vec![
+            Secret::new("sk-1234567890", "[api_key]"),
+            Secret::new("sk-1234567890-long", "[long]"),
+        ],
+        ..Options::default()
+    };
+    assert!(!format!("{options:?}").contains("sk-"));
+    let long = "<p>".to_owned() + &" ".repeat(4086) + "sk-1234567890";
+    for bytes in [
+        "<p>sk-1234567890</p>",
+        "key sk-1234567890",
+        "{\"a\": \"sk-1234567890\"}",
+        "{\"error\": \"sk-1234567890-long\"}",
+        "data: {\"error\": {\"message\": \"sk-1234567890\"}}\n\n",
+        "data: {\"error\": {\"message\": \"\\u0073k-1234567890\"}}\n\n",
+        "data: sk-1234567890\n\n",
+        &long,
+    ] {
+        let deltas = read_with(Api::Completions, &options, bytes.as_bytes());
+        let [Delta::Fault(fault)] = &deltas[..] else { panic!("{deltas:?}") };
+        let shown = format!("{fault} {}", fault.body);
+        assert!(!shown.contains("k-1"), "{shown}");
+    }
+    let mut deltas = Vec::new();
+    Reader::new(Api::Messages, options).break_off("refused sk-1234567890", &mut deltas);
+    assert_eq!(fault_of(deltas).1, "the stream broke off: refused [api_key]");
+}
