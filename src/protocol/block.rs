@@ -17,7 +17,7 @@ use super::json::FaultKind;
 use super::limits::Strictness;
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
-use super::text::leading_space;
+use super::text::{character_start, leading_space};
 use crate::dialect::{Body, Dialect, Str};
 
 /// How far a block has been read.
@@ -127,10 +127,12 @@ impl BlockReader {
     /// After anything but [`Progress::More`] the reader must not be asked again.
     pub fn read(&mut self, text: &[u8]) -> Progress {
         let most = self.calls.scope.limits.max_block_bytes.saturating_add(self.longest_close());
-        let text = &text[..text.len().min(most)];
-        match self.read_before_dead_end(text, text.len() < most) {
+        let is_whole = text.len() < most;
+        // What is shown of a call ends where this text does, so it must not end inside a character.
+        let text = &text[..character_start(text, most)];
+        match self.read_before_dead_end(text, is_whole) {
             Err(problem) => Progress::Broken(problem),
-            Ok(None) if text.len() == most => Progress::Broken(self.too_long()),
+            Ok(None) if !is_whole => Progress::Broken(self.too_long()),
             Ok(None) => Progress::More,
             Ok(Some(end)) => Progress::Complete { end, events: self.calls.take() },
         }

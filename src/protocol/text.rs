@@ -156,14 +156,22 @@ pub fn trim(bytes: &[u8]) -> &[u8] {
     rest
 }
 
+/// Where the character starts that holds byte `at`; the end of `bytes` if they are no longer than that.
+#[must_use]
+pub fn character_start(bytes: &[u8], at: usize) -> usize {
+    let continues = |at: &usize| bytes.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let at = at.min(bytes.len());
+    (0..=at).rev().find(|at| !continues(at)).unwrap_or(0)
+}
+
 /// The longest prefix of `bytes` of at most `most` bytes that does not end inside a character.
 ///
 /// It is empty only if `bytes` is: a first character wider than `most` is taken whole.
 #[must_use]
 pub fn prefix(bytes: &[u8], most: usize) -> &[u8] {
+    let below = character_start(bytes, most);
     let starts = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
-    let below = (1..=most.min(bytes.len())).rev().find(starts);
-    let end = below.or_else(|| (1..=bytes.len()).find(starts)).unwrap_or(0);
+    let end = if below > 0 { below } else { (1..=bytes.len()).find(starts).unwrap_or(0) };
     &bytes[..end]
 }
 
@@ -220,6 +228,13 @@ mod tests {
         assert_eq!(prefix("aé€".as_bytes(), 3), "aé".as_bytes());
         assert_eq!(prefix("€a".as_bytes(), 1), "€".as_bytes());
         assert_eq!(prefix(b"", 4), b"");
+    }
+
+    #[test]
+    fn a_character_starts_where_its_first_byte_is() {
+        let text = "aé€".as_bytes();
+        let starts: Vec<_> = (0..=7).map(|at| character_start(text, at)).collect();
+        assert_eq!(starts, [0, 1, 1, 3, 3, 3, 6, 6]);
     }
 
     #[test]
