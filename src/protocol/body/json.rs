@@ -33,8 +33,10 @@ enum Place {
     Between,
     /// Inside a call's object, which began at this byte.
     Call(usize, Fields),
-    /// Behind one of several objects, in front of what may part it from the next: up to here.
-    Behind(usize),
+    /// After one of several objects, before what may part it from the next: space is read up to here.
+    After(usize),
+    /// After what parts two objects, before the next: space is read up to here.
+    Parted(usize),
 }
 
 impl ItemReader for JsonReader {
@@ -60,25 +62,16 @@ impl ItemReader for JsonReader {
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
         loop {
-            if let (Place::Behind(at), JsonShape::Objects(separator)) = (&self.place, &form.shape) {
-                let at = at + leading_space(&text[*at..]);
-                let rest = &text[at..];
-                let separator = trim(separator.as_bytes());
-                if !rest.is_empty() && rest.starts_with(separator) {
-                    let next = at + separator.len();
-                    let next = next + leading_space(&text[next..]);
-                    match text.get(next) {
-                        None => return Ok(None),
-                        Some(b'{') => {
-                            self.scanner = scanner(next, calls.scope.strictness);
-                            self.place = Place::Start;
-                        }
-                        Some(_) => return Ok(Some(self.scanner.position())),
+            if let JsonShape::Objects(separator) = &form.shape
+                && let Some(next) = self.between(separator, text)
+            {
+                match next {
+                    Between::Unknown => return Ok(None),
+                    Between::Object(at) => {
+                        self.scanner = scanner(at, calls.scope.strictness);
+                        self.place = Place::Start;
                     }
-                } else if separator.starts_with(rest) {
-                    return Ok(None);
-                } else {
-                    return Ok(Some(self.scanner.position()));
+                    Between::Other => return Ok(Some(self.scanner.position())),
                 }
             }
             if matches!(self.place, Place::Start) {
@@ -96,7 +89,7 @@ impl ItemReader for JsonReader {
             }
             match form.shape {
                 JsonShape::Objects(_) => {
-                    self.place = Place::Behind(self.scanner.position());
+                    self.place = Place::After(self.scanner.position());
                 }
                 _ => return Ok(Some(self.scanner.position())),
             }
@@ -104,7 +97,7 @@ impl ItemReader for JsonReader {
     }
 
     fn cut_off(&mut self, form: &Json, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
-        if let Place::Behind(_) = self.place {
+        if let Place::After(_) | Place::Parted(_) = self.place {
             return Ok(());
         }
         if let Some(number) = self.scanner.end(text)? {
@@ -112,6 +105,16 @@ impl ItemReader for JsonReader {
         }
         Ok(())
     }
+}
+
+/// What follows one of several objects.
+enum Between {
+    /// It is not known yet.
+    Unknown,
+    /// Another object, from this byte on.
+    Object(usize),
+    /// Neither.
+    Other,
 }
 
 fn scanner(start: usize, strictness: Strictness) -> Scanner {
@@ -124,6 +127,27 @@ fn scanner(start: usize, strictness: Strictness) -> Scanner {
 }
 
 impl JsonReader {
+    /// What follows the object that was read last; `None` in an object. Space is passed over once, however it arrives.
+    fn between(&mut self, separator: &str, text: &[u8]) -> Option<Between> {
+        let separator = trim(separator.as_bytes());
+        if let Place::After(at) = &mut self.place {
+            *at += leading_space(&text[*at..]);
+            let rest = &text[*at..];
+            if rest.is_empty() || !rest.starts_with(separator) {
+                let may_come = separator.starts_with(rest);
+                return Some(if may_come { Between::Unknown } else { Between::Other });
+            }
+            self.place = Place::Parted(*at + separator.len());
+        }
+        let Place::Parted(at) = &mut self.place else { return None };
+        *at += leading_space(&text[*at..]);
+        Some(match text.get(*at) {
+            None => Between::Unknown,
+            Some(b'{') => Between::Object(*at),
+            Some(_) => Between::Other,
+        })
+    }
+
     fn token(&mut self, form: &Json, text: &[u8], token: &Token, calls: &mut Calls) {
         if calls.is_refused() {
             return;
@@ -152,8 +176,10 @@ impl JsonReader {
                 return calls.refuse(kind, start_of(token, at));
             }
             (Place::Between, Token::Open(Container::Object)) => self.begin(form, at, calls),
-            (Place::Between | Place::Behind(_), Token::Close(_)) => Place::Between,
-            (Place::Between | Place::Behind(_), token) => {
+            (Place::Between | Place::After(_) | Place::Parted(_), Token::Close(_)) => {
+                Place::Between
+            }
+            (Place::Between | Place::After(_) | Place::Parted(_), token) => {
                 let kind = ProblemKind::NotAnObject { index: calls.len(), found: name_of(token) };
                 return calls.refuse(kind, start_of(token, at));
             }
@@ -299,5 +325,36 @@ impl ObjectReader {
             Err(fault) => fault.into(),
             Ok(_) => Fault { kind: FaultKind::Ended, at: text.len() }.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A byte that was passed over is not looked at again, or a long run of space would be read once for each of its chunks.
+    #[test]
+    fn space_between_objects_is_passed_over_once() {
+        let form: Json = serde_json::from_value(serde_json::json!({
+            "shape": {"objects": ";"}, "name": ["name"], "args": ["args"],
+        }))
+        .unwrap();
+        let mut calls = Calls::new(Scope::default());
+        let mut reader = JsonReader::new(&form, 0, &calls.scope);
+        let mut text = b"{\"name\": \"a\", \"args\": {}}".to_vec();
+        for (more, is_after) in [("  ", true), (" ", true), (" ; ", false), ("\n", false)] {
+            text.extend_from_slice(more.as_bytes());
+            assert_eq!(reader.read(&form, &text, &mut calls), Ok(None), "{more:?}");
+            let passed = match reader.place {
+                Place::After(at) if is_after => at,
+                Place::Parted(at) if !is_after => at,
+                ref place => panic!("{more:?} leads to {place:?}"),
+            };
+            assert_eq!(passed, text.len(), "{more:?}");
+        }
+        text.extend_from_slice(b"{\"name\": \"b\", \"args\": {}} x");
+        let end = reader.read(&form, &text, &mut calls);
+        assert_eq!(end, Ok(Some(text.len() - 2)));
+        assert_eq!(calls.len(), 2);
     }
 }
