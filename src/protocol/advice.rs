@@ -6,16 +6,55 @@ use super::Text;
 use super::ending::Ending;
 use super::notation::Notation;
 use super::notation::calls::example;
-use super::problem::{Problem, ProblemKind};
+use super::problem::{INVALID, Problem, ProblemKind};
 use super::report::{Report, ReportKind};
 use super::text::line_and_column;
 use crate::dialect::{Body, Dialect, Str};
 
+/// How many broken blocks of a text have a report of their own. The others share one: a model does not write as many, and each
+/// report is several times as long as the shortest block.
+pub const MAX_REPORTS: usize = 100;
+
+/// The words that every report of a dialect's blocks has.
+#[derive(Clone, Debug)]
+pub struct Words {
+    /// The name of a block of calls.
+    block: Str,
+    /// What the model should do instead.
+    again: Str,
+}
+
+impl Words {
+    /// Those for this dialect. The example in them is written by the dialect's own grammar, which is made for it.
+    #[must_use]
+    pub fn new(dialect: &Arc<Dialect>) -> Self {
+        Self { block: block_name(dialect), again: again(dialect) }
+    }
+
+    /// The report of `count` malformed blocks without a report of their own. `raw` is the blocks, one on each line.
+    #[must_use]
+    pub fn more_malformed(&self, count: usize, raw: Text) -> Report {
+        let Self { again, .. } = self;
+        let blocks = if count == 1 { "block" } else { "blocks" };
+        let said = format!(
+            "Malformed tool call syntax in {count} more {blocks}. No call was run. {again}"
+        );
+        Report {
+            kind: ReportKind::Malformed,
+            respond: Some(format!("Error: {said}").into()),
+            content: said.into(),
+            raw,
+            place: None,
+            code: Some(INVALID.into()),
+        }
+    }
+}
+
 /// A block that could not be read.
 #[derive(Clone, Copy, Debug)]
 pub struct BrokenBlock<'d> {
-    /// The dialect that it is written in.
-    pub dialect: &'d Arc<Dialect>,
+    /// The words of the dialect that it is written in.
+    pub words: &'d Words,
     /// The length in bytes of the mark that opened it.
     pub mark: usize,
 }
@@ -25,10 +64,10 @@ impl BrokenBlock<'_> {
     /// opening mark. The place of `problem` is counted from the end of that mark, and may be after the block.
     #[must_use]
     pub fn malformed(self, problem: &Problem, text: &[u8], length: usize) -> Report {
-        let Self { dialect, mark } = self;
+        let Self { words: Words { block, again }, mark } = self;
         let raw = &text[..length];
         let (line, column) = line_and_column(raw, mark + problem.at);
-        let (kind, block, again) = (&problem.kind, block_name(dialect), again(dialect));
+        let kind = &problem.kind;
         Report {
             kind: ReportKind::Malformed,
             content: format!(
@@ -51,9 +90,8 @@ impl BrokenBlock<'_> {
     /// The report of a block that the text ended in.
     #[must_use]
     pub fn cut_off(self, problem: &Problem, raw: &[u8], ending: &Ending) -> Report {
-        let Self { dialect, mark } = self;
+        let Self { words: Words { block, again }, mark } = self;
         let (line, column) = line_and_column(raw, mark + problem.at);
-        let (block, again) = (block_name(dialect), again(dialect));
         let at = format!("inside the {block}, at line {line}, column {column}");
         let (kind, content) = match ending {
             Ending::Stopped => (
@@ -101,9 +139,8 @@ impl BrokenBlock<'_> {
 
     /// The report of a malformed block as text of the answer. It begins with the words of cogency 3.3.0.
     fn as_respond(self, problem: &Problem, text: &[u8]) -> Text {
-        let Self { dialect, mark } = self;
+        let Self { words: Words { block, again }, mark } = self;
         let problem = problem.located(&text[mark..]);
-        let (block, again) = (block_name(dialect), again(dialect));
         format!(
             "Error: Malformed tool call syntax. In the {block}: {problem} No call was run. {again}"
         )
@@ -197,7 +234,7 @@ mod tests {
     fn line_and_column_are_those_in_the_raw_text() {
         let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
         let grammar = cogency();
-        let block = BrokenBlock { dialect: &grammar.dialects[0], mark: "<execute>".len() };
+        let block = BrokenBlock { words: grammar.words(0), mark: "<execute>".len() };
         let report = |text: &str, length| block.malformed(&problem, text.as_bytes(), length);
         let found = report("<execute>\n[7x</execute>", 23);
         assert_eq!(found.place, Some((2, 3)));

@@ -23,12 +23,13 @@ use super::event::Note;
 use super::grammar::{Grammar, Opening};
 use super::limits::{Limits, Strictness};
 use super::notation::inert::{marks_of, may_be_broken_up};
+use super::problem::Problem;
 use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
 use crate::dialect::{BatchEnd, Dialect, Inert};
 use mark::Before;
-use state::{Lookahead, OpenBlock, OpenRun, Start, State, Written};
+use state::{Lookahead, OpenBlock, OpenRun, Reported, Start, State, Written};
 
 /// When text of reasoning and of the answer is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,6 +130,7 @@ pub struct Parser {
     is_whole: bool,
     /// Whether reasoning that came apart from the text was the last of the answer.
     is_thought_apart: bool,
+    reported: Reported,
 }
 
 impl Parser {
@@ -170,6 +172,7 @@ impl Parser {
             before: Before::new(),
             is_whole: false,
             is_thought_apart: false,
+            reported: Reported::default(),
         }
     }
 
@@ -270,6 +273,9 @@ impl Parser {
     fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
         let is_batch = self.grammar.dialects[block.opening.dialect].batch == BatchEnd::Block;
         self.ready_calls = 0;
+        if is_batch {
+            self.say_rest(events);
+        }
         self.is_batch_open |= said.iter().any(|event| matches!(event, Event::Call(_)));
         for event in said {
             let event = match event {
@@ -292,6 +298,7 @@ impl Parser {
 
     /// Ends the model's turn.
     fn end_turn(&mut self, events: &mut Vec<Event>) {
+        self.say_rest(events);
         if self.is_batch_open {
             self.execute(events);
         }
@@ -328,6 +335,27 @@ impl Parser {
         }
     }
 
+    /// Reports a malformed block, the first `length` bytes of `text`, or counts it.
+    fn say_malformed(
+        &mut self,
+        grammar: &Grammar,
+        block: &OpenBlock,
+        problem: &Problem,
+        (text, length): (&[u8], usize),
+        events: &mut Vec<Event>,
+    ) {
+        if let Some(report) = self.reported.malformed(grammar, block, problem, (text, length)) {
+            self.say(report.into(), events);
+        }
+    }
+
+    /// Reports the malformed blocks that were only counted.
+    fn say_rest(&mut self, events: &mut Vec<Event>) {
+        if let Some(report) = self.reported.rest(&self.grammar) {
+            self.say(report.into(), events);
+        }
+    }
+
     fn say(&mut self, event: Event, events: &mut Vec<Event>) {
         self.written = if event == Event::End { Written::End } else { Written::Something };
         if let Event::Respond(text) = &event
@@ -342,6 +370,7 @@ impl Parser {
 
 #[cfg(test)]
 mod tests {
+    use super::super::advice::MAX_REPORTS;
     use super::super::ending::Ending;
     use super::*;
     use crate::dialect::presets::cogency;
@@ -412,6 +441,34 @@ mod tests {
         assert_eq!(kinds(&format!("{array}</execute")), "call execute");
         assert!(kinds(&format!("{array} </execute")).contains("longer than"));
         assert!(kinds("12").contains("expected a JSON array of calls, found a number"));
+    }
+
+    #[test]
+    fn broken_blocks_beyond_the_limit_share_one_report() {
+        const MORE: usize = 3;
+        let good = "<execute>[{\"name\": \"t\", \"args\": {}}]</execute>";
+        for (end, last) in [("", "error"), (good, "error call execute"), ("<end>", "end error")] {
+            let text = format!("{}{end}", "<execute>x</execute>".repeat(MAX_REPORTS + MORE));
+            let events = read(&text, Options::default(), &Ending::Unknown);
+            let kind = |event: &Event| match event {
+                Event::Error(_) => "error",
+                Event::Call(_) => "call",
+                Event::Execute => "execute",
+                Event::End => "end",
+                _ => "other",
+            };
+            let rest: Vec<_> = events[MAX_REPORTS..].iter().map(kind).collect();
+            assert_eq!(rest.join(" "), last);
+            let errors = events.iter().filter_map(|event| match event {
+                Event::Error(report) => Some(report),
+                _ => None,
+            });
+            let reports: Vec<_> = errors.collect();
+            let more = reports.last().unwrap();
+            assert!(more.content.to_string().contains(" in 3 more blocks. "), "{more:?}");
+            assert_eq!(more.raw, ["<execute>x</execute>"; MORE].join("\n").as_str().into());
+            assert_eq!(reports.len(), MAX_REPORTS + 1);
+        }
     }
 
     #[test]

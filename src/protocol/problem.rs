@@ -75,6 +75,9 @@ pub enum ProblemKind {
     TooLong(usize),
 }
 
+/// The word for programs of a call that cannot be read.
+pub const INVALID: &str = "invalid_payload";
+
 impl ProblemKind {
     /// Whether a body with this problem may contain the block's end: in a string that was never closed, or because it has
     /// more text than a block may have.
@@ -94,7 +97,7 @@ impl ProblemKind {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Name { .. } | Self::NoName(_) => "missing_tool_name",
-            _ => "invalid_payload",
+            _ => INVALID,
         }
     }
 

@@ -7,8 +7,9 @@ mod quotes;
 mod recovery;
 mod table;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::advice::Words;
 use super::marks::{Marks, Undecided, starts_with};
 use super::run::TextRun;
 use super::text::leading_space;
@@ -43,6 +44,8 @@ pub struct Grammar {
     pub unmarked: Vec<Opening>,
     /// For each dialect, where a block that could not be read ends.
     pub recovery: Vec<Recovery>,
+    /// For each dialect, the words of reports, made for the first of them.
+    words: Vec<OnceLock<Words>>,
 }
 
 impl Grammar {
@@ -57,6 +60,7 @@ impl Grammar {
         let unmarked = unmarked.map(|(dialect, _)| Opening { dialect, entry: Entry::None });
         let unmarked = unmarked.collect();
         let Table { marks, spans, heads, prompted: reasoning, .. } = table;
+        let words = dialects.iter().map(|_| OnceLock::new()).collect();
         let at_line_start = dialects.iter().any(|dialect| dialect.at_line_start);
         Self {
             dialects,
@@ -68,7 +72,14 @@ impl Grammar {
             at_line_start,
             unmarked,
             recovery,
+            words,
         }
+    }
+
+    /// The words of reports in the dialect of this number.
+    #[must_use]
+    pub fn words(&self, dialect: usize) -> &Words {
+        self.words[dialect].get_or_init(|| Words::new(&self.dialects[dialect]))
     }
 
     /// The first of `openings` that can be followed by `text`; `None` if none can.

@@ -32,6 +32,7 @@ impl Parser {
                 self.finish_state(ending, &mut text, events)
             }
         };
+        self.say_rest(events);
         if let Some(report) = report {
             self.say(report.into(), events);
         }

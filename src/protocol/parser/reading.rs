@@ -419,8 +419,8 @@ impl Parser {
             Progress::Complete { end, events: Err(problem) } => {
                 let end = body + end;
                 let text = &text[*start..];
-                let report = block.broken(grammar).malformed(&problem, text, end - *start);
-                self.say(report.into(), events);
+                let length = end - *start;
+                self.say_malformed(grammar, &block, &problem, (text, length), events);
                 self.state = State::Text;
                 (*start, self.at) = (end, end);
                 self.before.call(end);
@@ -459,12 +459,11 @@ impl Parser {
             // A mark that has begun may end the block before that.
             None => (most < search.or_end(text) - *start).then_some(most),
         };
-        let report = length.and_then(|length| {
-            let problem = problem.take()?;
-            Some(block.broken(grammar).malformed(&problem, held, length))
-        });
-        if let Some(report) = report {
-            self.say(report.into(), events);
+        if let Some(length) = length
+            && let Some(problem) = problem.take()
+        {
+            let block = block.clone();
+            self.say_malformed(grammar, &block, &problem, (held, length), events);
         }
         match found {
             Some(end) => {

@@ -1,11 +1,12 @@
 //! Where a parser is in its text.
 
-use super::super::advice::BrokenBlock;
+use super::super::advice::{BrokenBlock, MAX_REPORTS};
 use super::super::block::BlockReader;
 use super::super::grammar::{Grammar, Opening};
 use super::super::json::Scanner;
 use super::super::limits::Limits;
 use super::super::problem::Problem;
+use super::super::report::Report;
 use super::super::text::{is_blank, prefix};
 use crate::dialect::{Body, Json, JsonShape, Unmarked};
 
@@ -102,7 +103,7 @@ pub(super) struct OpenBlock {
 impl OpenBlock {
     /// The block for a report.
     pub(super) fn broken<'g>(&self, grammar: &'g Grammar) -> BrokenBlock<'g> {
-        BrokenBlock { dialect: &grammar.dialects[self.opening.dialect], mark: self.mark }
+        BrokenBlock { words: grammar.words(self.opening.dialect), mark: self.mark }
     }
 
     /// Whether it was taken for a block only because of a bracket; with this problem it is text. It is not, if the problem is
@@ -114,6 +115,48 @@ impl OpenBlock {
         let is_later = problem.at > 0 && dialect.bodies.iter().any(is_objects);
         self.opening.entry.is_none()
             && (dialect.unmarked == Unmarked::Anywhere || (problem.kind.is_of_shape() && !is_later))
+    }
+}
+
+/// The malformed blocks of a text, each of which is reported, or counted.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    /// How many have a report of their own.
+    count: usize,
+    /// How many have none, and their text.
+    more: usize,
+    raw: Vec<u8>,
+    /// The number of the dialect of the first of these.
+    dialect: usize,
+}
+
+impl Reported {
+    /// The report of a block with this problem: the first `length` bytes of `text`; `None` if there were too many before it.
+    pub(super) fn malformed(
+        &mut self,
+        grammar: &Grammar,
+        block: &OpenBlock,
+        problem: &Problem,
+        (text, length): (&[u8], usize),
+    ) -> Option<Report> {
+        if self.count < MAX_REPORTS {
+            self.count += 1;
+            return Some(block.broken(grammar).malformed(problem, text, length));
+        }
+        if self.more == 0 {
+            self.dialect = block.opening.dialect;
+        } else {
+            self.raw.push(b'\n');
+        }
+        self.more += 1;
+        self.raw.extend_from_slice(&text[..length]);
+        None
+    }
+
+    /// The report of all blocks without one.
+    pub(super) fn rest(&mut self, grammar: &Grammar) -> Option<Report> {
+        let (more, raw) = (std::mem::take(&mut self.more), std::mem::take(&mut self.raw));
+        (more > 0).then(|| grammar.words(self.dialect).more_malformed(more, raw.into()))
     }
 }
 
