@@ -176,7 +176,15 @@ impl Fence {
     }
 
     /// Reads on.
+    #[inline]
     pub fn read(&mut self, text: &[u8]) {
+        // Most chunks are the middle of a line.
+        if self.line != Line::Other || memchr::memchr(b'\n', text).is_some() {
+            self.read_lines(text);
+        }
+    }
+
+    fn read_lines(&mut self, text: &[u8]) {
         let is_run = matches!(self.line, Line::Run(_) | Line::Fence(_));
         if !is_run && memchr::memchr2(b'`', b'~', text).is_none() {
             self.line = self.line.after_plain(text);

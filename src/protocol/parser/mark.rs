@@ -36,6 +36,7 @@ impl Before {
     }
 
     /// The answer goes on in `text`, all of which is handed out.
+    #[inline]
     pub(super) fn pass(&mut self, text: &[u8], run: TextRun) {
         if run == TextRun::Respond {
             self.fence.read(text);
@@ -44,8 +45,13 @@ impl Before {
     }
 
     /// The first `length` bytes of `text` are not needed any more.
+    #[inline]
     pub(super) fn drop(&mut self, text: &[u8], length: usize) {
-        self.last = [self.byte(text, length, 2), self.byte(text, length, 1)];
+        self.last = match text[..length] {
+            [] => self.last,
+            [last] => [self.last[1], last],
+            [.., before, last] => [before, last],
+        };
         self.read = self.read.saturating_sub(length);
     }
 
