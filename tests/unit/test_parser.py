@@ -86,9 +86,15 @@ CASES = [
     ),
     case(
         "results end at their first closing tag, even inside a string",
-        '<results>["</results>"]</results>',
-        result('["'),
-        respond('"]</results>'),
+        '<results>["a</results>b"]</results>',
+        result('["a'),
+        respond('b"]</results>'),
+    ),
+    case(
+        "a closing tag between two quotes does not end results",
+        '<results>["</results>"]</results>a',
+        result('["</results>"]'),
+        respond("a"),
     ),
     case("an incomplete tag at the end", "x < y <thin", respond("x < y <thin")),
     case("every tag incomplete", "<th<exec<resul<en<", respond("<th<exec<resul<en<")),
