@@ -110,12 +110,14 @@ TIME ?= 60
 # With INPUTS=N instead of a time, each target runs the same N inputs every time, as long as the code is the same.
 FUZZ  = $(if $(INPUTS),-runs=$(INPUTS) -seed=1,-max_total_time=$(TIME))
 
+TARGETS ?= parser json messages dialects dialect
+
 # Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
 fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)
 	@$(NIGHTLY) \
 	$(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
 	$(BIN)/python fuzz/seeds.py fuzz/corpus; \
-	for target in parser json messages dialects; do \
+	for target in $(TARGETS); do \
 		cargo +nightly fuzz run --sanitizer none --target-dir target/fuzz $$target -- $(FUZZ) \
 			-max_len=4096 -timeout=30 -dict=fuzz/corpus/$$target.txt -verbosity=0 -print_final_stats=1 || exit 1; \
 	done

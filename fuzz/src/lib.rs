@@ -5,6 +5,7 @@
 //! | [`json`] | what Python's `json` reads and writes |
 //! | [`parser`] | which part of a text becomes which event |
 //! | [`dialects`] | which calls a block of any dialect holds, and texts made of a dialect's parts |
+//! | [`quotes`] | which tags of a text are quoted |
 //! | [`conversation`] | which rows of a log become which message |
 //! | [`reading`] | what a parser reads of a text in pieces |
 //! | [`changed`] | dialects with fields that nobody would give them |
@@ -20,5 +21,6 @@ pub mod dialects;
 pub mod json;
 pub mod memory;
 pub mod parser;
+pub mod quotes;
 pub mod reading;
 pub mod text;

@@ -4,6 +4,8 @@
 //! for once: it is in an event, or in a tag, in blank text that is no event, in a block whose calls or whose
 //! error stand for it, or after the end of a batch.
 
+mod tags;
+
 use std::ops::Range;
 
 use crate::json::Layout;
@@ -12,8 +14,10 @@ use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind, Text};
 
 use crate::json::{self, Node, Value};
+use crate::quotes::Fences;
 use crate::text::{characters, is_blank, leading_space};
 use cogency_rs::protocol::text::prefix;
+use tags::{Answer, Next, closes, closing_tag, first_of, next_tag};
 
 /// Whether a text may still go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub enum Meaning {
     Run(TextRun),
     /// Text that no tag ends.
     LastRun(TextRun),
+    /// Text that no tag ends, where one in a fence has opened text that only its closing tag ends.
+    LastQuoted(TextRun),
     /// Any tag but the next one.
     Tag,
     /// `<end>`
@@ -75,47 +81,71 @@ pub fn parts(text: &[u8], limits: Limits, source: &Source) -> Vec<Part> {
         let start = parts.last().map_or(0, |part| part.range.end);
         parts.push(Part { range: start..start + length, meaning });
     };
-    let mut rest = text;
+    let mut fences = Fences::default();
+    let mut start = 0;
     loop {
-        let Some((at, tag, is_tag)) = next_tag(rest, limits, source) else {
-            add(rest.len(), Meaning::LastRun(TextRun::Respond));
-            break;
+        let (at, tag) = match next_tag(text, start, &mut fences, limits, source) {
+            Next::Tag(at, tag) => (at, tag),
+            Next::Unknown(at) => {
+                add(at - start, Meaning::Run(TextRun::Respond));
+                add(text.len() - at, Meaning::Unknown);
+                break;
+            }
+            Next::Nothing(None) => {
+                add(text.len() - start, Meaning::LastRun(TextRun::Respond));
+                break;
+            }
+            Next::Nothing(Some(run)) => {
+                add(text.len() - start, Meaning::LastQuoted(run));
+                break;
+            }
         };
-        add(at, Meaning::Run(TextRun::Respond));
-        if is_tag == Answer::Unknown {
-            add(rest.len() - at, Meaning::Unknown);
-            break;
-        }
+        add(at - start, Meaning::Run(TextRun::Respond));
         add(tag.len(), if tag == b"<end>" { Meaning::EndTag } else { Meaning::Tag });
-        rest = &rest[at + tag.len()..];
-        let (run, close): (_, &[u8]) = match tag {
-            b"<think>" => (TextRun::Think, b"</think>"),
-            b"<results>" => (TextRun::Result, b"</results>"),
-            b"<end>" => continue,
+        start = at + tag.len();
+        let rest = &text[start..];
+        let run = match tag {
+            b"<think>" => TextRun::Think,
+            b"<results>" => TextRun::Result,
+            b"<end>" => {
+                fences.tag();
+                continue;
+            }
             _ => {
                 let (length, meaning) = block(rest, limits, source);
                 let is_valid = matches!(meaning, Meaning::Calls(_));
                 let close = if rest[length..].starts_with(CLOSE) { CLOSE.len() } else { 0 };
                 add(length, meaning);
                 add(close, Meaning::Tag);
-                rest = &rest[length + close..];
+                start += length + close;
                 if is_valid {
-                    add(rest.len(), Meaning::Discarded);
+                    add(text.len() - start, Meaning::Discarded);
                     break;
                 }
                 if close == 0 {
                     break;
                 }
+                fences.block();
                 continue;
             }
         };
-        let Some((length, _)) = first_of(rest, &[close]) else {
-            add(rest.len(), Meaning::LastRun(run));
-            break;
-        };
-        add(length, Meaning::Run(run));
-        add(close.len(), Meaning::Tag);
-        rest = &rest[length + close.len()..];
+        match closing_tag(text, start, run, source) {
+            None => {
+                add(rest.len(), Meaning::LastRun(run));
+                break;
+            }
+            Some((at, Answer::Unknown)) => {
+                add(at - start, Meaning::Run(run));
+                add(text.len() - at, Meaning::Unknown);
+                break;
+            }
+            Some((at, _)) => {
+                add(at - start, Meaning::Run(run));
+                add(closes(run).len(), Meaning::Tag);
+                start = at + closes(run).len();
+                fences.tag();
+            }
+        }
     }
     assert_eq!(
         parts.last().map(|part| part.range.end),
@@ -123,64 +153,6 @@ pub fn parts(text: &[u8], limits: Limits, source: &Source) -> Vec<Part> {
         "every byte is in a part"
     );
     parts
-}
-
-/// What is known of something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Yes,
-    No,
-    Unknown,
-}
-
-/// The first place of a tag, or of what may be one, and which tag: `<results>` is one only if an array
-/// follows, or nothing at all.
-fn next_tag<'n>(text: &[u8], limits: Limits, source: &Source) -> Option<(usize, &'n [u8], Answer)> {
-    let mut from = 0;
-    loop {
-        let (at, tag) = first_of(&text[from..], &OPENING)?;
-        let (at, behind) = (from + at, from + at + tag.len());
-        let answer =
-            if tag == RESULTS { array(&text[behind..], limits, source) } else { Answer::Yes };
-        if answer != Answer::No {
-            return Some((at, tag, answer));
-        }
-        from = behind;
-    }
-}
-
-/// Whether `text` begins with an array or the closing tag, after whitespace: as far as the limit lets one look.
-fn array(text: &[u8], limits: Limits, source: &Source) -> Answer {
-    let seen = &text[..text.len().min(limits.max_block_bytes)];
-    let is_all = seen.len() < text.len() || *source != Source::Open;
-    let at = leading_space(seen);
-    match (seen.get(at), json::read(seen, at, Controls::Raw)) {
-        _ if seen[at..].starts_with(END_OF_RESULTS) => Answer::Yes,
-        _ if END_OF_RESULTS.starts_with(&seen[at..]) => {
-            if is_all {
-                Answer::No
-            } else {
-                Answer::Unknown
-            }
-        }
-        (Some(b'['), Ok(_)) => Answer::Yes,
-        (Some(b'['), Err(Fault { kind: FaultKind::Ended | FaultKind::EndedInString, .. })) => {
-            if is_all {
-                Answer::Yes
-            } else {
-                Answer::Unknown
-            }
-        }
-        _ => Answer::No,
-    }
-}
-
-/// The first place of one of `needles`, and which.
-fn first_of<'n>(text: &[u8], needles: &[&'n [u8]]) -> Option<(usize, &'n [u8])> {
-    (0..text.len()).find_map(|at| {
-        let needle = needles.iter().find(|needle| text[at..].starts_with(needle))?;
-        Some((at, *needle))
-    })
 }
 
 /// The length and the meaning of the block's body that `text` begins with.
@@ -482,9 +454,15 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: boo
         let begins_line = begins_in_think && range.start == b"<think>".len();
         let content = &text[range];
         match meaning {
-            Meaning::Run(run) | Meaning::LastRun(run) => {
+            Meaning::Run(_) | Meaning::LastRun(_) | Meaning::LastQuoted(_) => {
+                let (run, is_last) = match meaning {
+                    Meaning::LastRun(run) => (run, true),
+                    Meaning::LastQuoted(_) => (TextRun::Respond, true),
+                    Meaning::Run(run) => (run, false),
+                    _ => unreachable!("these are runs"),
+                };
                 let says = !is_blank(content) || content.len() > limits.max_block_bytes;
-                if matches!(meaning, Meaning::LastRun(_)) {
+                if is_last {
                     // Nothing is missing if the model had said that it is done, or if there is no text at all.
                     let is_whole = match events.last() {
                         Some(Event::End) => !says,
@@ -497,7 +475,7 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: boo
                         report = Some(call_in_reasoning());
                     }
                 }
-                let is_shown = says || meaning == Meaning::LastRun(TextRun::Respond);
+                let is_shown = says || (is_last && run == TextRun::Respond);
                 let pieces = if is_shown { pieces(content, limits) } else { Vec::new() };
                 events.extend(pieces.into_iter().map(|piece| run.event(piece)));
             }
@@ -524,12 +502,18 @@ pub fn events_so_far(text: &[u8], limits: Limits) -> Vec<Event> {
         let content = &text[range];
         match meaning {
             Meaning::Run(run) if !is_blank(content) => events.push(run.event(content)),
-            Meaning::LastRun(run) => {
-                let ends: &[&[u8]] = match run {
+            Meaning::LastRun(_) | Meaning::LastQuoted(_) => {
+                let (run, within) = match meaning {
+                    Meaning::LastRun(run) => (run, run),
+                    Meaning::LastQuoted(within) => (TextRun::Respond, within),
+                    _ => unreachable!("these are runs"),
+                };
+                let ends: &[&[u8]] = match within {
                     TextRun::Respond => &OPENING,
                     // A block that opens in reasoning is reported if the reasoning never ends.
                     TextRun::Think => &[b"</think>", OPEN],
-                    TextRun::Result => continue,
+                    TextRun::Result if run == TextRun::Result => continue,
+                    TextRun::Result => &[END_OF_RESULTS],
                 };
                 let may_begin = |end: &&[u8]| {
                     ends.iter().any(|tag| tag.len() > end.len() && tag.starts_with(end))

@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::protocol::text::prefix;
 
 /// Pieces of the protocol and of its JSON: whole, in part and damaged.
-const PIECES: [&str; 68] = [
+const PIECES: [&str; 74] = [
     "<think>",
     "</think>",
     "<execute>",
@@ -41,6 +41,12 @@ const PIECES: [&str; 68] = [
     "<results> [{\"x\": \"",
     "```",
     "```json\n",
+    "```\n",
+    "\n```\n",
+    "~~~\n",
+    "`",
+    "'",
+    "`<think>`",
     "]</execute>",
     "[{\"name\": \"t\", \"args\": {\"x\": ",
     "[{\"name\": \"t\", \"args\": {\"x\": \"",

@@ -1,0 +1,104 @@
+//! Which tags of a text are quoted, line by line.
+
+/// The quote on both sides of the tag at `start..end`, or `None`. At the end of a text that goes on, `Err`.
+///
+/// # Errors
+/// The next character decides.
+pub fn quote_around(
+    text: &[u8],
+    (start, end): (usize, usize),
+    is_whole: bool,
+) -> Result<Option<u8>, ()> {
+    let before = start.checked_sub(1).map(|at| text[at]);
+    let Some(quote) = before.filter(|byte| b"`\"'".contains(byte)) else { return Ok(None) };
+    match text.get(end) {
+        None if is_whole => Ok(None),
+        None => Err(()),
+        Some(after) => Ok(Some(quote).filter(|_| *after == quote)),
+    }
+}
+
+/// Whether the quote before byte `at` rather ends a quotation, so that the tag there closes its reasoning or results.
+#[must_use]
+pub fn ends_quotation(text: &[u8], at: usize) -> bool {
+    at >= 2 && (text[at - 2].is_ascii_alphanumeric() || b".,!?".contains(&text[at - 2]))
+}
+
+/// Whether a tag after the text so far stands in a fence.
+#[derive(Default)]
+pub struct Fences {
+    open: Option<Vec<u8>>,
+    is_spent: bool,
+    line: Vec<u8>,
+}
+
+impl Fences {
+    pub fn read(&mut self, text: &[u8]) {
+        for byte in text {
+            if *byte == b'\n' {
+                match &self.open {
+                    None => self.open = self.opens(),
+                    Some(_) if self.closes() => self.close(),
+                    Some(_) => {}
+                }
+                self.line.clear();
+            } else {
+                self.line.push(*byte);
+            }
+        }
+    }
+
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    #[must_use]
+    pub fn is_around(&self) -> bool {
+        self.open.is_some() && !self.is_spent && !self.closes()
+    }
+
+    /// A tag that counts ends the line.
+    pub fn tag(&mut self) {
+        if self.closes() {
+            self.close();
+        }
+        self.line.clear();
+    }
+
+    /// A block quotes nothing, and its fence quotes nothing any more.
+    pub fn block(&mut self) {
+        if self.open.is_none() {
+            self.open = self.opens();
+            self.is_spent = self.open.is_some();
+        } else if self.closes() {
+            self.close();
+        } else {
+            self.is_spent = true;
+        }
+        self.line.clear();
+    }
+
+    fn close(&mut self) {
+        (self.open, self.is_spent) = (None, false);
+    }
+
+    /// The run that the line begins with, and what comes after it.
+    fn run(&self) -> Option<(&[u8], &[u8])> {
+        let indent = self.line.iter().take_while(|byte| **byte == b' ').count();
+        let rest = &self.line[indent..];
+        let first = *rest.first().filter(|byte| b"`~".contains(byte))?;
+        let length = rest.iter().take_while(|byte| **byte == first).count();
+        (indent <= 3 && length >= 3).then(|| rest.split_at(length))
+    }
+
+    fn opens(&self) -> Option<Vec<u8>> {
+        let (run, words) = self.run()?;
+        (run[0] == b'~' || !words.contains(&b'`')).then(|| run.to_vec())
+    }
+
+    fn closes(&self) -> bool {
+        let (Some(open), Some((run, words))) = (&self.open, self.run()) else { return false };
+        run.starts_with(open) && words.iter().all(|byte| b" \t\r".contains(byte))
+    }
+}
