@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use super::calls::Calls;
 use super::delta::{CallDelta, Delta, Finish, Info, Note};
 use super::json::{Cursor, NotJson, Raw};
+use super::options::Extras;
 use super::sink::{Channel, Sink};
 use super::usage::{extras_of_completion, of_completion};
 
@@ -93,7 +94,7 @@ impl Completion {
             Raw::of(text)?;
             return Ok(Kind::Part);
         }
-        let chunk = Chunk::read(&mut cursor)?;
+        let chunk = Chunk::read(&mut cursor, sink.extras())?;
         self.take(&chunk, sink);
         let is_error = [chunk.object, chunk.kind].contains(&Some(Raw::ERROR));
         match chunk.error.filter(|error| !error.is_falsy()) {
@@ -172,7 +173,7 @@ impl Completion {
             let index = call.field("index").and_then(Raw::count);
             let id = call.field("id").and_then(Raw::text);
             self.take_call(index, id, call.field("function"), sink);
-            if sink.keeps_extras() {
+            if sink.extras() == Extras::Kept {
                 for (name, value) in call.fields() {
                     if !["index", "id", "type", "function"].contains(&&*name) {
                         sink.extra("tool_calls", &name, value);
@@ -268,21 +269,22 @@ fn add_extras(parent: &str, extras: &[(Cow<'_, str>, Raw<'_>)], sink: &mut Sink<
 }
 
 impl<'a> Chunk<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Result<Self, NotJson> {
+    fn read(cursor: &mut Cursor<'a>, extras: Extras) -> Result<Self, NotJson> {
         let mut chunk = Self::default();
         cursor.object(|cursor, key| {
             match &*key {
                 "choices" if cursor.is_at_array() => {
-                    chunk.choices.clear();
+                    chunk.choices = Vec::with_capacity(1);
                     return cursor.array(|cursor| {
-                        chunk.choices.push(Choice::read(cursor)?);
+                        chunk.choices.push(Choice::read(cursor, extras)?);
                         Ok(())
                     });
                 }
                 "choices" => chunk.choices.clear(),
                 _ => {}
             }
-            let value = Some(cursor.value()?);
+            let raw = cursor.value()?;
+            let value = Some(raw);
             match &*key {
                 "id" => chunk.id = value,
                 "model" => chunk.model = value,
@@ -291,7 +293,8 @@ impl<'a> Chunk<'a> {
                 "object" => chunk.object = value,
                 "type" => chunk.kind = value,
                 "choices" | "created" => {}
-                _ => chunk.extras.extend(value.map(|value| (key, value))),
+                _ if extras == Extras::Kept => chunk.extras.push((key, raw)),
+                _ => {}
             }
             Ok(())
         })?;
@@ -301,7 +304,7 @@ impl<'a> Chunk<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Result<Self, NotJson> {
+    fn read(cursor: &mut Cursor<'a>, extras: Extras) -> Result<Self, NotJson> {
         let mut choice = Self::default();
         if !cursor.is_at_object() {
             cursor.value()?;
@@ -309,15 +312,17 @@ impl<'a> Choice<'a> {
         }
         cursor.object(|cursor, key| {
             if key == "delta" {
-                choice.parts = Parts::read(cursor)?;
+                choice.parts = Parts::read(cursor, extras)?;
                 return Ok(());
             }
-            let value = Some(cursor.value()?);
+            let raw = cursor.value()?;
+            let value = Some(raw);
             match &*key {
                 "index" => choice.index = value,
                 "finish_reason" => choice.reason = value,
                 "text" => choice.text = value,
-                _ => choice.extras.extend(value.map(|value| (key, value))),
+                _ if extras == Extras::Kept => choice.extras.push((key, raw)),
+                _ => {}
             }
             Ok(())
         })?;
@@ -330,14 +335,15 @@ impl<'a> Choice<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, NotJson> {
+    pub(super) fn read(cursor: &mut Cursor<'a>, extras: Extras) -> Result<Self, NotJson> {
         let mut parts = Self::default();
         if !cursor.is_at_object() {
             cursor.value()?;
             return Ok(parts);
         }
         cursor.object(|cursor, key| {
-            let value = Some(cursor.value()?);
+            let raw = cursor.value()?;
+            let value = Some(raw);
             match &*key {
                 "content" => parts.content = value,
                 "reasoning_content" => parts.reasoning_content = value,
@@ -348,7 +354,8 @@ impl<'a> Parts<'a> {
                 "tool_calls" => parts.tool_calls = value,
                 "function_call" => parts.function_call = value,
                 "role" => {}
-                _ => parts.extras.extend(value.map(|value| (key, value))),
+                _ if extras == Extras::Kept => parts.extras.push((key, raw)),
+                _ => {}
             }
             Ok(())
         })?;

@@ -139,11 +139,7 @@ impl<'a> Cursor<'a> {
         self.string()?;
         let key = Raw(&self.text[start..self.at]).inner();
         self.expect(b':')?;
-        Ok(if memchr::memchr(b'\\', key.as_bytes()).is_some() {
-            Cow::Owned(unescaped(key))
-        } else {
-            Cow::Borrowed(key)
-        })
+        Ok(unescaped(key))
     }
 
     fn scalar(&mut self) -> Read<()> {
@@ -277,7 +273,9 @@ impl<'a> Raw<'a> {
 
     /// A string that is not empty; a lone surrogate is U+FFFD.
     pub fn text(self) -> Option<String> {
-        self.quoted().filter(|quoted| !quoted.is_empty()).map(unescaped)
+        self.quoted()
+            .filter(|quoted| !quoted.is_empty())
+            .map(|quoted| unescaped(quoted).into_owned())
     }
 
     /// A whole number from 0 on.
@@ -305,7 +303,7 @@ impl<'a> Raw<'a> {
 
     /// The fields of an object, in their order; none of another value.
     pub fn fields(self) -> Vec<(Cow<'a, str>, Raw<'a>)> {
-        let mut fields = Vec::new();
+        let mut fields = Vec::with_capacity(4);
         if self.is_object() {
             let read = Cursor::new(self.0).object(|cursor, key| {
                 fields.push((key, cursor.value()?));
@@ -372,7 +370,10 @@ pub fn pieces(quoted: &str) -> impl Iterator<Item = Piece<'_>> {
 }
 
 /// The text of a valid string, which is given without its quotes; a lone surrogate is U+FFFD.
-fn unescaped(quoted: &str) -> String {
+pub fn unescaped(quoted: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', quoted.as_bytes()).is_none() {
+        return Cow::Borrowed(quoted);
+    }
     let (mut text, mut units) = (String::with_capacity(quoted.len()), Vec::new());
     for piece in pieces(quoted) {
         match piece {
@@ -383,5 +384,5 @@ fn unescaped(quoted: &str) -> String {
             }
         }
     }
-    text + &String::from_utf16_lossy(&units)
+    Cow::Owned(text + &String::from_utf16_lossy(&units))
 }

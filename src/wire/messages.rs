@@ -1,10 +1,12 @@
 //! Anthropic's messages: a start, blocks of content with deltas, the reason for the end, a stop.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::completions::Kind;
 use super::delta::{CallDelta, Delta, Finish, Info, Note, Usage};
-use super::json::{NotJson, Raw};
+use super::json::{NotJson, Raw, unescaped};
+use super::options::Extras;
 use super::sink::{Channel, Sink};
 
 /// The events of one message so far.
@@ -49,26 +51,27 @@ impl Message {
 
     /// Reads an event.
     pub fn read<'a>(&mut self, text: &'a str, sink: &mut Sink<'_>) -> Result<Kind<'a>, NotJson> {
-        let event = Raw::of(text)?;
-        let kind = event.field("type").and_then(Raw::text).unwrap_or_default();
+        let whole = Raw::of(text)?;
+        let event = Fields::of(Some(whole));
+        let kind = event.word("type");
         match &*kind {
-            "message_start" => self.start(event.field("message"), sink),
+            "message_start" => self.start(event.get("message"), sink),
             "content_block_start" => {
                 self.end_reasoning(sink);
-                self.start_block(event.index(), event.field("content_block"), sink);
+                self.start_block(event.index(), event.get("content_block"), sink);
             }
-            "content_block_delta" => self.delta(event.index(), event.field("delta"), sink),
+            "content_block_delta" => self.delta(event.index(), event.get("delta"), sink),
             "content_block_stop" => {
                 self.end_reasoning(sink);
                 self.end_call(event.index(), sink);
             }
-            "message_delta" => self.end(event, sink),
+            "message_delta" => self.end(&event, sink),
             "message_stop" => return Ok(Kind::Last),
-            "error" => return Ok(Kind::Error(event.field("error").unwrap_or(event))),
+            "error" => return Ok(Kind::Error(event.get("error").unwrap_or(whole))),
             "ping" => {}
-            _ => match event.field("error") {
+            _ => match event.get("error") {
                 Some(error) => return Ok(Kind::Error(error)),
-                None => sink.extra("", &kind, event),
+                None => sink.extra("", &kind, whole),
             },
         }
         Ok(Kind::Part)
@@ -82,22 +85,22 @@ impl Message {
     }
 
     fn start(&mut self, message: Option<Raw<'_>>, sink: &mut Sink<'_>) {
-        let field = |name| message.and_then(|message: Raw<'_>| message.field(name));
-        let [id, model] = ["id", "model"].map(|name| field(name).and_then(Raw::text));
+        let message = Fields::of(message);
+        let [id, model] = ["id", "model"].map(|name| message.get(name).and_then(Raw::text));
         sink.push(Delta::Info(Info { id, model }));
-        self.count(field("usage"), sink);
+        self.count(message.get("usage"), sink);
         sink.usage(Usage { is_estimate: true, ..self.counts.usage() }); // the answer is not counted yet
     }
 
     fn start_block(&mut self, index: u64, block: Option<Raw<'_>>, sink: &mut Sink<'_>) {
         let Some(block) = block else { return };
-        let quoted = |name| block.field(name).and_then(Raw::quoted).unwrap_or_default();
-        let text = |name| block.field(name).and_then(Raw::text);
+        let fields = Fields::of(Some(block));
+        let text = |name| fields.get(name).and_then(Raw::text);
         self.open_calls.remove(&index);
-        match &*text("type").unwrap_or_default() {
-            "text" => sink.text(Channel::Text, quoted("text")),
+        match &*fields.word("type") {
+            "text" => sink.text(Channel::Text, fields.quoted("text")),
             "thinking" => {
-                sink.text(Channel::Reasoning, quoted("thinking"));
+                sink.text(Channel::Reasoning, fields.quoted("thinking"));
                 self.signature = text("signature").unwrap_or_default();
             }
             "redacted_thinking" => sink.push(Delta::Redacted(text("data").unwrap_or_default())),
@@ -110,7 +113,7 @@ impl Message {
                     name: text("name"),
                     arguments: String::new(),
                 }));
-                let input = block.field("input").filter(|input| !input.is_falsy());
+                let input = fields.get("input").filter(|input| !input.is_falsy());
                 sink.plain(Channel::Arguments(number), input.map_or("", Raw::json));
                 self.open_calls.insert(index, OpenCall { number, is_empty: input.is_none() });
             }
@@ -120,16 +123,16 @@ impl Message {
 
     fn delta(&mut self, index: u64, delta: Option<Raw<'_>>, sink: &mut Sink<'_>) {
         let Some(delta) = delta else { return };
-        let quoted = |name| delta.field(name).and_then(Raw::quoted).unwrap_or_default();
-        match &*delta.field("type").and_then(Raw::text).unwrap_or_default() {
-            "text_delta" => sink.text(Channel::Text, quoted("text")),
-            "thinking_delta" => sink.text(Channel::Reasoning, quoted("thinking")),
+        let fields = Fields::of(Some(delta));
+        match &*fields.word("type") {
+            "text_delta" => sink.text(Channel::Text, fields.quoted("text")),
+            "thinking_delta" => sink.text(Channel::Reasoning, fields.quoted("thinking")),
             "signature_delta" => {
-                self.signature += &delta.field("signature").and_then(Raw::text).unwrap_or_default();
+                self.signature += &fields.word("signature");
             }
             "input_json_delta" => match self.open_calls.get_mut(&index) {
                 Some(call) => {
-                    let arguments = quoted("partial_json");
+                    let arguments = fields.quoted("partial_json");
                     call.is_empty &= arguments.is_empty();
                     sink.text(Channel::Arguments(call.number), arguments);
                 }
@@ -155,10 +158,10 @@ impl Message {
         }
     }
 
-    fn end(&mut self, event: Raw<'_>, sink: &mut Sink<'_>) {
-        self.count(event.field("usage"), sink);
+    fn end(&mut self, event: &Fields<'_>, sink: &mut Sink<'_>) {
+        self.count(event.get("usage"), sink);
         sink.usage(self.counts.usage());
-        let Some(delta) = event.field("delta") else { return };
+        let Some(delta) = event.get("delta") else { return };
         let reason = delta.field("stop_reason").and_then(Raw::text);
         if self.reason.is_some() && reason.is_some() && self.reason != reason {
             sink.note(Note::SecondFinish);
@@ -170,7 +173,7 @@ impl Message {
         if !parts.is_empty() {
             self.details = Some(parts.join(": "));
         }
-        if sink.keeps_extras() {
+        if sink.extras() == Extras::Kept {
             for (name, value) in delta.fields() {
                 if name != "stop_reason" {
                     sink.extra("delta", &name, value);
@@ -216,9 +219,32 @@ impl Counts {
     }
 }
 
-impl Raw<'_> {
+/// The fields of an object, read once.
+struct Fields<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
+
+impl<'a> Fields<'a> {
+    fn of(object: Option<Raw<'a>>) -> Self {
+        Self(object.map(Raw::fields).unwrap_or_default())
+    }
+
+    /// A field, the last of that name; `None` if there is none, or it is `null`.
+    fn get(&self, name: &str) -> Option<Raw<'a>> {
+        let found = self.0.iter().rev().find(|(key, _)| key == name);
+        found.map(|(_, value)| *value).filter(|value| !value.is_null())
+    }
+
+    /// The characters of a string as they are written.
+    fn quoted(&self, name: &str) -> &'a str {
+        self.get(name).and_then(Raw::quoted).unwrap_or_default()
+    }
+
+    /// A string.
+    fn word(&self, name: &str) -> Cow<'a, str> {
+        unescaped(self.quoted(name))
+    }
+
     /// The index of a block; 0 if there is none.
-    fn index(self) -> u64 {
-        self.field("index").and_then(Raw::count).unwrap_or(0)
+    fn index(&self) -> u64 {
+        self.get("index").and_then(Raw::count).unwrap_or(0)
     }
 }

@@ -45,7 +45,7 @@ pub fn read<'a>(
         });
     }
     let parts = match line.field("message") {
-        Some(message) => Parts::read(&mut Cursor::new(message.json()))?,
+        Some(message) => Parts::read(&mut Cursor::new(message.json()), sink.extras())?,
         None => Parts { thinking: line.field("thinking"), ..Parts::default() },
     };
     answer.take_parts(&parts, sink);

@@ -37,8 +37,9 @@ impl<'o> Sink<'o> {
         Self { start: deltas.len(), deltas, usage_at: None, pending, extras }
     }
 
-    pub fn keeps_extras(&self) -> bool {
-        self.extras == Extras::Kept
+    /// What becomes of fields that have no delta of their own.
+    pub fn extras(&self) -> Extras {
+        self.extras
     }
 
     /// Adds a delta that is not joined to others.
@@ -94,7 +95,7 @@ impl<'o> Sink<'o> {
 
     /// Adds a field that has no delta of its own, if anyone asks for it.
     pub fn extra(&mut self, parent: &str, name: &str, value: Raw<'_>) {
-        if self.keeps_extras() && !value.is_null() {
+        if self.extras == Extras::Kept && !value.is_null() {
             let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
             self.push(Delta::Extra(Extra { path, json: value.json().to_owned() }));
         }

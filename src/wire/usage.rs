@@ -2,6 +2,7 @@
 
 use super::delta::Usage;
 use super::json::Raw;
+use super::options::Extras;
 use super::sink::Sink;
 
 /// Fields of the usage that have a place in [`Usage`].
@@ -33,7 +34,7 @@ pub fn of_completion(usage: Raw<'_>) -> Usage {
 
 /// The fields of a completion's usage that have no place in [`Usage`].
 pub fn extras_of_completion(usage: Raw<'_>, sink: &mut Sink<'_>) {
-    if !sink.keeps_extras() {
+    if sink.extras() == Extras::Dropped {
         return;
     }
     for (name, value) in usage.fields() {

@@ -12,8 +12,7 @@ fn fault_of(mut deltas: Vec<Delta>) -> (FaultKind, String, Vec<Delta>) {
 }
 
 #[test]
-fn each_fault_is_one_sentence_and_what_came_is_kept() {
-    let begun = chunks(&[r#""content":"a""#]);
+fn an_answer_that_is_not_a_stream_is_one_fault_in_one_sentence() {
     let answer = "{\n  \"object\": \"chat.completion\",\n  \"choices\": []\n}";
     for (bytes, kind, message) in [
         (
@@ -62,6 +61,11 @@ fn each_fault_is_one_sentence_and_what_came_is_kept() {
         let read = fault_of(read(Api::Completions, bytes));
         assert_eq!(read, (kind, message.to_owned(), vec![]), "{bytes:?}");
     }
+}
+
+#[test]
+fn what_came_before_a_fault_is_kept() {
+    let begun = chunks(&[r#""content":"a""#]);
     for (bytes, kind, message) in [
         (
             events(&[r#"{"error":{"message":"overloaded","code":503}}"#]),

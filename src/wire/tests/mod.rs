@@ -32,7 +32,7 @@ fn read(api: Api, text: &str) -> Vec<Delta> {
 
 /// Events of these data.
 fn events(data: &[&str]) -> String {
-    data.iter().map(|data| format!("data: {data}\n\n")).collect()
+    data.iter().flat_map(|data| ["data: ", data, "\n\n"]).collect()
 }
 
 /// Deltas of a chat completion, each of them these fields; then its end.
