@@ -113,6 +113,41 @@ def changes() -> Iterator[bytes]:
         yield bytes([number, 1, 1, 7, 0, 0]) + bytes(5) + text
 
 
+def streams() -> Iterator[bytes]:
+    """Streams of providers, after the number of the API and the sizes of chunks."""
+    chunk = '{{"choices": [{{"index": 0, "delta": {{{}}}, "finish_reason": {}}}]}}'
+    chats = [
+        chunk.format('"content": "a\\n"', "null"),
+        chunk.format('"reasoning": "hm"', "null"),
+        chunk.format('"refusal": "no"', "null"),
+        chunk.format(
+            '"tool_calls": [{"index": 3, "id": "x", "function": {"name": "f", "arguments": "{}"}}]',
+            "null",
+        ),
+        chunk.format("", '"stop"'),
+        '{"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}}',
+        '{"error": {"message": "overloaded"}}',
+        "[DONE]",
+    ]
+    block = '{{"type": "content_block_{}", "index": 0, "{}": {}}}'
+    messages = [
+        '{"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 9}}}',
+        block.format("start", "content_block", '{"type": "thinking", "thinking": "hm"}'),
+        block.format("delta", "delta", '{"type": "signature_delta", "signature": "s"}'),
+        block.format("delta", "delta", '{"type": "text_delta", "text": "a"}'),
+        block.format("start", "content_block", '{"type": "tool_use", "id": "x", "name": "f"}'),
+        block.format("delta", "delta", '{"type": "input_json_delta", "partial_json": "{}"}'),
+        '{"type": "content_block_stop", "index": 0}',
+        '{"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}',
+        '{"type": "message_stop"}',
+    ]
+    for api, data in enumerate((chats, messages)):
+        for line in ("\n", "\r\n"):
+            for first in range(len(data)):
+                events = "".join(f"data: {each}{line}{line}" for each in data[first:])
+                yield bytes([api, 1, 7, 0]) + encoded(f": hi{line}{line}{events}")
+
+
 def marks() -> set[str]:
     """Every mark of every dialect."""
     found: set[str] = set()
@@ -191,7 +226,8 @@ def main(corpus: Path) -> None:
     write(corpus / "dialects", dialects())
     protocol = (CHECKOUT / "fuzz" / "dictionary.txt").read_text(encoding="utf-8")
     write(corpus / "dialect", changes())
-    for target in ("parser", "json", "messages", "dialects", "dialect"):
+    write(corpus / "wire", streams())
+    for target in ("parser", "json", "messages", "dialects", "dialect", "wire"):
         words = dictionary(marks()) if target.startswith("dialect") else ""
         (corpus / f"{target}.txt").write_text(protocol + words, encoding="utf-8")
 

@@ -10,6 +10,7 @@
 //! | [`reading`] | what a parser reads of a text in pieces |
 //! | [`changed`] | dialects with fields that nobody would give them |
 //! | [`text`] | any bytes as text, cut into chunks |
+//! | [`wire`] | what a provider's stream says |
 //! | [`memory`] | how many bytes are allocated |
 //!
 //! Everything here looks at whole texts, as often as it likes, and knows nothing of chunks. The targets in
@@ -24,3 +25,4 @@ pub mod parser;
 pub mod quotes;
 pub mod reading;
 pub mod text;
+pub mod wire;

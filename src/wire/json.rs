@@ -291,9 +291,10 @@ impl<'a> Raw<'a> {
         self.0.starts_with('{')
     }
 
-    /// Whether Python takes the value for false. Numbers but zero as such are true.
+    /// Whether Python takes the value for false.
     pub fn is_falsy(self) -> bool {
-        matches!(self.0, "null" | "false" | "\"\"" | "0" | "-0" | "0.0" | "-0.0")
+        matches!(self.0, "null" | "false" | "\"\"")
+            || self.0.parse() == Ok(0.0)
             || (self.fields().is_empty() && self.items().is_empty() && self.is_bracketed())
     }
 

@@ -249,7 +249,7 @@ impl Reader {
 
     /// Reads the last event, which may have been cut off.
     fn take_last(&mut self, kind: &[u8], data: &[u8], sink: &mut Sink<'_>) {
-        let text = String::from_utf8_lossy(data);
+        let text = String::from_utf8_lossy(data.trim_ascii());
         if text.starts_with(DONE) || kind == b"error" || Raw::of(&text).is_ok() {
             self.take(kind, data, sink);
         }

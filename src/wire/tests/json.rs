@@ -101,7 +101,7 @@ fn texts_and_counts_are_values_of_their_type() {
 #[test]
 fn what_is_false_for_python_is_false() {
     let is_falsy = |json| Raw::of(json).expect("JSON").is_falsy();
-    for json in ["null", "false", "0", "-0", "0.0", "\"\"", "[]", "{}", "[ ]", "{\n}"] {
+    for json in ["null", "false", "0", "-0", "0.00", "0e5", "\"\"", "[]", "{}", "[ ]", "{\n}"] {
         assert!(is_falsy(json), "{json}");
     }
     for json in ["true", "1", "-1", "\"0\"", "[0]", "{\"a\": 0}", "NaN"] {
