@@ -17,6 +17,10 @@ impl Default for Limits {
     }
 }
 
+/// Elements in the arguments of a call at most, with the stretches of text between them. An element may have four bytes, and
+/// what is known of it has a hundred.
+pub const MAX_ELEMENTS: usize = 1 << 16;
+
 /// How closely a block must keep to its dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strictness {

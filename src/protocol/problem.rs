@@ -70,6 +70,10 @@ pub enum ProblemKind {
     /// More calls than [`Limits::max_calls`](super::Limits::max_calls).
     #[error("more than {0} calls in one block")]
     TooManyCalls(usize),
+    /// More elements, and stretches of text between them, in the arguments of one call than
+    /// [`MAX_ELEMENTS`](super::limits::MAX_ELEMENTS).
+    #[error("more than {0} elements in one call")]
+    TooManyElements(usize),
     /// The body is longer than [`Limits::max_block_bytes`](super::Limits::max_block_bytes).
     #[error("the block is longer than {0} bytes")]
     TooLong(usize),

@@ -2,14 +2,17 @@
 //!
 //! A model that writes `<count>5</count>` does not say whether that is a number or text; the tool's JSON Schema does.
 
+mod patterns;
 mod raw;
 mod types;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::canonical::json_string;
+use patterns::Patterns;
 
 pub use raw::{Wholes, scalar, typed, typed_within};
 pub use types::Types;
@@ -19,6 +22,7 @@ pub use types::Types;
 pub struct Tools {
     /// The keys are canonical JSON, as the names of calls are.
     parameters: HashMap<String, Value>,
+    patterns: Arc<Patterns>,
 }
 
 impl Tools {
@@ -26,13 +30,14 @@ impl Tools {
     #[must_use]
     pub fn new(tools: impl IntoIterator<Item = (String, Value)>) -> Self {
         let named = |(name, schema): (String, Value)| (json_string(name.as_bytes()), schema);
-        Self { parameters: tools.into_iter().map(named).collect() }
+        Self { parameters: tools.into_iter().map(named).collect(), patterns: Arc::default() }
     }
 
     /// The schema of the arguments of a call with this name, a canonical JSON string.
     #[must_use]
     pub fn schema(&self, name_json: &str) -> Option<Schema<'_>> {
-        self.parameters.get(name_json).map(Schema::new)
+        let root = self.parameters.get(name_json)?;
+        Some(Schema { patterns: Some(&self.patterns), ..Schema::new(root) })
     }
 }
 
@@ -49,17 +54,22 @@ const LOOKS: usize = 64;
 pub struct Schema<'a> {
     root: &'a Value,
     nodes: [Option<&'a Value>; ALTERNATIVES],
+    /// The compiled patterns of its tools; without them, each is compiled where it is needed.
+    patterns: Option<&'a Patterns>,
 }
 
 impl<'a> Schema<'a> {
     /// The schema `root`, to which its references refer.
     #[must_use]
     pub fn new(root: &'a Value) -> Self {
-        Self::of(root, [root]).unwrap_or(Self { root, nodes: [None; ALTERNATIVES] })
+        let mut nodes = [None; ALTERNATIVES];
+        nodes[0] = Some(root);
+        Self { root, nodes, patterns: None }
     }
 
-    fn of(root: &'a Value, nodes: impl IntoIterator<Item = &'a Value>) -> Option<Self> {
-        let mut schema = Self { root, nodes: [None; ALTERNATIVES] };
+    /// Another part of the same schema: the one that these describe.
+    fn at(self, nodes: impl IntoIterator<Item = &'a Value>) -> Option<Self> {
+        let mut schema = Self { nodes: [None; ALTERNATIVES], ..self };
         for (slot, node) in schema.nodes.iter_mut().zip(nodes) {
             *slot = Some(node);
         }
@@ -94,18 +104,24 @@ impl<'a> Schema<'a> {
     pub fn declared(self, key: &str) -> Option<Self> {
         let everywhere = self.everywhere();
         let declared = everywhere.iter().filter_map(|node| node.get("properties")?.get(key));
-        Self::of(self.root, declared)
+        self.at(declared)
     }
 
     fn undeclared(self, key: &str) -> Option<Self> {
         let everywhere = self.everywhere();
         let patterns =
             everywhere.iter().filter_map(|node| node.get("patternProperties")?.as_object());
-        let matching = patterns.flatten().filter(|(pattern, _)| is_match(pattern, key));
+        let matching = patterns.flatten().filter(|(pattern, _)| self.is_match(pattern, key));
         let other = everywhere.iter().filter_map(|node| node.get("additionalProperties"));
         let other = other.filter(|schema| schema.is_object());
-        Self::of(self.root, matching.map(|(_, schema)| schema))
-            .or_else(|| Self::of(self.root, other))
+        self.at(matching.map(|(_, schema)| schema)).or_else(|| self.at(other))
+    }
+
+    fn is_match(self, pattern: &str, key: &str) -> bool {
+        match self.patterns {
+            Some(patterns) => patterns.is_match(pattern, key),
+            None => Patterns::default().is_match(pattern, key),
+        }
     }
 
     /// The schema of an array's items.
@@ -120,7 +136,7 @@ impl<'a> Schema<'a> {
             });
             said.filter(|schema| schema.is_object())
         };
-        Self::of(self.root, each("items")).or_else(|| Self::of(self.root, each("prefixItems")))
+        self.at(each("items")).or_else(|| self.at(each("prefixItems")))
     }
 
     /// Whether `text` is one of the strings that the value may be.
@@ -155,12 +171,6 @@ impl<'a> Schema<'a> {
         }
         found
     }
-}
-
-/// Whether a key of `patternProperties` matches this property. A pattern that takes more than linear time does not match.
-fn is_match(pattern: &str, key: &str) -> bool {
-    let regex = jsonschema_regex::to_rust_regex(pattern).ok();
-    regex.and_then(|regex| regex::Regex::new(&regex).ok()).is_some_and(|regex| regex.is_match(key))
 }
 
 #[cfg(test)]

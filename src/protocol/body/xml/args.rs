@@ -1,5 +1,6 @@
 //! The arguments of one call as elements, while they arrive.
 
+use super::super::super::limits::MAX_ELEMENTS;
 use super::super::super::problem::{Problem, ProblemKind};
 use super::super::super::text::{is_blank, leading_space};
 use super::super::super::tools::{Schema, Tools};
@@ -19,6 +20,8 @@ pub struct XmlArgs {
     /// The first holds all others.
     elements: Vec<Element>,
     open: Vec<OpenElement>,
+    /// How many stretches of text the elements have.
+    texts: usize,
     place: Place,
     has_begun: bool,
     json: String,
@@ -55,7 +58,7 @@ impl XmlArgs {
         let level = OpenElement { element: 0, last: None, is_known: true };
         let place = Place::Text(start, start);
         let (elements, open) = (vec![root], vec![level]);
-        Self { elements, open, place, has_begun: false, json: String::new() }
+        Self { elements, open, texts: 0, place, has_begun: false, json: String::new() }
     }
 
     /// Reads on; gives the first byte of the closing tag that closes none of them. `tool` is the call's name, a canonical
@@ -300,6 +303,7 @@ impl XmlArgs {
             calls.know_args(to);
             calls.refuse(expected("an argument", character(text, at)), at);
         }
+        self.texts += 1;
         self.innermost().texts.push(from..to);
     }
 
@@ -324,6 +328,10 @@ impl XmlArgs {
         (markup, end): (Markup, usize),
         calls: &mut Calls,
     ) -> Result<(), Problem> {
+        if !matches!(markup, Markup::Close(_)) && self.elements.len() + self.texts > MAX_ELEMENTS {
+            let kind = ProblemKind::TooManyElements(MAX_ELEMENTS);
+            return Err(Problem { kind, at: start });
+        }
         match markup {
             Markup::Comment => {}
             Markup::Cdata => {

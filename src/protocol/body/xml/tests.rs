@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::super::Event;
 use super::super::super::event::Note;
-use super::super::super::limits::Limits;
+use super::super::super::limits::{Limits, MAX_ELEMENTS};
 use super::super::super::tools::Tools;
 use super::*;
 
@@ -490,3 +490,26 @@ const PIECES: &[&str] = &[
     "{\"count\": 1}",
     "<tool_name>f</tool_name>",
 ];
+
+#[test]
+fn a_call_has_elements_up_to_a_limit() {
+    let scope = Scope { tools: Some(tools()), ..Scope::default() };
+    let read = |each: &str, times: usize| {
+        let text = format!(
+            "<tool_name>f</tool_name><arguments><any>{}</any></arguments>",
+            each.repeat(times)
+        );
+        let mut calls = Calls::new(scope.clone());
+        let mut reader = XmlReader::new(&forge(), 0, &scope);
+        let read = reader.read(&forge(), text.as_bytes(), &mut calls);
+        (read.map(|_| ()).map_err(|problem| problem.kind), calls.is_refused())
+    };
+    let too_many = ProblemKind::TooManyElements(MAX_ELEMENTS);
+    // The elements around them count too, and text is known where it ends.
+    for (each, most) in
+        [("<a/>", MAX_ELEMENTS - 1), ("<a></a>", MAX_ELEMENTS - 1), ("a<!---->", MAX_ELEMENTS - 2)]
+    {
+        assert_eq!(read(each, most), (Ok(()), false), "{each}");
+        assert_eq!(read(each, most + 1).0, Err(too_many.clone()), "{each}");
+    }
+}
