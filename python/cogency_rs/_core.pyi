@@ -274,7 +274,8 @@ class Parser:
         """Read the next chunk.
 
         Args:
-            text: of any length; may have lone surrogates.
+            text: of any length. The halves of a surrogate pair are joined, also where one chunk ends and the next one
+                begins; a half without the other becomes U+FFFD.
 
         Returns:
             The events that the chunk completes, in order; none after `done`.
@@ -301,6 +302,10 @@ class Parser:
     @property
     def done(self) -> bool:
         """Whether there will be no more events: a batch is complete, or the text has ended."""
+
+    @property
+    def replaced_characters(self) -> int:
+        """How many halves of surrogate pairs in the text became U+FFFD."""
 
 @disjoint_base
 class CircuitBreaker:
@@ -390,6 +395,7 @@ class Turn:
     Attributes:
         outcome: how the turn has come out so far: the value of a `TurnOutcome`.
         finish_reason: why the model stopped; `None` if its source did not say.
+        replaced_characters: how many halves of surrogate pairs in the model's text became U+FFFD.
 
     Raises:
         ConfigError: `dialect` is not known, or `stream`, `calls` or `errors` has a wrong value.
@@ -415,6 +421,8 @@ class Turn:
     def outcome(self) -> str: ...
     @property
     def finish_reason(self) -> str | None: ...
+    @property
+    def replaced_characters(self) -> int: ...
     def finish(self, *, error: BaseException | None = None) -> _Steps:
         """Say that the model's text has ended, or that its source raised `error`; returns the last steps."""
 

@@ -76,6 +76,7 @@ class Accumulator:
             has answered, and when it has ended a turn.
         outcome: how the last turn came out; `None` before the first and while one runs.
         finish_reason: why the model stopped writing, if its source gave a `Finish`.
+        replaced_characters: how many characters of the last turn's text became U+FFFD, since half of each was missing.
         stop: the `StopRun` that ended the last turn, raised by a tool or a hook; `None` if there was none.
         state: the dict that hooks write and tools read, from one turn to the next.
         claim: the claim on the conversation of the run that the turn is part of, if there is one.
@@ -156,6 +157,7 @@ class Accumulator:
         self.claim: Claim | None = None
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
+        self.replaced_characters = 0
         self.stop: StopRun | None = None
         self.executions: list[ToolExecution] = []
         self._resolved: Sequence[tuple[ToolCall, Any]] = ()
@@ -199,6 +201,7 @@ class Accumulator:
             if claim is not None:
                 self.claim = claim
             self.outcome = self.finish_reason = self.stop = None
+            self.replaced_characters = 0
             self.executions, self.waiting, self.untold = [], [], []
             self._resolved, self._asking = (), ()
             text = unread_text_of(events)
@@ -337,6 +340,7 @@ class Accumulator:
     def _end(self, turn: Turn) -> None:
         """Keep how a turn came out. If its question is answered or given up, the circuit breaker is closed."""
         self.outcome, self.finish_reason = TurnOutcome(turn.outcome), turn.finish_reason
+        self.replaced_characters = turn.replaced_characters
         if self.stop is not None and self.outcome is TurnOutcome.ACTED:
             self.outcome = TurnOutcome.ENDED
         if self.waiting:

@@ -12,7 +12,7 @@
 //!
 //! | layer | modules |
 //! | --- | --- |
-//! | text and JSON | [`text`], [`json`], [`canonical`], [`verbatim`], [`marks`] |
+//! | text and JSON | [`text`], [`characters`], [`json`], [`canonical`], [`verbatim`], [`marks`] |
 //! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`ending`], [`report`], [`event`], [`run`] |
 //! | a block of calls | [`body`], [`grammar`], [`block`], [`stored`] |
 //! | how it is spelled | `notation`, [`advice`] |
@@ -27,6 +27,7 @@ pub mod block;
 pub mod body;
 pub mod call;
 pub mod canonical;
+pub mod characters;
 pub mod ending;
 pub mod event;
 pub mod grammar;

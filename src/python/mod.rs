@@ -16,6 +16,7 @@ mod item_sink;
 mod json;
 mod options;
 mod protocol;
+mod reader;
 mod source;
 mod turn;
 

@@ -1,5 +1,6 @@
 //! `Parser` and the results array.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyBaseException, PyValueError};
@@ -13,6 +14,7 @@ use super::json::strict_dumps;
 use super::options::{
     Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
+use super::reader::Reader;
 use crate::dialect::presets;
 use crate::protocol::advice::{Where, cut_answer};
 use crate::protocol::block::{BlockReader, Progress};
@@ -28,9 +30,8 @@ use crate::turn::Errors;
 /// Turns a model's text into events, and never waits.
 #[pyclass(module = "cogency_rs")]
 pub struct Parser {
-    inner: core::Parser,
+    reader: Reader,
     errors: Errors,
-    events: Vec<Event>,
     /// Why the model stopped writing, if its source said so.
     end: Option<Finish>,
 }
@@ -68,13 +69,13 @@ impl Parser {
         let start = CallStart::WithBlock;
         let reader =
             ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think, start };
-        let (inner, errors) = (reader.parser(stream)?, errors_of(errors)?);
-        Ok(Self { inner, errors, events: Vec::new(), end: None })
+        let (parser, errors) = (reader.parser(stream)?, errors_of(errors)?);
+        Ok(Self { reader: Reader::new(parser), errors, end: None })
     }
 
     fn feed<'py>(&mut self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let text = string_of("text", text)?;
-        self.inner.feed(&bytes_of(text)?, &mut self.events);
+        self.reader.feed(text)?;
         self.take(text.py())
     }
 
@@ -87,13 +88,18 @@ impl Parser {
     ) -> PyResult<Bound<'py, PyList>> {
         let given = reason_of(reason)?.map(|word| Finish { reason: Some(word), details: None });
         let end = given.or_else(|| self.end.take());
-        self.inner.finish(&ending_of(end.as_ref(), error)?, &mut self.events);
+        self.reader.finish(&ending_of(end.as_ref(), error)?);
         self.take(py)
     }
 
     #[getter]
     fn done(&self) -> bool {
-        self.inner.is_done()
+        self.reader.parser.is_done()
+    }
+
+    #[getter]
+    fn replaced_characters(&self) -> usize {
+        self.reader.replaced_characters()
     }
 }
 
@@ -103,24 +109,21 @@ impl ItemSink for Parser {
         let Ok(text) = chunk.cast::<PyString>() else {
             match non_text(chunk)? {
                 NonText::Finish(finish) => self.end = Some(finish),
-                NonText::Thought(text) => {
-                    self.inner.think_apart(&mut self.events);
-                    self.events.push(Event::Think(text));
-                }
+                NonText::Thought(text) => self.reader.think(&text),
             }
-            if self.events.is_empty() {
+            if self.reader.events.is_empty() {
                 return Ok(Taken::More);
             }
             return Ok(Taken::Out(self.take(py)?.into_any()));
         };
-        let bytes = bytes_of(text)?;
-        if let Some(run) = self.inner.pass(&bytes) {
-            return Ok(Taken::Out(passed(run, text, now())?.into_any()));
+        let bytes = self.reader.whole(text)?;
+        if let Some(run) = self.reader.parser.pass(&bytes) {
+            return Ok(Taken::Out(passed(run, text, &bytes, now())?.into_any()));
         }
-        self.inner.feed(&bytes, &mut self.events);
-        Ok(match self.inner.is_done() {
+        self.reader.parser.feed(&bytes, &mut self.reader.events);
+        Ok(match self.reader.parser.is_done() {
             true => Taken::Done,
-            false if self.events.is_empty() => Taken::More,
+            false if self.reader.events.is_empty() => Taken::More,
             false => Taken::Out(self.take(py)?.into_any()),
         })
     }
@@ -129,8 +132,8 @@ impl ItemSink for Parser {
 impl Parser {
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        let timestamp = if self.events.is_empty() { 0.0 } else { now() };
-        for event in self.events.drain(..) {
+        let timestamp = if self.reader.events.is_empty() { 0.0 } else { now() };
+        for event in self.reader.events.drain(..) {
             if let Some(event) = event_dict(py, &event, self.errors, timestamp)? {
                 list.append(event)?;
             }
@@ -139,10 +142,11 @@ impl Parser {
     }
 }
 
-/// The event of a chunk that becomes one event, unchanged.
+/// The event of a chunk that becomes one event. `text` is the chunk in whole characters.
 pub fn passed<'py>(
     run: TextRun,
     chunk: &Bound<'py, PyString>,
+    text: &Cow<'_, [u8]>,
     timestamp: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = chunk.py();
@@ -151,9 +155,9 @@ pub fn passed<'py>(
         TextRun::Respond => pyo3::intern!(py, "respond"),
         TextRun::Result => pyo3::intern!(py, "result"),
     };
-    // The object itself is handed on, unless it is of a subclass of `str`.
-    let is_plain = chunk.is_exact_instance_of::<PyString>();
-    let content = if is_plain { chunk.clone() } else { to_str(py, &bytes_of(chunk)?)? };
+    // The object itself is handed on, unless it is of a subclass of `str` or not of whole characters.
+    let is_itself = matches!(text, Cow::Borrowed(_)) && chunk.is_exact_instance_of::<PyString>();
+    let content = if is_itself { chunk.clone() } else { to_str(py, text)? };
     event(kind, Some(content), timestamp)
 }
 

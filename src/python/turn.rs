@@ -11,10 +11,13 @@ use super::convert::{Setting, bytes_of, choice, event, now, to_str};
 use super::item_sink::{ItemSink, Taken};
 use super::options::{Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
+use super::reader::Reader;
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::CallOutcome;
 use crate::protocol::stored::stored_call;
-use crate::protocol::{self as core, CallStart, Ending, Event, Parser, Report, ReportKind, Text};
+use crate::protocol::{
+    self as core, Call, CallStart, Ending, Event, Report, ReportKind, Text, TextRun,
+};
 use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
 
 /// Opens after `max_failures` failures in a row.
@@ -132,9 +135,8 @@ pub struct WithdrawnCalls {
 /// (canonical JSON) to run, or an `EarlyCall` or `WithdrawnCalls`.
 #[pyclass(module = "cogency_rs._core")]
 pub struct Turn {
-    parser: Parser,
+    reader: Reader,
     inner: turn::Turn,
-    events: Vec<Event>,
     steps: Vec<Step>,
     /// Why the model stopped writing, if its source said so.
     finish: Option<Finish>,
@@ -182,8 +184,7 @@ impl Turn {
         let inner = turn::Turn::new(stream, errors_of(errors)?, Arc::clone(parser.dialect()));
         Ok(Self {
             inner: if goes_on { inner.going_on() } else { inner },
-            parser,
-            events: Vec::new(),
+            reader: Reader::new(parser),
             steps: Vec::new(),
             finish: None,
         })
@@ -197,7 +198,7 @@ impl Turn {
         error: Option<&Bound<'py, PyBaseException>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let ending = ending_of(self.finish.as_ref(), error)?;
-        self.parser.finish(&ending, &mut self.events);
+        self.reader.finish(&ending);
         self.enter_events();
         if !self.inner.has_ended() {
             self.inner.finish(&ending, now(), &mut self.steps);
@@ -207,7 +208,7 @@ impl Turn {
 
     /// Leaves the turn while the model still writes. The last steps save what it wrote; they do not report or run anything.
     fn leave<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.parser.leave(&mut self.events);
+        self.reader.leave();
         self.enter_events();
         if !self.inner.has_ended() {
             self.inner.finish(&Ending::Length, now(), &mut self.steps);
@@ -219,6 +220,12 @@ impl Turn {
     #[getter]
     fn finish_reason(&self) -> Option<&str> {
         self.finish.as_ref()?.reason.as_deref()
+    }
+
+    /// How many halves of characters in the model's text became U+FFFD.
+    #[getter]
+    fn replaced_characters(&self) -> usize {
+        self.reader.replaced_characters()
     }
 
     /// How the turn came out so far.
@@ -239,7 +246,7 @@ impl Turn {
         code: Option<String>,
     ) -> PyResult<()> {
         let content = Text::from(&*bytes_of(content)?);
-        self.events.push(Event::Error(Box::new(Report {
+        self.reader.enter(Event::Error(Box::new(Report {
             kind: ReportKind::of_name(kind.to_str()?).unwrap_or(ReportKind::Malformed),
             content: content.clone(),
             raw: Text::from(&*bytes_of(raw)?),
@@ -255,17 +262,24 @@ impl Turn {
     /// event of another type only ends the text before it.
     fn event(&mut self, kind: &Bound<'_, PyString>, content: &Bound<'_, PyString>) -> PyResult<()> {
         let content = bytes_of(content)?;
-        let text = || Text::from(&*content);
-        match kind.to_str()? {
-            "think" => self.events.push(Event::Think(text())),
-            "respond" => self.events.push(Event::Respond(text())),
-            "call" => self.events.extend(stored_call(&content).ok().flatten().map(Event::Call)),
-            "call_ready" => {
-                self.events.extend(stored_call(&content).ok().flatten().map(Event::Ready));
+        let call = |event: fn(Call) -> Event| stored_call(&content).ok().flatten().map(event);
+        let event = match kind.to_str()? {
+            "call" => call(Event::Call),
+            "call_ready" => call(Event::Ready),
+            "execute" => Some(Event::Execute),
+            "end" => Some(Event::End),
+            kind => {
+                let run = match kind {
+                    "think" => TextRun::Think,
+                    "respond" => TextRun::Respond,
+                    _ => TextRun::Result,
+                };
+                self.reader.say(run, &content);
+                None
             }
-            "execute" => self.events.push(Event::Execute),
-            "end" => self.events.push(Event::End),
-            _ => self.events.push(Event::Result(text())),
+        };
+        if let Some(event) = event {
+            self.reader.enter(event);
         }
         self.enter_events();
         Ok(())
@@ -301,18 +315,17 @@ impl ItemSink for Turn {
             match non_text(chunk)? {
                 NonText::Finish(finish) => self.finish = Some(finish),
                 NonText::Thought(text) => {
-                    self.parser.think_apart(&mut self.events);
-                    self.events.push(Event::Think(text));
+                    self.reader.think(&text);
                     self.enter_events();
                 }
             }
             return self.steps(chunk.py());
         };
-        let bytes = bytes_of(text)?;
-        if let Some(run) = self.parser.pass(&bytes) {
+        let bytes = self.reader.whole(text)?;
+        if let Some(run) = self.reader.parser.pass(&bytes) {
             let now = now();
             self.inner.pass(run, &bytes, now, &mut self.steps);
-            let event = passed(run, text, now)?;
+            let event = passed(run, text, &bytes, now)?;
             if self.steps.is_empty() {
                 return Ok(Taken::Out(event.into_any()));
             }
@@ -320,7 +333,7 @@ impl ItemSink for Turn {
             steps.append(event)?;
             return Ok(Taken::Out(steps.into_any()));
         }
-        self.parser.feed(&bytes, &mut self.events);
+        self.reader.parser.feed(&bytes, &mut self.reader.events);
         self.enter_events();
         self.steps(chunk.py())
     }
@@ -329,7 +342,7 @@ impl ItemSink for Turn {
 impl Turn {
     /// Whether no more text or events are wanted.
     pub fn is_done(&self) -> bool {
-        self.inner.has_ended() || self.parser.is_done()
+        self.inner.has_ended() || self.reader.parser.is_done()
     }
 
     /// The steps to hand out now.
@@ -342,11 +355,11 @@ impl Turn {
     }
 
     fn enter_events(&mut self) {
-        if self.events.is_empty() {
+        if self.reader.events.is_empty() {
             return;
         }
         let now = now();
-        for event in self.events.drain(..) {
+        for event in self.reader.events.drain(..) {
             if !self.inner.has_ended() {
                 self.inner.event(event, now, &mut self.steps);
             }

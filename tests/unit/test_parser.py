@@ -51,13 +51,11 @@ CASES = [
         respond("ü"),
     ),
     case("empty chunks", ("", "a", "", "<e", "", "nd>", ""), respond("a"), END),
-    case("a lone surrogate in text", "a\ud83db", respond("a\ud83db")),
-    case(
-        "a raw surrogate pair in two chunks stays two",
-        ("\ud83d", "\ude00"),
-        respond("\ud83d\ude00"),
-    ),
-    case("surrogates around a tag", "\ude00<end>\ud83d", respond("\ude00"), END, respond("\ud83d")),
+    case("a lone surrogate in text", "a\ud83db", respond("a\ufffdb")),
+    case("a raw surrogate pair in two chunks is one character", ("\ud83d", "\ude00"), respond("😀")),
+    case("a raw surrogate pair is one character", "\ud83d\ude00", respond("😀")),
+    case("surrogates around a tag", "\ude00<end>\ud83d", respond("\ufffd"), END, respond("\ufffd")),
+    case("a lone surrogate in a tag", ("<en\ud83d", "d>"), respond("<en\ufffdd>")),
     # Tags
     case("end", "<end>", END),
     case("the parser goes on after end", "a<end>b<end>", respond("a"), END, respond("b"), END),
@@ -285,7 +283,13 @@ CASES = [
     case(
         "a raw lone surrogate inside a string",
         block('[{"name": "t", "args": {"a": "\ud83d"}}]'),
-        call("t", {"a": "\ud83d"}),
+        call("t", {"a": "\ufffd"}),
+        EXECUTE,
+    ),
+    case(
+        "an escaped and a raw half are two",
+        block('[{"name": "t", "args": {"a": "\\ud83d\ude00"}}]'),
+        ("call", r'{"name": "t", "args": {"a": "\ud83d\ufffd"}}'),
         EXECUTE,
     ),
     case(

@@ -119,6 +119,8 @@ class Step:
         usage: the tokens that it used.
         finish_reason: why the model stopped writing, in its provider's word.
         error: what was wrong with it, in the words for the model; `None` if nothing was.
+        replaced_characters: how many characters of its text became U+FFFD, since half of each (of a surrogate pair)
+            was missing.
     """
 
     index: int
@@ -131,6 +133,7 @@ class Step:
     usage: Usage = field(default_factory=Usage)
     finish_reason: str | None = None
     error: str | None = None
+    replaced_characters: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,6 +226,7 @@ class Stepping:
             usage=runtime.used,
             finish_reason=finish_reason,
             error=content.error,
+            replaced_characters=accumulator.replaced_characters,
         )
         if self._triggers.has("after_step"):
             step = await self._triggers.change("after_step", step)

@@ -196,6 +196,27 @@ def stray_closing_tag(text: str) -> bool:
     return 0 <= text.find("</execute>") < start
 
 
+@difference(
+    PARSER,
+    Example(
+        r"""events(["a\ud83d", "\ude00b\ud83d"])""",
+        theirs=[("respond", "a\ud83d\ude00b\ud83d")],
+        ours=[("respond", "a\U0001f600b\ufffd")],
+    ),
+    theirs="Halves of a surrogate pair in the text stay halves, also where two chunks bring both of them. SQLite refuses "
+    "such text, which ends the turn.",
+    ours="The halves are joined. A half without the other becomes U+FFFD, and `replaced_characters` counts it.",
+    why="A source that counts in UTF-16 may cut a character, and the rest of its answer must not be lost.",
+)
+def half_of_a_character(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+half_of_a_character.promises(
+    lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+)
+
+
 TEXT = (
     array_without_its_closing_tag,
     results_without_an_array,
@@ -215,7 +236,15 @@ TEXT = (
 
 def promised_text(text: str, limits: Limits = DEFAULT) -> tuple[str, set[str]]:
     """The text that makes cogency do what we promise for `text`, and the differences that apply."""
-    return _promised_pieces(pieces(text, limits), limits)
+    text, names = _in_whole_characters(text)
+    promised, others = _promised_pieces(pieces(text, limits), limits)
+    return promised, names | others
+
+
+def _in_whole_characters(text: str) -> tuple[str, set[str]]:
+    if not half_of_a_character(text):
+        return text, set()
+    return half_of_a_character.promised(text), {half_of_a_character.name}
 
 
 def _promised_pieces(given: Iterable[Piece], limits: Limits) -> tuple[str, set[str]]:
@@ -236,11 +265,13 @@ def promised_parse(source: Source, limits: Limits = DEFAULT) -> tuple[Parsed, se
     `MALFORMED` stands for each report of a malformed block. The exception of a source that raises is left out.
     """
     text, is_whole = text_of(source)
+    text, halves = _in_whole_characters(text)
     found = pieces(text, limits, is_cut=not is_whole)
     breaks_off = stream_that_breaks_off_in_a_block(source)
     if breaks_off:
         found[-1] = found[-1].with_body("cut off")
     rewritten, names = _promised_pieces(found, limits)
+    names |= halves
     with generous() if integer_beyond_python.name in names else nullcontext():
         parsed = their_parse(rewritten).named(THEIR_REPORT)
     events = [
