@@ -176,7 +176,9 @@ class Dialect:
     def to_dict(self) -> dict[str, Any]:
         """All fields, as plain values."""
 
-    def write_calls(self, calls: Iterable[ToolCall], *, tools: ToolSchemas | Iterable[Any] | None = None) -> str:
+    def write_calls(
+        self, calls: Iterable[ToolCall], *, tools: ToolSchemas | Iterable[Any] | None = None
+    ) -> str:
         """Write calls in this dialect, as models that were taught it do; for examples in a prompt.
 
         A parser that is given the same tools reads back the same calls. Without `tools`, one does that knows a tool for

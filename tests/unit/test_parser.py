@@ -52,7 +52,9 @@ CASES = [
     ),
     case("empty chunks", ("", "a", "", "<e", "", "nd>", ""), respond("a"), END),
     case("a lone surrogate in text", "a\ud83db", respond("a\ufffdb")),
-    case("a raw surrogate pair in two chunks is one character", ("\ud83d", "\ude00"), respond("😀")),
+    case(
+        "a raw surrogate pair in two chunks is one character", ("\ud83d", "\ude00"), respond("😀")
+    ),
     case("a raw surrogate pair is one character", "\ud83d\ude00", respond("😀")),
     case("surrogates around a tag", "\ude00<end>\ud83d", respond("\ufffd"), END, respond("\ufffd")),
     case("a lone surrogate in a tag", ("<en\ud83d", "d>"), respond("<en\ufffdd>")),

@@ -346,7 +346,9 @@ mod tests {
             let text: Vec<&str> = choices.map(|choice| pieces[choice]).collect();
             let (mut whole, mut parts) = (Fence::default(), Fence::default());
             whole.read(text.concat().as_bytes());
-            text.iter().for_each(|part| parts.read(part.as_bytes()));
+            for part in &text {
+                parts.read(part.as_bytes());
+            }
             let expected = stepped(&text.concat());
             assert_eq!((whole, parts), (expected, expected), "{text:?}");
         }

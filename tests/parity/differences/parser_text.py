@@ -203,8 +203,8 @@ def stray_closing_tag(text: str) -> bool:
         theirs=[("respond", "a\ud83d\ude00b\ud83d")],
         ours=[("respond", "a\U0001f600b\ufffd")],
     ),
-    theirs="Halves of a surrogate pair in the text stay halves, also where two chunks bring both of them. SQLite refuses "
-    "such text, which ends the turn.",
+    theirs="Halves of a surrogate pair in the text stay halves, also where two chunks bring both of them. SQLite "
+    "refuses such text, which ends the turn.",
     ours="The halves are joined. A half without the other becomes U+FFFD, and `replaced_characters` counts it.",
     why="A source that counts in UTF-16 may cut a character, and the rest of its answer must not be lost.",
 )
