@@ -7,22 +7,13 @@ use super::ending::Ending;
 use super::notation::Notation;
 use super::notation::calls::example;
 use super::problem::{INVALID, Problem, ProblemKind};
-use super::report::{Report, ReportKind};
+use super::report::{Report, ReportKind, Words};
 use super::text::line_and_column;
 use crate::dialect::{Body, Dialect, Str};
 
 /// How many broken blocks of a text have a report of their own. The others share one: a model does not write as many, and each
 /// report is several times as long as the shortest block.
 pub const MAX_REPORTS: usize = 100;
-
-/// The words that every report of a dialect's blocks has.
-#[derive(Clone, Debug)]
-pub struct Words {
-    /// The name of a block of calls.
-    block: Str,
-    /// What the model should do instead.
-    again: Str,
-}
 
 impl Words {
     /// Those for this dialect. The example in them is written by the dialect's own grammar, which is made for it.
@@ -234,7 +225,7 @@ mod tests {
     fn line_and_column_are_those_in_the_raw_text() {
         let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
         let grammar = cogency();
-        let block = BrokenBlock { words: grammar.words(0), mark: "<execute>".len() };
+        let block = BrokenBlock { words: grammar.words(0, Words::new), mark: "<execute>".len() };
         let report = |text: &str, length| block.malformed(&problem, text.as_bytes(), length);
         let found = report("<execute>\n[7x</execute>", 23);
         assert_eq!(found.place, Some((2, 3)));

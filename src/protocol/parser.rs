@@ -7,6 +7,7 @@
 //! - `at` only moves forward, with one exception: a block that breaks is searched once more from its start, for the mark
 //!   that ends it. Two open strings cannot break the same text twice, so the cost stays linear.
 
+mod before;
 mod finish;
 mod mark;
 mod reading;
@@ -28,7 +29,7 @@ use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
 use crate::dialect::{BatchEnd, Dialect, Inert};
-use mark::Before;
+use before::Before;
 use state::{Lookahead, OpenBlock, OpenRun, Reported, Start, State, Written};
 
 /// When text of reasoning and of the answer is handed out.

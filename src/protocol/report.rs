@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Text;
+use crate::dialect::Str;
 
 /// What kind of output could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,4 +69,13 @@ impl Report {
     pub fn is_of_cut_answer(&self) -> bool {
         matches!(self.kind, ReportKind::Truncated | ReportKind::Refused) && self.raw.is_empty()
     }
+}
+
+/// The words that every report of a dialect's blocks has.
+#[derive(Clone, Debug)]
+pub struct Words {
+    /// The name of a block of calls.
+    pub block: Str,
+    /// What the model should do instead.
+    pub again: Str,
 }

@@ -143,6 +143,7 @@ impl Parser {
 }
 
 /// The event of a chunk that becomes one event. `text` is the chunk in whole characters.
+#[expect(clippy::ptr_arg, reason = "text that is borrowed is the chunk's own")]
 pub fn passed<'py>(
     run: TextRun,
     chunk: &Bound<'py, PyString>,

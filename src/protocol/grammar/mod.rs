@@ -9,8 +9,8 @@ mod table;
 
 use std::sync::{Arc, OnceLock};
 
-use super::advice::Words;
 use super::marks::{Marks, Undecided, starts_with};
+use super::report::Words;
 use super::run::TextRun;
 use super::text::leading_space;
 use crate::dialect::{Dialect, LoneMark, Unmarked};
@@ -76,10 +76,10 @@ impl Grammar {
         }
     }
 
-    /// The words of reports in the dialect of this number.
+    /// The words of reports in the dialect of this number, which `make` makes once.
     #[must_use]
-    pub fn words(&self, dialect: usize) -> &Words {
-        self.words[dialect].get_or_init(|| Words::new(&self.dialects[dialect]))
+    pub fn words(&self, dialect: usize, make: fn(&Arc<Dialect>) -> Words) -> &Words {
+        self.words[dialect].get_or_init(|| make(&self.dialects[dialect]))
     }
 
     /// The first of `openings` that can be followed by `text`; `None` if none can.

@@ -6,7 +6,7 @@ use super::super::grammar::{Grammar, Opening};
 use super::super::json::Scanner;
 use super::super::limits::Limits;
 use super::super::problem::Problem;
-use super::super::report::Report;
+use super::super::report::{Report, Words};
 use super::super::text::{is_blank, prefix};
 use crate::dialect::{Body, Json, JsonShape, Unmarked};
 
@@ -103,7 +103,7 @@ pub(super) struct OpenBlock {
 impl OpenBlock {
     /// The block for a report.
     pub(super) fn broken<'g>(&self, grammar: &'g Grammar) -> BrokenBlock<'g> {
-        BrokenBlock { words: grammar.words(self.opening.dialect), mark: self.mark }
+        BrokenBlock { words: grammar.words(self.opening.dialect, Words::new), mark: self.mark }
     }
 
     /// Whether it was taken for a block only because of a bracket; with this problem it is text. It is not, if the problem is
@@ -156,7 +156,7 @@ impl Reported {
     /// The report of all blocks without one.
     pub(super) fn rest(&mut self, grammar: &Grammar) -> Option<Report> {
         let (more, raw) = (std::mem::take(&mut self.more), std::mem::take(&mut self.raw));
-        (more > 0).then(|| grammar.words(self.dialect).more_malformed(more, raw.into()))
+        (more > 0).then(|| grammar.words(self.dialect, Words::new).more_malformed(more, raw.into()))
     }
 }
 

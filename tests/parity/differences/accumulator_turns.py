@@ -313,6 +313,7 @@ def turn_that_is_cancelled(running: int) -> bool:
             "executions",
             "finish_reason",
             "outcome",
+            "replaced_characters",
             "state",
             "stop",
             "storage",
@@ -324,7 +325,8 @@ def turn_that_is_cancelled(running: int) -> bool:
     ),
     theirs="An accumulator shows the state of the turn it is in as attributes.",
     ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason`, "
-    "`stop`, `executions`, `untold` and `waiting` say how the last turn ended, and `state` is for the notes of hooks.",
+    "`stop`, `executions`, `replaced_characters`, `untold` and `waiting` say how the last turn ended, and `state` "
+    "is for the notes of hooks.",
     why="A change to that state from outside would break the turn.",
 )
 def state_of_the_turn(attribute: str) -> bool:
@@ -337,6 +339,7 @@ def state_of_the_turn(attribute: str) -> bool:
         "finish_reason",
         "outcome",
         "pending_calls",
+        "replaced_characters",
         "start_time",
         "state",
         "stop",
