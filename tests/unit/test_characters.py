@@ -19,7 +19,6 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
-from support.tools import block
 
 MODES = ["event", "token"]
 
@@ -107,8 +106,8 @@ async def test_an_escaped_half_in_a_call_reaches_the_next_prompt_as_it_was_writt
         """Say it again."""
         return text
 
-    half = block(r'[{"name": "echo", "args": {"text": "a\ud83d"}}]')
-    model = ScriptedModel([[half], ["ok"]])
+    call = r'<execute>[{"name": "echo", "args": {"text": "a\ud83d"}}]</execute>'
+    model = ScriptedModel([[call], ["ok"]])
     result = await Agent(model, tools=[echo], storage=SQLite(":memory:")).run("hi")
     assert result.output == "ok"
     written = "".join(message["content"] for message in model.requests[-1].messages)
