@@ -13,6 +13,7 @@ from support.aftermath import Scene, does
 from support.examples import examples
 from support.parsing import text_runs
 from support.programs import printed
+from support.texts import whole
 from support.tools import block, call, stored
 from support.turns import CONVERSATION, MODES, USER, Log, carry_out, results_in, types
 
@@ -195,13 +196,14 @@ LOOK_ALIKES = {
 @pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
 @in_both_modes
 def test_text_that_only_looks_like_a_tag_stays_text(mode, text):
-    assert text_runs([text], mode) == text_runs(text, mode) == [("respond", text)]
+    expected = [("respond", whole(text))]
+    assert text_runs([text], mode) == text_runs(text, mode) == expected
 
 
 @pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
 @in_both_modes
 def test_a_tag_beside_text_that_looks_like_one_is_a_tag(mode, text):
-    expected = [("think", text), ("respond", text), ("end", "")]
+    expected = [("think", whole(text)), ("respond", whole(text)), ("end", "")]
     assert text_runs(f"<think>{text}</think>{text}<end>", mode) == expected
 
 

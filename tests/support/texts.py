@@ -112,3 +112,8 @@ texts = st.lists(
     ),
     max_size=6,
 ).map("".join)
+
+
+def whole(text: str) -> str:
+    """The text as a parser hands it out: half a character becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -22,6 +22,7 @@ from cogency_rs import (
 )
 from cogency_rs.models import TextDelta, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
+from support.texts import whole
 
 JOINER = "\u2060"
 
@@ -165,7 +166,8 @@ def test_a_call_that_is_written_reads_back_exactly(case):
     parser = Parser(dialect=PRESETS[name], tools=tools, errors="event")
     events = parser.feed(PRESETS[name].write_calls([ToolCall("t", args)])) + parser.finish("stop")
     [call] = [json.loads(event["content"]) for event in events if event["type"] == "call"]
-    assert call["args"] == args
+    # A form without escapes has no way to say half a character.
+    assert call["args"] in (args, {"text": f"a{whole(text)}a"})
 
 
 # A file that is read and written back
