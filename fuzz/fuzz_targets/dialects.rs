@@ -268,6 +268,13 @@ fn check_reasoning(input: &Input, grammar: &Arc<Grammar>, known: &Known) {
     if dialect.reasoning.iter().any(|pair| starts_with(start, &pair.open) != Some(false)) {
         return;
     }
+    // A mark between two quotes closes and opens nothing: the target `parser` has the reference for that.
+    let marks = dialect.reasoning.iter().flat_map(|pair| [&pair.open, &pair.close]);
+    let mut quoted =
+        marks.flat_map(|mark| ['`', '"', '\''].map(|quote| format!("{quote}{mark}{quote}")));
+    if quoted.any(|mark| find(text, &mark).is_some()) {
+        return;
+    }
     let events = input.read_from(grammar, MODES[0], &[text], true);
     let end = end_of_reasoning(&dialect.reasoning, text);
     let thoughts = &text[..end.map_or(text.len(), |(end, _)| end)];

@@ -47,6 +47,12 @@ TEXT_PIECES = [
     "/",
 ]
 
+
+def whole(text: str) -> str:
+    """The text as a parser hands it out: half a character becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 tags = st.sampled_from(TAGS)
 partial_tags = st.builds(lambda tag, size: tag[: size % len(tag)], tags, st.integers(1, 20))
 pieces = st.one_of(tags, partial_tags, st.sampled_from(JSON_PIECES), st.sampled_from(TEXT_PIECES))
@@ -74,7 +80,7 @@ def bodies(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         body = body.replace("\\n", "\n").replace("\\u0000", "\0")
     padding = st.sampled_from(["", "\n", " ", "\u3000"])
-    return draw(padding) + body + draw(padding)
+    return whole(draw(padding) + body + draw(padding))
 
 
 @st.composite
@@ -111,9 +117,4 @@ texts = st.lists(
         cut_off(),
     ),
     max_size=6,
-).map("".join)
-
-
-def whole(text: str) -> str:
-    """The text as a parser hands it out: half a character becomes U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+).map(lambda parts: whole("".join(parts)))

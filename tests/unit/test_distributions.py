@@ -166,8 +166,8 @@ UNFIT_WHEELS = {
         "it is tagged cp312-cp312, not cp311-abi3 or cp314-cp314t",
     ),
     "too large": (
-        {"size": 4 * 2**20},
-        "it has 4,19",
+        {"size": 5_000_001},
+        "it has 5,00",
     ),
     "another version": (
         {"metadata": METADATA.replace("Version: 1.2.0", "Version: 1.1.0") + README},

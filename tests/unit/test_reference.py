@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,12 @@ BLOCKS = (
 # In token mode the report of a broken block would join the text after it, so reports get a type of their own.
 
 
+QUOTED = re.compile(
+    r"""([`"'])</?(?:think|execute|results|end)>\1|^ {0,3}(?:`{3}|~{3})""", re.MULTILINE
+)
+"""A quoted tag, of which 3.3.0's specification knows nothing: see `tests/quoted.rs`."""
+
+
 def named(events: Iterable[Outline]) -> list[Outline]:
     """The events, with `reference.MALFORMED` for the report of a malformed block."""
     return [
@@ -46,6 +53,8 @@ def named(events: Iterable[Outline]) -> list[Outline]:
 
 
 def assert_agreed(text: str, limits: Limits = reference.DEFAULT) -> None:
+    if QUOTED.search(text):
+        return
     expected = reference.parse(text, limits)
     assert named(read([text], limits=limits)) == expected
     assert runs(named(read([text], stream="token", limits=limits))) == runs(expected)
