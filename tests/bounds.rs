@@ -106,7 +106,7 @@ fn the_first_eight_alternatives_of_a_schema_count() {
         Schema::new(&schema).declared("x").expect("it is declared").types()
     };
     let text = types(8);
-    assert_eq!(types(20), text, "what comes behind the eighth is passed over");
+    assert_eq!(types(20), text, "alternatives after the eighth do not count");
     assert_ne!(types(7), text, "the eighth counts");
 }
 

@@ -3,7 +3,7 @@
     python tools/mutants.py [--seed 41] [--count 200] [--again]
 
 `cargo mutants` lists every change that it knows (https://mutants.rs); so many of them are drawn with the seed. Each is
-made in a copy of the checkout, and the core's tests are run there: those beside the code first, since they notice most.
+made in a copy of the checkout, and the core's tests are run there. The unit tests come first: they notice most changes.
 What came out is kept in `target/mutants/SEED.jsonl`, so that a run which was stopped goes on; `--again` tries those
 again that were missed. The exit code is 1 if more than one in twenty was missed.
 """

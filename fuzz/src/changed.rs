@@ -36,7 +36,7 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     texts
 });
 
-/// A dialect of the table with some fields changed; `None` where that is no dialect any more.
+/// A dialect of the table with some fields changed; `None` if the result is not a dialect.
 ///
 /// # Errors
 /// There are too few bytes.

@@ -24,7 +24,7 @@ pub fn ends_quotation(text: &[u8], at: usize) -> bool {
     at >= 2 && (text[at - 2].is_ascii_alphanumeric() || b".,!?".contains(&text[at - 2]))
 }
 
-/// Whether a tag after the text so far stands in a fence.
+/// Whether a tag that follows the text read so far is in a fence.
 #[derive(Default)]
 pub struct Fences {
     open: Option<Vec<u8>>,

@@ -248,7 +248,7 @@ fn take_texts(parts: Raw<'_>, channel: Channel, sink: &mut Sink<'_>) {
     }
 }
 
-/// An item of `reasoning_details`. Its text is left out where it stands beside the item too.
+/// An item of `reasoning_details`. If the delta also has its reasoning in another field, the item's text is left out.
 fn take_detail(detail: Raw<'_>, is_said: bool, sink: &mut Sink<'_>) {
     let texts = ["text", "summary"].map(|name| detail.field(name).and_then(Raw::quoted));
     for text in texts.into_iter().flatten().filter(|_| !is_said) {

@@ -14,7 +14,7 @@ use super::begins::any;
 use super::{Entry, Grammar, Mark, Opening, body_begins, may_be_empty, opens_itself};
 use crate::dialect::LoneMark;
 
-/// What a block whose mark needs nothing after it may begin with when it is read leniently, beside its bodies.
+/// What else a block may begin with in lenient reading, if its mark needs nothing after it.
 const LENIENT: [&str; 2] = ["{", "```"];
 
 /// Whether this byte is a quote that a mention has on both sides.

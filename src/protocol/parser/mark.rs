@@ -1,4 +1,4 @@
-//! Whether a mark that stands in the text counts: not if it is quoted.
+//! Whether a mark in the text counts. A quoted mark does not.
 
 use super::super::Event;
 use super::super::grammar::{Grammar, Inner, Span, ends_quotation, is_quote};

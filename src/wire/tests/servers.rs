@@ -14,7 +14,7 @@ fn reasoning_is_read_wherever_a_server_puts_it() {
         ("details alone", r#""reasoning_details":[{"type":"reasoning.text","text":"hm"}]"#),
         ("a summary", r#""reasoning_details":[{"type":"reasoning.summary","summary":"hm"}]"#),
         (
-            "details beside",
+            "details and text",
             r#""reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]"#,
         ),
     ] {
