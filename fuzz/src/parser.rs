@@ -135,7 +135,9 @@ pub fn parts(text: &[u8], limits: Limits, source: &Source) -> Vec<Part> {
                 break;
             }
             Some((at, Answer::Unknown)) => {
-                add(at - start, Meaning::Run(run));
+                // Results are shown once they end.
+                let is_shown = run != TextRun::Result;
+                add(at - start, if is_shown { Meaning::Run(run) } else { Meaning::Unknown });
                 add(text.len() - at, Meaning::Unknown);
                 break;
             }
