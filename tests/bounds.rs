@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cogency_rs::context::stored_report;
 use cogency_rs::dialect::presets;
 use cogency_rs::ids::Ids;
-use cogency_rs::protocol::tools::Schema;
+use cogency_rs::protocol::tools::SchemaDocument;
 use cogency_rs::protocol::{Ending, Event, FinishKind, Grammar, Limits, Options, Parser, Tools};
 use serde_json::json;
 
@@ -103,7 +103,7 @@ fn the_first_eight_alternatives_of_a_schema_count() {
         let mut places = vec![json!({"properties": {"x": {"type": "string"}}}); count];
         places.push(json!({"properties": {"x": {"type": "integer"}}}));
         let schema = json!({ "anyOf": places });
-        Schema::new(&schema).declared("x").expect("it is declared").types()
+        SchemaDocument::new(&schema).root().declared("x").expect("it is declared").types()
     };
     let text = types(8);
     assert_eq!(types(20), text, "alternatives after the eighth do not count");

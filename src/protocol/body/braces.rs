@@ -7,7 +7,7 @@ use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Fault, Scanner, Token, unescaped};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
-use super::super::tools::{Schema, Types, Wholes, scalar, typed_within};
+use super::super::tools::{Schema, SchemaPlace, Types, Wholes, scalar, typed_within};
 use super::Calls;
 use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
@@ -24,8 +24,8 @@ pub struct BracesReader {
     unit: Unit,
     /// The brackets that are open.
     open: Vec<Container>,
-    /// For each of them the key whose value is read, where its schema may describe it.
-    keys: Vec<String>,
+    /// For each of them what the tool's schema says of the next value in it.
+    described: Vec<Option<SchemaPlace>>,
     args: Writer,
 }
 
@@ -57,14 +57,6 @@ enum Unit {
     PassedOver,
 }
 
-/// The schemas of the values that are being read, found again where a read first needs them.
-struct Schemas<'a> {
-    /// That of all arguments.
-    whole: Option<Schema<'a>>,
-    /// The same and, for each open bracket, that of its next value.
-    within: Option<Vec<Option<Schema<'a>>>>,
-}
-
 fn close_of(container: Container) -> u8 {
     match container {
         Container::Array => b']',
@@ -91,7 +83,7 @@ impl BracesReader {
             place: Place::Start,
             unit: Unit::None,
             open: Vec::new(),
-            keys: Vec::new(),
+            described: Vec::new(),
             args: Writer::new(0),
         }
     }
@@ -104,7 +96,7 @@ impl BracesReader {
     /// These can be no arguments, and they have no end of their own. The reader must not be asked again.
     ///
     /// # Complexity
-    /// O(new text) and, with a schema, O(open brackets) where one is needed.
+    /// O(new text)
     pub fn read(
         &mut self,
         mark: &str,
@@ -112,21 +104,20 @@ impl BracesReader {
         text: &[u8],
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
-        let mut schemas = Schemas { whole: schema, within: None };
         loop {
             let step = match &mut self.unit {
-                Unit::None => self.between(mark.as_bytes(), &mut schemas, text, calls)?,
+                Unit::None => self.between(mark.as_bytes(), schema, text, calls)?,
                 Unit::Bare(start) => {
                     let start = *start;
-                    self.bare(&mut schemas, text, calls, start)?
+                    self.bare(schema, text, calls, start)?
                 }
                 Unit::Marked(start) => {
                     let start = *start;
-                    self.marked(mark.as_bytes(), &mut schemas, text, start)
+                    self.marked(mark.as_bytes(), schema, text, start)
                 }
                 Unit::Quoted(start, scanner) => {
                     let (start, said) = (*start, scanner.next(text));
-                    self.quoted(&mut schemas, text, calls, start, said)
+                    self.quoted(schema, text, calls, start, said)
                 }
                 Unit::PassedOver => self.pass_over(text),
             };
@@ -166,26 +157,22 @@ impl BracesReader {
         Problem { kind: ProblemKind::Missing(what), at }
     }
 
-    /// The schemas where the reader is.
-    fn schemas<'s, 'a>(&self, schemas: &'s mut Schemas<'a>) -> &'s mut Vec<Option<Schema<'a>>> {
-        let whole = schemas.whole;
-        schemas.within.get_or_insert_with(|| {
-            let mut within = vec![whole];
-            for (container, key) in self.open.iter().zip(&self.keys) {
-                let schema = within.last().copied().flatten();
-                within.push(schema.and_then(|schema| match container {
-                    Container::Array => schema.items(),
-                    Container::Object => schema.property(key),
-                }));
-            }
-            within
-        })
+    /// What the schema of all arguments says of the next value in the bracket with this number, or of all of them.
+    fn described<'a>(
+        &self,
+        whole: Option<Schema<'a>>,
+        bracket: Option<usize>,
+    ) -> Option<Schema<'a>> {
+        match bracket.and_then(|bracket| self.described.get(bracket)) {
+            Some(place) => Some(whole?.at((*place)?)),
+            None => whole,
+        }
     }
 
     fn between(
         &mut self,
         mark: &[u8],
-        schemas: &mut Schemas<'_>,
+        schema: Option<Schema<'_>>,
         text: &[u8],
         calls: &mut Calls,
     ) -> Result<Advance, Problem> {
@@ -210,12 +197,12 @@ impl BracesReader {
         }
         let closes = self.open.last().is_some_and(|open| close_of(*open) == byte);
         match (self.place, byte) {
-            (Place::Start, b'{') => self.push(Container::Object, schemas, calls),
+            (Place::Start, b'{') => self.push(Container::Object, schema, calls),
             (Place::Start, _) => return Err(problem("\"{\"", character(text, self.at), self.at)),
             (Place::Refused(takes_value), _) => return self.refused(text, byte, takes_value),
             (Place::KeyOrClose | Place::ItemOrClose | Place::BehindValue, _) if closes => {
                 self.args.close();
-                return Ok(self.pop(schemas));
+                return Ok(self.pop());
             }
             (Place::KeyOrClose | Place::Value | Place::ItemOrClose, b'"') => {
                 let mut scanner = Scanner::default();
@@ -224,7 +211,7 @@ impl BracesReader {
             }
             (Place::Value | Place::ItemOrClose, b'{' | b'[') => {
                 let container = if byte == b'{' { Container::Object } else { Container::Array };
-                self.push(container, schemas, calls);
+                self.push(container, schema, calls);
             }
             (Place::Value | Place::ItemOrClose, b'\'') => self.unexpected(text, calls, "a value"),
             (Place::KeyOrClose | Place::Value | Place::ItemOrClose, _) => {
@@ -248,18 +235,18 @@ impl BracesReader {
     }
 
     /// Opens a bracket that stands at the position.
-    fn push(&mut self, container: Container, schemas: &mut Schemas<'_>, calls: &mut Calls) {
-        let within = self.schemas(schemas);
-        let schema = within.last().copied().flatten();
+    fn push(&mut self, container: Container, schema: Option<Schema<'_>>, calls: &mut Calls) {
         let (place, item) = match container {
             Container::Object => (Place::KeyOrClose, None),
-            Container::Array => (Place::ItemOrClose, schema.and_then(Schema::items)),
+            Container::Array => {
+                let array = self.described(schema, self.open.len().checked_sub(1));
+                (Place::ItemOrClose, array.and_then(Schema::items))
+            }
         };
-        within.push(item);
+        self.described.push(item.map(Schema::place));
         self.place = place;
         self.args.open(container);
         self.open.push(container);
-        self.keys.push(String::new());
         self.at += 1;
         let most = calls.scope.limits.max_depth;
         if self.open.len() > most {
@@ -268,13 +255,10 @@ impl BracesReader {
     }
 
     /// Leaves the bracket that was opened last; its closing one stands at the position.
-    fn pop(&mut self, schemas: &mut Schemas<'_>) -> Advance {
+    fn pop(&mut self) -> Advance {
         self.at += 1;
         self.open.pop();
-        self.keys.pop();
-        if let Some(within) = &mut schemas.within {
-            within.pop();
-        }
+        self.described.pop();
         if self.open.is_empty() {
             return Advance::End(self.at);
         }
@@ -285,7 +269,7 @@ impl BracesReader {
     /// Reads on in a key or value without quotes.
     fn bare(
         &mut self,
-        schemas: &mut Schemas<'_>,
+        schema: Option<Schema<'_>>,
         text: &[u8],
         calls: &mut Calls,
         start: usize,
@@ -314,13 +298,14 @@ impl BracesReader {
             (false, false) => self.behind_value(),
         };
         match text[end] {
-            b':' if is_key && !raw.is_empty() => self.key(schemas, raw),
+            b':' if is_key && !raw.is_empty() => self.key(schema, raw),
             b',' | b'}' | b']' if !is_key && !raw.is_empty() => {
                 if let Some(line) = memchr::memchr(b'\n', raw) {
                     let kind = expected(self.behind_value(), "a line break".into());
                     self.refuse(calls, kind, start + line);
                 } else {
-                    let value = literal(raw, self.schemas(schemas).last().copied().flatten());
+                    let schema = self.described(schema, self.open.len().checked_sub(1));
+                    let value = literal(raw, schema);
                     self.value(&value);
                 }
             }
@@ -335,7 +320,7 @@ impl BracesReader {
     fn marked(
         &mut self,
         mark: &[u8],
-        schemas: &mut Schemas<'_>,
+        schema: Option<Schema<'_>>,
         text: &[u8],
         start: usize,
     ) -> Advance {
@@ -352,7 +337,7 @@ impl BracesReader {
                 self.unit = Unit::None;
                 self.place = Place::Refused(false);
             }
-            Place::KeyOrClose => self.key(schemas, said),
+            Place::KeyOrClose => self.key(schema, said),
             _ => self.value(&json_string(said)),
         }
         Advance::On
@@ -361,7 +346,7 @@ impl BracesReader {
     /// Takes what the scanner found of a string between double quotes.
     fn quoted(
         &mut self,
-        schemas: &mut Schemas<'_>,
+        schema: Option<Schema<'_>>,
         text: &[u8],
         calls: &mut Calls,
         start: usize,
@@ -372,7 +357,7 @@ impl BracesReader {
                 self.at = range.end;
                 let said = unescaped(&text[range]);
                 match self.place {
-                    Place::KeyOrClose => self.key(schemas, said.as_bytes()),
+                    Place::KeyOrClose => self.key(schema, said.as_bytes()),
                     _ => self.value(&json_string(said.as_bytes())),
                 }
                 Advance::On
@@ -391,17 +376,14 @@ impl BracesReader {
         }
     }
 
-    fn key(&mut self, schemas: &mut Schemas<'_>, key: &[u8]) {
+    fn key(&mut self, schema: Option<Schema<'_>>, key: &[u8]) {
         self.unit = Unit::None;
         self.place = Place::Colon;
         self.args.raw_key(&json_string(key));
-        let [.., Some(within), next] = self.schemas(schemas).as_mut_slice() else {
-            return;
-        };
         let key = String::from_utf8_lossy(key);
-        *next = within.property(&key);
-        if let Some(open) = self.keys.last_mut() {
-            *open = key.into_owned();
+        let object = self.described(schema, self.open.len().checked_sub(2));
+        if let Some(next) = self.described.last_mut() {
+            *next = object.and_then(|object| object.property(&key)).map(Schema::place);
         }
     }
 
@@ -470,7 +452,7 @@ impl BracesReader {
     fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
         calls.know_args(self.position());
         calls.refuse(kind, at);
-        self.keys = Vec::new();
+        self.described = Vec::new();
         self.unit = Unit::None;
         self.place = Place::Refused(true);
     }

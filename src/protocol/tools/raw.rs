@@ -24,9 +24,10 @@ pub enum Wholes {
 ///
 /// ```
 /// # use cogency_rs::dialect::Untyped;
-/// # use cogency_rs::protocol::tools::{Schema, typed};
+/// # use cogency_rs::protocol::tools::{SchemaDocument, typed};
 /// let schema = serde_json::json!({"type": ["integer", "string"]});
-/// let schema = Some(Schema::new(&schema));
+/// let document = SchemaDocument::new(&schema);
+/// let schema = Some(document.root());
 /// assert_eq!(typed(b"5", schema, Untyped::Text, 200), "5");
 /// assert_eq!(typed(b"05", schema, Untyped::Text, 200), "\"05\"");
 /// assert_eq!(typed(b"[5]", None, Untyped::Json, 200), "[5]");
@@ -192,6 +193,7 @@ impl Types {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::SchemaDocument;
     use super::*;
 
     #[test]
@@ -267,15 +269,16 @@ mod tests {
             (&listed, "2", "2"),
             (&listed, "\n42\t", "\"\\n42\\t\""),
         ] {
-            let typed = typed(raw.as_bytes(), Some(Schema::new(schema)), Untyped::Json, 200);
+            let document = SchemaDocument::new(schema);
+            let typed = typed(raw.as_bytes(), Some(document.root()), Untyped::Json, 200);
             assert_eq!(typed, expected, "{schema} {raw:?}");
         }
     }
 
     #[test]
     fn without_a_type_text_is_text_or_json() {
-        let silent = json!({"description": "anything"});
-        for schema in [None, Some(Schema::new(&silent))] {
+        let silent = SchemaDocument::new(&json!({"description": "anything"}));
+        for schema in [None, Some(silent.root())] {
             for (raw, as_json) in [
                 (" 42", "42"),
                 ("1.0", "1.0"),
@@ -317,12 +320,11 @@ mod tests {
     #[test]
     fn numbers_may_be_long_and_brackets_only_so_deep() {
         let digits = "9".repeat(5000);
-        let int = json!({"type": "integer"});
-        assert_eq!(typed(digits.as_bytes(), Some(Schema::new(&int)), Untyped::Text, 9), digits);
+        let int = SchemaDocument::new(&json!({"type": "integer"}));
+        assert_eq!(typed(digits.as_bytes(), Some(int.root()), Untyped::Text, 9), digits);
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        let array = json!({"type": "array"});
-        let read =
-            |depth| typed(nested(depth).as_bytes(), Some(Schema::new(&array)), Untyped::Text, 200);
+        let array = SchemaDocument::new(&json!({"type": "array"}));
+        let read = |depth| typed(nested(depth).as_bytes(), Some(array.root()), Untyped::Text, 200);
         assert!(read(200).starts_with('['));
         assert!(read(201).starts_with('"'));
         assert!(read(1_000_000).starts_with('"'));
@@ -330,11 +332,11 @@ mod tests {
 
     #[test]
     fn a_whole_number_stays_a_float_where_that_is_asked_for() {
-        let number = json!({"type": "number"});
-        let int = json!({"type": "integer"});
-        let read =
-            |schema| typed_within(b"5.0", Some(Schema::new(schema)), Wholes::Float, 9, |_| None);
-        assert_eq!((&*read(&number), &*read(&int)), ("5.0", "5"));
+        let read = |kind| {
+            let document = SchemaDocument::new(&json!({ "type": kind }));
+            typed_within(b"5.0", Some(document.root()), Wholes::Float, 9, |_| None)
+        };
+        assert_eq!((&*read("number"), &*read("integer")), ("5.0", "5"));
     }
 
     #[test]

@@ -168,7 +168,7 @@ fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
 mod tests {
     use serde_json::json;
 
-    use super::super::Schema;
+    use super::super::SchemaDocument;
     use super::*;
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             (json!({"$ref": "other.json"}), nothing),
             (json!({"$ref": "#/%zz"}), nothing),
         ] {
-            assert_eq!(Schema::new(&schema).types(), expected, "{schema}");
+            assert_eq!(SchemaDocument::new(&schema).root().types(), expected, "{schema}");
         }
         assert!(number.has(int) && !int.has(number));
     }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::super::limits::Limits;
+use super::super::super::tools::SchemaDocument;
 use super::super::Scope;
 use super::*;
 
@@ -14,9 +15,10 @@ fn read_in(mark: &str, schema: Option<&Value>, limits: Limits, parts: &[&str]) -
     let mut reader = BracesReader::new(0);
     let (mut text, mut end) = (String::new(), None);
     let failed = |problem: Problem| (problem.kind.to_string(), problem.at);
+    let document = schema.map(SchemaDocument::new);
     for part in parts {
         text.push_str(part);
-        let schema = schema.map(Schema::new);
+        let schema = document.as_ref().map(SchemaDocument::root);
         end = reader.read(mark, schema, text.as_bytes(), &mut calls).map_err(failed)?;
         assert!(text.is_char_boundary(reader.position()), "{text}: {}", reader.position());
         if end.is_some() {

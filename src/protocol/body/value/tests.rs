@@ -89,7 +89,7 @@ fn a_value_without_its_mark_ends_where_something_else_begins_if_read_leniently()
 fn what_the_schema_settles_is_read_by_it() {
     let schema = serde_json::json!({"properties": {"a": {"type": "string"}, "b": {}}});
     let holder = serde_json::json!({"properties": {"a": {}, "arguments": {"type": "object"}}});
-    let tools = Tools::new([("f".into(), schema), ("g".into(), holder)]);
+    let tools = Arc::new(Tools::new([("f".into(), schema), ("g".into(), holder)]));
     let grammar = grammar("qwen3-coder").expect("a preset");
     for (tool, parameters, expected) in [
         // A value ends where another parameter of the tool opens.
@@ -119,7 +119,7 @@ fn what_the_schema_settles_is_read_by_it() {
         ),
     ] {
         let text = format!("<tool_call><function={tool}>{parameters}</function></tool_call>");
-        let tools = Some(Arc::new(tools.clone()));
+        let tools = Some(Arc::clone(&tools));
         let options = Options { tools, ..Options::default() };
         let mut parser = Parser::new(Arc::clone(&grammar), options);
         let mut events = Vec::new();

@@ -3,7 +3,7 @@
 use super::super::super::limits::MAX_ELEMENTS;
 use super::super::super::problem::{Problem, ProblemKind};
 use super::super::super::text::{is_blank, leading_space};
-use super::super::super::tools::{Schema, Tools};
+use super::super::super::tools::{Schema, SchemaPlace, Tools};
 use super::super::Calls;
 use super::super::found::{character, expected, problem};
 use super::string::StringReader;
@@ -14,7 +14,7 @@ use crate::dialect::Xml;
 /// Reads arguments up to the closing tag of what is around them.
 ///
 /// # Complexity
-/// O(text), however it is cut; an opening tag costs as much as it is deep, which is bounded.
+/// O(text), however it is cut.
 #[derive(Clone, Debug)]
 pub struct XmlArgs {
     /// The first holds all others.
@@ -33,8 +33,8 @@ struct OpenElement {
     element: usize,
     /// The last element in it.
     last: Option<usize>,
-    /// Whether a schema says anything of what stands in it.
-    is_known: bool,
+    /// What the tool's schema says of it; not used of the first, which is all arguments.
+    described: Option<SchemaPlace>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl XmlArgs {
     #[must_use]
     pub fn new(start: usize) -> Self {
         let root = Element { content: start..start, ..Element::default() };
-        let level = OpenElement { element: 0, last: None, is_known: true };
+        let level = OpenElement { element: 0, last: None, described: None };
         let place = Place::Text(start, start);
         let (elements, open) = (vec![root], vec![level]);
         Self { elements, open, texts: 0, place, has_begun: false, json: String::new() }
@@ -343,11 +343,11 @@ impl XmlArgs {
                 if self.open.len() > max_depth {
                     return Err(Problem { kind: ProblemKind::TooDeep(max_depth), at: start });
                 }
-                let schema =
-                    self.schema(root, text).and_then(|schema| part(schema, &text[name.clone()]));
+                let schema = self.schema(root).and_then(|schema| part(schema, &text[name.clone()]));
                 let element =
                     self.add(Element { key: name, content: end..end, ..Element::default() });
-                self.open.push(OpenElement { element, last: None, is_known: schema.is_some() });
+                let described = schema.map(Schema::place);
+                self.open.push(OpenElement { element, last: None, described });
                 match content(schema) {
                     Content::String => self.place = self.string(),
                     Content::Either => self.place = Place::Either(TagReader::new(end)),
@@ -397,14 +397,12 @@ impl XmlArgs {
         at
     }
 
-    /// The schema of the innermost element. It cannot be kept from one piece of text to the next.
-    fn schema<'s>(&self, root: Option<Schema<'s>>, text: &[u8]) -> Option<Schema<'s>> {
-        let (_, inner) = self.open.split_first()?;
-        if !inner.last().is_none_or(|level| level.is_known) {
-            return None;
+    /// The schema of the innermost element.
+    fn schema<'s>(&self, root: Option<Schema<'s>>) -> Option<Schema<'s>> {
+        match &self.open[..] {
+            [] => None,
+            [_] => root,
+            [.., innermost] => Some(root?.at(innermost.described?)),
         }
-        inner.iter().try_fold(root?, |schema, level| {
-            part(schema, &text[self.elements[level.element].key.clone()])
-        })
     }
 }
