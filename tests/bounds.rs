@@ -5,8 +5,11 @@ use std::sync::Arc;
 use cogency_rs::context::stored_report;
 use cogency_rs::dialect::presets;
 use cogency_rs::ids::Ids;
+use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::tools::SchemaDocument;
-use cogency_rs::protocol::{Ending, Event, FinishKind, Grammar, Limits, Options, Parser, Tools};
+use cogency_rs::protocol::{
+    CallStream, Ending, Event, FinishKind, Grammar, Limits, Options, Parser, Tools,
+};
 use serde_json::json;
 
 fn grammar(name: &str) -> Arc<Grammar> {
@@ -127,6 +130,41 @@ fn a_parameter_that_follows_is_known_by_an_opening_of_at_most_256_bytes() {
         count.sum::<usize>()
     };
     assert_eq!((keys(255), keys(256)), (2, 1));
+}
+
+#[test]
+fn blocks_that_hold_the_rest_of_the_text_are_read_again_up_to_a_limit() {
+    let call = "<tool_call><function=f></function></tool_call>";
+    // A value without an end goes on to the end of the text, and so does the next one.
+    let broken = "<tool_call><function=f><parameter=a></tool_call>";
+    for (blocks, expected) in [(1, 1), (20, 1), (200, 1), (20_000, 0)] {
+        let text = format!("{}{call}", broken.repeat(blocks));
+        assert_eq!(calls("qwen3-coder", &text).len(), expected, "after {blocks} broken blocks");
+        let events = read("qwen3-coder", Options::default(), &text);
+        let reports = events.iter().filter(|event| matches!(event, Event::Error(_))).count();
+        assert!(reports >= blocks.min(20), "{reports} reports of {blocks} blocks");
+    }
+}
+
+#[test]
+fn a_call_in_text_that_was_read_before_shows_its_pieces_when_it_is_complete() {
+    let call = "<tool_call><function=g></function></tool_call>";
+    let text = format!("<tool_call><function=f><parameter=a>1</tool_call>{call}");
+    let options = || Options { calls: CallStream::Pieces, ..Options::default() };
+    let names = |events: &[Event]| {
+        let names = events.iter().filter_map(|event| match event {
+            Event::Piece(number, Note::Name(name)) => Some((*number, name.clone())),
+            Event::Call(call) => Some((usize::MAX, call.name_json().to_owned())),
+            _ => None,
+        });
+        names.collect::<Vec<_>>()
+    };
+    let (f, g) = ((0, "\"f\"".to_owned()), (1, "\"g\"".to_owned()));
+    let complete = (usize::MAX, g.1.clone());
+    assert_eq!(names(&read("qwen3-coder", options(), &text)), [f.clone(), g, complete]);
+    // Cut off, it is no call, and nothing of it has been shown.
+    let cut = text.replace("=g></function></tool_call>", "=g><parameter=b>2");
+    assert_eq!(names(&read("qwen3-coder", options(), &cut)), [f]);
 }
 
 #[test]

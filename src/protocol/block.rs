@@ -130,7 +130,7 @@ impl BlockReader {
         let is_whole = text.len() < most;
         // What is shown of a call ends where this text does, so it must not end inside a character.
         let text = &text[..character_start(text, most)];
-        match self.read_before_dead_end(text, is_whole) {
+        match self.read_within(text) {
             Err(problem) => Progress::Broken(problem),
             Ok(None) if !is_whole => Progress::Broken(self.too_long()),
             Ok(None) => Progress::More,
@@ -195,41 +195,6 @@ impl BlockReader {
     /// The calls that have become complete since the last time.
     pub fn ready(&mut self) -> impl Iterator<Item = Call> {
         self.calls.ready()
-    }
-
-    /// Reads on, but does not search for the end of a CDATA section where the text is known to hold none.
-    fn read_before_dead_end(
-        &mut self,
-        text: &[u8],
-        is_whole: bool,
-    ) -> Result<Option<usize>, Problem> {
-        let dead = text.len().saturating_sub(self.calls.scope.dead_end);
-        if is_whole
-            && self.calls.scope.dead_end > 0
-            && let Some(section) = memchr::memmem::find(&text[dead..], CDATA)
-        {
-            let read = self.read_within(&text[..dead + section + CDATA.len()]);
-            if self.cdata().is_some() || !matches!(read, Ok(None)) {
-                return read;
-            }
-        }
-        self.read_within(text)
-    }
-
-    /// Where the CDATA section begins that is open.
-    fn cdata(&self) -> Option<usize> {
-        match &self.place {
-            Place::Item(_, OpenItem::Xml(reader)) => reader.cdata(),
-            _ => None,
-        }
-    }
-
-    /// How many bytes at the end of a complete text are known to hold no end of a CDATA section.
-    #[must_use]
-    pub fn dead_end(&self, text: &[u8]) -> usize {
-        let is_whole = text.len() < self.calls.scope.limits.max_block_bytes;
-        let new = self.cdata().filter(|_| is_whole).map_or(0, |at| text.len() - at);
-        self.calls.scope.dead_end.max(new)
     }
 
     fn read_within(&mut self, text: &[u8]) -> Result<Option<usize>, Problem> {
@@ -362,8 +327,6 @@ impl BlockReader {
         Problem { kind: ProblemKind::TooLong(most), at: most }
     }
 }
-
-const CDATA: &[u8] = b"<![CDATA[";
 
 /// Whether `rest`, the end of the text, is the beginning of another call, which the batch would lack.
 fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {

@@ -5,7 +5,7 @@
 //! - What the parser does depends on the text alone, never on how it was cut. It decides only when the text that decides
 //!   has arrived.
 //! - `at` only moves forward, with one exception: a block that breaks is searched once more from its start, for the mark
-//!   that ends it. Two open strings cannot break the same text twice, so the cost stays linear.
+//!   that ends it. How much is read again in this way is bounded by the length of the text ([`Broke`]).
 
 mod before;
 mod finish;
@@ -30,7 +30,7 @@ use super::text::is_blank;
 use super::tools::Tools;
 use crate::dialect::{BatchEnd, Dialect, Inert};
 use before::Before;
-use state::{Lookahead, OpenBlock, OpenRun, Reported, Start, State, Written};
+use state::{Broke, Lookahead, OpenBlock, OpenRun, Reported, Start, State, Written};
 
 /// When text of reasoning and of the answer is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,6 +110,8 @@ pub struct Parser {
     stream: Stream,
     scope: Scope,
     state: State,
+    /// How many bytes of text have come.
+    fed: usize,
     /// Text that no event holds yet: the run or the block that is open.
     held: Vec<u8>,
     /// How much of `held` has been searched.
@@ -131,6 +133,7 @@ pub struct Parser {
     is_whole: bool,
     /// Whether reasoning that came apart from the text was the last of the answer.
     is_thought_apart: bool,
+    broke: Broke,
     reported: Reported,
 }
 
@@ -159,7 +162,8 @@ impl Parser {
         Self {
             grammar,
             stream,
-            scope: Scope { limits, strictness, tools, is_watched, starts_early, dead_end: 0 },
+            scope: Scope { limits, strictness, tools, is_watched, starts_early },
+            fed: 0,
             held: Vec::new(),
             at: 0,
             run: OpenRun::Blank(0),
@@ -173,6 +177,7 @@ impl Parser {
             before: Before::new(),
             is_whole: false,
             is_thought_apart: false,
+            broke: Broke::default(),
             reported: Reported::default(),
         }
     }
@@ -203,6 +208,7 @@ impl Parser {
             self.say(run.event(chunk), events);
             return;
         }
+        self.fed += chunk.len();
         let fits = self.held.len() + chunk.len() <= self.limits().max_block_bytes;
         if self.stream == Stream::Event && fits && self.goes_on(chunk).is_some() {
             self.held.extend_from_slice(chunk);
@@ -233,6 +239,7 @@ impl Parser {
         if self.run != OpenRun::Shown && is_blank(chunk) {
             return None;
         }
+        self.fed += chunk.len();
         self.before.pass(chunk, run);
         self.is_thought_apart = false;
         self.run = OpenRun::Shown;

@@ -20,8 +20,6 @@ pub struct Scope {
     pub tools: Option<Arc<Tools>>,
     /// Whether the caller wants to see calls before they are complete.
     pub is_watched: bool,
-    /// How many bytes at the end of a text that has ended hold no end of a CDATA section; 0 where nothing is known of that.
-    pub dead_end: usize,
     /// Whether somebody wants each call as soon as it is complete.
     pub starts_early: bool,
 }

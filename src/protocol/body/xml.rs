@@ -228,15 +228,6 @@ impl ItemReader for XmlReader {
 }
 
 impl XmlReader {
-    /// Where the CDATA section begins that the text ends in.
-    #[must_use]
-    pub fn cdata(&self) -> Option<usize> {
-        match &self.place {
-            Place::Args(args) => args.cdata(),
-            Place::Between(_, tag) | Place::Name(_, _, tag) => tag.cdata(),
-        }
-    }
-
     /// The byte behind the last part, where the next may stand.
     #[must_use]
     pub fn end(&self) -> Option<usize> {

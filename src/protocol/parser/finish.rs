@@ -157,13 +157,11 @@ impl Parser {
                             self.state = State::Text;
                         }
                         Err(problem) => {
-                            self.scope.dead_end = reader.dead_end(&text[block.mark..]);
                             self.withdraw(events);
                             // If the text was cut off, that is why a string has no end.
                             let is_known = ending.is_cut() && problem.kind.is_the_end();
                             let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
-                            self.at = block.mark;
-                            self.state = State::Broken(block, Some(problem));
+                            self.break_block(block, problem, text, 0..text.len());
                             if hides_the_end {
                                 self.read_on(text, events);
                             }

@@ -1,5 +1,6 @@
 //! Reads on in a text, from the state that the parser is in.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::Event;
@@ -8,6 +9,7 @@ use super::super::canonical::json_string;
 use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Span};
 use super::super::json::Scanner;
 use super::super::marks::{Search, Undecided, find, starts_with};
+use super::super::problem::Problem;
 use super::super::run::TextRun;
 use super::runs::BlankRun;
 use super::state::{Lookahead, OpenBlock, Perhaps, Start, State, raw};
@@ -388,17 +390,23 @@ impl Parser {
         let State::Block(block, reader) = &mut self.state else { return true };
         let body = *start + block.mark;
         let progress = reader.read(&text[body..]);
-        if matches!(progress, Progress::More) && !reader.has_news() {
+        // A block in text that was read before shows nothing before it is complete: one that does not end would show all of
+        // the text, and so would the next.
+        let is_hidden = self.broke.covers(self.fed - text.len() + *start)
+            && !matches!(progress, Progress::Complete { events: Ok(_), .. });
+        if matches!(progress, Progress::More) && (is_hidden || !reader.has_news()) {
             return false;
         }
         let notes: Vec<_> = reader.notes().collect();
         let ready: Vec<_> = reader.ready().collect();
         let block = block.clone();
-        for note in notes {
-            self.note(note, events);
-        }
-        for call in ready {
-            self.ready(&block.opening, call, events);
+        if !is_hidden {
+            for note in notes {
+                self.note(note, events);
+            }
+            for call in ready {
+                self.ready(&block.opening, call, events);
+            }
         }
         if matches!(progress, Progress::Complete { events: Err(_), .. } | Progress::Broken(_)) {
             self.withdraw(events);
@@ -429,11 +437,25 @@ impl Parser {
                 (self.state, self.at) = (State::Text, body + problem.at.max(1));
             }
             Progress::Broken(problem) => {
-                self.state = State::Broken(block, Some(problem));
-                self.at = body;
+                let end = text.len().min(body + problem.at);
+                self.break_block(block, problem, text, *start..end);
             }
         }
         true
+    }
+
+    /// A block cannot be read, because of this problem; so much of `text` was read of it.
+    pub(super) fn break_block(
+        &mut self,
+        block: OpenBlock,
+        problem: Problem,
+        text: &[u8],
+        read: Range<usize>,
+    ) {
+        let before = self.fed - text.len();
+        let may_again = self.broke.add(before + read.start, before + read.end);
+        self.at = if may_again { read.start + block.mark } else { read.end };
+        self.state = State::Broken(block, Some(problem));
     }
 
     fn read_broken(

@@ -118,6 +118,35 @@ impl OpenBlock {
     }
 }
 
+/// How far blocks were read that broke. What is in such a block is read again, since a block may begin there that is
+/// complete: a value without an end holds all that follows it. If each block of a long text is like that, what follows the last
+/// that may be read again belongs to it.
+#[derive(Debug, Default)]
+pub(super) struct Broke {
+    /// The byte of the whole text up to which they were read.
+    end: usize,
+    /// How many bytes they had together, up to where they broke.
+    read: usize,
+}
+
+impl Broke {
+    /// Bytes that may be read again in every text, and how many for each byte of it besides: so the cost is linear.
+    const FREE: usize = 16 << 20;
+    const TIMES: usize = 16;
+
+    /// A block broke that was read from the first to the second of these bytes. Whether what is in it may be read again.
+    pub(super) fn add(&mut self, start: usize, end: usize) -> bool {
+        self.end = self.end.max(end);
+        self.read += end - start;
+        self.read <= Self::FREE.saturating_add(Self::TIMES.saturating_mul(self.end))
+    }
+
+    /// Whether what is at this byte was read before.
+    pub(super) fn covers(&self, at: usize) -> bool {
+        at < self.end
+    }
+}
+
 /// The malformed blocks of a text, each of which is reported, or counted.
 #[derive(Debug, Default)]
 pub(super) struct Reported {

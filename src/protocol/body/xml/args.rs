@@ -214,16 +214,6 @@ impl XmlArgs {
         }
     }
 
-    /// Where the CDATA section begins that the text ends in.
-    #[must_use]
-    pub fn cdata(&self) -> Option<usize> {
-        match &self.place {
-            Place::String(reader) => reader.cdata(),
-            Place::Tag(_, tag) | Place::Either(tag) => tag.cdata(),
-            Place::Text(..) | Place::Done(_) => None,
-        }
-    }
-
     /// What is missing where the text ends in an argument, or in front of what closes all of them.
     pub(super) fn missing(&self, form: &Xml, text: &[u8]) -> Problem {
         let missing = |what| Problem { kind: ProblemKind::Missing(what), at: text.len() };
@@ -234,7 +224,7 @@ impl XmlArgs {
             }),
         };
         match &self.place {
-            Place::String(reader) if reader.cdata().is_some() => missing("\"]]>\"".into()),
+            Place::String(reader) if reader.is_in_cdata() => missing("\"]]>\"".into()),
             Place::String(reader) if reader.last(text).is_some() => {
                 missing(closing(&self.open[..self.open.len() - 1]))
             }

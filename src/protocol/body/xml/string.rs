@@ -125,13 +125,10 @@ impl StringReader {
         self.has_cdata
     }
 
-    /// Where the CDATA section begins that the text ends in.
+    /// Whether the text ends in a CDATA section.
     #[must_use]
-    pub fn cdata(&self) -> Option<usize> {
-        match &self.place {
-            Place::Cdata(tag) => Some(tag.start),
-            _ => None,
-        }
+    pub fn is_in_cdata(&self) -> bool {
+        matches!(self.place, Place::Cdata(_))
     }
 }
 

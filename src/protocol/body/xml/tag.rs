@@ -162,12 +162,6 @@ impl TagReader {
         Some(if is_name { Phase::Name } else { Phase::Text })
     }
 
-    /// Where it begins, if it is a CDATA section whose end is not found.
-    #[must_use]
-    pub fn cdata(&self) -> Option<usize> {
-        (self.phase == Phase::Cdata).then_some(self.start)
-    }
-
     fn until(&mut self, close: &str, markup: Markup, text: &[u8]) -> Lexed {
         match find(text, self.at, close) {
             Ok(found) => Lexed::Markup(markup, found + close.len()),
