@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Any, TypedDict, cast
@@ -19,6 +18,7 @@ from ._core import (
     read_block,
 )
 from .errors import ConfigError, ProtocolError
+from .json_text import read_json
 from .toolbox import spelled
 from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall
 
@@ -107,8 +107,8 @@ def parse_execute_block(text: str) -> list[ToolCall]:
     """
     stripped = text.strip()
     try:
-        calls = [json.loads(call) for call in read_block(stripped)]
-    except (ValueError, RecursionError) as error:
+        calls = [read_json(call) for call in read_block(stripped)]
+    except ValueError as error:
         raise ProtocolError(str(error), cause=error, original_input=stripped) from error
     return [ToolCall(call["name"], call["args"]) for call in calls]
 

@@ -6,10 +6,10 @@ follow the same rule, so that a run which another program resumes has the same a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..json_text import read_json
 from ..signature import is_object
 from .step_content import StepContent, paragraphs
 
@@ -96,7 +96,7 @@ def answer_in(rows: Iterable[Mapping[str, Any]], *, is_exact: bool) -> tuple[Ans
 def report_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The event of a row `error`; another program may have written any text."""
     try:
-        report = json.loads(row["content"])
+        report = read_json(row["content"])
     except ValueError:
         report = None
     return {**(report if is_object(report) else {}), "type": "error"}

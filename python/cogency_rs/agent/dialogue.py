@@ -13,6 +13,7 @@ from typing import Any
 
 from ..codec import parse_tool_call
 from ..errors import ToolParseError
+from ..json_text import read_json
 from ..signature import is_object
 from ..storage.log import CallRecord
 from ..types import ToolCall
@@ -213,7 +214,7 @@ def dialogue(
 
 def _report(content: str) -> Report | None:
     try:
-        read = json.loads(content)
+        read = read_json(content)
     except ValueError:
         return None
     match read:
@@ -308,7 +309,7 @@ class _Fold:
 
     def _outcomes(self, content: str) -> list[CallOutcome]:
         try:
-            items: Any = json.loads(content)
+            items: Any = read_json(content)
         except ValueError:
             items = None
         match items:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from .._core import ArgumentSchema
 from ..errors import ConfigError
+from ..json_text import read_json
 from ..schema import HintError, Mismatch, Shapes
 
 __all__ = [
@@ -122,8 +123,8 @@ class ValueOutput:
         fenced = _FENCE.search(text)
         written = fenced[1] if fenced else text
         try:
-            value = json.loads(written, strict=False, parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
+            value = read_json(written, strict=False, parse_constant=_refuse)
+        except ValueError as error:
             return self._fault(f"it is not JSON: {error}")
         if faults := self._check.faults({_NAME: value}):
             return self._fault("; ".join(faults))

@@ -6,7 +6,6 @@ row `cancelled`, that of a failed run a row `error`. If the last row is any othe
 
 from __future__ import annotations
 
-import json
 from asyncio import CancelledError
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any
 from ..checks import check_mapping, refused
 from ..codec import parse_tool_call
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
+from ..json_text import read_json
 from ..middleware import Decision, ToolApproved, ToolDenied
 from ..middleware.approval import read_decision, write_decision
 from ..records import status_of
@@ -250,7 +250,7 @@ def _output(content: str) -> Any:
     if not content:
         return NO_OUTPUT
     try:
-        return json.loads(content)
+        return read_json(content)
     except ValueError:
         return content
 

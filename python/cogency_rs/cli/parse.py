@@ -15,6 +15,7 @@ from typing import Annotated, cast
 import typer
 
 from .._core import Parser, ToolSchemas
+from ..json_text import read_json
 from ..types import Event
 from .dialects import named
 from .exits import UnusableError, complain
@@ -137,10 +138,10 @@ def _schemas(path: Path) -> ToolSchemas:
     """The schemas of the tools that a file declares."""
     do = "name a file with a JSON list of tools"
     try:
-        declared: object = json.loads(path.read_bytes())
+        declared: object = read_json(path.read_bytes())
     except OSError as error:
         raise UnusableError(f"{path} cannot be read ({error.strerror}); {do}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UnusableError(f"{path} is not JSON ({error}); {do}") from error
     if not isinstance(declared, list):
         raise UnusableError(f"{path} does not hold a list; {do}")

@@ -15,11 +15,12 @@ The times in the log, and what follows from them:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
+
+from ..json_text import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -241,7 +242,7 @@ def _text_of(row: Row) -> str:
     if row.type != "error":
         return row.content
     try:
-        error: Any = json.loads(row.content)
+        error: Any = read_json(row.content)
         return f"{error['kind']}: {error['content']}\n{error['raw']}".rstrip()
     except (ValueError, TypeError, KeyError):
         return row.content
@@ -302,9 +303,6 @@ def _call(row: Row) -> LoggedCall:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # not JSON, an integer too long for Python, or nested too deeply
+        return read_json(text)
+    except ValueError:
         return None

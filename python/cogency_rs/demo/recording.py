@@ -15,6 +15,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
 
 from ..cli.exits import UnusableError
+from ..json_text import read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,10 +99,10 @@ def parse_recording(text: str, *, name: str) -> list[RecordedTurn]:
 
 def _turn(line: str) -> RecordedTurn:
     try:
-        value = json.loads(line)
+        value = read_json(line)
     except json.JSONDecodeError as error:
         raise RecordingError(f"not JSON ({error.msg}, column {error.colno})") from error
-    except (ValueError, RecursionError) as error:  # a huge number, or nested too deep
+    except ValueError as error:  # a huge number, or nested too deep
         raise RecordingError(f"not readable as JSON ({error})") from error
     if not isinstance(value, dict):
         raise RecordingError(f"a JSON {_kind(value)} instead of an object")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import DeniedError
+from ..json_text import read_json
 from ..results import failure, reason
 from ..toolbox import ResolvedCall
 from ..tools import ToolContext
@@ -223,7 +224,7 @@ def write_decision(decision: Decision) -> str:
 
 def read_decision(stored: str) -> Decision:
     """What `write_decision` wrote."""
-    read = json.loads(stored)
+    read = read_json(stored)
     if not read["approved"]:
         kind = ToolDenied if read.get("asked", True) else Undecided
         return kind(read.get("message", ""))

@@ -6,10 +6,11 @@ user's next turn; and the system prompt stands apart.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
+
+from ..json_text import read_json
 
 __all__ = ["REDACTED", "messages_of", "system_of", "tools_used"]
 
@@ -106,7 +107,7 @@ def _id(id: str) -> str:
 def _input(arguments: str | None) -> dict[str, Any]:
     """Arguments as the object that the API wants; arguments that are not an object are kept as text."""
     try:
-        value: Any = json.loads(arguments or "{}")
+        value: Any = read_json(arguments or "{}")
     except ValueError:
         value = None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {"arguments": arguments}

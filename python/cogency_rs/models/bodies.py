@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, cast
+
+from ..json_text import read_json
 
 __all__ = ["NotStreamError", "ReportedError", "check_stream"]
 
@@ -64,7 +65,7 @@ _EVENTS = ("data:", "event:", "id:", "retry:", ":")
 def _error_in(text: str) -> Mapping[str, Any] | None:
     """The error that a body reports; `None` if it reports none."""
     try:
-        body = json.loads(text)
+        body = read_json(text)
     except ValueError:
         return None
     if not isinstance(body, Mapping):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import ConfigError
+from ..json_text import read_json
 from .asking import ApproveCalls
 from .mcp import MCPServer
 
@@ -72,12 +72,12 @@ def load_mcp_config(
 
 def _entries(path: Path) -> dict[str, Any]:
     try:
-        read: Any = json.loads(path.read_text(encoding="utf-8-sig"))
+        read: Any = read_json(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}", cause=error) from error
     except UnicodeDecodeError as error:
         problem = f"is not text in UTF-8: {error.reason}"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         problem = f"is not JSON: {error}"
     else:
         return _entries_of(read, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
+from ..json_text import read_json
 from ..results import failure
 from ..types import ToolResult
 
@@ -93,8 +94,8 @@ def _has(value: Any, text: str) -> bool:
 
 def _read(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return read_json(text)
+    except ValueError:
         return text
 
 

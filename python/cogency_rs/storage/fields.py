@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, cast
+
+from ..json_text import read_json
 
 __all__ = ["METRIC_FIELDS", "PROFILE_FIELDS", "ParseError", "read_fields"]
 
@@ -27,7 +28,7 @@ class ParseError(ValueError):
 
 def read_fields(stored: str, fields: dict[str, type[Any]]) -> dict[str, Any]:
     """Read a stored JSON object; return those of `fields` that are set, each checked for its type."""
-    value: Any = json.loads(stored)
+    value: Any = read_json(stored)
     if not isinstance(value, dict):
         raise ParseError(f"Expected dict, got {type(value).__name__}", value)
     raw = cast("dict[str, Any]", value)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
+from ..json_text import read_json
 from .connection import Connection
 from .log import LogPage
 from .revisions import revision_of
@@ -86,7 +87,7 @@ def check_cursor(text: str | None) -> Cursor | None:
     if text is None or text == _NOWHERE:
         return None
     try:
-        read: Any = json.loads(text)
+        read: Any = read_json(text)
         match read:
             case [
                 [int(), int()] | None,

@@ -147,10 +147,14 @@ impl<'o, 's> Brackets<'o, 's> {
     }
 }
 
+/// Values nested deeper than this are on one line, also where others have lines of their own: the indentation of brackets in
+/// brackets grows with the square of their number.
+const MAX_INDENTED: usize = 200;
+
 /// Whether each value in a bracket of this depth has a line of its own.
 fn breaks_lines(layout: JsonLayout, depth: usize) -> bool {
     match layout {
-        JsonLayout::Indented(_) => true,
+        JsonLayout::Indented(_) => depth <= MAX_INDENTED,
         JsonLayout::Items(_) => depth == 1,
         JsonLayout::Compact => false,
     }

@@ -46,7 +46,7 @@ def integer_in_the_log(row: Any) -> bool:
     ),
     theirs="A call in the log whose brackets are nested too deeply for Python's recursion limit raises "
     "`RecursionError`, at every prompt.",
-    ours="It is shown to the model like any other.",
+    ours="It is shown to the model like any other; what is nested deeper than 200 brackets is on one line.",
     why="A log that was written can be read.",
 )
 def nesting_in_the_log(row: Any) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from ...json_text import read_json
 from ...middleware import Decision, ToolApproved, ToolDenied
 from ...middleware.approval import Undecided, need_of
 from ...results import reason
@@ -124,7 +125,7 @@ class Approvals:
             if not answer or not answer.strip():
                 return None
             try:
-                value: Any = json.loads(answer)
+                value: Any = read_json(answer)
             except ValueError as error:
                 self._view.error(f"that is not JSON ({error}); empty gives up")
                 text = answer

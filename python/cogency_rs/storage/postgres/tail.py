@@ -14,6 +14,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ConfigError
+from ...json_text import read_json
 from ..log import LogPage
 from .revisions import TRIGGERS
 from .text import pack, unpack
@@ -91,7 +92,7 @@ def check_cursor(text: str | None) -> Cursor | None:
     if text is None or text == _NOWHERE:
         return None
     try:
-        match json.loads(text):
+        match read_json(text):
             case [int(number), float(latest), str(revision), str(triggers), str() | None as id]:
                 return Cursor(number, latest, revision, triggers, id)
             case _:
