@@ -110,7 +110,7 @@ TIME ?= 60
 # With INPUTS=N instead of a time, each target runs the same N inputs every time, as long as the code is the same.
 FUZZ  = $(if $(INPUTS),-runs=$(INPUTS) -seed=1,-max_total_time=$(TIME))
 
-TARGETS ?= parser json messages dialects dialect wire
+TARGETS ?= parser json messages dialects dialect write text wire
 
 # Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
 fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)

@@ -227,7 +227,11 @@ def main(corpus: Path) -> None:
     protocol = (CHECKOUT / "fuzz" / "dictionary.txt").read_text(encoding="utf-8")
     write(corpus / "dialect", changes())
     write(corpus / "wire", streams())
-    for target in ("parser", "json", "messages", "dialects", "dialect", "wire"):
+    for target in ("write", "text"):
+        write(
+            corpus / target, (bytes([number]) + bytes(range(64)) for number in range(len(PRESETS)))
+        )
+    for target in ("parser", "json", "messages", "dialects", "dialect", "write", "text", "wire"):
         words = dictionary(marks()) if target.startswith("dialect") else ""
         (corpus / f"{target}.txt").write_text(protocol + words, encoding="utf-8")
 

@@ -8,6 +8,7 @@
 //! | [`quotes`] | which tags of a text are quoted |
 //! | [`conversation`] | which rows of a log become which message |
 //! | [`reading`] | what a parser reads of a text in pieces |
+//! | [`described`] | arguments of a call, and a schema that allows them |
 //! | [`changed`] | dialects with fields that nobody would give them |
 //! | [`text`] | any bytes as text, cut into chunks |
 //! | [`wire`] | what a provider's stream says |
@@ -18,6 +19,7 @@
 
 pub mod changed;
 pub mod conversation;
+pub mod described;
 pub mod dialects;
 pub mod json;
 pub mod memory;

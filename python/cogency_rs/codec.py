@@ -12,7 +12,6 @@ from typing import Any
 
 from ._core import format_results
 from .errors import ToolParseError
-from .json_text import TooDeepError, read_json
 from .signature import is_json_schema, is_object
 from .types import ToolCall, ToolResult
 
@@ -101,7 +100,7 @@ def parse_tool_call(json_str: str) -> ToolCall:
     if '"""' in text:
         text = _TRIPLE_QUOTED.sub(r'"\1"', text)
     try:
-        return _call(read_json(text))
+        return _call(json.loads(text))
     except json.JSONDecodeError as error:
         raise ToolParseError(f"JSON parse failed: {error}", original_json=text) from error
     except Exception as error:
@@ -117,8 +116,8 @@ def parse_tool_result(content: str) -> list[ToolResult]:
         ValueError: an `outcome` or `content` is not a string.
     """
     try:
-        value: Any = read_json(content)
-    except (json.JSONDecodeError, TooDeepError, TypeError):
+        value: Any = json.loads(content)
+    except (json.JSONDecodeError, TypeError):
         value = None
     match value:
         case _ if is_object(value):

@@ -66,7 +66,15 @@ def test_calls_that_python_cannot_read_are_shown(events):
     names = {each.name for each in differences.ROWS for row in events if each(row)}
     with generous() if names else nullcontext():
         wanted = theirs(events)
-    assert ours(events) == wanted
+    found = ours(events)
+    if "nesting_in_the_log" in names:
+        # What is nested deepest is on one line.
+        found, wanted = unspaced(found), unspaced(wanted)
+    assert found == wanted
+
+
+def unspaced(messages: list[dict[str, str]]) -> list[tuple[str, str]]:
+    return [(each["role"], "".join(each["content"].split())) for each in messages]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,92 @@
+//! A complete, valid call runs wherever it stands in an answer: after words, after marks that are quoted, in a fence, after a fence
+//! that was never closed, directly behind a quote.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use cogency_rs::dialect::{Dialect, presets};
+use cogency_rs::protocol::stored::ShownCall;
+use cogency_rs::protocol::write::Renderer;
+use cogency_rs::protocol::{Ending, Event, Options, Strictness};
+use cogency_rs_fuzz::dialects::texts::marks;
+use cogency_rs_fuzz::reading::{MODES, read};
+use cogency_rs_fuzz::text;
+use libfuzzer_sys::fuzz_target;
+
+/// The dialects in which a block may stand anywhere in a text.
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let is_anywhere = |name: &&str| {
+        let dialect = presets::preset(name).expect("a row");
+        !dialect.open.is_empty() && dialect.heads.is_none()
+    };
+    presets::names().filter(is_anywhere).collect()
+});
+
+const WORDS: [&str; 14] = [
+    "I look ",
+    "at it. ",
+    "\n",
+    "\n\n",
+    "- ",
+    "1. ",
+    "**so** ",
+    "`x` ",
+    "\"it\" ",
+    "don't ",
+    "```\n",
+    "```json\n",
+    "~~~\n",
+    "\n```\n",
+];
+
+#[derive(Debug)]
+struct Input {
+    dialect: &'static str,
+    before: String,
+    mode: usize,
+    is_lenient: bool,
+    sizes: [u8; 3],
+}
+
+impl Arbitrary<'_> for Input {
+    fn arbitrary(input: &mut Unstructured<'_>) -> Result<Self> {
+        let [dialect, mode, flags, sizes @ ..] = <[u8; 6]>::arbitrary(input)?;
+        let dialect = NAMES[usize::from(dialect) % NAMES.len()];
+        let before = words(input, &presets::preset(dialect).expect("a row"))?;
+        let mode = usize::from(mode) % MODES.len();
+        Ok(Self { dialect, before, mode, is_lenient: flags >= 128, sizes })
+    }
+}
+
+/// What a model says before it calls: words, and marks between two equal quotes.
+fn words(input: &mut Unstructured<'_>, dialect: &Dialect) -> Result<String> {
+    let marks = marks(dialect);
+    let mut said = String::new();
+    for _ in 0..u8::arbitrary(input)? % 12 {
+        if u8::arbitrary(input)? % 3 == 0 {
+            let quote = input.choose(&["`", "\"", "'"])?;
+            said.push_str(&format!(" {quote}{}{quote} ", input.choose(&marks)?));
+        } else {
+            said.push_str(input.choose(&WORDS)?);
+        }
+    }
+    Ok(said)
+}
+
+fuzz_target!(|input: Input| {
+    let Input { dialect, before, .. } = &input;
+    let renderer = Renderer::new(presets::preset(dialect).expect("a row"));
+    let (name, args) = ("\"tool\"".to_owned(), r#"{"text": "a < b", "n": 5}"#.to_owned());
+    let mut calls = vec![ShownCall { name, args, id: None, server: None }];
+    renderer.give_ids(&mut calls, 0);
+    let text = [before.as_bytes(), renderer.calls(&calls, true).as_bytes()].concat();
+    let (stream, shown) = MODES[input.mode];
+    let strictness = if input.is_lenient { Strictness::Lenient } else { Strictness::Strict };
+    let options = Options { stream, calls: shown, strictness, ..Options::default() };
+    let grammar = presets::grammar(dialect).expect("a row");
+    let events = read(&grammar, options, &text::chunks(&text, &input.sizes), &Ending::Stopped);
+    let found = events.iter().filter(|event| matches!(event, Event::Call(_))).count();
+    let text = String::from_utf8_lossy(&text);
+    assert_eq!(found, 1, "{dialect} of {text:?} reads {events:?}");
+});
