@@ -14,16 +14,27 @@ use cogency_rs_fuzz::reading::{MODES, read};
 use cogency_rs_fuzz::text;
 use libfuzzer_sys::fuzz_target;
 
-/// The dialects in which a block may stand anywhere in a text.
+/// The dialects whose calls begin with a mark, so that they may be anywhere in a text.
 static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let is_anywhere = |name: &&str| {
         let dialect = presets::preset(name).expect("a row");
-        !dialect.open.is_empty() && dialect.heads.is_none()
+        let written = written(name);
+        let begins = dialect.open.iter().any(|open| written.trim_start().starts_with(&**open));
+        begins && dialect.heads.is_none()
     };
     presets::names().filter(is_anywhere).collect()
 });
 
-const WORDS: [&str; 14] = [
+/// A call as it begins an answer in a dialect.
+fn written(name: &str) -> String {
+    let renderer = Renderer::new(presets::preset(name).expect("a row"));
+    let (name, args) = ("\"tool\"".to_owned(), r#"{"text": "a < b", "n": 5}"#.to_owned());
+    let mut calls = [ShownCall { name, args, id: None, server: None }];
+    renderer.give_ids(&mut calls, 0);
+    renderer.calls(&calls, true).to_string()
+}
+
+const WORDS: [&str; 17] = [
     "I look ",
     "at it. ",
     "\n",
@@ -38,6 +49,9 @@ const WORDS: [&str; 14] = [
     "```json\n",
     "~~~\n",
     "\n```\n",
+    "\"",
+    "'",
+    "`",
 ];
 
 #[derive(Debug)]
@@ -76,11 +90,7 @@ fn words(input: &mut Unstructured<'_>, dialect: &Dialect) -> Result<String> {
 
 fuzz_target!(|input: Input| {
     let Input { dialect, before, .. } = &input;
-    let renderer = Renderer::new(presets::preset(dialect).expect("a row"));
-    let (name, args) = ("\"tool\"".to_owned(), r#"{"text": "a < b", "n": 5}"#.to_owned());
-    let mut calls = vec![ShownCall { name, args, id: None, server: None }];
-    renderer.give_ids(&mut calls, 0);
-    let text = [before.as_bytes(), renderer.calls(&calls, true).as_bytes()].concat();
+    let text = format!("{before}{}", written(dialect)).into_bytes();
     let (stream, shown) = MODES[input.mode];
     let strictness = if input.is_lenient { Strictness::Lenient } else { Strictness::Strict };
     let options = Options { stream, calls: shown, strictness, ..Options::default() };

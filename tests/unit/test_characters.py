@@ -10,12 +10,15 @@ import pytest
 
 from cogency_rs import (
     Agent,
+    ConfigError,
+    Dialect,
     Finish,
     Limits,
     Parser,
     ReasoningDelta,
     SQLite,
     TextDelta,
+    ToolCall,
     tool,
 )
 from cogency_rs.testing import ScriptedModel
@@ -113,3 +116,18 @@ async def test_an_escaped_half_in_a_call_reaches_the_next_prompt_as_it_was_writt
     written = "".join(message["content"] for message in model.requests[-1].messages)
     assert written.count(r"a\ud83d") == 2
     written.encode()
+
+
+@pytest.mark.parametrize("name", ["qwen3-coder", "glm45", "forge-xml", "minimax-m2"])
+def test_half_a_character_is_refused_where_a_dialect_has_no_escapes(name):
+    dialect = Dialect(name)
+    with pytest.raises(ConfigError, match="cannot hold the call of t"):
+        dialect.write_calls([ToolCall("t", {"x": "a\ud83d"})])
+    assert "😀" in dialect.write_calls([ToolCall("t", {"x": "a\ud83d\ude00"})])
+
+
+def test_half_a_character_is_an_escape_in_json():
+    written = Dialect("hermes").write_calls([ToolCall("t", {"x": "a\ud83d"})])
+    parser = Parser(dialect="hermes")
+    [call] = [event for event in parser.feed(written) if event["type"] == "call"]
+    assert json.loads(call["content"])["args"] == {"x": "a\ud83d"}

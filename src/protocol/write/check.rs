@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::super::characters::Characters;
 use super::super::json::{Scanner, Token, unescaped};
 use super::super::notation::json::{elements, members};
 use super::super::notation::sink::Sink;
@@ -75,10 +76,14 @@ pub fn exactly(
     let mut sink = Sink::new(notation);
     sink.begin_calls(std::iter::empty());
     calls::push_calls(&mut sink, notation.dialect(), calls, begins_answer, None);
-    if !sink.is_doubtful() && tools.is_none() {
+    // A form without escapes has half a character as it is, which no model is sent and no answer brings.
+    let mut characters = Characters::default();
+    let mut text = characters.whole(&sink.out).into_owned();
+    text.extend_from_slice(characters.end().as_bytes());
+    if !sink.is_doubtful() && tools.is_none() && characters.replaced() == 0 {
         return Ok(sink.out);
     }
-    let read = read_back(notation, calls, &sink.out, tools.map(Arc::clone));
+    let read = read_back(notation, calls, &text, tools.map(Arc::clone));
     let other = calls.iter().enumerate().find(|(at, call)| !is_read(read.get(*at), call));
     let other = other.or_else(|| {
         calls.last().map(|call| (calls.len(), call)).filter(|_| read.len() > calls.len())
