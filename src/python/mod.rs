@@ -19,6 +19,7 @@ mod protocol;
 mod reader;
 mod source;
 mod turn;
+mod wire;
 
 use pyo3::prelude::*;
 
@@ -47,6 +48,8 @@ mod _core {
     use super::source::Source;
     #[pymodule_export]
     use super::turn::{CircuitBreaker, EarlyCall, Turn, WithdrawnCalls, decide};
+    #[pymodule_export]
+    use super::wire::AnswerReader;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
