@@ -18,6 +18,7 @@ from .types import (
 
 __all__ = [
     "BUILD",
+    "AnswerReader",
     "ArgumentSchema",
     "CircuitBreaker",
     "Dialect",
@@ -464,6 +465,46 @@ class Turn:
         Raises:
             AttributeError, TypeError: a result is not a result, or JSON cannot hold it.
         """
+
+@final
+class AnswerReader:
+    """Reads the bytes of one answer of a service into deltas, and never waits.
+
+    What is for the reader's owner alone is a tuple with its kind first: `("fault", kind, message, body)` says why the
+    answer is not complete, and nothing comes after it; `("note", words)` what was wrong and could be read all the same;
+    `("info", id, model)` what the answer is called; `("refusal", words)` and `("redacted", data)` are pieces of these;
+    `("extra", path, json)` is a field that has no delta of its own.
+
+    Args:
+        api: whose answer it is: that of chat completions and completions, or of Anthropic's messages.
+        secrets: texts that no fault may show, each with what is shown in its place.
+        max_bytes: the most bytes of one event.
+        extras: whether fields without a delta of their own are handed out.
+
+    Raises:
+        ValueError: there is no such API.
+    """
+
+    def __new__(
+        cls,
+        api: Literal["completions", "messages"],
+        *,
+        secrets: Sequence[tuple[str, str]] = [],
+        max_bytes: int = 16777216,
+        extras: bool = False,
+    ) -> Self: ...
+    @property
+    def is_done(self) -> bool:
+        """Whether the answer has ended, or cannot be read: what comes now changes nothing."""
+
+    def feed(self, data: bytes) -> list[Any]:
+        """Read the next bytes, cut anywhere; returns their deltas, neighbours of one kind joined. O(bytes)."""
+
+    def finish(self) -> list[Any]:
+        """Say that all bytes have come; returns the last deltas."""
+
+    def break_off(self, why: str) -> list[Any]:
+        """Say that no more bytes can come, and why; returns the last deltas."""
 
 @disjoint_base
 class Source:

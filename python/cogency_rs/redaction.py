@@ -124,6 +124,11 @@ class Secrets:
             _guard_logs(self)
 
     @property
+    def pairs(self) -> list[Found]:
+        """Each of them, with what is shown in its place."""
+        return [*self._shown.items()]
+
+    @property
     def longest(self) -> int:
         """How many characters the longest of them has."""
         return max(map(len, self._shown), default=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from .anthropic_answer import MessageReader
 from .anthropic_history import messages_of, system_of, tools_used
 from .completions import is_refusal_of
 from .request import ModelRequest, SpecificTool, ToolDeclaration
@@ -28,6 +27,8 @@ class Messages:
     Args:
         cache: whether to mark the prefixes that a later question shares.
     """
+
+    api: Literal["completions", "messages"] = "messages"
 
     def __init__(self, cache: Cache) -> None:
         self._mark: dict[str, Any] | None = None
@@ -68,10 +69,6 @@ class Messages:
                 raise
         self._refuses_form = True
         return await _send(client, body, {}, settings)
-
-    def reader(self) -> MessageReader:
-        """Make a reader for one answer."""
-        return MessageReader()
 
 
 async def _send(

@@ -1,15 +1,11 @@
-"""OpenAI's Chat Completions API, which most servers of models speak: a request as its body, its chunks as deltas."""
+"""OpenAI's Chat Completions API, which most servers of models speak: a request as its body."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Literal, cast
 
-from .call_numbers import CallNumbers
-from .completions import CompletionReader, Requests
-from .deltas import Delta, ReasoningDelta, TextDelta
-from .fields import field
+from .completions import Requests
 from .request import ModelRequest, SpecificTool, ToolDeclaration
 from .served import ModelSettings
 
@@ -17,9 +13,6 @@ __all__ = ["ChatCompletions"]
 
 _OURS = frozenset({"is_error", "reasoning", "tool_execution_id"})
 """The fields of our messages that the API does not have."""
-
-_REASONING = ("reasoning_content", "reasoning")
-"""The fields in which servers put reasoning. Some fill both with the same text, so the first is enough."""
 
 
 class ChatCompletions:
@@ -29,6 +22,8 @@ class ChatCompletions:
         reasoning_key: the field of an assistant's message in which its reasoning is sent back; `None` to leave it out.
         counts_along: see `Requests`.
     """
+
+    api: Literal["completions", "messages"] = "completions"
 
     def __init__(self, reasoning_key: str | None = None, *, counts_along: bool = False) -> None:
         self._reasoning_key = reasoning_key
@@ -64,58 +59,6 @@ class ChatCompletions:
         asked = {key: body[key] for key in ("model", "messages")}
         beside = {key: value for key, value in body.items() if key not in asked}
         return await self._requests.open(client.chat.completions.create, asked, beside, settings)
-
-    def reader(self) -> ChatReader:
-        """Make a reader for one answer."""
-        return ChatReader()
-
-
-class ChatReader(CompletionReader):
-    """Reads the chunks of one chat completion."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._numbers = CallNumbers()
-
-    def deltas(self, choice: Any) -> Iterator[Delta]:
-        """The text, reasoning and calls that a choice adds."""
-        delta = field(choice, "delta")
-        for key in _REASONING:
-            if reasoning := field(delta, key):
-                yield ReasoningDelta(reasoning)
-                break
-        yield from _content(field(delta, "content"))
-        self._refusal += field(delta, "refusal") or ""
-        for call in field(delta, "tool_calls") or ():
-            function = field(call, "function")
-            yield self._numbers.read(
-                field(call, "index"),
-                field(call, "id"),
-                field(function, "name"),
-                _text(field(function, "arguments")),
-            )
-
-
-def _content(content: object) -> Iterator[Delta]:
-    """The deltas of content, which is text; some servers send a list of parts of text and of thinking."""
-    if isinstance(content, str):
-        if content:
-            yield TextDelta(content)
-        return
-    for part in cast("Sequence[dict[str, Any]]", content or ()):
-        if part.get("type") == "thinking":
-            for thought in _content(part.get("thinking")):
-                if isinstance(thought, TextDelta):
-                    yield ReasoningDelta(thought.text)
-        else:
-            yield from _content(part.get("text"))
-
-
-def _text(arguments: object) -> str:
-    """Arguments as JSON text; some servers send the object itself."""
-    if arguments is None or isinstance(arguments, str):
-        return arguments or ""
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _tool(tool: ToolDeclaration) -> dict[str, Any]:

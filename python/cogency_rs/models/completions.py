@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
-from .deltas import Delta, Finish, Usage
-from .failures import IncompleteError
 from .fields import field
-from .served import ModelSettings, finish_of
+from .served import ModelSettings
 
-__all__ = ["CompletionReader", "Requests", "is_refusal_of", "usage_of"]
+__all__ = ["Requests", "is_refusal_of"]
 
 _MAY_BE_REFUSED = {
     "stream_options": ("stream_options", "include_usage", "continuous_usage_stats"),
@@ -80,79 +77,3 @@ def is_refusal_of(error: Exception, words: Iterable[str]) -> bool:
     """Whether a service refused a request with a message that has one of these words."""
     message = f"{error} {getattr(error, 'body', '')}"
     return field(error, "status_code") in (400, 422) and any(word in message for word in words)
-
-
-class CompletionReader:
-    """Reads the chunks of one completion; a subclass reads the choices."""
-
-    def __init__(self) -> None:
-        self._usage: Usage | None = None
-        self._reason: str | None = None
-        self._is_closed = False
-        self._refusal = ""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether it is known why the answer ended, or the usage has come, which stands after all choices."""
-        return self._is_closed or (
-            self._reason is not None and Finish(self._reason).kind != "broken"
-        )
-
-    def feed(self, chunk: Any) -> Iterator[Delta]:
-        """Read the next chunk. Choices other than the first are left out."""
-        choices = field(chunk, "choices") or ()
-        usage = field(chunk, "usage")
-        if usage is not None:
-            self._usage = usage_of(usage)
-            self._is_closed = not choices
-            if any(field(choice, "finish_reason") is None for choice in choices):
-                yield self._usage  # first, because the answer may be closed at what the chunk adds
-        for choice in choices:
-            if not field(choice, "index"):
-                yield from self.deltas(choice)
-                self._reason = field(choice, "finish_reason") or self._reason
-
-    @abstractmethod
-    def deltas(self, choice: Any) -> Iterable[Delta]:
-        """The deltas of a choice of a chunk."""
-
-    def finish(self) -> Iterator[Delta]:
-        """Return the usage and the `Finish`.
-
-        Raises:
-            IncompleteError: the stream ended, and nothing said that the answer was complete.
-        """
-        if self._usage is not None:
-            yield self._usage
-        if self._refusal:
-            yield Finish("refusal", details=self._refusal)
-            return
-        if not self.is_complete:
-            reason = self._reason or "it ended without a finish_reason"
-            raise IncompleteError(reason)
-        yield finish_of(self._reason)
-
-
-def usage_of(usage: Any) -> Usage:
-    """The usage of a completion. Its sums contain their parts: the prompt what was cached, the answer the reasoning."""
-    prompt = _count(usage, "prompt_tokens")
-    written = _count(usage, "completion_tokens")
-    in_prompt = field(usage, "prompt_tokens_details")
-    cache_read, cache_write = (
-        _count(in_prompt, name) for name in ("cached_tokens", "cache_write_tokens")
-    )
-    reasoning = _count(field(usage, "completion_tokens_details"), "reasoning_tokens")
-    # Some servers count reasoning beside the answer; their total tells.
-    is_beside = 0 < reasoning <= _count(usage, "total_tokens") - prompt - written
-    return Usage(
-        input_tokens=max(prompt - cache_read - cache_write, 0),
-        output_tokens=written if is_beside else max(written - reasoning, 0),
-        cache_read_tokens=cache_read,
-        cache_write_tokens=cache_write,
-        reasoning_tokens=reasoning,
-    )
-
-
-def _count(counts: Any, name: str) -> int:
-    count = field(counts, name)
-    return count if isinstance(count, int) else 0

@@ -9,18 +9,13 @@ from typing import Any, cast
 
 from ..errors import LLMError
 from ..redaction import NO_SECRETS, Secrets
-from .bodies import NotStreamError, ReportedError
+from .answer import NotStreamError, ReportedError
 from .deltas import Finish
 
-__all__ = ["IncompleteError", "Service"]
+__all__ = ["Service"]
 
-_QUOTED = 80  # characters of a body
 _LONGEST = 300  # characters of a service's own words
 _LISTED = 10  # models that a message lists
-
-
-class IncompleteError(Exception):
-    """The stream ended before the answer did. The text says how that is known."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +112,12 @@ class Service:
         if isinstance(error, NotStreamError):
             return self._error(
                 error,
-                f"{self.url} did not answer with a stream of events, but with {error}{self._quoted(error.body)}; "
-                "is base_url the address of an "
+                f"{self.url} did not answer with a stream of events, but with {error}; is base_url the address of an "
                 "API that streams, with its path, such as /v1? A proxy or a login page in between answers so, too",
             )
         if isinstance(error, ReportedError):
-            return self._explained(error) or self._error(error, f"{self.url} failed")
+            explained = self._explained(error, is_answering=error.is_answering)
+            return explained or self._error(error, f"{self.url} failed")
         if not _is_timeout(error) and (explained := self._explained(error, is_answering=True)):
             return explained
         return self._error(
@@ -150,13 +145,6 @@ class Service:
         cure = advice.cure.format(key=self.key, later=_later(error))
         where = " in the middle of an answer" if is_answering else ""
         return self._error(error, f"{self.url} {advice.what}{where} ({words}); {cure}", advice)
-
-    def _quoted(self, body: str) -> str:
-        """The beginning of a body, as an error may quote it."""
-        text = " ".join(self.secrets().hide(body).split())
-        return (
-            f": {cut!r}" if (cut := text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…") else ""
-        )
 
     def _unreachable(self, error: Exception) -> str:
         if isinstance(error, self.sdk.APITimeoutError):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from ..errors import ConfigError
-from .completions import CompletionReader, Requests
-from .deltas import Delta, TextDelta
-from .fields import field
+from .completions import Requests
 from .request import ModelRequest
 from .served import ModelSettings
 
@@ -25,6 +23,8 @@ class PlainCompletions:
         template: writes the prompt.
         counts_along: see `Requests`.
     """
+
+    api: Literal["completions", "messages"] = "completions"
 
     def __init__(self, template: Template, *, counts_along: bool = False) -> None:
         self._template = template
@@ -55,16 +55,3 @@ class PlainCompletions:
         asked = {key: body[key] for key in ("model", "prompt")}
         beside = {key: value for key, value in body.items() if key not in asked}
         return await self._requests.open(client.completions.create, asked, beside, settings)
-
-    def reader(self) -> PlainReader:
-        """Make a reader for one answer."""
-        return PlainReader()
-
-
-class PlainReader(CompletionReader):
-    """Reads the chunks of one plain completion."""
-
-    def deltas(self, choice: Any) -> Iterator[Delta]:
-        """The deltas of a choice of a chunk."""
-        if text := field(choice, "text"):
-            yield TextDelta(text)

@@ -6,36 +6,29 @@ network. The SDK retries a request until an answer begins. An answer that has be
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from .._core import Thought
 from ..errors import ConfigError, LLMError
 from ..redaction import Secrets, in_proxies, in_settings
-from ..types import FinishKind
-from .bodies import check_stream
+from .answer import Answer, pieces_of
 from .clients import Clients, in_client
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
 
-__all__ = ["AnswerReader", "Endpoint", "ModelSettings", "ServedModel", "finish_of"]
-
-_WORDS: dict[FinishKind, str] = {"whole": "stop", "calls": "tool_calls", "length": "length"}
-"""The words of chat completions for the end of an answer, by what the provider's word means."""
+__all__ = ["Endpoint", "ModelSettings", "ServedModel"]
 
 _OF_THE_CLIENT = ("max_retries", "timeout")
 _OF_THE_CALL = ("extra_headers", "extra_query")
 _OURS = ("messages", "prompt", "stream")
 
-
-def finish_of(reason: str | None) -> Finish:
-    """Why an answer ended, in the words of chat completions: `stop`, `length`, `tool_calls`; others as they are."""
-    finish = Finish(reason)
-    return Finish(_WORDS[finish.kind]) if finish.kind in _WORDS else finish
+_DRAINING = 1.0  # seconds
 
 
 class ModelSettings:
@@ -59,41 +52,40 @@ class ModelSettings:
         self.of_service: dict[str, Any] = {**(merged.pop("extra_body", None) or {}), **merged}
 
 
-class AnswerReader(Protocol):
-    """Turns the chunks of one answer into deltas."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the whole answer has arrived."""
-        ...
-
-    def feed(self, chunk: Any) -> Iterable[Delta]:
-        """Read the next chunk."""
-        ...
-
-    def finish(self) -> Iterable[Delta]:
-        """Return the deltas after the last chunk: the usage, then the `Finish`.
-
-        Raises:
-            IncompleteError: the answer is not complete.
-        """
-        ...
-
-
 class Endpoint(Protocol):
-    """One API of a provider."""
+    """One API of a provider.
+
+    Attributes:
+        api: how its answers are read.
+    """
+
+    api: Literal["completions", "messages"]
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of a request, without the model's name and the settings."""
         ...
 
     async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
-        """Send a body; returns the SDK's stream of chunks, once the service has begun to answer."""
+        """Send a body; returns the SDK's stream, once the service has begun to answer."""
         ...
 
-    def reader(self) -> AnswerReader:
-        """Make a reader for one answer."""
-        ...
+
+async def _read(pieces: AsyncGenerator[bytes, None], answer: Answer) -> list[Delta]:
+    """Read on, up to the end of the bytes."""
+    try:
+        return answer.feed(await anext(pieces))
+    except StopAsyncIteration:
+        return answer.finish()
+    except Exception as error:
+        return answer.break_off(error)
+
+
+async def _drain(pieces: AsyncGenerator[bytes, None]) -> None:
+    """Read what comes after an answer, so that its connection can be used again; but a server may keep it open."""
+    with suppress(Exception):
+        async with asyncio.timeout(_DRAINING):
+            async for _ in pieces:
+                pass
 
 
 class ServedModel:
@@ -150,15 +142,15 @@ class ServedModel:
         asked = client.with_options(**settings.of_client) if settings.of_client else client
         service = self._service_for(client, request.settings)
         stream = await self._opened(asked, {"model": self.name, **body}, settings, service)
-        reader = self._endpoint.reader()
-        async with stream:
-            await self._check(stream, service)
-            while (deltas := await self._next(stream, reader, service)) is not None:
-                for delta in deltas:
+        answer = Answer(self._endpoint.api, service.secrets(), stream)
+        async with stream, aclosing(pieces_of(stream, service.sdk.AsyncStream)) as pieces:
+            while not answer.is_over:
+                for delta in await _read(pieces, answer):
                     yield delta
-        last = iter(reader.finish())
-        while (ending := self._next_of(last, service)) is not None:
-            yield ending
+            if answer.fault is not None:
+                failed = service.broken(answer.fault)
+                raise failed from failed.cause
+            await _drain(pieces)
 
     # An error is raised out of the block that caught the SDK's, so that its context is not that one, with its secrets.
 
@@ -170,36 +162,6 @@ class ServedModel:
             return await self._endpoint.open(client, body, settings)
         except Exception as error:
             failed = await service.not_asked(error, client)
-        raise failed from failed.cause
-
-    async def _check(self, stream: Any, service: Service) -> None:
-        """Refuse an answer that is not a stream."""
-        try:
-            return await check_stream(stream)
-        except Exception as error:
-            failed = service.broken(error)
-        raise failed from failed.cause
-
-    async def _next(
-        self, stream: Any, reader: AnswerReader, service: Service
-    ) -> list[Delta] | None:
-        """Read one chunk; `None` after the last one."""
-        try:
-            return list(reader.feed(await anext(stream)))
-        except StopAsyncIteration:
-            return None
-        except Exception as error:
-            if reader.is_complete:  # only the end of the body is missing
-                return None
-            failed = service.broken(error)
-        raise failed from failed.cause
-
-    def _next_of(self, last: Iterator[Delta], service: Service) -> Delta | None:
-        """The next delta of those after the last chunk."""
-        try:
-            return next(last, None)
-        except Exception as error:
-            failed = service.broken(error)
         raise failed from failed.cause
 
     def _service_for(self, client: Any, settings: Mapping[str, Any]) -> Service:
