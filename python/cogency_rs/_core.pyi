@@ -489,7 +489,7 @@ class AnswerReader:
         cls,
         api: Literal["completions", "messages"],
         *,
-        secrets: Sequence[tuple[str, str]] = [],
+        secrets: Sequence[tuple[str, str]] = (),
         max_bytes: int = 16777216,
         extras: bool = False,
     ) -> Self: ...

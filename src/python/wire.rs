@@ -20,6 +20,7 @@ pub struct AnswerReader {
 impl AnswerReader {
     #[new]
     #[pyo3(signature = (api, *, secrets=Vec::new(), max_bytes=16 << 20, extras=false))]
+    #[pyo3(text_signature = "(api, *, secrets=(), max_bytes=16777216, extras=False)")]
     fn new(
         api: &str,
         secrets: Vec<(String, String)>,
