@@ -161,7 +161,7 @@ pub fn parts(text: &[u8], limits: Limits, source: &Source) -> Vec<Part> {
 fn block(text: &[u8], limits: Limits, source: &Source) -> (usize, Meaning) {
     let most = limits.max_block_bytes;
     // All that a block may hold, and its closing tag: more than this is too long.
-    let seen = &text[..text.len().min(most + CLOSE.len())];
+    let seen = prefix(text, most + CLOSE.len());
     let is_more = text.len() >= most + CLOSE.len();
     let first_close = first_of(text, &[CLOSE]).map(|(at, _)| at);
 

@@ -135,21 +135,23 @@ impl Reader {
             self.head.extend_from_slice(&bytes[..left]);
         }
         let mut bytes = bytes;
-        if matches!(self.body, Body::Unknown)
-            && let Some((shape, start)) = Shape::of(bytes)
-        {
-            self.body = match shape {
-                Shape::Events => Body::Events,
-                Shape::Page => Body::Page,
-                Shape::Json => Body::Json { text: Vec::new(), line: Line::First },
+        if matches!(self.body, Body::Unknown) {
+            // White space may be empty lines between events.
+            let shape = Shape::of(bytes);
+            let (space, rest) = bytes.split_at(shape.map_or(bytes.len(), |(_, start)| start));
+            self.read_events(space, sink);
+            bytes = rest;
+            self.body = match shape.map(|(shape, _)| shape) {
+                None => Body::Unknown,
+                Some(Shape::Events) => Body::Events,
+                Some(Shape::Page) => Body::Page,
+                Some(Shape::Json) => Body::Json { text: Vec::new(), line: Line::First },
             };
-            if shape == Shape::Json {
-                bytes = &bytes[start..];
-            }
         }
         match &mut self.body {
-            // White space may be empty lines between events.
-            Body::Unknown | Body::Events => self.read_events(bytes, sink),
+            _ if self.state == State::Over => {}
+            Body::Unknown => {}
+            Body::Events => self.read_events(bytes, sink),
             Body::Page if self.head.len() < HEAD => {}
             Body::Page => self.fail(self.page(), sink),
             Body::Json { .. } => self.read_json(bytes, sink),

@@ -142,8 +142,8 @@ class Answer:
                     reported: Any = read_json(body)
                 except ValueError:
                     reported = None
-                said = {"message": body} if not isinstance(reported, Mapping) else reported
-                said = cast("Mapping[str, Any]", said)
+                is_object = isinstance(reported, Mapping)
+                said = cast("Mapping[str, Any]", reported) if is_object else {"message": body}
                 return ReportedError(said, is_answering=self._has_begun)
             case "NotStream":
                 declared = f", declared as {self._declared}" if self._declared else ""

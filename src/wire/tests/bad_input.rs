@@ -160,6 +160,8 @@ fn a_line_that_is_too_long_is_one_fault_and_is_not_held() {
         ("{\"a\": \"".to_owned() + &"x".repeat(2000), FaultKind::NotStream),
         ("{\"done\":false}\n".to_owned() + &"x".repeat(2000), FaultKind::TooLong),
         (chunks(&[&format!("\"refusal\":\"{}\"", "x".repeat(600))]).repeat(2), FaultKind::TooLong),
+        (" ".repeat(2000) + "{\"a\": 1}", FaultKind::TooLong),
+        ("\n".repeat(2000) + "{\"a\": 1}", FaultKind::NotStream),
     ] {
         let deltas = read_with(Api::Completions, &options, bytes.as_bytes());
         assert_eq!(fault_of(deltas).0, kind);
