@@ -179,13 +179,16 @@ fn check_cuts(input: &Input, grammar: &Arc<Grammar>, known: &Known, whole: &[Eve
     }
 }
 
-/// The text of each event stands in the text, in their order, and no two share a byte.
+/// The text of each event is in the text, in their order, and no two share a byte; but for the report of many blocks, which comes
+/// last and has the text of each.
 fn check_order(known: &Known, events: &[Event]) {
     let mut rest = &known.text[..];
     for event in events {
         let shown = match event {
             Event::Think(text) | Event::Respond(text) | Event::Result(text) => text.as_bytes(),
-            Event::Error(report) => report.raw.as_bytes(),
+            Event::Error(report) if report.place.is_some() || report.code.is_none() => {
+                report.raw.as_bytes()
+            }
             _ => continue,
         };
         let at = (0..=rest.len()).find(|at| rest[*at..].starts_with(shown));
