@@ -344,3 +344,27 @@ fn an_object_of_many_members_is_searched_by_name() {
         "argument 'x.m100' is required, and was not given"
     );
 }
+
+#[test]
+fn a_number_is_compared_by_its_value_and_in_draft_4_by_how_it_is_written() {
+    for (schema, given, is_one) in [
+        (json!({"enum": [1, 2.5]}), json!(1), true),
+        (json!({"enum": [1, 2.5]}), json!(1.0), true),
+        (json!({"enum": [1, 2.5]}), json!(2.5), true),
+        (json!({"enum": [1, 2.5]}), json!(2), false),
+        (json!({"const": 7}), json!(7), true),
+        (json!({"const": 7}), json!(8), false),
+        (json!({"const": 7}), json!("7"), false),
+    ] {
+        assert_eq!(faults(schema.clone(), given.clone()).is_empty(), is_one, "{schema} {given}");
+    }
+    let draft_4 = json!({
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "type": "object",
+        "properties": {"x": {"type": "integer"}},
+    });
+    for (given, is_one) in [(json!(5), true), (json!(5.0), false), (json!(5.5), false)] {
+        let said = check(&draft_4, SchemaForm::JsonSchema, &json!({"x": given}));
+        assert_eq!(said.is_empty(), is_one, "{given}: {said}");
+    }
+}

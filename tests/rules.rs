@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::presets;
+use cogency_rs::dialect::{Body, Unmarked, presets};
 use cogency_rs::execution::arguments::{ArgumentSchema, Members, SchemaForm, Value};
 use cogency_rs::protocol::grammar::{Entry, Opening};
 use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Strictness};
+use cogency_rs::turn::Decision;
 use serde_json::json;
 
 fn grammar(name: &str) -> Arc<Grammar> {
@@ -160,6 +161,63 @@ fn what_only_resembles_a_section_of_cdata_is_text() {
         let found = read("forge-xml", &text);
         assert!(found[0].contains(&format!(r#""args": {{"x": {expected}}}"#)), "{found:?}");
     }
+}
+
+#[test]
+fn a_head_without_an_end_is_text_once_it_is_longer_than_a_head_may_be() {
+    for (length, is_text) in [(4000, false), (5000, true)] {
+        let mut parser = Parser::new(grammar("harmony"), Options::default());
+        let mut events = Vec::new();
+        let text = format!("<|start|>assistant{}<|end|>", "x".repeat(length));
+        parser.feed(text.as_bytes(), &mut events);
+        let shown = events.iter().any(|event| matches!(event, Event::Respond(_)));
+        assert_eq!(shown, is_text, "{length}");
+    }
+}
+
+#[test]
+fn a_call_without_its_block_is_text_where_the_dialect_has_no_such_calls() {
+    let mut count = 0;
+    for name in presets::names() {
+        let dialect = presets::preset(name).expect("a row");
+        for body in &dialect.bodies {
+            let Body::Head(head) = body else { continue };
+            if head.bare || dialect.open.is_empty() || dialect.open.contains(&head.open) {
+                continue;
+            }
+            if head.open.is_empty() || dialect.unmarked != Unmarked::Never {
+                continue;
+            }
+            count += 1;
+            let text = format!("so: {}f", head.open);
+            assert_eq!(read(name, &text), [format!("respond {text}")], "{name}");
+        }
+    }
+    assert!(count > 3, "{count} such dialects");
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_is_told_with_its_place() {
+    for (schema, expected) in [
+        (
+            json!({"type": "object", "properties": []}),
+            "the schema of this tool cannot be used: at /properties: must be an object, and is []",
+        ),
+        (
+            json!({"type": "object", "required": "x"}),
+            "the schema of this tool cannot be used: at /required: must be an array, and is \"x\"",
+        ),
+    ] {
+        let said = ArgumentSchema::new(&schema, SchemaForm::JsonSchema).err();
+        assert_eq!(said.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn a_decision_has_a_name() {
+    let names =
+        [Decision::GoOn, Decision::Recover, Decision::Wait, Decision::Stop].map(Decision::name);
+    assert_eq!(names, ["go_on", "recover", "wait", "stop"]);
 }
 
 #[test]
