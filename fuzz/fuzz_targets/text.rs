@@ -1,4 +1,4 @@
-//! A complete, valid call runs wherever it stands in an answer: after words, after marks that are quoted, in a fence, after a fence
+//! A complete, valid call runs wherever it is in an answer: after words, after marks that are quoted, in a fence, after a fence
 //! that was never closed, directly behind a quote.
 #![no_main]
 

@@ -94,7 +94,7 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
     })
 }
 
-/// The object of a delta; a tuple, with its kind first, of what is for the reader's owner alone.
+/// The object of a delta. What only the owner of the reader needs is a tuple, with its kind first.
 fn object_of(py: Python<'_>, delta: Delta) -> PyResult<Bound<'_, PyAny>> {
     let classes = classes(py)?;
     match delta {

@@ -1,5 +1,4 @@
-//! A long text, whatever is in it: it is read in time that doubles with its length, a piece of it holds whoever feeds it for a
-//! moment only, and memory is bounded by its length.
+//! Long texts of every kind: time doubles with the length, each piece is read in a moment, and memory is bounded by the length.
 //!
 //! Each dialect reads a part of the shapes, and all dialects together read each of them several times.
 

@@ -15,7 +15,7 @@ pub struct Schema<'a> {
     place: SchemaPlace,
 }
 
-/// Which parts of a document a [`Schema`] is, for whoever cannot keep a borrow of the document.
+/// Which parts of a document a [`Schema`] is: what a reader keeps that cannot borrow the document.
 #[derive(Clone, Copy, Debug)]
 pub struct SchemaPlace([Option<PartId>; ALTERNATIVES]);
 
