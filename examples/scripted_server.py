@@ -14,25 +14,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cogency_rs.testing.server import LocalServer, ReceivedRequest, read_request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
-    from types import TracebackType
 
 __all__ = [
     "HOLD",
     "Ending",
     "Exchange",
-    "LocalServer",
     "ScriptedServer",
     "Turn",
     "in_pieces",
-    "read_request",
 ]
 
 
@@ -67,76 +65,14 @@ def in_pieces(text: str, size: int = 4) -> list[str]:
 
 
 @dataclass
-class Exchange:
+class Exchange(ReceivedRequest):
     """A request, and how much of its answer has been sent.
 
     Attributes:
-        path: the path that was asked for.
-        headers: by their names in lower case.
-        body: the JSON that was sent.
         sent: the chunks of the turn that have been sent.
     """
 
-    path: str
-    headers: dict[str, str]
-    body: dict[str, Any]
     sent: list[str] = field(default_factory=list)
-
-
-class LocalServer(ABC):
-    """An HTTP server on 127.0.0.1, while its `async with` block runs.
-
-    Args:
-        port: where it listens; 0 for a free port.
-
-    Attributes:
-        url: its address, without a path.
-    """
-
-    def __init__(self, port: int = 0) -> None:
-        self.url = ""
-        self._port = port
-        self._connections: set[asyncio.Task[None]] = set()
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._server.close()
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-        await self._server.wait_closed()
-
-    @abstractmethod
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection, which is closed afterwards."""
-
-    async def closed(self) -> None:
-        """Wait until the client has closed every connection."""
-        await asyncio.gather(*self._connections)
-
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = asyncio.ensure_future(self._serve(reader, writer))
-        self._connections.add(connection)
-        connection.add_done_callback(self._connections.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await self.serve(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client has gone
-        finally:
-            writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
 
 
 class ScriptedServer(LocalServer):
@@ -168,7 +104,7 @@ class ScriptedServer(LocalServer):
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request, and stop when the client closes the connection."""
-        exchange = await read_request(reader)
+        exchange = Exchange(**vars(await read_request(reader)))
         self.exchanges.append(exchange)
         answer = asyncio.ensure_future(self._answer(exchange, writer))
         closing = asyncio.ensure_future(_until_closed(reader))
@@ -333,23 +269,6 @@ def _response(exchange: Exchange, text: str, status: str) -> dict[str, Any]:
         "tool_choice": "auto",
         "tools": [],
     }
-
-
-async def read_request(reader: asyncio.StreamReader) -> Exchange:
-    """Read a request whose body, if any, is JSON.
-
-    Raises:
-        ConnectionError: it is not HTTP. A client that speaks TLS would wait for an answer, and is cut off.
-    """
-    first = await reader.readexactly(1)
-    if not first.isalpha():
-        raise ConnectionError("no HTTP")
-    head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    request, *lines = head.splitlines()
-    pairs = (line.split(":", 1) for line in lines if line)
-    headers = {name.lower(): value.strip() for name, value in pairs}
-    body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Exchange(request.split()[1], headers, json.loads(body or b"{}"))
 
 
 async def _until_closed(reader: asyncio.StreamReader) -> None:

@@ -470,8 +470,8 @@ class Turn:
 class AnswerReader:
     """Reads the bytes of one answer of a service into deltas, and never waits.
 
-    What only the owner of the reader needs is a tuple, with its kind first: `("fault", kind, message, body)` says why the
-    answer is not complete, and nothing comes after it; `("note", words)` what was wrong and could be read all the same;
+    What only the owner of the reader needs is a tuple, with its kind first: `("fault", kind, message, body)` says why
+    the answer is not complete, and nothing comes after it; `("note", words)` what was wrong and could still be read;
     `("info", id, model)` what the answer is called; `("refusal", words)` and `("redacted", data)` are pieces of these;
     `("extra", path, json)` is a field that has no delta of its own.
 

@@ -27,10 +27,9 @@ from cogency_rs import (
     Telemetry,
     load_mcp_config,
 )
-from cogency_rs.testing import ScriptedModel
+from cogency_rs.testing import ModelServer, Reply, ScriptedModel, sse
 from support import commands
 from support.mcp_servers import HERE
-from support.model_server import ModelServer, Reply, sse
 from support.ports import free_port
 from support.seeded_secrets import Outcome, Seeds
 from support.traces import Traces, text_of

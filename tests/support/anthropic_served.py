@@ -15,8 +15,7 @@ from cogency_rs import (
     ToolDeclaration,
     Usage,
 )
-from scripted_server import Exchange
-from support.model_server import ModelServer, Reply, sse
+from cogency_rs.testing import ModelServer, ReceivedRequest, Reply, sse
 
 __all__ = [
     "ADD",
@@ -142,6 +141,6 @@ async def body(
     return sent
 
 
-def key_of(asked: Exchange) -> str:
+def key_of(asked: ReceivedRequest) -> str:
     """The API key of a request; versions of the SDK send it in different headers."""
     return asked.headers.get("x-api-key") or asked.headers["authorization"].removeprefix("Bearer ")

@@ -13,7 +13,7 @@ from cogency_rs import (
     OpenAIModel,
     ToolDeclaration,
 )
-from support.model_server import ModelServer, Reply, sse
+from cogency_rs.testing import ModelServer, Reply, sse
 
 __all__ = [
     "ADD",

@@ -20,9 +20,9 @@ import openai
 from cogency_rs import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from cogency_rs._core import AnswerReader
 from cogency_rs.models.anthropic_history import REDACTED
+from cogency_rs.testing import Reply, sse
 from support.anthropic_served import block, end, start, text, thinking, tool_use
 from support.chunks import joined
-from support.model_server import Reply, sse
 from support.openai_served import ask, call, served
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=6)

@@ -8,6 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
+from cogency_rs.testing import HOLD, ModelServer, Reply
 from support.anthropic_served import (
     ADD,
     ENDING,
@@ -28,7 +29,6 @@ from support.anthropic_served import (
     tool_use,
 )
 from support.chunks import joined
-from support.model_server import HOLD, Ending, ModelServer, Reply
 
 pytest.importorskip("anthropic")
 
@@ -224,7 +224,7 @@ async def test_a_client_of_the_caller_s_own_is_used_and_left_open():
 
 async def test_a_connection_that_drops_after_the_reason_has_no_effect():
     pieces = [start(), *text(0, "Hi"), end()[0]]
-    async with served(Reply(pieces, ending=Ending.DROPPED)) as (_, model):
+    async with served(Reply(pieces, ending="dropped")) as (_, model):
         assert await ask(model) == [ESTIMATE, TextDelta("Hi"), *ENDING]
 
 

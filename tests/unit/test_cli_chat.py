@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from cogency_rs.testing import ModelServer, Reply, sse
 from support.commands import Ended
-from support.model_server import ModelServer, Reply, sse
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

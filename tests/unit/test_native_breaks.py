@@ -15,9 +15,9 @@ pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 from cogency_rs import Agent, LLMError, tool
+from cogency_rs.testing import Reply
 from support import anthropic_served, openai_served
 from support.anthropic_served import end, start, text, thinking, tool_use
-from support.model_server import Ending, Reply
 from support.openai_served import DONE, STOP, call, calls, delta, usage
 
 anthropic_environment = anthropic_served.plain_environment
@@ -125,7 +125,7 @@ def cuts(provider: Provider) -> list[list[bytes]]:
 
 
 @providers
-@pytest.mark.parametrize("ending", Ending)
+@pytest.mark.parametrize("ending", ["complete", "dropped"])
 async def test_no_call_of_an_answer_that_breaks_off_is_run_and_the_request_is_not_repeated(
     provider, ending, agent_for, ran
 ):
@@ -138,7 +138,7 @@ async def test_no_call_of_an_answer_that_breaks_off_is_run_and_the_request_is_no
 
 @providers
 async def test_a_connection_that_drops_after_the_reason_loses_nothing(provider, agent_for, ran):
-    whole = Reply(provider.calling[: provider.open + 1], ending=Ending.DROPPED)
+    whole = Reply(provider.calling[: provider.open + 1], ending="dropped")
     async with provider.served(whole, Reply(provider.answering)) as (_, model):
         assert (await agent_for(model).run("?")).output == "3 and 7."
     assert sorted(ran) == [(1, 2), (3, 4)]

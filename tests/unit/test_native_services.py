@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cogency_rs import Agent
+from cogency_rs.testing import Reply
 from support import anthropic_served, openai_served
 from support.anthropic_served import end, start, text, thinking, tool_use
-from support.model_server import Reply
 from support.native_calls import add
 from support.openai_served import DONE, STOP, call, calls, delta, reply
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.model_server import HOLD, Ending, ModelServer, sse
+from cogency_rs.testing import HOLD, ModelServer, sse
 from support.openai_served import (
     ADD,
     DONE,
@@ -364,7 +364,7 @@ async def test_a_cancellation_is_raised_and_ends_the_request():
 
 async def test_a_connection_that_drops_after_the_finish_loses_nothing():
     assert await answer(delta(content="Hi"), STOP) == [TextDelta("Hi"), Finish("stop")]
-    async with served(reply(delta(content="Hi"), STOP, ending=Ending.DROPPED)) as (_, model):
+    async with served(reply(delta(content="Hi"), STOP, ending="dropped")) as (_, model):
         assert await ask(model) == [TextDelta("Hi"), Finish("stop")]
 
 

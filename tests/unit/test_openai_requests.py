@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.model_server import Reply, sse
+from cogency_rs.testing import Reply, sse
 from support.openai_served import (
     ADD,
     DONE,

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, AnthropicModel, ConfigError, OpenAIModel
-from cogency_rs.testing import ScriptedModel
+from cogency_rs.testing import Reply, ScriptedModel
 from support import anthropic_served, openai_served
 from support.anthropic_served import end, start, text
-from support.model_server import Reply
 from support.native_calls import add
 from support.openai_served import DONE, STOP, delta, reply
 

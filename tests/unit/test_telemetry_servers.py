@@ -8,8 +8,8 @@ import pytest
 
 from cogency_rs import Agent, Execution, MCPServer, OpenAIModel, ToolCall, execute_calls, instrument
 from cogency_rs.telemetry.conventions import server_attributes
+from cogency_rs.testing import ModelServer
 from support.mcp_servers import listening, program, small
-from support.model_server import ModelServer
 from support.openai_served import DONE, STOP, delta, plain_environment, reply, usage
 from support.traces import Traces, attributes
 
