@@ -73,9 +73,9 @@ class Reply:
         Raises:
             OSError: the file cannot be read.
         """
-        events = Path(path).read_bytes().splitlines(keepends=True)
-        pieces, piece = [], b""
-        for line in events:
+        pieces: list[Piece] = []
+        piece = b""
+        for line in Path(path).read_bytes().splitlines(keepends=True):
             piece += line
             if not line.strip():
                 pieces.append(piece)
@@ -185,9 +185,10 @@ class ModelServer(LocalServer):
 
     def __init__(self, replies: Iterable[Reply] = (), *, port: int = 0) -> None:
         super().__init__(port)
-        self.replies = list(replies)
+        self.replies: list[Reply] = [*replies]
         self.requests: list[ReceivedRequest] = []
         self.connections = 0
+        self._left: list[Reply] = []
 
     async def __aexit__(
         self,
@@ -208,7 +209,7 @@ class ModelServer(LocalServer):
                 async with self:
                     started.set_result(asyncio.get_running_loop())
                     await self._stopped.wait()
-                    self._left, self.replies = self.replies, []
+                    self._left, self.replies = self.replies, self._left  # said where the block ends
             except BaseException as error:
                 if started.done():
                     raise
