@@ -7,8 +7,9 @@ use cogency_rs::dialect::presets;
 use cogency_rs::ids::Ids;
 use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::tools::SchemaDocument;
+use cogency_rs::protocol::write::{ShownCall, returned};
 use cogency_rs::protocol::{
-    CallStream, Ending, Event, FinishKind, Grammar, Limits, Options, Parser, Tools,
+    CallStream, Ending, Event, FinishKind, Grammar, Limits, Options, Parser, ReportKind, Tools,
 };
 use serde_json::json;
 
@@ -178,12 +179,38 @@ fn two_ids_of_one_millisecond_are_as_far_apart_as_their_random_step_says() {
 }
 
 #[test]
+fn results_that_are_no_array_of_objects_are_one_result() {
+    let call = |name: &str| ShownCall {
+        name: format!("{name:?}"),
+        args: "{}".into(),
+        id: None,
+        server: None,
+    };
+    let calls = [call("a"), call("b")];
+    let contents = |results: &str| {
+        let returned = returned(results.as_bytes(), &calls);
+        returned.into_iter().map(|each| (each.tool, each.content)).collect::<Vec<_>>()
+    };
+    let of = |name: &str, content: &str| (Some(format!("{name:?}")), content.to_owned());
+    for (results, expected) in [
+        ("plain", vec![of("a", "\"plain\"")]),
+        ("[1]", vec![of("a", "\"[1]\"")]),
+        ("[{\"content\": 1}, 2]", vec![of("a", "\"[{\\\"content\\\": 1}, 2]\"")]),
+        ("[{\"content\": 1}, {\"content\": \"x\"}]", vec![of("a", "1"), of("b", "\"x\"")]),
+        ("[]", vec![]),
+    ] {
+        assert_eq!(contents(results), expected, "{results}");
+    }
+}
+
+#[test]
 fn every_kind_of_report_and_every_meaning_of_an_end_is_known() {
     for (kind, is_known) in
         [("malformed", true), ("truncated", true), ("unfinished", true), ("broken", false)]
     {
         let stored = format!(r#"{{"kind": "{kind}", "content": "no", "raw": "x"}}"#);
         assert_eq!(stored_report(stored.as_bytes()).is_some(), is_known, "{kind}");
+        assert_eq!(ReportKind::of_name(kind).map(ReportKind::name), is_known.then_some(kind));
     }
     for (word, expected) in [
         ("stop", FinishKind::Whole),

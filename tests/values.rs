@@ -194,6 +194,17 @@ fn arguments_are_nested_no_deeper_than_the_caller_allows_wherever_they_stand() {
     }
 }
 
+#[test]
+fn one_element_of_an_array_is_an_array_unless_its_type_is_allowed() {
+    let schema = json!({"type": ["array", "integer"], "items": {"type": "number"}});
+    for (raw, expected) in [("5", json!(5)), ("-5", json!(-5)), ("1.5", json!([1.5]))] {
+        let text = format!(
+            "<tool><server_name>local</server_name><tool_name>f</tool_name><arguments><x>{raw}</x></arguments></tool>"
+        );
+        assert_eq!(value("forge-xml", &schema, &text), expected, "{raw}");
+    }
+}
+
 /// A schema, and a value that it allows.
 fn described() -> impl Strategy<Value = (Value, Value)> {
     let odd = [
