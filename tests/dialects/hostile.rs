@@ -12,7 +12,7 @@ use super::shapes::{Shape, shapes};
 use super::{IN_PIECES, MAX_GROWTH, WHOLE, Way, cost, of_all};
 
 /// How many characters a text has, unless `COGENCY_RS_HOSTILE_CHARACTERS` says otherwise.
-const SIZE: usize = if cfg!(debug_assertions) { 200_000 } else { 10_000_000 };
+const SIZE: usize = if cfg!(debug_assertions) { 100_000 } else { 10_000_000 };
 
 /// A piece as large as a network brings one.
 const IN_BLOCKS: Way = Way {
