@@ -164,10 +164,15 @@ def test_a_call_that_is_written_reads_back_exactly(case):
         {"name": "t", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}
     ]
     parser = Parser(dialect=PRESETS[name], tools=tools, errors="event")
-    events = parser.feed(PRESETS[name].write_calls([ToolCall("t", args)])) + parser.finish("stop")
+    try:
+        written = PRESETS[name].write_calls([ToolCall("t", args)])
+    except ConfigError:
+        # A form without escapes has no way to say half a character.
+        assert whole(text) != text
+        return
+    events = parser.feed(written) + parser.finish("stop")
     [call] = [json.loads(event["content"]) for event in events if event["type"] == "call"]
-    # A form without escapes has no way to say half a character.
-    assert call["args"] in (args, {"text": f"a{whole(text)}a"})
+    assert call["args"] == args
 
 
 # A file that is read and written back

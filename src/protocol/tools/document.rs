@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::Schema;
 use super::types::{self, Types};
 
 /// How many schemas are looked at for one question: references may form a circle.
@@ -81,10 +80,9 @@ impl SchemaDocument {
         Self { parts }
     }
 
-    /// The whole schema.
-    #[must_use]
-    pub fn root(&self) -> Schema<'_> {
-        Schema::of(self, PartId::new(0))
+    /// The part that is the whole schema.
+    pub(super) fn whole() -> PartId {
+        PartId::new(0)
     }
 
     pub(super) fn part(&self, id: PartId) -> &Part {

@@ -19,13 +19,17 @@ pub struct Schema<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct SchemaPlace([Option<PartId>; ALTERNATIVES]);
 
-impl<'a> Schema<'a> {
-    pub(super) fn of(document: &'a SchemaDocument, part: PartId) -> Self {
+impl SchemaDocument {
+    /// The whole schema.
+    #[must_use]
+    pub fn root(&self) -> Schema<'_> {
         let mut parts = [None; ALTERNATIVES];
-        parts[0] = Some(part);
-        Self { document, place: SchemaPlace(parts) }
+        parts[0] = Some(Self::whole());
+        Schema { document: self, place: SchemaPlace(parts) }
     }
+}
 
+impl<'a> Schema<'a> {
     /// Which parts of the document these are.
     #[must_use]
     pub fn place(self) -> SchemaPlace {
