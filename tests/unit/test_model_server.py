@@ -12,7 +12,8 @@ from cogency_rs.testing import HOLD, ModelServer, Pause, Reply, sse
 pytest.importorskip("openai")
 
 from cogency_rs import Agent, OpenAIModel
-from support.openai_served import HI, ask, plain_environment  # noqa: F401  # a fixture of every test
+from support.openai_served import ask, plain_environment  # noqa: F401  # a fixture of every test
+from support.waiting import until
 
 
 def chunk(text: str, reason: str | None = None) -> bytes:
@@ -73,8 +74,7 @@ async def test_a_recorded_body_comes_in_events_and_may_pause(tmp_path):
 async def test_held_it_waits_for_the_client_to_leave():
     async with ModelServer([Reply([STREAM[0], HOLD])]) as server, model_at(server.url) as model:
         waiting = asyncio.create_task(ask(model))
-        while not server.requests:
-            await asyncio.sleep(0)
+        await until(lambda: server.requests, "the request never comes")
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
