@@ -1,5 +1,7 @@
 //! How fast the bytes of a provider's stream become deltas, at four characters of text a chunk.
 
+use cogency_rs::dialect::presets::cogency;
+use cogency_rs::protocol::{self as core, Parser, Stream};
 use cogency_rs::wire::{Api, Delta, Options, Reader};
 use divan::{Bencher, counter::BytesCount};
 
@@ -14,11 +16,34 @@ fn main() {
 
 #[divan::bench(args = READS)]
 fn completions(bencher: Bencher, read: usize) {
-    bench(bencher, Api::Completions, read, |piece| {
-        format!(
-            "data: {{\"id\":\"chatcmpl-BVnYUEFX3zkKnmcW9QPbVAwVgTrxy\",\"object\":\"chat.completion.chunk\",\"created\":1748956800,\"model\":\"gpt-4o-2024-08-06\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_07871e2ad8\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{piece}\"}},\"logprobs\":null,\"finish_reason\":null}}],\"usage\":null}}\n\n"
-        )
+    bench(bencher, Api::Completions, read, completion);
+}
+
+/// All that is done with the bytes of an answer: they become deltas, and these the events of a dialect.
+#[divan::bench(args = READS)]
+fn events(bencher: Bencher, read: usize) {
+    let stream: String = (0..TEXT / 4).map(|_| completion("word")).collect();
+    bencher.counter(BytesCount::of_str(&stream)).bench(|| {
+        let mut reader = Reader::new(Api::Completions, Options::default());
+        let options = core::Options { stream: Stream::Token, ..core::Options::default() };
+        let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
+        for bytes in stream.as_bytes().chunks(read) {
+            let mut deltas = Vec::new();
+            reader.feed(bytes, &mut deltas);
+            for delta in deltas {
+                if let Delta::Text(text) = delta {
+                    parser.feed(text.as_bytes(), &mut events);
+                }
+            }
+        }
+        events
     });
+}
+
+fn completion(piece: &str) -> String {
+    format!(
+        "data: {{\"id\":\"chatcmpl-BVnYUEFX3zkKnmcW9QPbVAwVgTrxy\",\"object\":\"chat.completion.chunk\",\"created\":1748956800,\"model\":\"gpt-4o-2024-08-06\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_07871e2ad8\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{piece}\"}},\"logprobs\":null,\"finish_reason\":null}}],\"usage\":null}}\n\n"
+    )
 }
 
 #[divan::bench(args = READS)]
