@@ -4,6 +4,11 @@ use cogency_rs::dialect::presets::cogency;
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
 use proptest::prelude::*;
 
+#[path = "dialects/joined.rs"]
+mod joined;
+
+use joined::joined;
+
 fn parse(stream: Stream, limits: Limits, chunks: &[&str]) -> Vec<Event> {
     let (mut parser, mut events) =
         (Parser::new(cogency(), Options { stream, limits, ..Options::default() }), Vec::new());
@@ -12,19 +17,6 @@ fn parse(stream: Stream, limits: Limits, chunks: &[&str]) -> Vec<Event> {
     }
     parser.finish(&Ending::Unknown, &mut events);
     events
-}
-
-/// Joins neighbouring events of one kind: token mode promises no more.
-fn joined(events: Vec<Event>) -> Vec<Event> {
-    let mut runs: Vec<Event> = Vec::new();
-    for event in events {
-        match (runs.last_mut(), event) {
-            (Some(Event::Think(run)), Event::Think(text))
-            | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
-            (_, event) => runs.push(event),
-        }
-    }
-    runs
 }
 
 /// A text made of the protocol's parts, whole and damaged.

@@ -7,6 +7,8 @@ mod account;
 mod damage;
 #[path = "dialects/early.rs"]
 mod early;
+#[path = "dialects/joined.rs"]
+mod joined;
 #[path = "dialects/pieces.rs"]
 mod pieces;
 #[path = "dialects/read.rs"]

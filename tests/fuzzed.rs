@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use cogency_rs::dialect::presets;
-use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
 use cogency_rs::protocol::{Call, CallStream, Ending, Event, Options, Parser, Stream};
+
+#[path = "dialects/joined.rs"]
+mod joined;
+
+use joined::joined;
 
 fn read(
     name: &str,
@@ -23,23 +27,6 @@ fn read(
     }
     parser.finish(ending, &mut events);
     joined(events)
-}
-
-/// Joins neighbouring events of one kind, which a way of cutting may part.
-fn joined(events: Vec<Event>) -> Vec<Event> {
-    let mut runs: Vec<Event> = Vec::new();
-    for event in events {
-        match (runs.last_mut(), event) {
-            (Some(Event::Think(run)), Event::Think(text))
-            | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
-            (
-                Some(Event::Piece(before, Note::Args(run))),
-                Event::Piece(number, Note::Args(text)),
-            ) if *before == number => run.push(text.as_bytes()),
-            (_, event) => runs.push(event),
-        }
-    }
-    runs
 }
 
 /// The kinds of events, in short.

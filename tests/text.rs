@@ -10,6 +10,11 @@ use cogency_rs::protocol::{
     CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Text,
 };
 
+#[path = "dialects/joined.rs"]
+mod joined;
+
+use joined::joined;
+
 const MODES: [(Stream, CallStream); 2] =
     [(Stream::Event, CallStream::Whole), (Stream::Token, CallStream::Pieces)];
 
@@ -25,22 +30,6 @@ fn texts(event: &Event) -> Vec<&Text> {
         }
         _ => Vec::new(),
     }
-}
-
-fn joined(events: Vec<Event>) -> Vec<Event> {
-    let mut runs: Vec<Event> = Vec::new();
-    for event in events {
-        match (runs.last_mut(), event) {
-            (Some(Event::Think(run)), Event::Think(text))
-            | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
-            (
-                Some(Event::Piece(before, Note::Args(run))),
-                Event::Piece(number, Note::Args(text)),
-            ) if *before == number => run.push(text.as_bytes()),
-            (_, event) => runs.push(event),
-        }
-    }
-    runs
 }
 
 /// A call whose key and value are of characters of two, three and four bytes, and an answer of the same.

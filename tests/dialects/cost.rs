@@ -15,6 +15,8 @@ use cogency_rs::protocol::{CallStream, Ending, Grammar, Options, Parser, Stream}
 
 #[path = "hostile.rs"]
 mod hostile;
+#[path = "joined.rs"]
+mod joined;
 #[path = "memory.rs"]
 mod memory;
 #[allow(dead_code, reason = "tests/dialects.rs uses the rest")]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cogency_rs::dialect::presets;
-use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::{
     CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Strictness,
     Tools,
@@ -11,6 +10,8 @@ use cogency_rs::protocol::{
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::json;
+
+pub use crate::joined::joined;
 
 /// The grammar of each preset, and some that read several dialects.
 pub fn grammars() -> Vec<(String, Arc<Grammar>)> {
@@ -107,23 +108,6 @@ impl Setting {
     pub fn whole(&self, grammar: &Arc<Grammar>, text: &str) -> Vec<Event> {
         self.read(grammar, (Stream::Event, CallStream::Whole), &[text]).events
     }
-}
-
-/// Joins neighbouring events of one kind: cutting a text may split an event into several.
-pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
-    let mut runs: Vec<Event> = Vec::new();
-    for event in events {
-        match (runs.last_mut(), event) {
-            (Some(Event::Think(run)), Event::Think(text))
-            | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
-            (
-                Some(Event::Piece(before, Note::Args(run))),
-                Event::Piece(number, Note::Args(text)),
-            ) if *before == number => run.push(text.as_bytes()),
-            (_, event) => runs.push(event),
-        }
-    }
-    runs
 }
 
 /// The events without the pieces of calls, with neighbouring events joined.
