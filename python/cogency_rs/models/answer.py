@@ -48,9 +48,7 @@ class ReportedError(Exception):
 async def pieces_of(stream: Any, kind: type[Any]) -> AsyncGenerator[bytes, None]:
     """What an SDK's stream has read: its bytes, if it is of this class of the SDK's, or its objects."""
     response: Any = getattr(stream, "response", None) if type(stream) is kind else None
-    if response is not None and _EVENT_STREAM_OF_AWS not in response.headers.get(
-        "content-type", ""
-    ):
+    if response is not None and _content_type(stream) != _EVENT_STREAM_OF_AWS:
         async for data in response.aiter_bytes():
             yield data
         return

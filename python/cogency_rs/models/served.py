@@ -28,7 +28,7 @@ _OF_THE_CLIENT = ("max_retries", "timeout")
 _OF_THE_CALL = ("extra_headers", "extra_query")
 _OURS = ("messages", "prompt", "stream")
 
-_DRAINING = 1.0  # seconds
+_DRAINING = 0.1  # seconds
 
 
 class ModelSettings:
