@@ -171,11 +171,8 @@ fn push_text(sink: &mut Sink<'_>, form: &Parameters, text: &[u8], close: &str) {
     sink.push_raw(text, is_sure, close);
 }
 
-/// Adds a value that is not text. `Infinity` and `NaN` are numbers only in Python's JSON: here they would be read as text.
+/// Adds a value that is not text. `Infinity` is a number only in Python's JSON: here it would be read as text.
 fn push_scalar(sink: &mut Sink<'_>, json: &str) {
-    if json == "NaN" {
-        sink.doubt();
-    }
     match json {
         "Infinity" => sink.push("1e999"),
         "-Infinity" => sink.push("-1e999"),

@@ -228,7 +228,7 @@ pub fn first_character(text: &[u8]) -> (u32, usize) {
 
 /// Whether this byte is the first of its line that is not space.
 fn begins_line(text: &[u8], at: usize) -> bool {
-    let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
+    let line = memchr::memrchr(b'\n', &text[..at]).unwrap_or(0);
     is_blank(&text[line..at])
 }
 
