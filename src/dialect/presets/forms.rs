@@ -197,7 +197,6 @@ pub(super) fn invoke(before: &str, parameters: Parameters) -> Head {
 pub(super) fn deepseek(name: &'static str, body: Body) -> Dialect {
     Dialect {
         reasoning: pairs(&[THINK]),
-        ignored: marks(&["</think>"]),
         turn_end: marks(&["<｜end▁of▁sentence｜>"]),
         ..dialect(name, body)
     }
