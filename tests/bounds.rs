@@ -163,7 +163,7 @@ fn a_call_in_text_that_was_read_before_shows_its_pieces_when_it_is_complete() {
     let (f, g) = ((0, "\"f\"".to_owned()), (1, "\"g\"".to_owned()));
     let complete = (usize::MAX, g.1.clone());
     assert_eq!(names(&read("qwen3-coder", options(), &text)), [f.clone(), g, complete]);
-    // Cut off, it is no call, and nothing of it has been shown.
+    // If it is cut off, it does not count, and none of it was shown.
     let cut = text.replace("=g></function></tool_call>", "=g><parameter=b>2");
     assert_eq!(names(&read("qwen3-coder", options(), &cut)), [f]);
 }

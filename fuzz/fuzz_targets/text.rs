@@ -1,5 +1,5 @@
 //! A complete, valid call runs wherever it is in an answer: after words, after marks that are quoted, in a fence, after a fence
-//! that was never closed, directly behind a quote.
+//! that was never closed, directly after a quote.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -65,7 +65,7 @@ struct Cost {
     ended: usize,
 }
 
-/// Read a text, and let go of what came of each piece.
+/// Read a text, and drop the events of each piece.
 fn cost(grammar: &Arc<Grammar>, way: Way, text: &str) -> Cost {
     let options = Options {
         stream: way.stream,
