@@ -36,11 +36,17 @@ Mutant = dict[str, Any]
 
 
 def drawn(seed: int, count: int) -> list[Mutant]:
-    """So many of the core's mutants, those of this seed."""
+    """So many of the core's mutants, those of this seed. Their names are kept: a run that goes on has the same ones."""
     command = ["cargo", "mutants", "--list", "--json"]
     listed = subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True, text=True)
     core = [each for each in json.loads(listed.stdout) if "/python/" not in each["file"]]
-    return random.Random(seed).sample(core, min(count, len(core)))
+    names = FOLDER / f"{seed}-{count}.json"
+    if not names.exists():
+        sample = random.Random(seed).sample(core, min(count, len(core)))
+        names.write_text(json.dumps([key(each) for each in sample]), encoding="utf-8")
+    wanted = json.loads(names.read_text(encoding="utf-8"))
+    found = {key(each): each for each in core}
+    return [found[name] for name in wanted if name in found]
 
 
 def key(mutant: Mutant) -> str:

@@ -40,6 +40,9 @@ pub fn call(form: &Xml, cursor: &mut Cursor<'_>) -> Read<Call> {
     let part =
         |name: &str| found.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, part)| part);
     let args = part(&parts.args).ok_or(No::Certainty)?;
+    if args.has_cdata || !is_blank(&args.text) {
+        return Err(No::Call);
+    }
     let name = part(&parts.name).ok_or(No::Call)?;
     if !name.elements.is_empty() {
         return Err(No::Certainty);
