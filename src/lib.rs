@@ -13,11 +13,12 @@
 //! | [`execution`] | calls → outcomes | which calls may run, in which order, for how long; what arguments must be |
 //! | [`context`] | log → messages | folding of conversations, the system prompt |
 //! | [`wire`] | bytes → deltas | what a provider streams: server-sent events, and the APIs of models on them |
+//! | `net` | | requests to providers, on Tokio (feature `net`) |
 //! | [`ids`] | | ids of rows, in the order in which they are made |
 //! | `python` | | the only room that knows Python (feature `python`) |
 //!
-//! The rooms above `python` are plain values and state machines: input goes in, output comes out. None of them waits,
-//! reads a clock, starts a thread or knows where a log stands. The caller does all that.
+//! All rooms but `net` and `python` are plain values and state machines: input goes in, output comes out. None of them
+//! waits, reads a clock, starts a thread or knows where a log stands. The caller does all that.
 //!
 //! # In a Rust program
 //!
@@ -129,6 +130,8 @@ pub mod context;
 pub mod dialect;
 pub mod execution;
 pub mod ids;
+#[cfg(feature = "net")]
+pub mod net;
 pub mod protocol;
 pub mod turn;
 pub mod wire;

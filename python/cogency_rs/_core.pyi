@@ -23,9 +23,12 @@ __all__ = [
     "CircuitBreaker",
     "Dialect",
     "EarlyCall",
+    "Exchange",
     "Finish",
     "FoldOptions",
     "Folding",
+    "HttpClient",
+    "Inbox",
     "Limits",
     "Parser",
     "Schedule",
@@ -464,6 +467,110 @@ class Turn:
 
         Raises:
             AttributeError, TypeError: a result is not a result, or JSON cannot hold it.
+        """
+
+@final
+class Inbox:
+    """What one event loop has to look at.
+
+    Attributes:
+        socket: the number of a socket. A byte comes from it when there is something to take, and there was nothing
+            before. The caller closes it.
+
+    Raises:
+        OSError: the system gives no sockets.
+    """
+
+    def __new__(cls) -> Self: ...
+    @property
+    def socket(self) -> int: ...
+    def take(self) -> list[int]:
+        """The numbers of the exchanges that have something to take."""
+
+@final
+class Exchange:
+    """A request that was sent. Where it is collected before its end, its connection is closed."""
+
+    @property
+    def number(self) -> int:
+        """What the inbox calls it."""
+
+    def take(
+        self,
+    ) -> (
+        tuple[
+            tuple[int, list[tuple[str, str]]] | None, list[Any], tuple[str, *tuple[Any, ...]] | None
+        ]
+        | None
+    ):
+        """What has come; `None` if nothing has: then the inbox is told when something does.
+
+        Returns:
+            The status and the headers, which come once, first. The next deltas, as those of `AnswerReader`. The end:
+            `("answered",)`; `("body", bytes)` of an answer that is not read as deltas, or its beginning; or
+            `("failed", kind, words)`, see `TransportError`.
+
+        Raises:
+            RuntimeError: it belongs to the process that this one was forked from.
+        """
+
+    def close(self) -> None:
+        """Close its connection, unless the answer has ended: then it can be used again."""
+
+@final
+class HttpClient:
+    """The connections to a service.
+
+    Requests are sent and answers are read on one thread for all clients of the process, which does not know Python.
+
+    Args:
+        user_agent: what the program calls itself.
+        connect_timeout: how many seconds a connection may take to be there.
+        proxy: the address of a proxy; those of the environment if not given.
+        certificates: the path of a file of certificates, as PEM; those that the machine trusts if not given.
+
+    Raises:
+        ValueError: the name of the argument that cannot be used, and why.
+    """
+
+    def __new__(
+        cls,
+        *,
+        user_agent: str,
+        connect_timeout: float,
+        proxy: str | None = None,
+        certificates: str | None = None,
+    ) -> Self: ...
+    def send(
+        self,
+        inbox: Inbox,
+        method: str,
+        url: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes,
+        *,
+        read_timeout: float | None = None,
+        total_timeout: float | None = None,
+        api: str | None = None,
+        secrets: Sequence[tuple[str, str]] = (),
+    ) -> Exchange:
+        """Send a request.
+
+        Args:
+            inbox: what is told of the answer.
+            method: the method.
+            url: the address.
+            headers: the headers.
+            body: the body.
+            read_timeout: how many seconds may pass between two things that come.
+            total_timeout: how many seconds the whole answer may take.
+            api: how the deltas of an answer are read whose status says that all is well; see `AnswerReader`. If not
+                given, its body comes as it is.
+            secrets: see `AnswerReader`.
+
+        Raises:
+            ValueError: the address, a header or a time is not one.
+            OSError: the system gives no thread.
         """
 
 @final

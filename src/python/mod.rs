@@ -14,6 +14,8 @@ mod execution;
 mod ids;
 mod item_sink;
 mod json;
+#[cfg(feature = "net")]
+mod net;
 mod options;
 mod protocol;
 mod reader;
@@ -40,6 +42,9 @@ mod _core {
     use super::ids::{forget_random_numbers, uuid7};
     #[pymodule_export]
     use super::json::check_json;
+    #[cfg(feature = "net")]
+    #[pymodule_export]
+    use super::net::{Exchange, HttpClient, Inbox};
     #[pymodule_export]
     use super::options::{Finish, Limits, Thought};
     #[pymodule_export]

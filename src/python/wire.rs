@@ -27,17 +27,7 @@ impl AnswerReader {
         max_bytes: usize,
         extras: bool,
     ) -> PyResult<Self> {
-        let api = match api {
-            "completions" => Api::Completions,
-            "messages" => Api::Messages,
-            other => {
-                let message = format!("api must be \"completions\" or \"messages\", got {other:?}");
-                return Err(PyValueError::new_err(message));
-            }
-        };
-        let extras = if extras { Extras::Kept } else { Extras::Dropped };
-        let secrets = secrets.into_iter().map(|(text, shown)| Secret::new(text, shown)).collect();
-        let reader = Reader::new(api, Options { extras, max_bytes, secrets });
+        let reader = reader_of(api, secrets, Some(max_bytes), extras)?;
         Ok(Self { reader, deltas: Vec::new() })
     }
 
@@ -64,12 +54,44 @@ impl AnswerReader {
 
 impl AnswerReader {
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for delta in self.deltas.drain(..) {
-            list.append(object_of(py, delta)?)?;
-        }
-        Ok(list)
+        deltas_of(py, std::mem::take(&mut self.deltas))
     }
+}
+
+/// A reader of an answer of this API; secrets are a text and what is shown in its place.
+///
+/// # Errors
+/// There is no such API.
+pub fn reader_of(
+    api: &str,
+    secrets: Vec<(String, String)>,
+    max_bytes: Option<usize>,
+    extras: bool,
+) -> PyResult<Reader> {
+    let api = match api {
+        "completions" => Api::Completions,
+        "messages" => Api::Messages,
+        other => {
+            let message = format!("api must be \"completions\" or \"messages\", got {other:?}");
+            return Err(PyValueError::new_err(message));
+        }
+    };
+    let extras = if extras { Extras::Kept } else { Extras::Dropped };
+    let secrets = secrets.into_iter().map(|(text, shown)| Secret::new(text, shown)).collect();
+    let max_bytes = max_bytes.unwrap_or(Options::default().max_bytes);
+    Ok(Reader::new(api, Options { extras, max_bytes, secrets }))
+}
+
+/// Deltas as the objects of Python.
+///
+/// # Errors
+/// Python has no memory.
+pub fn deltas_of(py: Python<'_>, deltas: Vec<Delta>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for delta in deltas {
+        list.append(object_of(py, delta)?)?;
+    }
+    Ok(list)
 }
 
 /// The classes of `cogency_rs.models.deltas`.

@@ -126,6 +126,51 @@ impl Delta {
     }
 }
 
+impl Delta {
+    /// About how many bytes it holds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let texts = match self {
+            Delta::Text(text)
+            | Delta::Reasoning(text)
+            | Delta::Signature(text)
+            | Delta::Redacted(text)
+            | Delta::Refusal(text) => text.len(),
+            Delta::Call(call) => call.arguments.len(),
+            Delta::Extra(extra) => extra.path.len() + extra.json.len(),
+            Delta::Fault(fault) => fault.body.len(),
+            Delta::Info(_) | Delta::Usage(_) | Delta::Finish(_) | Delta::Note(_) => 0,
+        };
+        texts + size_of::<Self>()
+    }
+}
+
+/// Adds the deltas of a later feed, which leaves none of them. Neighbours of one kind are joined. A usage between two pieces of one
+/// text comes before the text: who acts on the text knows the usage. Of two usages one after the other, the last is kept.
+pub fn append(deltas: &mut Vec<Delta>, later: &mut Vec<Delta>) {
+    let is_usage = |delta: &mut Delta| matches!(delta, Delta::Usage(_));
+    for delta in later.drain(..) {
+        let usage = deltas.pop_if(is_usage);
+        if matches!(delta, Delta::Usage(_)) {
+            deltas.push(delta);
+            continue;
+        }
+        let unlike = match deltas.last_mut() {
+            Some(last) => last.join(delta),
+            None => Some(delta),
+        };
+        match (unlike, usage) {
+            (None, Some(usage)) => {
+                let text = deltas.pop();
+                deltas.pop_if(is_usage);
+                deltas.push(usage);
+                deltas.extend(text);
+            }
+            (unlike, usage) => deltas.extend(usage.into_iter().chain(unlike)),
+        }
+    }
+}
+
 /// Deltas with neighbours of one kind as one delta, and with the last usage alone, before the end: the same for every way in
 /// which the bytes of an answer were cut.
 #[must_use]

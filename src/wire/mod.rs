@@ -41,7 +41,7 @@ mod sink;
 mod tests;
 mod usage;
 
-pub use delta::{CallDelta, Delta, Extra, Finish, Info, Note, Usage, joined};
+pub use delta::{CallDelta, Delta, Extra, Finish, Info, Note, Usage, append, joined};
 pub use events::{Event, Events, TooLong};
 pub use fault::{Fault, FaultKind};
 pub use options::{Api, Extras, Options, Secret};

@@ -1,0 +1,133 @@
+//! Whom a connection over TLS trusts.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, version};
+
+/// Why a file of certificates cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{path} has no certificate that can be read ({words})", path = path.display())]
+pub struct NotCertificates {
+    path: PathBuf,
+    words: String,
+}
+
+/// The settings of a connection: whom it trusts.
+///
+/// # Errors
+/// The file of certificates cannot be read, or has none.
+pub fn configuration(bundle: Option<&Path>) -> Result<ClientConfig, NotCertificates> {
+    let provider = Arc::new(ring::default_provider());
+    let trusted = match bundle {
+        Some(path) => Trusted::In(in_file(path)?, OnceLock::new()),
+        None => Trusted::ByThisMachine,
+    };
+    let verifier = Verifier { provider: Arc::clone(&provider), trusted };
+    let configuration = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&version::TLS13, &version::TLS12])
+        .unwrap_or_else(|error| unreachable!("the provider has both versions: {error}"));
+    Ok(configuration
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
+}
+
+fn in_file(path: &Path) -> Result<Arc<RootCertStore>, NotCertificates> {
+    let unreadable = |words: String| NotCertificates { path: path.into(), words };
+    let mut roots = RootCertStore::empty();
+    let found =
+        CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))?;
+    for certificate in found {
+        let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
+        roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
+    }
+    if roots.is_empty() { Err(unreadable("it is empty".into())) } else { Ok(Arc::new(roots)) }
+}
+
+/// Whom this machine trusts, or the variables `SSL_CERT_FILE` and `SSL_CERT_DIR`; the roots that browsers have, if it has none.
+fn of_this_machine() -> Arc<RootCertStore> {
+    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let roots = ROOTS.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        Arc::new(roots)
+    });
+    Arc::clone(roots)
+}
+
+/// Checks certificates as the library does. Those that the machine trusts are read at the first connection that needs them: it
+/// takes longer than all else that a first program does, and plain HTTP needs none.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    trusted: Trusted,
+}
+
+#[derive(Debug)]
+enum Trusted {
+    ByThisMachine,
+    In(Arc<RootCertStore>, OnceLock<Arc<WebPkiServerVerifier>>),
+}
+
+impl Verifier {
+    fn inner(&self) -> Result<&WebPkiServerVerifier, Error> {
+        static OF_THIS_MACHINE: OnceLock<Arc<WebPkiServerVerifier>> = OnceLock::new();
+        let (place, roots): (_, &dyn Fn() -> Arc<RootCertStore>) = match &self.trusted {
+            Trusted::ByThisMachine => (&OF_THIS_MACHINE, &of_this_machine),
+            Trusted::In(roots, place) => (place, &|| Arc::clone(roots)),
+        };
+        if let Some(known) = place.get() {
+            return Ok(known);
+        }
+        let provider = Arc::clone(&self.provider);
+        let made = WebPkiServerVerifier::builder_with_provider(roots(), provider)
+            .build()
+            .map_err(|error| Error::General(error.to_string()))?;
+        Ok(place.get_or_init(|| made))
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let inner = self.inner()?;
+        inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner()?.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner()?.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

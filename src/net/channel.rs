@@ -1,0 +1,128 @@
+//! What has come of an answer, until it is taken.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::failure::Failure;
+use super::wake::Inbox;
+use crate::wire::{Delta, append};
+
+/// What has come since it was last taken.
+#[derive(Debug, Default)]
+pub struct Arrived {
+    /// The status and the headers; comes once, first.
+    pub head: Option<Head>,
+    /// The next deltas of the answer; neighbours of one kind are one.
+    pub deltas: Vec<Delta>,
+    /// The end; nothing comes after it.
+    pub end: Option<End>,
+}
+
+/// The status of an answer, and its headers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The status.
+    pub status: u16,
+    /// The headers, their names in small letters.
+    pub headers: Vec<(String, String)>,
+}
+
+/// How an exchange ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The last delta of the answer is its end, or says what is wrong with it.
+    Answered,
+    /// The body of an answer that is not read as deltas, or its beginning.
+    Body(Vec<u8>),
+    /// There was no answer, or it broke off.
+    Failed(Failure),
+}
+
+/// The most bytes of deltas that wait to be taken. An answer's socket is not read until there is room again.
+const ROOM: usize = 256 << 10;
+
+#[derive(Debug)]
+pub struct Channel {
+    /// What the inbox calls this exchange.
+    pub number: u64,
+    inbox: Arc<Inbox>,
+    state: Mutex<State>,
+    room: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    arrived: Arrived,
+    bytes: usize,
+    is_over: bool,
+    /// Whether the loop found nothing, and waits to be told.
+    is_awaited: bool,
+}
+
+impl Channel {
+    pub fn new(inbox: Arc<Inbox>) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Self { number, inbox, state: Mutex::default(), room: Notify::new() }
+    }
+
+    /// What has come, or `None`: then the inbox is told when something does.
+    pub fn take(&self) -> Option<Arrived> {
+        let mut state = self.lock();
+        let arrived = std::mem::take(&mut state.arrived);
+        let is_empty = arrived.head.is_none() && arrived.deltas.is_empty() && arrived.end.is_none();
+        state.is_awaited = is_empty;
+        state.bytes = 0;
+        drop(state);
+        self.room.notify_one();
+        (!is_empty).then_some(arrived)
+    }
+
+    pub fn put_head(&self, head: Head) {
+        self.put(|arrived| arrived.head = Some(head));
+    }
+
+    pub fn put_end(&self, end: End) {
+        self.lock().is_over = true;
+        self.put(|arrived| arrived.end = Some(end));
+    }
+
+    /// Whether the end has come, taken or not.
+    pub fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+
+    /// Hands over the deltas, which leaves none of them.
+    pub fn put_deltas(&self, deltas: &mut Vec<Delta>) {
+        if !deltas.is_empty() {
+            let bytes: usize = deltas.iter().map(Delta::bytes).sum();
+            let mut state = self.lock();
+            state.bytes += bytes;
+            drop(state);
+            self.put(|arrived| append(&mut arrived.deltas, deltas));
+        }
+    }
+
+    /// Waits until there is room for more.
+    pub async fn room(&self) {
+        while self.lock().bytes > ROOM {
+            self.room.notified().await;
+        }
+    }
+
+    fn put(&self, change: impl FnOnce(&mut Arrived)) {
+        let mut state = self.lock();
+        change(&mut state.arrived);
+        let is_awaited = std::mem::take(&mut state.is_awaited);
+        drop(state);
+        if is_awaited {
+            self.inbox.put(self.number);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,280 @@
+//! One request, and what becomes of it.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response, Url};
+use thiserror::Error;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::channel::{Arrived, Channel, End, Head};
+use super::client::{Client, Connections, NotMade};
+use super::failure::{Failure, FailureKind};
+use super::runtime;
+use super::wake::Inbox;
+use crate::wire::{Delta, FaultKind, Reader};
+
+/// A request.
+#[derive(Debug)]
+pub struct Request {
+    /// The method, such as `POST`.
+    pub method: String,
+    /// The address.
+    pub url: String,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// How long it may take.
+    pub timeouts: Timeouts,
+    /// How an answer is read whose status says that all is well. The body of any other comes as it is.
+    pub reading: Reading,
+}
+
+/// How long a request may take; for ever if not given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timeouts {
+    /// How long nothing may come.
+    pub read: Option<Duration>,
+    /// How long the whole answer may take.
+    pub total: Option<Duration>,
+}
+
+/// How an answer is read.
+#[derive(Debug)]
+pub enum Reading {
+    /// As the deltas of a model.
+    Answer(Box<Reader>),
+    /// As it is.
+    Body,
+}
+
+/// Why a request was not sent.
+#[derive(Debug, Error)]
+pub enum NotSent {
+    /// The address is not one.
+    #[error("the address is not one ({0})")]
+    Url(String),
+    /// A header has characters that none may have.
+    #[error("the header {0} has characters that a header cannot have")]
+    Header(String),
+    /// No connection can be made.
+    #[error(transparent)]
+    Client(#[from] NotMade),
+    /// The system gives no thread.
+    #[error("the system gives no thread for the network ({0})")]
+    Thread(#[from] std::io::Error),
+}
+
+/// An exchange of another process was touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("this answer belongs to the process {owner}, which asked for it; after a fork, ask again")]
+pub struct Elsewhere {
+    owner: u32,
+}
+
+/// A request that was sent. Where it is dropped before its end, its connection is closed.
+pub struct Exchange {
+    process: u32,
+    /// Not dropped in a process that it does not belong to, whose system calls would reach the sockets of its parent.
+    live: Option<Live>,
+}
+
+struct Live {
+    channel: Arc<Channel>,
+    task: AbortHandle,
+}
+
+/// The most bytes of the body of an answer that is not read as deltas.
+const MAX_BODY: usize = 4 << 20;
+
+/// How long the end of an answered body is waited for, so that its connection can serve again.
+const DRAINING: Duration = Duration::from_secs(1);
+
+impl Exchange {
+    /// Sends a request; `inbox` is told of what comes.
+    ///
+    /// # Errors
+    /// It cannot be sent at all.
+    pub fn new(client: &Client, request: Request, inbox: Arc<Inbox>) -> Result<Self, NotSent> {
+        let runtime = runtime::handle()?;
+        let connections = client.of_this_process()?;
+        let Request { method, url, headers, body, timeouts, reading } = request;
+        let url = Url::parse(&url).map_err(|error| NotSent::Url(error.to_string()))?;
+        let method = Method::from_bytes(method.as_bytes())
+            .map_err(|error| NotSent::Url(error.to_string()))?;
+        let mut built = reqwest::Request::new(method, url);
+        *built.headers_mut() = headers_of(headers)?;
+        *built.body_mut() = (!body.is_empty()).then(|| body.into());
+        let channel = Arc::new(Channel::new(inbox));
+        let task = Task { channel: Arc::clone(&channel), timeouts };
+        let task = runtime.spawn(task.run(connections, built, reading)).abort_handle();
+        Ok(Self { process: std::process::id(), live: Some(Live { channel, task }) })
+    }
+
+    /// What the inbox calls this exchange.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.live.as_ref().map_or(0, |live| live.channel.number)
+    }
+
+    /// What has come; `None` if nothing has: then the inbox is told when something does.
+    ///
+    /// # Errors
+    /// It belongs to another process.
+    pub fn take(&self) -> Result<Option<Arrived>, Elsewhere> {
+        match &self.live {
+            Some(live) if self.process == std::process::id() => Ok(live.channel.take()),
+            _ => Err(Elsewhere { owner: self.process }),
+        }
+    }
+
+    /// Closes the connection, unless the answer has ended: then it can be used again. In another process nothing happens.
+    pub fn close(&self) {
+        if let Some(live) = &self.live
+            && self.process == std::process::id()
+            && !live.channel.is_over()
+        {
+            live.task.abort();
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.close();
+        if self.process != std::process::id() {
+            std::mem::forget(self.live.take());
+        }
+    }
+}
+
+fn headers_of(headers: Vec<(String, String)>) -> Result<HeaderMap, NotSent> {
+    let mut map = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let bad = || NotSent::Header(name.escape_debug().to_string());
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        map.append(key, value);
+    }
+    Ok(map)
+}
+
+/// What runs on Tokio for one exchange.
+struct Task {
+    channel: Arc<Channel>,
+    timeouts: Timeouts,
+}
+
+impl Task {
+    async fn run(self, to: Arc<Connections>, request: reqwest::Request, reading: Reading) {
+        let end = Instant::now().checked_add(self.timeouts.total.unwrap_or(Duration::MAX));
+        let sent = self.before(end, to.execute(request)).await;
+        let response = match sent {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return self.channel.put_end(End::Failed(Failure::of(&error))),
+            Err(slow) => return self.channel.put_end(End::Failed(slow)),
+        };
+        let is_well = response.status().is_success();
+        self.channel.put_head(head_of(&response));
+        match reading {
+            Reading::Answer(reader) if is_well => self.answer(response, *reader, end).await,
+            _ => self.body(response, end).await,
+        }
+    }
+
+    /// What comes of a step that waits for the server.
+    async fn before<T>(
+        &self,
+        end: Option<Instant>,
+        step: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let read = Instant::now().checked_add(self.timeouts.read.unwrap_or(Duration::MAX));
+        let next = [read, end].into_iter().flatten().min();
+        let Some(next) = next else { return Ok(step.await) };
+        timeout_at(next, step).await.map_err(|_| {
+            Failure::slow(if Some(next) == end {
+                FailureKind::SlowInAll
+            } else {
+                FailureKind::SlowToAnswer
+            })
+        })
+    }
+
+    /// The next bytes; `None` at their end.
+    async fn bytes(
+        &self,
+        response: &mut Response,
+        end: Option<Instant>,
+    ) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
+        match self.before(end, response.chunk()).await? {
+            Ok(bytes) => Ok(bytes),
+            Err(error) => {
+                let failure = Failure::of(&error);
+                Err(Failure { kind: FailureKind::Broken, ..failure })
+            }
+        }
+    }
+
+    async fn answer(self, mut response: Response, mut reader: Reader, end: Option<Instant>) {
+        let mut deltas: Vec<Delta> = Vec::new();
+        let failure = loop {
+            match self.bytes(&mut response, end).await {
+                Ok(Some(bytes)) => reader.feed(bytes.as_ref(), &mut deltas),
+                Ok(None) => {
+                    reader.finish(&mut deltas);
+                    break None;
+                }
+                Err(failure) => {
+                    reader.break_off(&failure.words, &mut deltas);
+                    let is_broken = |delta: &Delta| matches!(delta, Delta::Fault(fault) if fault.kind == FaultKind::BrokenOff);
+                    break deltas.iter().any(is_broken).then_some(failure);
+                }
+            }
+            let is_done = reader.is_done();
+            self.channel.put_deltas(&mut deltas);
+            if is_done {
+                break None;
+            }
+            self.channel.room().await;
+        };
+        // What comes after an answer is read, so that its connection can be used again; but a server may keep it open. What has
+        // come already is read first: then the next request has the connection.
+        let mut rest = pin!(async { while let Ok(Some(_)) = response.chunk().await {} });
+        let is_read = poll_fn(|context| Poll::Ready(rest.as_mut().poll(context).is_ready())).await;
+        self.channel.put_deltas(&mut deltas);
+        self.channel.put_end(failure.map_or(End::Answered, End::Failed));
+        if !is_read {
+            let _ = timeout(DRAINING, rest).await;
+        }
+    }
+
+    async fn body(self, mut response: Response, end: Option<Instant>) {
+        let mut body = Vec::new();
+        // An error's words count, whether all of them came or not.
+        while let Ok(Some(bytes)) = self.bytes(&mut response, end).await {
+            let left = MAX_BODY - body.len();
+            let bytes = bytes.as_ref();
+            body.extend_from_slice(&bytes[..bytes.len().min(left)]);
+            if body.len() == MAX_BODY {
+                break;
+            }
+        }
+        self.channel.put_end(End::Body(body));
+    }
+}
+
+fn head_of(response: &Response) -> Head {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let headers = response.headers().iter();
+    Head {
+        status: response.status().as_u16(),
+        headers: headers.map(|(name, value)| (name.as_str().to_owned(), text(value))).collect(),
+    }
+}
