@@ -26,7 +26,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDER = CHECKOUT / "target" / "mutants"
 TREE = FOLDER / "tree"
 MOST_MISSED = 0.05
-PATIENCE = 600
+PATIENCE = 200
 """Seconds for the tests of one mutant: one that never ends is noticed."""
 
 STEPS = (["--lib"], ["--tests"])

@@ -222,6 +222,9 @@ class LLMError(CogencyError):
     Attributes:
         rate_limited: whether there were too many requests; wait, and try again.
         auth_failed: whether the credentials were refused.
+        status: the HTTP status of the service's answer; `None` if there was none.
+        request_id: the service's id of the request, which its support asks for; `None` if it sent none.
+        headers: the headers of the service's answer, their names in small letters.
     """
 
     def __init__(
@@ -231,10 +234,16 @@ class LLMError(CogencyError):
         cause: Exception | None = None,
         rate_limited: bool = False,
         auth_failed: bool = False,
+        status: int | None = None,
+        request_id: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message, cause=cause)
         self.rate_limited = rate_limited
         self.auth_failed = auth_failed
+        self.status = status
+        self.request_id = request_id
+        self.headers: Mapping[str, str] = headers or {}
 
 
 class NoAnswerError(CogencyError):

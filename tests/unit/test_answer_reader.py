@@ -17,7 +17,7 @@ import anthropic
 import httpx2
 import openai
 
-from cogency_rs import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from cogency_rs import Finish, OpenAIModel, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from cogency_rs._core import AnswerReader
 from cogency_rs.models.anthropic_history import REDACTED
 from cogency_rs.testing import Reply, sse
@@ -225,14 +225,16 @@ async def test_of_a_wrapped_stream_the_objects_are_read():
         ),
         sse("[DONE]"),
     ]
-    async with served(Reply(pieces), Reply(pieces)) as (_, model):
+    async with (
+        served(Reply(pieces), Reply(pieces)) as (server, model),
+        openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="k") as client,
+    ):
         expected = joined(await ask(model))
-        client = await model._clients.current()
         create = client.chat.completions.create
 
         async def wrapped(**arguments: Any) -> Wrapped:
             return Wrapped(await create(**arguments))
 
-        client.chat.completions.create = wrapped
-        assert joined(await ask(model)) == expected
+        client.chat.completions.create = wrapped  # pyright: ignore
+        assert joined(await ask(OpenAIModel("m", client=client))) == expected
     assert json.dumps([str(each) for each in expected]).count("add") == 1

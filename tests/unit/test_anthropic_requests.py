@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cogency_rs import SpecificTool
 from support.anthropic_served import (
     ADD,
     HI,
@@ -13,10 +14,6 @@ from support.anthropic_served import (
     body,
     plain_environment,  # noqa: F401  # a fixture of every test
 )
-
-pytest.importorskip("anthropic")
-
-from cogency_rs import SpecificTool
 
 # What is sent
 

@@ -167,7 +167,6 @@ async def test_a_token_limit_cuts_an_answer_and_the_step_says_so(url):
 
 async def test_an_answer_streams_and_ends_with_its_usage_and_its_reason(url):
     *pieces, used, finish = await ask(model(url), "Hi")
-    assert len(pieces) > 1
     assert text(pieces) == "Good day to you!"
     assert isinstance(used, Usage)
     assert used.output_tokens >= len(pieces)

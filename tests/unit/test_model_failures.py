@@ -1,19 +1,15 @@
-"""Failures of a model's service: one line that says what to do, the same for both providers."""
+"""Failures of a model's service: one line that says what to do, for both providers, with their SDKs or without."""
 
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-
-from cogency_rs.testing import ModelServer, Reply, sse
-
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
 
 from cogency_rs import (
     AnthropicModel,
@@ -24,6 +20,8 @@ from cogency_rs import (
     TextDelta,
     ToolCallDelta,
 )
+from cogency_rs.testing import ModelServer, Reply, sse
+from support.chunks import joined
 
 HI = ModelRequest([{"role": "user", "content": "Hi"}])
 
@@ -93,7 +91,30 @@ ANTHROPIC = Provider(
     lambda kind, message: event("error", error={"type": kind, "message": message}),
 )
 
-providers = pytest.mark.parametrize("provider", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+
+def over_sdk(provider: Provider) -> Provider:
+    """The same provider, asked through a client of its SDK."""
+    name = "openai" if provider is OPENAI else "anthropic"
+    sdk = pytest.importorskip(name)
+    make = {"openai": "AsyncOpenAI", "anthropic": "AsyncAnthropic"}[name]
+
+    class OverSdk(provider.model):  # type: ignore[misc,name-defined]
+        def __init__(self, model: str, *, base_url: str, api_key: str, **settings: Any) -> None:
+            self.client = getattr(sdk, make)(base_url=base_url, api_key=api_key)
+            super().__init__(model, client=self.client, **settings)
+
+        async def aclose(self) -> None:
+            await super().aclose()
+            await self.client.close()
+
+    return replace(provider, model=OverSdk)
+
+
+providers = pytest.mark.parametrize(
+    "provider",
+    [OPENAI, ANTHROPIC, over_sdk(OPENAI), over_sdk(ANTHROPIC)],
+    ids=["openai", "anthropic", "openai's SDK", "anthropic's SDK"],
+)
 
 
 @pytest.fixture(autouse=True)
@@ -143,13 +164,13 @@ async def test_an_address_without_a_server_is_an_error(provider):
 
 @providers
 async def test_a_server_that_does_not_answer_in_time_is_an_error(provider):
-    async with ModelServer([Reply([])]) as server:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system takes connections for it
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}{provider.path}"
         async with provider.model(
-            "m", base_url=server.url + provider.path, api_key="k", max_retries=0, timeout=1e-9
+            "m", base_url=url, api_key="k", max_retries=0, timeout=0.05
         ) as model:
             error, _ = await failure_of(model)
-        server.replies.clear()
-    assert str(error).startswith(f"no answer from {server.url}{provider.path} in time; try again")
+    assert str(error).startswith(f"no answer from {url} in time; try again")
 
 
 @providers
@@ -175,7 +196,7 @@ async def test_a_server_that_does_not_answer_in_time_is_an_error(provider):
 async def test_a_status_says_what_to_do(provider, status, type, words, message):
     async with served(provider, Reply(provider.error(type, words), status)) as (server, model):
         error, _ = await failure_of(model)
-    key = "OPENAI_API_KEY" if provider is OPENAI else "ANTHROPIC_API_KEY"
+    key = "OPENAI_API_KEY" if provider.path == OPENAI.path else "ANTHROPIC_API_KEY"
     assert str(error).startswith(f"{server.url}{provider.path} {message.replace('{KEY}', key)}")
     assert error.auth_failed == (status in (401, 403))
     assert error.rate_limited == (type == "rate_limit_error")
@@ -275,7 +296,7 @@ async def test_a_known_model_that_is_not_found_is_an_error_of_the_settings(provi
 
 @providers
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_the_sdk_asks_again_after_the_time_that_the_service_names(provider, status):
+async def test_a_request_is_sent_again_after_the_time_that_the_service_names(provider, status):
     wait = {"retry-after-ms": "1"}
     busy = Reply(provider.error("odd", "busy"), status, wait)
     answer = Reply([*provider.text, provider.reason])
@@ -285,11 +306,7 @@ async def test_the_sdk_asks_again_after_the_time_that_the_service_names(provider
         TextDelta,
         Finish,
     ]
-    assert [asked.headers["x-stainless-retry-count"] for asked in server.requests] == [
-        "0",
-        "1",
-        "2",
-    ]
+    assert len(server.requests) == 3
 
 
 @providers
@@ -329,14 +346,8 @@ async def test_a_stream_that_breaks_off_is_not_asked_for_again(provider, ending,
     )
     assert str(error).endswith(BROKE_OFF)
     assert not error.rate_limited
-    expected = (
-        [TextDelta("Hi")]
-        if where == "text"
-        else [ToolCallDelta(0, "x", "add", '{"a')]
-        if provider is OPENAI
-        else [ToolCallDelta(0, "x", "add"), ToolCallDelta(0, arguments='{"a')]
-    )
-    assert seen == expected
+    expected = [TextDelta("Hi")] if where == "text" else [ToolCallDelta(0, "x", "add", '{"a')]
+    assert joined(seen) == expected
     assert len(server.requests) == 1
 
 

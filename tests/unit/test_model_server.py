@@ -7,11 +7,8 @@ import socket
 
 import pytest
 
-from cogency_rs.testing import HOLD, ModelServer, Pause, Reply, sse
-
-pytest.importorskip("openai")
-
 from cogency_rs import Agent, OpenAIModel
+from cogency_rs.testing import HOLD, ModelServer, Pause, Reply, sse
 from support.openai_served import ask, plain_environment  # noqa: F401  # a fixture of every test
 from support.waiting import until
 
@@ -24,7 +21,7 @@ STREAM = [chunk("Hel"), chunk("lo", "stop"), sse("[DONE]")]
 
 
 def model_at(url: str) -> OpenAIModel:
-    return OpenAIModel("m", base_url=f"{url}/v1", max_retries=0)
+    return OpenAIModel("m", base_url=f"{url}/v1", api_key="k", max_retries=0)
 
 
 def test_without_a_loop_it_runs_in_a_thread_of_its_own():

@@ -47,6 +47,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs._core import Thought
+from support.chunks import joined
 from support.waiting import until
 
 # What is read
@@ -60,9 +61,8 @@ async def test_an_answer_is_text_in_pieces_then_the_usage_then_the_finish():
         delta(content="lo ☃"),
         STOP,
     ]
-    assert await answer(*pieces, counts, DONE) == [
-        TextDelta("Hel"),
-        TextDelta("lo ☃"),
+    assert joined(await answer(*pieces, counts, DONE)) == [
+        TextDelta("Hello ☃"),
         Usage(input_tokens=9, output_tokens=2),
         Finish("stop"),
     ]
@@ -105,20 +105,14 @@ TWO = [ToolCallDelta(0, "x", "add", WHOLE), ToolCallDelta(1, "y", "add", WHOLE)]
                 calls(call(0, arguments=": 1}")),
                 calls(call(1, "y", name="add", arguments=WHOLE)),
             ],
-            [
-                ToolCallDelta(0, "x", "add", ""),
-                ToolCallDelta(0, arguments='{"a"'),
-                ToolCallDelta(0, arguments=": 1}"),
-                ToolCallDelta(1, "y", "add", WHOLE),
-            ],
+            [ToolCallDelta(0, "x", "add", '{"a": 1}'), ToolCallDelta(1, "y", "add", WHOLE)],
         ),
         (
             [calls(call(0, "x", name="add", arguments=""), call(1, "y", name="add", arguments="")),
              calls(call(1, arguments="{}"), call(0, arguments="{}"))],
             [
                 ToolCallDelta(0, "x", "add"),
-                ToolCallDelta(1, "y", "add"),
-                ToolCallDelta(1, arguments="{}"),
+                ToolCallDelta(1, "y", "add", "{}"),
                 ToolCallDelta(0, arguments="{}"),
             ],
         ),
@@ -128,7 +122,7 @@ TWO = [ToolCallDelta(0, "x", "add", WHOLE), ToolCallDelta(1, "y", "add", WHOLE)]
         ([calls(call(None, "x", **CALL)), calls(call(None, "y", **CALL))], TWO),
         (
             [calls(call(None, "x", name="add", arguments='{"a"')), calls(call(None, arguments=": 1}"))],
-            [ToolCallDelta(0, "x", "add", '{"a"'), ToolCallDelta(0, arguments=": 1}")],
+            [ToolCallDelta(0, "x", "add", '{"a": 1}')],
         ),
         (
             [calls(call(None, None, **CALL), call(None, None, **CALL))],
@@ -136,11 +130,11 @@ TWO = [ToolCallDelta(0, "x", "add", WHOLE), ToolCallDelta(1, "y", "add", WHOLE)]
         ),
         (
             [calls(call(0, "x", name="add", arguments="{")), calls(call(0, "x", name="add", arguments="}"))],
-            [ToolCallDelta(0, "x", "add", "{"), ToolCallDelta(0, arguments="}")],
+            [ToolCallDelta(0, "x", "add", "{}")],
         ),
         (
             [calls(call(0, "", name="add", arguments="{")), calls(call(0, "", name="", arguments="}"))],
-            [ToolCallDelta(0, None, "add", "{"), ToolCallDelta(0, arguments="}")],
+            [ToolCallDelta(0, None, "add", "{}")],
         ),
         ([calls(call(0, "x", name="add", arguments={"a": 1}))], [ToolCallDelta(0, "x", "add", WHOLE)]),
         ([calls(call(0, "x", name="add"))], [ToolCallDelta(0, "x", "add")]),
@@ -153,7 +147,7 @@ TWO = [ToolCallDelta(0, "x", "add", WHOLE), ToolCallDelta(1, "y", "add", WHOLE)]
 )  # fmt: skip
 async def test_calls_are_numbered_however_a_server_sends_them(pieces, expected):
     seen = await answer(*pieces, delta("tool_calls"), DONE)
-    assert seen == [*expected, Finish("tool_calls")]
+    assert joined(seen) == [*expected, Finish("tool_calls")]
 
 
 @pytest.mark.parametrize(
@@ -441,9 +435,26 @@ async def test_the_address_and_the_key_are_read_from_the_environment(monkeypatch
     assert (model.name, model.provider) == ("m", "openai")
 
 
-def test_without_the_sdk_the_extra_is_named(monkeypatch):
+def test_without_the_sdk_a_client_of_it_is_refused_and_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(
-        ConfigError, match=r"needs the package openai; run: pip install 'cogency-rs\[openai\]'"
+        ConfigError, match=r"one of the package openai; run: pip install 'cogency-rs\[openai\]'"
     ):
-        OpenAIModel("m", base_url="http://localhost/v1")
+        OpenAIModel("m", client=object())
+
+
+async def test_the_sdk_is_not_loaded_without_a_client_of_it():
+    code = """
+import asyncio, sys
+from cogency_rs import OpenAIModel
+async def main():
+    async for piece in OpenAIModel("m", base_url=sys.argv[1])([{"role": "user", "content": "Hi"}]):
+        print(piece)
+asyncio.run(main())
+assert not {"openai", "httpx", "httpx2", "pydantic"} & set(sys.modules)
+"""
+    async with ModelServer([reply(delta(content="Hello"), STOP, DONE)]) as server:
+        command = (sys.executable, "-c", code, f"{server.url}/v1")
+        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        said, _ = await process.communicate()
+    assert (process.returncode, said.split()[0]) == (0, b"Hello")

@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 
+from cogency_rs import (
+    ConfigError,
+    Finish,
+    LLMError,
+    OpenAIModel,
+    SpecificTool,
+    TextDelta,
+    Usage,
+    parse_tokens,
+)
 from cogency_rs.testing import Reply, sse
+from support.chunks import joined
 from support.openai_served import (
     ADD,
     DONE,
@@ -20,19 +31,6 @@ from support.openai_served import (
     reply,
     served,
     usage,
-)
-
-pytest.importorskip("openai")
-
-from cogency_rs import (
-    ConfigError,
-    Finish,
-    LLMError,
-    OpenAIModel,
-    SpecificTool,
-    TextDelta,
-    Usage,
-    parse_tokens,
 )
 
 # What is sent
@@ -120,7 +118,6 @@ async def test_headers_query_and_timeout_are_not_part_of_the_body():
         await ask(model)
     [asked] = server.requests
     assert (asked.path, asked.headers["x-title"]) == ("/v1/chat/completions?v=2", "t")
-    assert asked.headers["x-stainless-read-timeout"] in ("50", "50.0")
     assert asked.body.keys() == {"model", "messages", "stream", "stream_options"}
 
 
@@ -205,7 +202,7 @@ async def test_a_plain_completion_is_asked_with_the_prompt_of_the_template():
     options = {"endpoint": "completions", "template": chatml, "skip_special_tokens": False}
     async with served(reply(*pieces), **options) as (server, model):
         seen = await ask(model, stop=("<|im_end|>",))
-    assert seen == [TextDelta("Hel"), TextDelta("lo"), Usage(5, 2), Finish("stop")]
+    assert joined(seen) == [TextDelta("Hello"), Usage(5, 2), Finish("stop")]
     [asked] = server.requests
     assert asked.path == "/v1/completions"
     assert asked.body == {

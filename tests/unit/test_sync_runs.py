@@ -75,8 +75,7 @@ ASKS = """
 import gc, resource
 from cogency_rs.testing import ScriptedModel
 url, file, runs, descriptors = sys.argv[1:]
-if int(runs) < 1000:  # nothing may depend on it; but the clients of an SDK are cycles, of almost a megabyte each
-    gc.disable()
+gc.disable()  # nothing may depend on it
 agent = Agent(%s, storage=%s)
 agent.run_sync("Hello?")
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(descriptors),) * 2)
@@ -103,7 +102,9 @@ def test_any_number_of_loops_in_turn_leaves_nothing_open(tmp_path, model, storag
         code = ASKS % (model, storage, asked)
         told = (url, tmp_path / "log.db", RUNS, DESCRIPTORS)
         answer, left = printed(code, *told, seconds=60 + RUNS).split()
-        assert (answer, server.opened) == ("Hello.", RUNS + 1 if model == HTTP else 0)
+        assert answer == "Hello."
+        # The loops share connections: a new one is made only where the last one is not free yet.
+        assert (0 < server.opened < RUNS / 4) if model == HTTP else server.opened == 0
     assert int(left) < DESCRIPTORS / 2
 
 

@@ -1,24 +1,17 @@
-"""One answer of a service: its bytes, or the objects that an SDK has made of them, read into deltas.
-
-An SDK's stream has the response that it reads, and its bytes are read here. Where something has wrapped the stream, as
-instrumentation does, or where the bytes are not server-sent events, there are only objects: these are read as the JSON
-that they were made of. One reader reads both.
-"""
+"""One answer of a service: what was read of it, as deltas, and why it is not complete."""
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import AsyncGenerator, Mapping
-from typing import Any, Literal, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
-from .._core import AnswerReader
 from ..json_text import read_json
-from ..redaction import Secrets
 from .anthropic_history import REDACTED
+from .connection import Read
 from .deltas import Delta, Finish, ReasoningDelta
 
-__all__ = ["Answer", "IncompleteError", "NotStreamError", "ReportedError", "pieces_of"]
+__all__ = ["Answer", "IncompleteError", "NotStreamError", "ReportedError"]
 
 _log = logging.getLogger("cogency_rs")
 
@@ -45,70 +38,31 @@ class ReportedError(Exception):
         self.is_answering = is_answering
 
 
-async def pieces_of(stream: Any, kind: type[Any]) -> AsyncGenerator[bytes, None]:
-    """What an SDK's stream has read: its bytes, if it is of this class of the SDK's, or its objects."""
-    response: Any = getattr(stream, "response", None) if type(stream) is kind else None
-    if response is not None and _content_type(stream) != _EVENT_STREAM_OF_AWS:
-        async for data in response.aiter_bytes():
-            yield data
-        return
-    async for chunk in stream:
-        yield b"data: %s\n\n" % _json_of(chunk)
-
-
-_EVENT_STREAM_OF_AWS = "application/vnd.amazon.eventstream"
-
-
-def _content_type(stream: Any) -> str:
-    """What an SDK's stream is declared to be; empty if it does not say."""
-    headers = getattr(getattr(stream, "response", None), "headers", {})
-    return str(headers.get("content-type", "")).partition(";")[0].strip().lower()
-
-
-def _json_of(chunk: Any) -> bytes:
-    """The JSON that an object was made of, on one line."""
-    if hasattr(chunk, "model_dump_json"):
-        text: str = chunk.model_dump_json(exclude_unset=True, warnings=False)
-    else:
-        text = json.dumps(chunk, default=vars)
-    return text.encode("utf-8", "surrogatepass")
-
-
 class Answer:
-    """Reads one answer.
+    """What was read of one answer.
+
+    Args:
+        api: how it was read.
+        declared: its content type.
 
     Attributes:
         is_over: whether nothing more will be read of it.
         fault: why it is not complete; the deltas before that were handed out.
     """
 
-    def __init__(
-        self, api: Literal["completions", "messages"], secrets: Secrets, stream: Any
-    ) -> None:
-        self._reader = AnswerReader(api, secrets=secrets.pairs)
+    def __init__(self, api: str, declared: str) -> None:
         self._gives_up = api == "completions"  # a server may say so with a finish_reason
-        self._declared = _content_type(stream)
+        self._declared = declared
         self._has_begun = False
         self.is_over = False
         self.fault: Exception | None = None
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """Read the next bytes."""
-        deltas = self._taken(self._reader.feed(data))
-        self.is_over |= self._reader.is_done
-        return deltas
-
-    def finish(self) -> list[Delta]:
-        """The deltas after the last bytes."""
-        self.is_over = True
-        return self._taken(self._reader.finish())
-
-    def break_off(self, error: Exception) -> list[Delta]:
-        """The last deltas of an answer whose bytes broke off. If only their end is missing, it is complete."""
-        self.is_over = True
-        deltas = self._taken(self._reader.break_off(type(error).__name__))
-        if self.fault is not None:
-            self.fault = error
+    def take(self, read: Read) -> list[Delta]:
+        """The deltas of what was read. If only the end of an answer is missing, it is complete."""
+        deltas = self._taken(read.deltas)
+        if self.fault is not None and read.error is not None:
+            self.fault = read.error
+        self.is_over = read.is_over or self.fault is not None
         return deltas
 
     def _taken(self, deltas: list[Any]) -> list[Delta]:
@@ -130,7 +84,6 @@ class Answer:
                 case _:
                     self._has_begun = True
                     taken.append(delta)
-        self.is_over |= self.fault is not None
         return taken
 
     def _fault(self, kind: str, message: str, body: str) -> Exception:

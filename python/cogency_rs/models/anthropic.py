@@ -1,18 +1,22 @@
-"""Models of Anthropic; needs the extra `anthropic`."""
+"""Models of Anthropic."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ..checks import check_text
 from ..errors import ConfigError
-from ..redaction import Secrets, check_url, in_proxies, in_url, key, shown_url
+from ..redaction import check_url, shown_url
 from .anthropic_messages import Cache, Messages
-from .clients import Clients, import_sdk, is_local
+from .connection import Connection
 from .failures import Service
+from .http import HttpConnection, Key, is_local
+from .sdk import SdkConnection
 from .served import ServedModel
+from .settings import ModelSettings, timeout_of
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -20,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["AnthropicModel"]
 
 _ANTHROPIC = "https://api.anthropic.com"
+_VERSION = "2023-06-01"
+"""The version of the API: the only one that has messages."""
 
 
 class AnthropicModel(ServedModel):
     """A model of Anthropic, or of a server that speaks its Messages API.
-
-    Needs the extra `anthropic`.
 
     Args:
         name: the model's name at the provider.
@@ -38,15 +42,18 @@ class AnthropicModel(ServedModel):
             as `output_config`; the prompt asks for it in words in any case. If not given, only Anthropic itself gets
             the schema. A model that refuses the schema does not get it again.
         base_url: where the API is; `ANTHROPIC_BASE_URL` or Anthropic's own if not given.
-        api_key: the key; if not given, `ANTHROPIC_API_KEY`, or other credentials that the SDK finds. A server on this
-            machine or in a private network needs none.
-        client: an `AsyncAnthropic` of your own, instead of `base_url` and `api_key`; it stays yours to close.
-        settings: sent with every question: `temperature`, `top_k`, `metadata` and any other setting of the API.
-            `max_retries` (2) and `timeout` (seconds; 600), `extra_headers`, `extra_query` and `extra_body` are options
-            of the SDK.
+        api_key: the key, or an async function that is asked for one before each request; `ANTHROPIC_API_KEY` if not
+            given, or the token `ANTHROPIC_AUTH_TOKEN`. A server on this machine or in a private network needs none.
+        proxy: the address of a proxy; those of the environment if not given.
+        verify: a file of certificates, as PEM, that are trusted in place of those of the machine.
+        client: an `AsyncAnthropic` of your own, which needs the extra `anthropic`, instead of all these; it stays yours
+            to close.
+        settings: sent with every question: `temperature`, `top_k`, `metadata` and any other setting of the API;
+            `extra_headers`, `extra_query` and `extra_body` go with it. `max_retries` and `timeout` are as those of
+            `OpenAIModel`.
 
     Raises:
-        ConfigError: the SDK is not installed, there is no key, or the arguments do not go together.
+        ConfigError: there is no key, the arguments do not go together, or `client` is of an SDK that is not installed.
     """
 
     def __init__(
@@ -58,38 +65,55 @@ class AnthropicModel(ServedModel):
         cache: Cache = True,
         structured_output: bool | None = None,
         base_url: str | None = None,
-        api_key: str | None = None,
+        api_key: Key | None = None,
+        proxy: str | None = None,
+        verify: str | PathLike[str] | None = None,
         client: AsyncAnthropic | None = None,
         **settings: Any,
     ) -> None:
         check_text("name", name, what="the name of a model")
-        if client is not None and (base_url is not None or api_key is not None):
-            raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         if thinking is not None:
             settings["thinking"] = _thinking(thinking, max_tokens)
-        sdk = import_sdk("anthropic")
-        url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC
-        check_url("base_url", url)
-        used = api_key
-        if used is None and is_local(url) and not _has_key():
-            used = "none"
-        secrets = Secrets(key("api_key", api_key), in_url(url), in_proxies())
-        clients = Clients(lambda: sdk.AsyncAnthropic(base_url=url, api_key=used), secrets, client)
-        if not _can_ask(clients.first):
-            raise ConfigError(
-                f"{shown_url(url)} needs a key: set ANTHROPIC_API_KEY, or give api_key="
+        of_client = ModelSettings(settings).of_client
+        connection: Connection
+        if client is None:
+            url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC
+            check_url("base_url", url)
+            used = api_key or os.environ.get("ANTHROPIC_API_KEY")
+            token = None if used else os.environ.get("ANTHROPIC_AUTH_TOKEN")
+            if not (used or token or is_local(url)):
+                raise ConfigError(
+                    f"{shown_url(url)} needs a key: set ANTHROPIC_API_KEY, or give api_key="
+                )
+            connection = HttpConnection(
+                url,
+                used or token,
+                lambda key: _headers(key, is_token=used is None),
+                models_path="/v1/models",
+                proxy=proxy,
+                verify=verify,
+                timeout=timeout_of(of_client),
             )
-        served_at = str(clients.first.base_url).rstrip("/")
+        elif any(argument is not None for argument in (base_url, api_key, proxy, verify)):
+            raise ConfigError("client has its own base_url and api_key: leave them away beside it")
+        else:
+            connection = SdkConnection("anthropic", client)
         super().__init__(
             structured_output=(
-                served_at == _ANTHROPIC if structured_output is None else structured_output
+                connection.url == _ANTHROPIC if structured_output is None else structured_output
             ),
             provider="anthropic",
-            service=Service(sdk, name, shown_url(served_at), key="ANTHROPIC_API_KEY"),
+            service=Service(connection, name, shown_url(connection.url), key="ANTHROPIC_API_KEY"),
             endpoint=Messages(cache),
-            clients=clients,
             settings={"max_tokens": max_tokens, **settings},
         )
+
+
+def _headers(key: str | None, *, is_token: bool) -> dict[str, str]:
+    version = {"anthropic-version": _VERSION}
+    if not key:
+        return version
+    return version | ({"authorization": f"Bearer {key}"} if is_token else {"x-api-key": key})
 
 
 def _thinking(thinking: int | Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
@@ -100,12 +124,3 @@ def _thinking(thinking: int | Mapping[str, Any], max_tokens: int) -> dict[str, A
             f"thinking must be a number of tokens from 1024 on and below max_tokens ({max_tokens}), got {thinking}"
         )
     return {"type": "enabled", "budget_tokens": thinking}
-
-
-def _has_key() -> bool:
-    return any(os.environ.get(name) for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
-
-
-def _can_ask(client: Any) -> bool:
-    """Whether a client has a key, or knows where to get one."""
-    return any(getattr(client, name, None) for name in ("api_key", "auth_token", "credentials"))

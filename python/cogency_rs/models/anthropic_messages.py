@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from .anthropic_history import messages_of, system_of, tools_used
 from .completions import is_refusal_of
+from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
-from .served import ModelSettings
 
 __all__ = ["Cache", "Messages"]
 
@@ -28,7 +28,9 @@ class Messages:
         cache: whether to mark the prefixes that a later question shares.
     """
 
-    api: Literal["completions", "messages"] = "messages"
+    operation = Operation(
+        "messages", "/v1/messages", "messages", ("model", "max_tokens", "messages")
+    )
 
     def __init__(self, cache: Cache) -> None:
         self._mark: dict[str, Any] | None = None
@@ -59,31 +61,25 @@ class Messages:
             _mark_prefixes(body, self._mark)
         return body
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
-        """Send it."""
+    def complete(self, body: Mapping[str, Any], of_service: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Endpoint`."""
+        whole = {**body, **of_service}
         form: Mapping[str, Any] = {} if self._refuses_form else body.get("output_config", {})
-        try:
-            return await _send(client, body, form, settings)
-        except Exception as error:
-            if not (form and is_refusal_of(error, _OF_FORM)):
-                raise
+        # The effort is the caller's setting.
+        output = {**form, **of_service.get("output_config", {})}
+        whole.pop("output_config", None)
+        return {**whole, "output_config": output} if output else whole
+
+    def learns_from(
+        self, error: Exception, sent: Mapping[str, Any], of_service: Mapping[str, Any]
+    ) -> bool:
+        """See `Endpoint`."""
+        config: Mapping[str, Any] = sent.get("output_config", {})
+        given: Mapping[str, Any] = of_service.get("output_config", {})
+        if "format" not in config or "format" in given or not is_refusal_of(error, _OF_FORM):
+            return False
         self._refuses_form = True
-        return await _send(client, body, {}, settings)
-
-
-async def _send(
-    client: Any, body: Mapping[str, Any], form: Mapping[str, Any], settings: ModelSettings
-) -> Any:
-    merged = {**body, **settings.of_service}
-    output = {
-        **form,
-        **settings.of_service.get("output_config", {}),
-    }  # the effort is the caller's setting
-    merged.pop("output_config", None)
-    if output:
-        merged["output_config"] = output
-    asked = {key: merged.pop(key) for key in ("model", "max_tokens", "messages")}
-    return await client.messages.create(**asked, stream=True, extra_body=merged, **settings.of_call)
+        return True
 
 
 def _tool(tool: ToolDeclaration) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from .completions import Requests
+from .completions import SharedFields
+from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
-from .served import ModelSettings
 
 __all__ = ["ChatCompletions"]
 
@@ -15,19 +15,21 @@ _OURS = frozenset({"is_error", "reasoning", "tool_execution_id"})
 """The fields of our messages that the API does not have."""
 
 
-class ChatCompletions:
+class ChatCompletions(SharedFields):
     """The endpoint `/chat/completions`.
 
     Args:
         reasoning_key: the field of an assistant's message in which its reasoning is sent back; `None` to leave it out.
-        counts_along: see `Requests`.
+        counts_along: see `SharedFields`.
     """
 
-    api: Literal["completions", "messages"] = "completions"
+    operation = Operation(
+        "completions", "/chat/completions", "chat.completions", ("model", "messages")
+    )
 
     def __init__(self, reasoning_key: str | None = None, *, counts_along: bool = False) -> None:
+        super().__init__(counts_along=counts_along)
         self._reasoning_key = reasoning_key
-        self._requests = Requests(counts_along=counts_along)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of a request."""
@@ -53,12 +55,6 @@ class ChatCompletions:
         if self._reasoning_key is not None and reasoning:
             sent[self._reasoning_key] = reasoning
         return sent
-
-    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
-        """Send it."""
-        asked = {key: body[key] for key in ("model", "messages")}
-        beside = {key: value for key, value in body.items() if key not in asked}
-        return await self._requests.open(client.chat.completions.create, asked, beside, settings)
 
 
 def _tool(tool: ToolDeclaration) -> dict[str, Any]:

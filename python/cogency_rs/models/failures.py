@@ -1,4 +1,4 @@
-"""Turns an SDK's exceptions into `LLMError`s of one line: what happened, where, and what to do."""
+"""Explains why a service did not answer: an `LLMError` of one line says what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..errors import LLMError
-from ..redaction import NO_SECRETS, Secrets
+from ..redaction import NO_SECRETS, Secrets, shown_url
 from .answer import NotStreamError, ReportedError
+from .connection import Connection
 from .deltas import Finish
 
 __all__ = ["Service"]
@@ -81,28 +82,44 @@ _STATUS_OF_TYPE = {
 """The status for the code or type of an error that is reported inside a stream, which has no status of its own."""
 
 
+_UNREACHABLE = {
+    "unreachable": "no server answers at {url} ({words}); is the server running there?",
+    "broken": "the connection to {url} broke off before an answer ({words}); try again",
+    "certificate": (
+        "{url} has a certificate that is not trusted here ({words}); correct base_url, or give the file of "
+        "certificates that it goes with as verify="
+    ),
+    "proxy": "the proxy did not connect to {url} ({words}); correct proxy=, or HTTPS_PROXY and NO_PROXY",
+    "redirect": (
+        "{url} points to {target}, where a request with a key is not sent; if that is the API, give it as base_url"
+    ),
+    "slow": "no answer from {url} in time; try again, or give it more time with timeout=",
+}
+"""What is said of a service that did not answer, by `TransportError.kind`."""
+
+
 @dataclass(frozen=True)
 class Service:
     """A model and where it is served, as errors name them.
 
     Attributes:
-        sdk: the module of the SDK; its exceptions are told apart by its classes.
+        connection: how it is reached.
         model: the model's name at the service.
         url: the address of the service, as it may be shown.
         key: the environment variable that its key is read from.
         secrets: returns what an error must not show.
     """
 
-    sdk: Any
+    connection: Connection
     model: str
     url: str
     key: str
     secrets: Callable[[], Secrets] = field(default=lambda: NO_SECRETS, repr=False)
 
-    async def not_asked(self, error: Exception, client: Any) -> LLMError:
+    async def not_asked(self, error: Exception) -> LLMError:
         """Explain why a question got no answer at all; asks the service for its models if it lacks this one."""
         if self._is_missing(error):
-            return self._error(error, await self._missing(error, client))
+            return self._error(error, await self._missing(error))
         return self._explained(error) or self._error(
             error, f"{self.url} was not asked ({self._words_of(error)}); correct the settings"
         )
@@ -118,7 +135,9 @@ class Service:
         if isinstance(error, ReportedError):
             explained = self._explained(error, is_answering=error.is_answering)
             return explained or self._error(error, f"{self.url} failed")
-        if not _is_timeout(error) and (explained := self._explained(error, is_answering=True)):
+        if self.connection.kind_of(error) is None and (
+            explained := self._explained(error, is_answering=True)
+        ):
             return explained
         return self._error(
             error,
@@ -135,8 +154,9 @@ class Service:
 
     def _explained(self, error: Exception, *, is_answering: bool = False) -> LLMError | None:
         """The error by its status, or by the lack of one; `None` if neither says anything."""
-        if isinstance(error, self.sdk.APIConnectionError) and not is_answering:
-            return self._error(error, self._unreachable(error))
+        kind = self.connection.kind_of(error)
+        if kind is not None and not is_answering:
+            return self._error(error, self._unreachable(error, kind))
         status = _status_of(error)
         if status is None:
             return None
@@ -146,19 +166,16 @@ class Service:
         where = " in the middle of an answer" if is_answering else ""
         return self._error(error, f"{self.url} {advice.what}{where} ({words}); {cure}", advice)
 
-    def _unreachable(self, error: Exception) -> str:
-        if isinstance(error, self.sdk.APITimeoutError):
-            return (
-                f"no answer from {self.url} in time; try again, or give it more time with timeout="
-            )
-        reason = self._words_of(error.__cause__ or error)
-        return f"no server answers at {self.url} ({reason}); is the server running there?"
+    def _unreachable(self, error: Exception, kind: str) -> str:
+        words = self._words_of(error.__cause__ or error)
+        sentence = _UNREACHABLE[kind if kind in _UNREACHABLE else "slow"]
+        return sentence.format(url=self.url, words=words, target=shown_url(str(error)))
 
     def _is_missing(self, error: Exception) -> bool:
         return _status_of(error) == 404 or "model_not_found" in _codes_of(error)
 
-    async def _missing(self, error: Exception, client: Any) -> str:
-        offered = await _offered(client)
+    async def _missing(self, error: Exception) -> str:
+        offered = await _offered(self.connection)
         if offered is None:
             return (
                 f"{self.url} has no such API ({_label_of(error)}{self._words_of(error)}); "
@@ -180,11 +197,15 @@ class Service:
 
     def _error(self, error: Exception, message: str, advice: _Advice = _FAILED) -> LLMError:
         secrets = self.secrets()
+        headers = {name: secrets.hide(value) for name, value in _headers_of(error).items()}
         return LLMError(
             secrets.hide(message),
             cause=secrets.clean(error),
             rate_limited=advice.rate_limited,
             auth_failed=advice.auth_failed,
+            status=_sent_status_of(error),
+            request_id=headers.get("x-request-id") or headers.get("request-id"),
+            headers=headers,
         )
 
 
@@ -196,14 +217,18 @@ def _advice_of(status: int, words: str) -> _Advice:
     return _BY_STATUS.get(status) or (_FAILED if status >= 500 else _REFUSED)
 
 
+def _headers_of(error: Exception) -> Mapping[str, str]:
+    """The headers of the service's answer; none if there was no answer."""
+    for owner in (error, getattr(error, "response", None)):
+        headers: Any = getattr(owner, "headers", None)
+        if headers is not None:
+            return {str(name).lower(): str(value) for name, value in headers.items()}
+    return {}
+
+
 def _later(error: Exception) -> str:
-    headers: Any = getattr(getattr(error, "response", None), "headers", None)
-    seconds: str | None = headers.get("retry-after") if headers else None
-    return f"in {seconds} s" if seconds and seconds.isdigit() else "later"
-
-
-def _is_timeout(error: Exception) -> bool:
-    return "Timeout" in type(error).__name__
+    seconds = _headers_of(error).get("retry-after", "")
+    return f"in {seconds} s" if seconds.isdigit() else "later"
 
 
 def _reported(error: Exception) -> Mapping[str, Any]:
@@ -238,18 +263,23 @@ def _status_of(error: Exception) -> int | None:
     return 500 if reported else None
 
 
+def _sent_status_of(error: Exception) -> int | None:
+    """The HTTP status that a service sent."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
 def _label_of(error: Exception) -> str:
     """The number or name of an error, to stand before its words."""
-    status = getattr(error, "status_code", None)
-    label = status if isinstance(status, int) and status >= 400 else _code_of(error)
+    status = _sent_status_of(error)
+    label = status if status is not None and status >= 400 else _code_of(error)
     return f"{label}: " if label else ""
 
 
-async def _offered(client: Any) -> list[str] | None:
+async def _offered(connection: Connection) -> list[str] | None:
     """The models of a service; `None` if it does not say."""
     try:
-        page = await client.with_options(max_retries=0, timeout=5).models.list()
-        return [str(model.id) for model in page.data or ()]
+        return await connection.models()
     except Exception:  # whatever this error is, the first one is reported
         return None
 

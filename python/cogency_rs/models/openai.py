@@ -1,18 +1,23 @@
-"""Models of OpenAI, and of every server that speaks its API for completions; needs the extra `openai`."""
+"""Models of OpenAI, and of every server that speaks its API for completions."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..checks import check_text
 from ..errors import ConfigError
-from ..redaction import Secrets, check_url, in_proxies, in_url, key, shown_url
+from ..redaction import check_url, shown_url
 from .chat_completions import ChatCompletions
-from .clients import Clients, import_sdk, is_local
+from .connection import Connection
 from .failures import Service
+from .http import HttpConnection, Key, is_local
 from .plain_completions import PlainCompletions, Template
+from .sdk import SdkConnection
 from .served import Endpoint, ServedModel
+from .settings import ModelSettings, timeout_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -25,13 +30,17 @@ _OPENAI = "https://api.openai.com/v1"
 class OpenAIModel(ServedModel):
     """A model of OpenAI, or of a server that speaks chat completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter.
 
-    Needs the extra `openai`.
-
     Args:
         name: the model's name at the server.
         base_url: where the API is, including its `/v1`; `OPENAI_BASE_URL` or OpenAI's own if not given.
-        api_key: the key; `OPENAI_API_KEY` if not given. A server on this machine or in a private network needs none.
-        client: an `AsyncOpenAI` of your own, instead of `base_url` and `api_key`; it stays yours to close.
+        api_key: the key, or an async function that is asked for one before each request; `OPENAI_API_KEY` if not given.
+            A server on this machine or in a private network needs none.
+        organization: whose account pays; `OPENAI_ORG_ID` if not given.
+        project: for which project; `OPENAI_PROJECT_ID` if not given.
+        proxy: the address of a proxy; those of the environment if not given.
+        verify: a file of certificates, as PEM, that are trusted in place of those of the machine.
+        client: an `AsyncOpenAI` of your own, which needs the extra `openai`, instead of all these; it stays yours to
+            close.
         endpoint: `"chat"`, or `"completions"` for prompts that the caller writes.
         template: with `endpoint="completions"`, writes the prompt of a request from its messages.
         reasoning_key: the field in which an assistant's reasoning goes back to the server with the next question, such
@@ -41,12 +50,14 @@ class OpenAIModel(ServedModel):
             as `response_format`; the prompt asks for it in words in any case. If not given, only OpenAI itself gets the
             schema: with it, other servers often keep the model from calling tools. A server that refuses the schema
             does not get it again.
-        settings: sent with every question: `temperature`, `max_tokens`, `top_k` and any other setting of the server.
-            `max_retries` (2) and `timeout` (seconds; 600), `extra_headers`, `extra_query` and `extra_body` are options
-            of the SDK.
+        settings: sent with every question: `temperature`, `max_tokens`, `top_k` and any other setting of the server;
+            `extra_headers`, `extra_query` and `extra_body` go with it. `max_retries` (2) says how often it is sent
+            again until an answer begins. `timeout` is a number of seconds, or
+            `{"connect": 10, "read": 600, "total": None}`: until there is a connection, between two pieces of the
+            answer, and in all.
 
     Raises:
-        ConfigError: the SDK is not installed, there is no key, or the arguments do not go together.
+        ConfigError: there is no key, the arguments do not go together, or `client` is of an SDK that is not installed.
     """
 
     def __init__(
@@ -54,7 +65,11 @@ class OpenAIModel(ServedModel):
         name: str,
         *,
         base_url: str | None = None,
-        api_key: str | None = None,
+        api_key: Key | None = None,
+        organization: str | None = None,
+        project: str | None = None,
+        proxy: str | None = None,
+        verify: str | PathLike[str] | None = None,
         client: AsyncOpenAI | None = None,
         endpoint: Literal["chat", "completions"] = "chat",
         template: Template | None = None,
@@ -63,30 +78,50 @@ class OpenAIModel(ServedModel):
         **settings: Any,
     ) -> None:
         check_text("name", name, what="the name of a model")
-        if client is not None and (base_url is not None or api_key is not None):
+        of_client = ModelSettings(settings).of_client
+        reached = (base_url, api_key, organization, project, proxy, verify)
+        connection: Connection
+        if client is None:
+            url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+            check_url("base_url", url)
+            used = api_key or os.environ.get("OPENAI_API_KEY")
+            if used is None and not is_local(url):
+                raise ConfigError(
+                    f"{shown_url(url)} needs a key: set OPENAI_API_KEY, or give api_key="
+                )
+            account = {
+                "openai-organization": organization or os.environ.get("OPENAI_ORG_ID"),
+                "openai-project": project or os.environ.get("OPENAI_PROJECT_ID"),
+            }
+            connection = HttpConnection(
+                url,
+                used,
+                lambda key: _headers(key, account),
+                models_path="/models",
+                proxy=proxy,
+                verify=verify,
+                timeout=timeout_of(of_client),
+            )
+        elif any(argument is not None for argument in reached):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
-        sdk = import_sdk("openai")
-        url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-        check_url("base_url", url)
-        given = api_key or os.environ.get("OPENAI_API_KEY")
-        used = given or ("none" if is_local(url) else None)
-        if client is None and used is None:
-            raise ConfigError(f"{shown_url(url)} needs a key: set OPENAI_API_KEY, or give api_key=")
-        secrets = Secrets(key("api_key", given), in_url(url), in_proxies())
-        clients = Clients(lambda: sdk.AsyncOpenAI(base_url=url, api_key=used), secrets, client)
+        else:
+            connection = SdkConnection("openai", client)
         if structured_output and endpoint != "chat":
             raise ConfigError('structured_output goes with endpoint="chat"')
-        served_at = str(clients.first.base_url).rstrip("/")
         if structured_output is None:
-            structured_output = endpoint == "chat" and served_at == _OPENAI
+            structured_output = endpoint == "chat" and connection.url == _OPENAI
         super().__init__(
             structured_output=structured_output,
             provider="openai",
-            service=Service(sdk, name, shown_url(served_at), key="OPENAI_API_KEY"),
-            endpoint=_endpoint(endpoint, template, reasoning_key, is_local(served_at)),
-            clients=clients,
+            service=Service(connection, name, shown_url(connection.url), key="OPENAI_API_KEY"),
+            endpoint=_endpoint(endpoint, template, reasoning_key, is_local(connection.url)),
             settings=settings,
         )
+
+
+def _headers(key: str | None, account: Mapping[str, str | None]) -> dict[str, str]:
+    given = {"authorization": f"Bearer {key}" if key else None, **account}
+    return {name: value for name, value in given.items() if value}
 
 
 def _endpoint(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import ConfigError
-from .completions import Requests
+from .completions import SharedFields
+from .connection import Operation
 from .request import ModelRequest
-from .served import ModelSettings
 
 __all__ = ["PlainCompletions", "Template"]
 
@@ -16,19 +16,19 @@ Template = Callable[[Sequence[Mapping[str, Any]]], str]
 """Writes messages as the text of a prompt, up to where the model is to go on."""
 
 
-class PlainCompletions:
+class PlainCompletions(SharedFields):
     """The endpoint `/completions`.
 
     Args:
         template: writes the prompt.
-        counts_along: see `Requests`.
+        counts_along: see `SharedFields`.
     """
 
-    api: Literal["completions", "messages"] = "completions"
+    operation = Operation("completions", "/completions", "completions", ("model", "prompt"))
 
     def __init__(self, template: Template, *, counts_along: bool = False) -> None:
+        super().__init__(counts_along=counts_along)
         self._template = template
-        self._requests = Requests(counts_along=counts_along)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of a request.
@@ -49,9 +49,3 @@ class PlainCompletions:
         if request.stop:
             body["stop"] = list(request.stop)
         return body
-
-    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
-        """Send it."""
-        asked = {key: body[key] for key in ("model", "prompt")}
-        beside = {key: value for key, value in body.items() if key not in asked}
-        return await self._requests.open(client.completions.create, asked, beside, settings)

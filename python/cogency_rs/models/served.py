@@ -1,91 +1,52 @@
-"""A model behind an API: asked through the provider's own SDK, and read while it answers.
+"""A model behind an API, which is read while it answers.
 
-All waiting is done here, once for all providers. An `Endpoint` makes the request and reads the answer, without any
-network. The SDK retries a request until an answer begins. An answer that has begun is not asked for again.
+All waiting is done here, once for all providers and for every way in which they are reached. An `Endpoint` writes the
+request and a `Connection` sends it, again until an answer begins. An answer that has begun is not asked for again.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 from .._core import Thought
-from ..errors import ConfigError, LLMError
+from ..errors import LLMError
 from ..redaction import Secrets, in_proxies, in_settings
-from .answer import Answer, pieces_of
-from .clients import Clients, in_client
+from .answer import Answer
+from .connection import BeganAnswer, Operation
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
+from .settings import ModelSettings
 
-__all__ = ["Endpoint", "ModelSettings", "ServedModel"]
-
-_OF_THE_CLIENT = ("max_retries", "timeout")
-_OF_THE_CALL = ("extra_headers", "extra_query")
-_OURS = ("messages", "prompt", "stream")
-
-_DRAINING = 0.1  # seconds
-
-
-class ModelSettings:
-    """The settings of a question, sorted by who reads them: the client of the SDK, its call, or the service.
-
-    Raises:
-        ConfigError: the caller may not set one of them.
-    """
-
-    def __init__(self, *layers: Mapping[str, Any]) -> None:
-        merged: dict[str, Any] = {}
-        for layer in layers:
-            merged |= layer
-        for name in _OURS:
-            if name in merged:
-                raise ConfigError(
-                    f"{name} is not a setting of a model: messages stand in the request, and every answer streams"
-                )
-        self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
-        self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}
-        self.of_service: dict[str, Any] = {**(merged.pop("extra_body", None) or {}), **merged}
+__all__ = ["Endpoint", "ServedModel"]
 
 
 class Endpoint(Protocol):
     """One API of a provider.
 
     Attributes:
-        api: how its answers are read.
+        operation: what is asked of the service.
     """
 
-    api: Literal["completions", "messages"]
+    operation: Operation
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of a request, without the model's name and the settings."""
         ...
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
-        """Send a body; returns the SDK's stream, once the service has begun to answer."""
+    def complete(self, body: Mapping[str, Any], of_service: Mapping[str, Any]) -> dict[str, Any]:
+        """The whole body: with the service's settings, and without what it has refused before."""
         ...
 
-
-async def _read(pieces: AsyncGenerator[bytes, None], answer: Answer) -> list[Delta]:
-    """Read on, up to the end of the bytes."""
-    try:
-        return answer.feed(await anext(pieces))
-    except StopAsyncIteration:
-        return answer.finish()
-    except Exception as error:
-        return answer.break_off(error)
-
-
-async def _drain(pieces: AsyncGenerator[bytes, None]) -> None:
-    """Read what comes after an answer, so that its connection can be used again; but a server may keep it open."""
-    with suppress(Exception):
-        async with asyncio.timeout(_DRAINING):
-            async for _ in pieces:
-                pass
+    def learns_from(
+        self, error: Exception, sent: Mapping[str, Any], of_service: Mapping[str, Any]
+    ) -> bool:
+        """Whether the service refused a field of this body, so that the next one is without it."""
+        ...
 
 
 class ServedModel:
@@ -106,21 +67,17 @@ class ServedModel:
         provider: str,
         service: Service,
         endpoint: Endpoint,
-        clients: Clients,
         settings: Mapping[str, Any],
     ) -> None:
-        ModelSettings(settings)  # refuses wrong settings before a question is asked
         self.name = service.model
         self.provider = provider
         self.base_url = service.url
         self.structured_output = structured_output
         self._service = service
         self._endpoint = endpoint
-        self._clients = clients
+        self._connection = service.connection
         self._settings = dict(settings)
-        self._secrets = self._secrets_of(
-            clients.first, {}
-        )  # kept out of logs as long as this exists
+        self._secrets = self._secrets_of({})  # kept out of logs as long as this exists
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self.base_url!r})"
@@ -137,40 +94,43 @@ class ServedModel:
             ConfigError: the request has a part that this API does not support.
         """
         settings = ModelSettings(self._settings, request.settings)
-        body = self._endpoint.body(request)
-        client = await self._clients.current()
-        asked = client.with_options(**settings.of_client) if settings.of_client else client
-        service = self._service_for(client, request.settings)
-        stream = await self._opened(asked, {"model": self.name, **body}, settings, service)
-        answer = Answer(self._endpoint.api, service.secrets(), stream)
-        async with stream, aclosing(pieces_of(stream, service.sdk.AsyncStream)) as pieces:
+        body = {"model": self.name, **self._endpoint.body(request)}
+        service = replace(self._service, secrets=lambda: self._secrets_of(request.settings))
+        began = await self._began(body, settings, service)
+        answer = Answer(self._endpoint.operation.api, began.declared)
+        async with aclosing(began):
             while not answer.is_over:
-                for delta in await _read(pieces, answer):
+                for delta in answer.take(await began.read()):
                     yield delta
             if answer.fault is not None:
                 failed = service.broken(answer.fault)
                 raise failed from failed.cause
-            await _drain(pieces)
 
-    # An error is raised out of the block that caught the SDK's, so that its context is not that one, with its secrets.
+    async def _began(
+        self, body: Mapping[str, Any], settings: ModelSettings, service: Service
+    ) -> BeganAnswer:
+        """The answer, once it has begun."""
+        endpoint, of_service = self._endpoint, settings.of_service
+        while True:
+            sent = endpoint.complete(body, of_service)
+            try:
+                return await self._connection.ask(
+                    endpoint.operation, sent, settings, service.secrets().pairs
+                )
+            except Exception as error:
+                if endpoint.learns_from(error, sent, of_service):
+                    continue
+                failed = await service.not_asked(error)
+            # Out of the block that caught the error, so that its context is not that one, with its secrets.
+            raise failed from failed.cause
 
-    async def _opened(
-        self, client: Any, body: Mapping[str, Any], settings: ModelSettings, service: Service
-    ) -> Any:
-        """The SDK's stream of chunks."""
-        try:
-            return await self._endpoint.open(client, body, settings)
-        except Exception as error:
-            failed = await service.not_asked(error, client)
-        raise failed from failed.cause
-
-    def _service_for(self, client: Any, settings: Mapping[str, Any]) -> Service:
-        """The service as errors of one request describe it. Keys may be of the request, or new ones of the client."""
-        return replace(self._service, secrets=lambda: self._secrets_of(client, settings))
-
-    def _secrets_of(self, client: Any, settings: Mapping[str, Any]) -> Secrets:
+    def _secrets_of(self, settings: Mapping[str, Any]) -> Secrets:
+        """What an error must not show. A key may be of the request, or a new one of the connection."""
         return Secrets(
-            in_client(client), in_settings(self._settings), in_settings(settings), in_proxies()
+            self._connection.secrets(),
+            in_settings(self._settings),
+            in_settings(settings),
+            in_proxies(),
         )
 
     async def __call__(
@@ -205,8 +165,8 @@ class ServedModel:
                         pass
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop. A client that the caller handed over stays open."""
-        await self._clients.aclose()
+        """Close the connections that no answer uses. A client that the caller handed over stays open."""
+        await self._connection.aclose()
 
     async def __aenter__(self) -> Self:
         return self

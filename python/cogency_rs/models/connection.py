@@ -1,0 +1,128 @@
+"""How a model's service is reached: over our own transport, or through an SDK's client. The same for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+from ..redaction import Found
+from .settings import ModelSettings
+
+__all__ = ["BeganAnswer", "Connection", "Operation", "Read", "StatusError", "TransportError"]
+
+
+class Operation(NamedTuple):
+    """What is asked of a service.
+
+    Attributes:
+        api: how its answers are read.
+        path: where it is, after the service's address.
+        resource: what has the method `create` for it in an SDK's client.
+        arguments: the fields of its body that this method has as arguments.
+    """
+
+    api: Literal["completions", "messages"]
+    path: str
+    resource: str
+    arguments: tuple[str, ...]
+
+
+class Read(NamedTuple):
+    """What was read of an answer.
+
+    Attributes:
+        deltas: see `AnswerReader`.
+        is_over: whether nothing comes after it.
+        error: what broke the answer off.
+    """
+
+    deltas: list[Any]
+    is_over: bool = False
+    error: Exception | None = None
+
+
+class BeganAnswer(Protocol):
+    """An answer that has begun.
+
+    Attributes:
+        declared: its content type, in small letters; empty if the service does not say.
+    """
+
+    declared: str
+
+    async def read(self) -> Read:
+        """Wait for what comes next."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close its connection, unless it can be used again."""
+        ...
+
+
+class Connection(Protocol):
+    """A service, as it can be reached.
+
+    Attributes:
+        url: its address, as it was given.
+    """
+
+    url: str
+
+    async def ask(
+        self,
+        operation: Operation,
+        body: Mapping[str, Any],
+        settings: ModelSettings,
+        secrets: list[Found],
+    ) -> BeganAnswer:
+        """Send a body; returns once the service has begun to answer.
+
+        Raises:
+            Exception: it did not. `status_code`, `body` and `headers` are those of its answer, if there was one.
+        """
+        ...
+
+    async def models(self) -> list[str]:
+        """The names of the service's models."""
+        ...
+
+    def kind_of(self, error: Exception) -> str | None:
+        """What kept a request from being answered, as `TransportError.kind`; `None` if it is not that."""
+        ...
+
+    def secrets(self) -> list[Found]:
+        """What an error must not show of it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close its connections, unless they are the caller's."""
+        ...
+
+
+class TransportError(Exception):
+    """There was no answer, or it broke off.
+
+    Attributes:
+        kind: `"unreachable"`, `"certificate"`, `"proxy"`, `"slow_to_connect"`, `"slow_to_answer"`, `"slow_in_all"`,
+            `"broken"`, or `"redirect"`.
+    """
+
+    def __init__(self, kind: str, words: str) -> None:
+        super().__init__(words)
+        self.kind = kind
+
+
+class StatusError(Exception):
+    """The service answered with a status that says that something is wrong.
+
+    Attributes:
+        status_code: the status.
+        body: the object that it sent, or its text.
+        headers: its headers, their names in small letters.
+    """
+
+    def __init__(self, status_code: int, body: object, headers: Mapping[str, str]) -> None:
+        super().__init__(f"status {status_code}: {body}")
+        self.status_code = status_code
+        self.body = body
+        self.headers = headers

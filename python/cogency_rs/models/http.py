@@ -1,0 +1,328 @@
+"""Our own transport: requests over HTTP, sent and read outside the interpreter."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from ipaddress import ip_address
+from os import PathLike, fspath
+from typing import Any, Literal, cast
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies
+
+from .._core import Exchange, HttpClient, __version__
+from ..errors import ConfigError
+from ..json_text import read_json
+from ..redaction import Found, Secrets, in_headers, in_url, key
+from .connection import Operation, Read, StatusError, TransportError
+from .loops import LoopInbox, inbox_of_loop
+from .retries import seconds_before_retry
+from .settings import ModelSettings, Timeout, timeout_of
+
+__all__ = ["HttpConnection", "Key", "is_local"]
+
+Key = str | Callable[[], Awaitable[str]]
+"""A key, or an async function that is asked for one before each request."""
+
+_RETRIES = 2
+_USER_AGENT = f"cogency-rs/{__version__} Python/{platform.python_version()}"
+_OFFERED = Timeout(5.0, 5.0, 10.0)
+"""How long to wait for the list of models, which only an error's message needs."""
+
+
+_LOCAL_NAMES = (".localhost", ".local", ".lan", ".internal")
+
+
+def is_local(url: str) -> bool:
+    """Whether a server is on this machine or in a private network, where it seldom asks for a key."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        # A name without a dot is that of this machine, or one in a network of containers.
+        return bool(host) and ("." not in host or host.endswith(_LOCAL_NAMES))
+    return address.is_private or address.is_loopback
+
+
+class HttpConnection:
+    """A service that is reached over HTTP. Its connections are shared by all event loops.
+
+    Args:
+        url: its address.
+        api_key: the key; `None` if it needs none.
+        headers_of: returns the headers of a request with this key.
+        models_path: where the list of its models is.
+        proxy: the address of a proxy; those of the environment if not given.
+        verify: a file of certificates, as PEM, which are trusted in place of the machine's.
+        timeout: see `timeout_of`.
+
+    Raises:
+        ConfigError: the proxy, the file or the timeout is not one.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        api_key: Key | None,
+        headers_of: Callable[[str | None], Mapping[str, str]],
+        *,
+        models_path: str,
+        proxy: str | None,
+        verify: str | PathLike[str] | None,
+        timeout: Timeout,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._api_key = api_key
+        self._key = api_key if isinstance(api_key, str) else None  # the last one that was asked for
+        self._headers_of = headers_of
+        self._models_path = models_path
+        self._proxy = proxy
+        self._certificates = None if verify is None else fspath(verify)
+        self._hidden = Secrets()
+        self._clients: dict[float, HttpClient] = {}
+        _check_proxies(proxy)
+        self._client(timeout.connect)
+
+    def secrets(self) -> list[Found]:
+        """The key, the address, and what is sent with each request."""
+        headers = self._headers_of(self._key)
+        proxy = in_url(self._proxy) if self._proxy else ()
+        return [*key("api_key", self._key), *in_url(self.url), *in_headers(headers), *proxy]
+
+    def kind_of(self, error: Exception) -> str | None:
+        """See `Connection`."""
+        return error.kind if isinstance(error, TransportError) else None
+
+    async def ask(
+        self,
+        operation: Operation,
+        body: Mapping[str, Any],
+        settings: ModelSettings,
+        secrets: list[Found],
+    ) -> HttpAnswer:
+        """Send a body, and again while it is not answered and that may help."""
+        sent = _json_of({**body, "stream": True})
+        timeout = timeout_of(settings.of_client)
+        retries = settings.of_client.get("max_retries", _RETRIES)
+        attempt = 0
+        while True:
+            try:
+                return await self._sent(
+                    "POST", operation.path, sent, settings, timeout, operation.api, secrets
+                )
+            except (StatusError, TransportError) as error:
+                seconds = seconds_before_retry(error, attempt)
+                if seconds is None or attempt >= retries:
+                    raise
+            attempt += 1
+            await asyncio.sleep(seconds)
+
+    async def models(self) -> list[str]:
+        """See `Connection`."""
+        settings = ModelSettings()
+        answer = await self._sent("GET", self._models_path, b"", settings, _OFFERED, None, [])
+        try:
+            page: Any = read_json((await answer.body()).decode())
+        finally:
+            await answer.aclose()
+        return [str(model["id"]) for model in page["data"] or ()]
+
+    async def aclose(self) -> None:
+        """Close the connections that no answer uses."""
+        self._clients.clear()
+
+    async def _sent(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        body: bytes,
+        settings: ModelSettings,
+        timeout: Timeout,
+        api: str | None,
+        secrets: list[Found],
+    ) -> HttpAnswer:
+        """The answer to one request, once it has begun."""
+        headers = await self._headers(settings.of_call.get("extra_headers") or {})
+        inbox = await inbox_of_loop()
+        exchange = self._client(timeout.connect).send(
+            inbox.inbox,
+            method,
+            self._address(path, settings.of_call.get("extra_query") or {}),
+            headers,
+            body,
+            read_timeout=timeout.read,
+            total_timeout=timeout.total,
+            api=api,
+            secrets=[*secrets, *key("api_key", self._key)],
+        )
+        answer = HttpAnswer(inbox, exchange)
+        try:
+            await answer.begin()
+        except BaseException:
+            await answer.aclose()
+            raise
+        return answer
+
+    async def _headers(self, extra: Mapping[str, Any]) -> list[tuple[str, str]]:
+        if callable(self._api_key):
+            self._key = await self._api_key()
+            self._hidden = Secrets(key("api_key", self._key))  # kept out of logs from here on
+        headers = {
+            "accept": "text/event-stream, application/json",
+            "content-type": "application/json",
+            **self._headers_of(self._key),
+        }
+        for name, value in extra.items():
+            headers.pop(name.lower(), None)
+            if value is not None:
+                headers[name.lower()] = str(value)
+        return [*headers.items()]
+
+    def _address(self, path: str, query: Mapping[str, Any]) -> str:
+        address, mark, given = self.url.partition("?")
+        both = "&".join(filter(None, [given if mark else "", urlencode(query, doseq=True)]))
+        return f"{address.rstrip('/')}{path}" + (f"?{both}" if both else "")
+
+    def _client(self, connect: float) -> HttpClient:
+        if (known := self._clients.get(connect)) is not None:
+            return known
+        try:
+            client = HttpClient(
+                user_agent=_USER_AGENT,
+                connect_timeout=connect,
+                proxy=self._proxy,
+                certificates=self._certificates,
+            )
+        except ValueError as error:
+            which, words = error.args
+            shown = Secrets(in_url(self._proxy)).hide(words) if self._proxy else words
+        else:
+            self._clients[connect] = client
+            return client
+        raise ConfigError(f"{which} cannot be used: {shown}")
+
+
+class HttpAnswer:
+    """An answer over HTTP."""
+
+    def __init__(self, inbox: LoopInbox, exchange: Exchange) -> None:
+        self._inbox = inbox
+        self._exchange = exchange
+        self._early: Read | None = None
+        self.declared = ""
+
+    async def begin(self) -> None:
+        """Wait for the status.
+
+        Raises:
+            StatusError: it says that something is wrong.
+            TransportError: none came.
+        """
+        head, deltas, end = await self._next()
+        if head is None:
+            raise _error_of(end)
+        status, pairs = head
+        headers = dict(pairs)
+        self.declared = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if 200 <= status < 300:
+            if deltas or end:
+                self._early = _read_of(deltas, end)
+            return
+        while end is None:
+            _, _, end = await self._next()
+        if 300 <= status < 400:
+            raise TransportError("redirect", headers.get("location", ""))
+        raise StatusError(status, _body_of(end), headers)
+
+    async def read(self) -> Read:
+        """See `BeganAnswer`."""
+        if self._early is not None:
+            early, self._early = self._early, None
+            return early
+        _, deltas, end = await self._next()
+        return _read_of(deltas, end)
+
+    async def body(self) -> bytes:
+        """The whole body of an answer that is not read as deltas."""
+        read = self._early or await self.read()
+        while not read.is_over:
+            read = await self.read()
+        if read.error is not None:
+            raise read.error
+        return b"".join(read.deltas)
+
+    async def aclose(self) -> None:
+        """See `BeganAnswer`."""
+        self._exchange.close()
+
+    async def _next(self) -> tuple[Any, list[Any], Any]:
+        while True:
+            arrived = self._exchange.take()
+            if arrived is not None:
+                return arrived
+            await self._inbox.wait(self._exchange.number)
+
+
+_PROXIES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
+
+
+def _check_proxies(proxy: str | None) -> None:
+    """Refuse what is not the address of a proxy: without it, requests would go there directly. It may hold a password.
+
+    Raises:
+        ConfigError: the argument, or a variable of the environment, is not one.
+    """
+    given = {f"{scheme.upper()}_PROXY": address for scheme, address in getproxies().items()}
+    given.pop("NO_PROXY", None)
+    for name, address in {"proxy": proxy}.items() if proxy is not None else given.items():
+        scheme, mark, _ = address.rpartition("://")
+        if mark and scheme.lower() not in _PROXIES:
+            raise ConfigError(
+                f"{name} is not the address of a proxy: it must begin with {', '.join(_PROXIES[:-1])} or {_PROXIES[-1]}"
+            )
+
+
+def _read_of(deltas: list[Any], end: Sequence[Any] | None) -> Read:
+    match end:
+        case None:
+            return Read(deltas)
+        case ("body", data):
+            return Read([data], is_over=True)
+        case ("failed", *_):
+            return Read(deltas, is_over=True, error=_error_of(end))
+        case _:
+            return Read(deltas, is_over=True)
+
+
+def _error_of(end: Sequence[Any] | None) -> TransportError:
+    match end:
+        case ("failed", str(kind), str(words)):
+            return TransportError(kind, words)
+        case _:
+            return TransportError("broken", "nothing came")
+
+
+def _body_of(end: Sequence[Any]) -> object:
+    """The object that a service sent with a status, or its text."""
+    data = end[1] if end[0] == "body" else b""
+    text = cast("bytes", data).decode("utf-8", "replace").strip()
+    try:
+        return read_json(text)
+    except ValueError:
+        return text
+
+
+def _json_of(body: Mapping[str, Any]) -> bytes:
+    """The body of a request as JSON.
+
+    Raises:
+        TypeError: a setting is no value of JSON.
+        ValueError: a number in it is none of JSON.
+    """
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+    except UnicodeEncodeError:  # half a character, which JSON can write by its number
+        return json.dumps(body, allow_nan=False, separators=(",", ":")).encode()

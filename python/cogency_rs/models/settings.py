@@ -1,0 +1,84 @@
+"""The settings of a question, sorted by who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from ..errors import ConfigError
+
+__all__ = ["ModelSettings", "Timeout", "timeout_of"]
+
+_OF_THE_CLIENT = ("max_retries", "timeout")
+_OF_THE_CALL = ("extra_headers", "extra_query")
+_OURS = ("messages", "prompt", "stream")
+
+
+class ModelSettings:
+    """The settings of a question, sorted by who reads them: what sends it, or the service.
+
+    Attributes:
+        of_client: `max_retries` and `timeout`.
+        of_call: `extra_headers` and `extra_query`.
+        of_service: what stands in the body of the request.
+
+    Raises:
+        ConfigError: the caller may not set one of them.
+    """
+
+    def __init__(self, *layers: Mapping[str, Any]) -> None:
+        merged: dict[str, Any] = {}
+        for layer in layers:
+            merged |= layer
+        for name in _OURS:
+            if name in merged:
+                raise ConfigError(
+                    f"{name} is not a setting of a model: messages stand in the request, and every answer streams"
+                )
+        self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
+        self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}
+        self.of_service: dict[str, Any] = {**(merged.pop("extra_body", None) or {}), **merged}
+
+
+class Timeout(NamedTuple):
+    """How many seconds a request may take; `None` for ever.
+
+    Attributes:
+        connect: until there is a connection.
+        read: between two things that come.
+        total: for the whole answer.
+    """
+
+    connect: float = 10.0
+    read: float | None = 600.0
+    total: float | None = None
+
+
+def timeout_of(of_client: Mapping[str, Any]) -> Timeout:
+    """The setting `timeout`.
+
+    It is a number of seconds, for the connection and between two things that come; a mapping with `connect`, `read` and
+    `total`; or `None` for no limit but that of the connection.
+
+    Raises:
+        ConfigError: it is none of these.
+    """
+    given: object = of_client.get("timeout", {})
+    named: Mapping[str, Any] = {"connect": given, "read": given}
+    if given is None:
+        named = {"read": None}
+    elif isinstance(given, Mapping):
+        named = cast("Mapping[str, Any]", given)
+    is_known = named.keys() <= set(Timeout._fields) and named.get("connect", 1.0) is not None
+    if is_known and all(map(_is_time, named.values())):
+        return Timeout(**named)
+    raise ConfigError(
+        'timeout must be a number of seconds above 0, or {"connect": 10, "read": 600, "total": None}, '
+        f"got {given!r}"
+    )
+
+
+def _is_time(value: object) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return 0 < value < float("inf")
+    return value is None
