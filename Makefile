@@ -85,9 +85,10 @@ bench-peers: $(CORE)  ## Measure what we do beside other packages, in an environ
 bench-rust:      ## Measure the core with no Python
 	cargo bench --no-default-features --benches
 
-stress: $(DEV)  ## 10,000 turns with tools of every kind, 1,000 agents, 10,000 runs one by one with 128 open files, 200 kills
+stress: $(DEV)  ## 10,000 turns with tools of every kind, 1,000 agents, 10,000 runs one by one with 128 open files, 200 kills, 100 ends
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
 	COGENCY_RS_STRESS_AGENTS=1000 $(BIN)/python -m pytest -q tests/faults/test_agent_stress.py
+	COGENCY_RS_STRESS_PROGRAMS=12 $(BIN)/python -m pytest -q tests/faults/test_transport_ends.py
 	COGENCY_RS_STRESS_SYNC_RUNS=10000 $(BIN)/python -m pytest -q tests/unit/test_sync_runs.py
 	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py \
 		tests/faults/test_postgres_crash.py

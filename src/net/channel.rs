@@ -84,9 +84,13 @@ impl Channel {
         self.put(|arrived| arrived.head = Some(head));
     }
 
-    pub fn put_end(&self, end: End) {
+    /// Hands over the last deltas, and the end.
+    pub fn put_end(&self, deltas: &mut Vec<Delta>, end: End) {
         self.lock().is_over = true;
-        self.put(|arrived| arrived.end = Some(end));
+        self.put(|arrived| {
+            append(&mut arrived.deltas, deltas);
+            arrived.end = Some(end);
+        });
     }
 
     /// Whether the end has come, taken or not.

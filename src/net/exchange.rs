@@ -178,8 +178,8 @@ impl Task {
         let sent = self.before(end, to.execute(request)).await;
         let response = match sent {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return self.channel.put_end(End::Failed(Failure::of(&error))),
-            Err(slow) => return self.channel.put_end(End::Failed(slow)),
+            Ok(Err(error)) => return self.end(End::Failed(Failure::of(&error))),
+            Err(slow) => return self.end(End::Failed(slow)),
         };
         let is_well = response.status().is_success();
         self.channel.put_head(head_of(&response));
@@ -237,19 +237,17 @@ impl Task {
                     break deltas.iter().any(is_broken).then_some(failure);
                 }
             }
-            let is_done = reader.is_done();
-            self.channel.put_deltas(&mut deltas);
-            if is_done {
+            if reader.is_done() {
                 break None;
             }
+            self.channel.put_deltas(&mut deltas);
             self.channel.room().await;
         };
         // What comes after an answer is read, so that its connection can be used again; but a server may keep it open. What has
         // come already is read first: then the next request has the connection.
         let mut rest = pin!(async { while let Ok(Some(_)) = response.chunk().await {} });
         let is_read = poll_fn(|context| Poll::Ready(rest.as_mut().poll(context).is_ready())).await;
-        self.channel.put_deltas(&mut deltas);
-        self.channel.put_end(failure.map_or(End::Answered, End::Failed));
+        self.channel.put_end(&mut deltas, failure.map_or(End::Answered, End::Failed));
         if !is_read {
             let _ = timeout(DRAINING, rest).await;
         }
@@ -266,7 +264,11 @@ impl Task {
                 break;
             }
         }
-        self.channel.put_end(End::Body(body));
+        self.end(End::Body(body));
+    }
+
+    fn end(&self, end: End) {
+        self.channel.put_end(&mut Vec::new(), end);
     }
 }
 

@@ -39,7 +39,7 @@ impl HttpClient {
     /// Sends a request. `answer` says how the deltas of an answer are read: its API, the secrets, the most bytes of a line.
     #[pyo3(signature = (inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=Vec::new()))]
     #[pyo3(
-        text_signature = "(inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=())"
+        text_signature = "($self, inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=())"
     )]
     #[allow(clippy::too_many_arguments, reason = "each has its name in Python")]
     fn send(

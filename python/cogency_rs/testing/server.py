@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from ssl import SSLContext
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -118,19 +119,24 @@ class LocalServer(ABC):
 
     Args:
         port: where it listens; 0 for a free port.
+        tls: makes it speak HTTPS: a context with its certificate.
 
     Attributes:
         url: its address, without a path.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, tls: SSLContext | None = None) -> None:
         self.url = ""
         self._port = port
+        self._tls = tls
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(
+            self._connected, "127.0.0.1", self._port, ssl=self._tls
+        )
+        scheme = "https" if self._tls else "http"
+        self.url = f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(
@@ -175,6 +181,7 @@ class ModelServer(LocalServer):
     Args:
         replies: one for each request, in order.
         port: where it listens; 0 for a free port.
+        tls: makes it speak HTTPS: a context with its certificate.
 
     Attributes:
         replies: those that have not been asked for.
@@ -183,8 +190,10 @@ class ModelServer(LocalServer):
         url: its address, without a path.
     """
 
-    def __init__(self, replies: Iterable[Reply] = (), *, port: int = 0) -> None:
-        super().__init__(port)
+    def __init__(
+        self, replies: Iterable[Reply] = (), *, port: int = 0, tls: SSLContext | None = None
+    ) -> None:
+        super().__init__(port, tls)
         self.replies: list[Reply] = [*replies]
         self.requests: list[ReceivedRequest] = []
         self.connections = 0
