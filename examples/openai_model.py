@@ -6,8 +6,6 @@
 
 The first needs neither key nor model: a script on 127.0.0.1 plays the model. The second talks to OpenAI, the third to
 any server that speaks its Chat Completions API, here Ollama.
-
-Needs `pip install 'cogency-rs[openai]'`.
 """
 
 from __future__ import annotations

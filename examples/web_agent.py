@@ -16,7 +16,7 @@ has the conversation's address shows it from its beginning. It ends early when s
 server ends. Then running tools are cancelled and awaited, and every call has its result in the log. A call that needs
 approval waits in the log. So it may be approved tomorrow, on another page, after the server was started again.
 
-Needs `pip install cogency-rs fastapi uvicorn`, and the extra `openai` for a real model.
+Needs `pip install cogency-rs fastapi uvicorn`.
 """
 
 from __future__ import annotations
