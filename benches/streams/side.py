@@ -67,7 +67,10 @@ def sdk(options: Any) -> Any:
         limits=openai.DEFAULT_CONNECTION_LIMITS.__class__(max_connections=None),
     )
     return openai.AsyncOpenAI(
-        base_url=f"{options.url}/v1", api_key="k", default_headers=headers(options), http_client=http
+        base_url=f"{options.url}/v1",
+        api_key="k",
+        default_headers=headers(options),
+        http_client=http,
     )
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ConfigError, LLMError, ModelRequest, OpenAIModel, TextDelta
+from cogency_rs import Agent, ConfigError, LLMError, ModelRequest, OpenAIModel, Telemetry, TextDelta
 from cogency_rs.models.connection import StatusError, TransportError
 from cogency_rs.models.retries import seconds_before_retry
 from cogency_rs.models.settings import ModelSettings
-from cogency_rs.testing import HOLD, ModelServer, Pause, Reply
+from cogency_rs.testing import HOLD, ModelServer, Pause, Reply, ScriptedModel
 from support.chunks import joined
 from support.openai_served import (
     DONE,
@@ -487,3 +487,39 @@ async def test_the_pieces_that_came_together_are_one():
     assert text_of(pieces) == "".join(f"{number} " for number in range(1000))
     assert len(pieces) < 50
     assert joined(pieces)[-1] == pieces[-1]
+
+
+# What is said of it
+
+
+async def test_a_request_says_which_span_it_belongs_to_where_telemetry_is_on():
+    pytest.importorskip("opentelemetry.sdk")
+    from support.traces import Traces
+
+    traces = Traces()
+    async with served(HELLO, HELLO) as (server, model):
+        await Agent(model, telemetry=Telemetry(traces.provider)).run("Hi")
+        await Agent(model).run("Hi")
+    traced, plain = (asked.headers for asked in server.requests)
+    [span] = [each for each in traces.spans if each.name.startswith("chat")]
+    context = span.get_span_context()
+    assert traced["traceparent"].startswith(f"00-{context.trace_id:032x}-{context.span_id:016x}-")
+    assert "traceparent" not in plain
+
+
+def test_an_agent_says_what_it_talks_to_and_how():
+    model = OpenAIModel("m", base_url="http://ada:secret@localhost:1/v1")
+    assert Agent(model, dialect="hermes").describe() == {
+        "model": "m",
+        "provider": "openai",
+        "address": "http://localhost:1/v1",
+        "transport": "http",
+        "driver": "text",
+        "dialect": "hermes",
+    }
+    assert Agent(model, driver="native").describe()["driver"] == "native"
+    openai = pytest.importorskip("openai")
+    client = openai.AsyncOpenAI(api_key="k")
+    described = Agent(OpenAIModel("m", client=client)).describe()
+    assert (described["transport"], described["address"]) == ("openai", "https://api.openai.com/v1")
+    assert Agent(ScriptedModel(["Hi"])).describe()["transport"] == "python"

@@ -27,7 +27,14 @@ from .context import RunContext
 from .delegate import Delegate
 from .drivers import Driver
 from .limits import UsageLimits
-from .options import DriverName, driver_of, instance_of, storage_of
+from .options import (
+    DriverName,
+    dialect_names,
+    driver_name,
+    driver_of,
+    instance_of,
+    storage_of,
+)
 from .output import output_of
 from .recovery import Recovery
 from .results import Deps, Output, RunResult
@@ -207,6 +214,23 @@ class Agent(Generic[Deps, Output]):
     def tools(self) -> tuple[Any, ...]:
         """The tools, in the order in which they were given."""
         return self._settings.tools
+
+    def describe(self) -> dict[str, str]:
+        """What was chosen for this agent, by name: `model`, `provider`, `address`, `transport`, `driver` and `dialect`.
+
+        `transport` is `"http"` for requests that are sent here, the name of an SDK's package for those of a client of it,
+        and `"python"` for a model of your own. What does not apply is left out.
+        """
+        model, driver = self._settings.model, self._settings.driver
+        described = {
+            "model": getattr(model, "name", None) or getattr(model, "__name__", None),
+            "provider": getattr(model, "provider", None),
+            "address": getattr(model, "base_url", None),
+            "transport": getattr(model, "transport", "python"),
+            "driver": driver_name(driver),
+            "dialect": dialect_names(getattr(driver, "dialect", None)),
+        }
+        return {name: value for name, value in described.items() if value}
 
     async def __aenter__(self) -> Self:
         """Start the servers, so that they last for more than one run.

@@ -12,11 +12,19 @@ from ..storage.memory import Memory
 from ..types import Dialects
 from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
 
-__all__ = ["DriverName", "driver_of", "instance_of", "storage_of"]
+__all__ = [
+    "DriverName",
+    "dialect_names",
+    "driver_name",
+    "driver_of",
+    "instance_of",
+    "storage_of",
+]
 
 DriverName = Literal["text", "native", "react"]
 
 _DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": ReActDriver}
+_NAMES: dict[type, str] = {TextDriver: "text", NativeDriver: "native", ReActDriver: "react"}
 
 
 def storage_of(storage: Any, on_busy: str) -> Any:
@@ -66,6 +74,18 @@ def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
         raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
     given: Driver = driver
     return given
+
+
+def driver_name(driver: Driver) -> str:
+    """The name by which an agent is given this driver; that of its class for a driver of another kind."""
+    return _NAMES.get(type(driver)) or type(driver).__name__
+
+
+def dialect_names(dialect: Dialects | None) -> str | None:
+    """The names of the dialects that a model may write."""
+    spoken = dialect if isinstance(dialect, tuple) else (dialect,)
+    names = [each if isinstance(each, str) else each.name for each in spoken if each is not None]
+    return ", ".join(names) or None
 
 
 def instance_of(kind: Any, name: str, given: Any) -> Any:

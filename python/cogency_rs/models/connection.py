@@ -64,9 +64,11 @@ class Connection(Protocol):
 
     Attributes:
         url: its address, as it was given.
+        transport: how it is reached: `"http"`, or the name of an SDK's package.
     """
 
     url: str
+    transport: str
 
     async def ask(
         self,

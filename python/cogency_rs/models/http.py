@@ -62,6 +62,8 @@ class HttpConnection:
         ConfigError: the proxy, the file or the timeout is not one.
     """
 
+    transport = "http"
+
     def __init__(
         self,
         url: str,

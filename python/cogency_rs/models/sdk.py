@@ -61,6 +61,7 @@ class SdkConnection:
                 f"client must be an async client of the package {package}, got {type(client).__name__}"
             )
         self._client = client
+        self.transport = package
         self.url = str(client.base_url).rstrip("/")  # the SDK adds a slash
 
     def secrets(self) -> list[Found]:

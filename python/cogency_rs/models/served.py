@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 from .._core import Thought
 from ..errors import LLMError
 from ..redaction import Secrets, in_proxies, in_settings
+from ..trace_context import trace_parent
 from .answer import Answer
 from .connection import BeganAnswer, Operation
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
@@ -57,6 +58,7 @@ class ServedModel:
         provider: the provider's name.
         base_url: where the API is, as it may be shown: without user, password and query, and without parts of its path
             that may be keys.
+        transport: how it is reached: `"http"`, or the name of the SDK's package whose client was given.
         structured_output: whether requests for an answer of a certain type have its schema.
     """
 
@@ -76,6 +78,7 @@ class ServedModel:
         self._service = service
         self._endpoint = endpoint
         self._connection = service.connection
+        self.transport = service.connection.transport
         self._settings = dict(settings)
         self._secrets = self._secrets_of({})  # kept out of logs as long as this exists
 
@@ -94,6 +97,9 @@ class ServedModel:
             ConfigError: the request has a part that this API does not support.
         """
         settings = ModelSettings(self._settings, request.settings)
+        if traced := trace_parent():
+            given: Mapping[str, Any] = settings.of_call.get("extra_headers") or {}
+            settings.of_call["extra_headers"] = {**traced, **given}
         body = {"model": self.name, **self._endpoint.body(request)}
         service = replace(self._service, secrets=lambda: self._secrets_of(request.settings))
         began = await self._began(body, settings, service)

@@ -12,13 +12,13 @@ from typing import Any
 from ...errors import ToolError
 from ...middleware import Invocation
 from ...results import reason
+from ...trace_context import trace_headers
 from ...types import Execution
 from .failures import failure_of_shipping, one_line
 from .once import Once
 from .options import is_stateful, ray_options, state_of
 from .shipping import Absent, CarriedVariables, RemoteCall, pack, pack_call
 from .slots import Slots
-from .tracing import trace_headers
 from .worker import StatefulWorker, run_tool
 
 __all__ = ["LARGE", "ActorOf", "PackedTool", "Sending"]

@@ -22,6 +22,7 @@ from ...patience import all_done, outlast
 from ...registry import bound, is_blocking, is_coroutine_function
 from ...results import as_result, exception_of, reason
 from ...tools import ToolContext
+from ...trace_context import enter_trace
 from ...types import Execution, ToolCall
 from ...workers import in_thread, on_own_loop
 from .shipping import (
@@ -34,7 +35,6 @@ from .shipping import (
     unpack_call,
     variable_at,
 )
-from .tracing import enter_trace
 
 __all__ = ["StatefulWorker", "run_tool"]
 

@@ -1,4 +1,4 @@
-"""Where a call stands in a trace, if the program uses OpenTelemetry."""
+"""The place of a call or a request in a trace, if the program uses OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-__all__ = ["enter_trace", "trace_headers"]
+__all__ = ["enter_trace", "trace_headers", "trace_parent"]
 
 
 def trace_headers() -> dict[str, str]:
@@ -16,6 +16,19 @@ def trace_headers() -> dict[str, str]:
     propagate: Any = import_module("opentelemetry.propagate")
     headers: dict[str, str] = {}
     propagate.inject(headers)
+    return headers
+
+
+def trace_parent() -> dict[str, str]:
+    """The present place in a trace as the headers `traceparent` and `tracestate`; empty if there is none.
+
+    The baggage is left out: it is the program's own, and the service may be anybody's.
+    """
+    if "opentelemetry.trace" not in sys.modules:
+        return {}
+    tracecontext: Any = import_module("opentelemetry.trace.propagation.tracecontext")
+    headers: dict[str, str] = {}
+    tracecontext.TraceContextTextMapPropagator().inject(headers)
     return headers
 
 
