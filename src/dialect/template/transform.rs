@@ -103,7 +103,7 @@ impl TransformReader<'_> {
         let place = match (keys.next().unwrap_or_default(), keys.next(), keys.next()) {
             (_, Some(_), Some(_)) => None,
             (key, None, _) if self.is_each => Some(Placeholder::Key(key.into())),
-            ("content", None, _) if !self.is_each => Some(Placeholder::Content),
+            ("content", None, _) => Some(Placeholder::Content),
             ("content", Some(key), _) if !self.is_each => Some(Placeholder::Key(key.into())),
             (group, None, _) if self.groups.contains(&group) => {
                 Some(Placeholder::Group(group.into()))

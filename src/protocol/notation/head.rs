@@ -188,10 +188,9 @@ fn is_json(text: &[u8]) -> bool {
     scanner.end(text).is_ok() && scanner.position() == text.len()
 }
 
-/// The name of a value's JSON type.
+/// The name of the JSON type of a value that is not text.
 fn type_of(json: &str) -> &'static str {
     match json.as_bytes().first() {
-        Some(b'"') => "string",
         Some(b'{') => "object",
         Some(b'[') => "array",
         Some(b't' | b'f') => "boolean",

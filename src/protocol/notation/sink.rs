@@ -86,7 +86,7 @@ impl<'a> Sink<'a> {
     fn push_seam(&mut self, text: &[u8]) {
         let at = self.out.len();
         self.out.extend_from_slice(text);
-        if at > 0 && self.outside == at && !text.is_empty() {
+        if self.outside == at {
             let reach = self.marks().longest();
             let start = at.saturating_sub(reach);
             let window = &self.out[start..self.out.len().min(at + reach)];
