@@ -61,6 +61,11 @@ fn each_keyword_has_words() {
             json!([]),
             "argument 'x' must be a string or null or an integer, and was an array: []",
         ),
+        (
+            json!({"$ref": "urn:a", "$defs": {"a": {"$id": "urn:a", "type": ["null", "string"]}}}),
+            json!([]),
+            "argument 'x' must be a string or null, and was an array: []",
+        ),
         (json!({"type": "number"}), json!("\0NaN"), "argument 'x' must be a number, and was NaN"),
         (
             json!({"type": ["number", "null"]}),

@@ -439,6 +439,20 @@ fn hard_texts_are_held_or_made_harmless() {
     }
 }
 
+#[test]
+fn text_that_makes_a_mark_with_the_one_after_it_is_written_as_json() {
+    let mut dialect = Dialect::clone(&preset("gemma4").expect("a row"));
+    let Some(Body::Head(head)) = dialect.bodies.first_mut() else { panic!("calls with heads") };
+    head.args = Args::Braces("''".into());
+    let renderer = Renderer::new(Arc::new(dialect));
+    for (text, expected) in [("a", "{s:''a''}"), ("'a", "{s:'''a''}"), ("a'", "{s:\"a'\"}")] {
+        let args = format!("{{\"s\": \"{text}\"}}");
+        let call = ShownCall { name: "\"t\"".into(), args, id: None, server: None };
+        let shown = renderer.calls(&[call], true).to_string();
+        assert!(shown.contains(expected), "{text}: {shown}");
+    }
+}
+
 /// Names and keys that a dialect can or cannot hold.
 #[test]
 fn names_and_keys_end_where_their_mark_stands() {

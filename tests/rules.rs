@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::{Body, Unmarked, presets};
+use cogency_rs::dialect::{Body, Dialect, Pair, Unmarked, presets};
 use cogency_rs::execution::arguments::{ArgumentSchema, Members, SchemaForm, Value};
 use cogency_rs::protocol::grammar::{Entry, Opening};
 use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Strictness};
@@ -63,12 +63,25 @@ fn objects_without_a_mark_are_text_unless_the_first_is_a_call() {
     let call = r#"{"name": "a", "parameters": {}}"#;
     for (text, expected) in [
         (call.to_owned(), vec![r#"call {"name": "a", "args": {}}"#.to_owned()]),
+        (format!("\n {call}"), vec![r#"call {"name": "a", "args": {}}"#.to_owned()]),
         (r#"{"x": 1}"#.to_owned(), vec![r#"respond {"x": 1}"#.to_owned()]),
         (r#"{"name": 1}"#.to_owned(), vec![r#"respond {"name": 1}"#.to_owned()]),
         (format!(r#"{call}; {{"x": 1}}"#), vec![format!(r#"error {call}; {{"x": 1}}"#)]),
     ] {
         assert_eq!(read("llama3-json", &text), expected, "{text}");
     }
+}
+
+#[test]
+fn a_mark_before_an_answer_needs_none_after_it() {
+    let mut dialect = Dialect::clone(&grammar("hermes").dialects[0]);
+    dialect.answer = vec![Pair { open: "<answer>".into(), close: "".into() }];
+    assert_eq!(dialect.check(), Ok(()));
+    let grammar = Arc::new(Grammar::new(vec![Arc::new(dialect)]));
+    let (mut parser, mut events) = (Parser::new(grammar, Options::default()), Vec::new());
+    parser.feed(b"<answer>yes", &mut events);
+    parser.finish(&Ending::Stopped, &mut events);
+    assert_eq!(events, [Event::Respond("yes".into())]);
 }
 
 #[test]

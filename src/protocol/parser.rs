@@ -500,6 +500,19 @@ mod tests {
     }
 
     #[test]
+    fn reasoning_that_was_cut_is_told_from_an_answer_that_was() {
+        for (text, said) in [
+            ("<think>a", "while you were still thinking"),
+            ("<results>[1", "Your answer reached"),
+            ("a", "Your answer reached"),
+        ] {
+            let events = read(text, Options::default(), &Ending::Length);
+            let Some(Event::Error(report)) = events.last() else { panic!("{text}: {events:?}") };
+            assert!(report.content.to_string().contains(said), "{text}: {report:?}");
+        }
+    }
+
+    #[test]
     fn space_before_reopened_reasoning_is_within_the_limit() {
         let limits = Limits { max_block_bytes: 4, ..Limits::default() };
         let think = |text: &str| Event::Think(text.into());

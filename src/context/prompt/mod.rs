@@ -107,6 +107,20 @@ mod tests {
     }
 
     #[test]
+    fn a_parameter_of_several_types_names_each() {
+        let properties =
+            json!({"a": {"type": ["integer", "null"]}, "b": {"type": "string"}, "c": {}});
+        let declared = json!({"function": {"parameters": {"properties": properties}}});
+        let renderer = Renderer::new(preset("forge-json").expect("a row"));
+        let prompt =
+            super::declared(&renderer, &[Tool { name: "t", line: "", declared: &declared }]);
+        assert!(
+            prompt.contains("- `a` (integer or null)\n- `b` (string)\n- `c` (any)"),
+            "{prompt}"
+        );
+    }
+
+    #[test]
     fn equal_tools_give_equal_prompts() {
         for row in names() {
             assert_eq!(prompt(row), prompt(row));

@@ -228,5 +228,10 @@ mod tests {
                 "d": {"type": "array", "items": {}},
             }})
         );
+        for (open, close) in [("[", "]"), ("{\"a\": ", "}")] {
+            let nested = [open.repeat(100), "1".into(), close.repeat(100)].concat();
+            let levels = schema_of(&nested, 0).to_string().matches("\"type\"").count();
+            assert_eq!(levels, DEEPEST + 1, "{open}");
+        }
     }
 }

@@ -76,8 +76,9 @@ fn lines_of_ollama_s_own_chat_are_read() {
 
 #[test]
 fn lines_of_ollama_s_own_completions_are_read() {
-    let lines = "{\"model\":\"q\",\"response\":\"H\",\"done\":false}\n{\"response\":\"i\",\"done\":false}\n{\"response\":\"\",\"done\":true,\"done_reason\":\"length\"}\n";
-    let expected = [info(None, Some("q")), text("Hi"), usage(0, 0), finish("length")];
+    let lines = "{\"model\":\"q\",\"response\":\"\",\"thinking\":\"hm\",\"done\":false}\n{\"response\":\"H\",\"done\":false}\n{\"response\":\"i\",\"done\":false}\n{\"response\":\"\",\"done\":true,\"done_reason\":\"length\"}\n";
+    let expected =
+        [info(None, Some("q")), reasoning("hm"), text("Hi"), usage(0, 0), finish("length")];
     assert_eq!(read(Api::Completions, lines), expected);
     let one = r#"{"response":"Hi","done":true}"#;
     assert_eq!(read(Api::Completions, one), [text("Hi"), usage(0, 0), finish("stop")]);

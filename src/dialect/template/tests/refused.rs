@@ -78,6 +78,10 @@ fn a_call_is_a_name_and_arguments() {
     let name = json!({"name": "{content.name}"});
     let nameless = with(plain(), "/fields/tool_calls/transform/function", name);
     refused(&nameless, "fields.tool_calls.transform.function.arguments", "is missing");
+    let each = with(plain(), "/fields/tool_calls/transform_each", true.into());
+    let function = json!({"name": "{content.name}", "arguments": "{arguments}"});
+    let each = with(each, "/fields/tool_calls/transform/function", function);
+    refused(&each, "fields.tool_calls.transform.function.name", "no part");
     let tags = with(plain(), "/fields/tool_calls/content", "xml-inline".into());
     refused(&tags, "fields.tool_calls.transform", "from a tag");
 }
