@@ -23,25 +23,39 @@ HI = [{"role": "user", "content": "Hi"}]
 
 
 class Seen:
-    """The deltas of one client: how late each was, and whether they came in order."""
+    """The pieces of one client, each with the time at which it came. What they say is read when all is over."""
 
     def __init__(self) -> None:
-        self.late: list[int] = []
-        self.lost = 0
+        self.answers: list[list[tuple[int, bytes]]] = []
 
-    async def read(self, texts: AsyncIterator[bytes], deltas: int) -> None:
+    async def read(self, texts: AsyncIterator[bytes]) -> None:
         """Read one answer."""
-        last = seen = 0
+        pieces: list[tuple[int, bytes]] = []
+        self.answers.append(pieces)
         async for text in texts:
-            times = [int(each) for each in TIMES.findall(text)]
-            now = time.time_ns()
-            for each in times:
-                if each <= last:
-                    raise AssertionError("deltas came out of order")
-                last = each
-                self.late.append(now - each)
-            seen += len(times)
-        self.lost += deltas - seen
+            pieces.append((time.time_ns(), text))  # noqa: PERF401  # each at its time
+
+    def late(self) -> list[int]:
+        """How late each delta was, in nanoseconds, sorted.
+
+        Raises:
+            AssertionError: they are not in order.
+        """
+        late: list[int] = []
+        for pieces in self.answers:
+            last = 0
+            rest = b""
+            for now, text in pieces:
+                whole = rest + text
+                rest = whole[-20:]  # a time may be cut
+                times = [int(each) for each in TIMES.findall(whole)]
+                for each in times:
+                    if each <= last:
+                        continue  # it was whole in the piece before
+                    last = each
+                    late.append(now - each)
+                assert times == sorted(times)
+        return sorted(late)
 
 
 def aiohttp(options: Any) -> Callable[[], AsyncIterator[bytes]]:
@@ -178,12 +192,12 @@ async def main(options: Any) -> None:
 
     async def one(at: float) -> None:
         await asyncio.sleep(at)
-        await seen.read(texts(), deltas)
+        await seen.read(texts())
 
     # One answer first, so that what is loaded and made once is not counted.
     few = options.seconds
     options.seconds = options.every / 1000
-    await Seen().read(SIDES[options.side](options)(), 1)
+    await Seen().read(SIDES[options.side](options)())
     options.seconds = few
     loop, process, begin = time.thread_time(), time.process_time(), time.perf_counter()
     spread = random.Random(1)
@@ -192,11 +206,11 @@ async def main(options: Any) -> None:
     )
     seconds = time.perf_counter() - begin
     loop, process = time.thread_time() - loop, time.process_time() - process
-    late = sorted(seen.late)
+    late = seen.late()
     result = {
         "side": options.side,
         "deltas": len(late),
-        "lost": seen.lost,
+        "lost": deltas * options.streams - len(late),
         "cpu_us": process / len(late) * 1e6,
         "loop_us": loop / len(late) * 1e6,
         "late_ms": statistics.median(late) / 1e6,

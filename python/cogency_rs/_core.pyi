@@ -46,6 +46,7 @@ __all__ = [
     "read_block",
     "system_prompt",
     "to_messages",
+    "turning_marks",
     "uuid7",
 ]
 
@@ -469,6 +470,15 @@ class Turn:
             AttributeError, TypeError: a result is not a result, or JSON cannot hold it.
         """
 
+def turning_marks(dialect: str | Dialect | Sequence[str | Dialect]) -> list[str]:
+    """The marks at which a call may begin, or the answer end, in a text of these dialects.
+
+    Up to the first of them, an answer is text and reasoning.
+
+    Raises:
+        ConfigError: there is no such dialect.
+    """
+
 @final
 class Inbox:
     """What one event loop has to look at.
@@ -553,6 +563,7 @@ class HttpClient:
         total_timeout: float | None = None,
         api: str | None = None,
         secrets: Sequence[tuple[str, str]] = (),
+        until: Sequence[str] | None = None,
     ) -> Exchange:
         """Send a request.
 
@@ -567,6 +578,8 @@ class HttpClient:
             api: how the deltas of an answer are read whose status says that all is well; see `AnswerReader`. If not
                 given, its body comes as it is.
             secrets: see `AnswerReader`.
+            until: if given, the inbox is told of text only from one of these on; always of the first piece, of calls
+                and of the end.
 
         Raises:
             ValueError: the address, a header or a time is not one.

@@ -52,20 +52,35 @@ pub struct Channel {
     room: Notify,
 }
 
+/// When the loop is told of deltas. It is always told of the first, of the end, and when half of the room is full.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// Of each.
+    #[default]
+    Each,
+    /// From one of these marks in the text on, or from a call on: what comes before is for nobody to see.
+    From(Vec<String>),
+}
+
 #[derive(Debug, Default)]
 struct State {
     arrived: Arrived,
     bytes: usize,
+    watch: Watch,
+    /// The end of the text, as long as the longest mark, which may be the beginning of one.
+    tail: String,
+    has_begun: bool,
     is_over: bool,
     /// Whether the loop found nothing, and waits to be told.
     is_awaited: bool,
 }
 
 impl Channel {
-    pub fn new(inbox: Arc<Inbox>) -> Self {
+    pub fn new(inbox: Arc<Inbox>, watch: Watch) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Self { number, inbox, state: Mutex::default(), room: Notify::new() }
+        let state = Mutex::new(State { watch, ..State::default() });
+        Self { number, inbox, state, room: Notify::new() }
     }
 
     /// What has come, or `None`: then the inbox is told when something does.
@@ -100,12 +115,16 @@ impl Channel {
 
     /// Hands over the deltas, which leaves none of them.
     pub fn put_deltas(&self, deltas: &mut Vec<Delta>) {
-        if !deltas.is_empty() {
-            let bytes: usize = deltas.iter().map(Delta::bytes).sum();
-            let mut state = self.lock();
-            state.bytes += bytes;
-            drop(state);
-            self.put(|arrived| append(&mut arrived.deltas, deltas));
+        if deltas.is_empty() {
+            return;
+        }
+        let bytes: usize = deltas.iter().map(Delta::bytes).sum();
+        let mut state = self.lock();
+        state.bytes += bytes;
+        let is_told = state.tells(deltas);
+        append(&mut state.arrived.deltas, deltas);
+        if is_told {
+            self.tell(state);
         }
     }
 
@@ -119,6 +138,10 @@ impl Channel {
     fn put(&self, change: impl FnOnce(&mut Arrived)) {
         let mut state = self.lock();
         change(&mut state.arrived);
+        self.tell(state);
+    }
+
+    fn tell(&self, mut state: MutexGuard<'_, State>) {
         let is_awaited = std::mem::take(&mut state.is_awaited);
         drop(state);
         if is_awaited {
@@ -128,5 +151,33 @@ impl Channel {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether the loop is told of these deltas.
+    fn tells(&mut self, deltas: &[Delta]) -> bool {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let is_full = self.bytes > ROOM / 2;
+        let Watch::From(marks) = &self.watch else { return true };
+        let begins = deltas.iter().any(|delta| match delta {
+            Delta::Text(text) => {
+                self.tail.push_str(text);
+                let begins = marks.iter().any(|mark| self.tail.contains(mark));
+                let longest = marks.iter().map(String::len).max().unwrap_or_default();
+                let mut cut = self.tail.len().saturating_sub(longest);
+                while !self.tail.is_char_boundary(cut) {
+                    cut -= 1;
+                }
+                self.tail.drain(..cut);
+                begins
+            }
+            Delta::Call(_) => true,
+            _ => false,
+        });
+        if begins {
+            self.watch = Watch::Each;
+        }
+        begins || is_first || is_full
     }
 }

@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::channel::{Arrived, Channel, End, Head};
+use super::channel::{Arrived, Channel, End, Head, Watch};
 use super::client::{Client, Connections, NotMade};
 use super::failure::{Failure, FailureKind};
 use super::runtime;
@@ -34,6 +34,8 @@ pub struct Request {
     pub timeouts: Timeouts,
     /// How an answer is read whose status says that all is well. The body of any other comes as it is.
     pub reading: Reading,
+    /// When the inbox is told of deltas.
+    pub watch: Watch,
 }
 
 /// How long a request may take; for ever if not given.
@@ -104,14 +106,14 @@ impl Exchange {
     pub fn new(client: &Client, request: Request, inbox: Arc<Inbox>) -> Result<Self, NotSent> {
         let runtime = runtime::handle()?;
         let connections = client.of_this_process()?;
-        let Request { method, url, headers, body, timeouts, reading } = request;
+        let Request { method, url, headers, body, timeouts, reading, watch } = request;
         let url = Url::parse(&url).map_err(|error| NotSent::Url(error.to_string()))?;
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|error| NotSent::Url(error.to_string()))?;
         let mut built = reqwest::Request::new(method, url);
         *built.headers_mut() = headers_of(headers)?;
         *built.body_mut() = (!body.is_empty()).then(|| body.into());
-        let channel = Arc::new(Channel::new(inbox));
+        let channel = Arc::new(Channel::new(inbox, watch));
         let task = Task { channel: Arc::clone(&channel), timeouts };
         let task = runtime.spawn(task.run(connections, built, reading)).abort_handle();
         Ok(Self { process: std::process::id(), live: Some(Live { channel, task }) })

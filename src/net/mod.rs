@@ -16,7 +16,7 @@ mod process;
 mod runtime;
 mod wake;
 
-pub use channel::{Arrived, End, Head};
+pub use channel::{Arrived, End, Head, Watch};
 pub use client::{Client, NotMade, Settings};
 pub use exchange::{Elsewhere, Exchange, NotSent, Reading, Request, Timeouts};
 pub use failure::{Failure, FailureKind};

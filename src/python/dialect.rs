@@ -187,6 +187,13 @@ pub fn grammar_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Grammar>> 
     Ok(kept(dialects))
 }
 
+/// The marks at which a call may begin, or the answer end.
+#[pyfunction]
+pub fn turning_marks(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let grammar = grammar_of(Some(dialect))?;
+    Ok(grammar.turning_marks().iter().map(|mark| mark.to_string()).collect())
+}
+
 fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {
     presets::grammar(name).ok_or_else(|| unknown(name))
 }

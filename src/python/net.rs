@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use super::wire::{deltas_of, reader_of};
 use crate::net::{
     self, Arrived, Client, End, FailureKind, NotSent, Reading, Request, Settings, Socket, Timeouts,
+    Watch,
 };
 
 /// The connections to a service.
@@ -37,9 +38,9 @@ impl HttpClient {
     }
 
     /// Sends a request. `answer` says how the deltas of an answer are read: its API, the secrets, the most bytes of a line.
-    #[pyo3(signature = (inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=Vec::new()))]
+    #[pyo3(signature = (inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=Vec::new(), until=None))]
     #[pyo3(
-        text_signature = "($self, inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=())"
+        text_signature = "($self, inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=(), until=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "each has its name in Python")]
     fn send(
@@ -53,6 +54,7 @@ impl HttpClient {
         total_timeout: Option<f64>,
         api: Option<&str>,
         secrets: Vec<(String, String)>,
+        until: Option<Vec<String>>,
     ) -> PyResult<Exchange> {
         let timeouts = Timeouts {
             read: read_timeout.map(duration).transpose()?,
@@ -62,7 +64,8 @@ impl HttpClient {
             Some(api) => Reading::Answer(Box::new(reader_of(api, secrets, None, false)?)),
             None => Reading::Body,
         };
-        let request = Request { method, url, headers, body, timeouts, reading };
+        let watch = until.map_or(Watch::Each, Watch::From);
+        let request = Request { method, url, headers, body, timeouts, reading, watch };
         let inbox = Arc::clone(&inbox.inbox);
         let exchange =
             net::Exchange::new(&self.client, request, inbox).map_err(|error| match error {

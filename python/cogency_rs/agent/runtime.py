@@ -178,6 +178,10 @@ class Runtime:
 
         return self.prompts.get(("introduction", self._visible), write)
 
+    def until(self, marks: tuple[str, ...]) -> tuple[str, ...] | None:
+        """`ModelRequest.until`: these marks in a run whose text nobody sees while it comes."""
+        return marks if self.stream == "event" else None
+
     async def after_system(self, prompt: str, messages: Messages) -> Messages:
         """The messages to send: a system prompt, then `messages`, transformed and merged as the history says."""
         return [{"role": "system", "content": prompt}, *await self.history.sent(messages)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -48,8 +48,8 @@ class RunStream(Generic[Item, Output]):
     def __aiter__(self) -> AsyncIterator[Item]:
         return self
 
-    async def __anext__(self) -> Item:
-        return await anext(self._items)
+    def __anext__(self) -> Awaitable[Item]:
+        return anext(self._items)
 
     async def aclose(self) -> None:
         """End the run, if it is not over."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 from ..json_text import read_json
 from .anthropic_history import REDACTED
 from .connection import Read
-from .deltas import Delta, Finish, ReasoningDelta
+from .deltas import Delta, Finish, ReasoningDelta, TextDelta
 
 __all__ = ["Answer", "IncompleteError", "NotStreamError", "ReportedError"]
 
@@ -59,6 +59,9 @@ class Answer:
 
     def take(self, read: Read) -> list[Delta]:
         """The deltas of what was read. If only the end of an answer is missing, it is complete."""
+        if not read.is_over and [*map(type, read.deltas)] == _ONE_TEXT:  # most are
+            self._has_begun = True
+            return read.deltas
         deltas = self._taken(read.deltas)
         if self.fault is not None and read.error is not None:
             self.fault = read.error
@@ -104,6 +107,8 @@ class Answer:
             case _:
                 return IncompleteError(message.removeprefix("the stream "))
 
+
+_ONE_TEXT = [TextDelta]
 
 _NOT_STREAM = "the answer is not a stream of events, but "
 

@@ -76,8 +76,9 @@ class Connection(Protocol):
         body: Mapping[str, Any],
         settings: ModelSettings,
         secrets: list[Found],
+        until: tuple[str, ...] | None = None,
     ) -> BeganAnswer:
-        """Send a body; returns once the service has begun to answer.
+        """Send a body; returns once the service has begun to answer. `until` is that of the request.
 
         Raises:
             Exception: it did not. `status_code`, `body` and `headers` are those of its answer, if there was one.

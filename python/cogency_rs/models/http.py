@@ -103,6 +103,7 @@ class HttpConnection:
         body: Mapping[str, Any],
         settings: ModelSettings,
         secrets: list[Found],
+        until: tuple[str, ...] | None = None,
     ) -> HttpAnswer:
         """Send a body, and again while it is not answered and that may help."""
         sent = _json_of({**body, "stream": True})
@@ -112,7 +113,7 @@ class HttpConnection:
         while True:
             try:
                 return await self._sent(
-                    "POST", operation.path, sent, settings, timeout, operation.api, secrets
+                    "POST", operation.path, sent, settings, timeout, operation.api, secrets, until
                 )
             except (StatusError, TransportError) as error:
                 seconds = seconds_before_retry(error, attempt)
@@ -144,6 +145,7 @@ class HttpConnection:
         timeout: Timeout,
         api: str | None,
         secrets: list[Found],
+        until: tuple[str, ...] | None = None,
     ) -> HttpAnswer:
         """The answer to one request, once it has begun."""
         headers = await self._headers(settings.of_call.get("extra_headers") or {})
@@ -158,6 +160,7 @@ class HttpConnection:
             total_timeout=timeout.total,
             api=api,
             secrets=[*secrets, *key("api_key", self._key)],
+            until=until,
         )
         answer = HttpAnswer(inbox, exchange)
         try:
@@ -258,13 +261,13 @@ class HttpAnswer:
     async def aclose(self) -> None:
         """See `BeganAnswer`."""
         self._exchange.close()
+        self._inbox.forget(self._exchange.number)
 
     async def _next(self) -> tuple[Any, list[Any], Any]:
-        while True:
-            arrived = self._exchange.take()
-            if arrived is not None:
-                return arrived
-            await self._inbox.wait(self._exchange.number)
+        exchange = self._exchange
+        while (arrived := exchange.take()) is None:
+            await self._inbox.next_of(exchange.number)
+        return arrived
 
 
 _PROXIES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")

@@ -56,14 +56,14 @@ class LoopInbox:
         except NotImplementedError:  # Windows' proactor waits for reads, not for sockets
             self._listening = loop.create_task(self._listen())
 
-    async def wait(self, number: int) -> None:
-        """Wait until the exchange of this number has something to take."""
-        future = self._loop.create_future()
-        self._waiting[number] = future
-        try:
-            await future
-        finally:
-            del self._waiting[number]
+    def next_of(self, number: int) -> asyncio.Future[None]:
+        """What is done once the exchange of this number has something to take."""
+        future = self._waiting[number] = self._loop.create_future()
+        return future
+
+    def forget(self, number: int) -> None:
+        """Nobody waits for this exchange any more."""
+        self._waiting.pop(number, None)
 
     def close(self) -> None:
         """Close the socket; nothing is woken any more."""
@@ -81,7 +81,7 @@ class LoopInbox:
 
     def _wake(self) -> None:
         for number in self.inbox.take():
-            future = self._waiting.get(number)
+            future = self._waiting.pop(number, None)
             if future is not None and not future.done():
                 future.set_result(None)
 

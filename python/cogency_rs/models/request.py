@@ -54,6 +54,8 @@ class ModelRequest:
         stop: strings at which the provider is to stop.
         output_schema: the JSON Schema of the answer, if the provider is to enforce one; else `None`.
         settings: the provider's own settings for this request; they go before the model's.
+        until: if given, nobody sees the answer while it comes: its text may be handed over in passages, as long as it is
+            there once one of these strings is in it, once a call begins, and at the end. A model may ignore it.
         id: identifies the request; hooks keep it.
     """
 
@@ -64,6 +66,7 @@ class ModelRequest:
     stop: tuple[str, ...] = ()
     output_schema: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    until: tuple[str, ...] | None = None
     id: str = field(default_factory=uuid7)
 
 

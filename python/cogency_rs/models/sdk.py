@@ -87,6 +87,7 @@ class SdkConnection:
         body: Mapping[str, Any],
         settings: ModelSettings,
         secrets: list[Found],
+        until: tuple[str, ...] | None = None,
     ) -> SdkAnswer:
         """Send a body. The SDK sends it again where that may help.
 

@@ -102,7 +102,7 @@ class ServedModel:
             settings.of_call["extra_headers"] = {**traced, **given}
         body = {"model": self.name, **self._endpoint.body(request)}
         service = replace(self._service, secrets=lambda: self._secrets_of(request.settings))
-        began = await self._began(body, settings, service)
+        began = await self._began(body, settings, service, request.until)
         answer = Answer(self._endpoint.operation.api, began.declared)
         async with aclosing(began):
             while not answer.is_over:
@@ -113,7 +113,11 @@ class ServedModel:
                 raise failed from failed.cause
 
     async def _began(
-        self, body: Mapping[str, Any], settings: ModelSettings, service: Service
+        self,
+        body: Mapping[str, Any],
+        settings: ModelSettings,
+        service: Service,
+        until: tuple[str, ...] | None,
     ) -> BeganAnswer:
         """The answer, once it has begun."""
         endpoint, of_service = self._endpoint, settings.of_service
@@ -121,7 +125,7 @@ class ServedModel:
             sent = endpoint.complete(body, of_service)
             try:
                 return await self._connection.ask(
-                    endpoint.operation, sent, settings, service.secrets().pairs
+                    endpoint.operation, sent, settings, service.secrets().pairs, until
                 )
             except Exception as error:
                 if endpoint.learns_from(error, sent, of_service):

@@ -13,7 +13,7 @@ use super::marks::{Marks, Undecided, starts_with};
 use super::report::Words;
 use super::run::TextRun;
 use super::text::leading_space;
-use crate::dialect::{Dialect, LoneMark, Unmarked};
+use crate::dialect::{Dialect, LoneMark, Str, Unmarked};
 use begins::any;
 use table::Table;
 
@@ -44,6 +44,8 @@ pub struct Grammar {
     pub unmarked: Vec<Opening>,
     /// For each dialect, where a block that could not be read ends.
     pub recovery: Vec<Recovery>,
+    /// The marks at which a call may begin, or the answer end.
+    turning: Vec<Str>,
     /// For each dialect, the words of reports, made for the first of them.
     words: Vec<OnceLock<Words>>,
 }
@@ -58,8 +60,15 @@ impl Grammar {
         let unmarked = dialects.iter().enumerate();
         let unmarked = unmarked.filter(|(_, dialect)| dialect.unmarked != Unmarked::Never);
         let unmarked = unmarked.map(|(dialect, _)| Opening { dialect, entry: Entry::None });
-        let unmarked = unmarked.collect();
-        let Table { marks, spans, heads, prompted: reasoning, .. } = table;
+        let unmarked: Vec<Opening> = unmarked.collect();
+        let Table { texts, marks, spans, heads, prompted: reasoning, .. } = table;
+        let turns = |mark: &Mark| match mark {
+            Mark::Head(_) | Mark::Block(_) | Mark::Unmarked | Mark::End | Mark::TurnEnd => true,
+            Mark::Span(_) | Mark::MessageEnd | Mark::Ignored => false,
+        };
+        let turning = texts.into_iter().zip(&marks).filter(|(_, mark)| turns(mark));
+        let bare = ["{", "["].into_iter().filter(|_| !unmarked.is_empty()).map(Str::from);
+        let turning = turning.map(|(text, _)| text).chain(bare).collect();
         let words = dialects.iter().map(|_| OnceLock::new()).collect();
         let at_line_start = dialects.iter().any(|dialect| dialect.at_line_start);
         Self {
@@ -72,8 +81,15 @@ impl Grammar {
             at_line_start,
             unmarked,
             recovery,
+            turning,
             words,
         }
+    }
+
+    /// The marks at which a call may begin, or the answer end: up to the first of them, an answer is text and reasoning.
+    #[must_use]
+    pub fn turning_marks(&self) -> &[Str] {
+        &self.turning
     }
 
     /// The words of reports in the dialect of this number, which `make` makes once.

@@ -117,4 +117,5 @@ class NativeDriver:
             tool_choice=choice,
             parallel_tool_calls=self._parallel_tool_calls,
             output_schema=runtime.output_schema,
+            until=runtime.until(()),
         )

@@ -86,7 +86,8 @@ class ReActDriver:
                     yield event
             return
         prompt = react_prompt(runtime.introduction, runtime.visible_tools)
-        request = ModelRequest(await runtime.after_system(prompt, history), stop=_STOP)
+        messages = await runtime.after_system(prompt, history)
+        request = ModelRequest(messages, stop=_STOP, until=runtime.until(()))
         reader = DecisionReader(shows_answer=not self._final_via_model)
         finish, has_reasoned = Finish(None), False
         async with aclosing(_texts(runtime, request)) as pieces:
@@ -148,7 +149,7 @@ class ReActDriver:
         self, runtime: Runtime, messages: list[dict[str, Any]]
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Ask for the answer in a second request."""
-        request = ModelRequest(messages, tool_choice="none")
+        request = ModelRequest(messages, tool_choice="none", until=runtime.until(()))
         is_thinking = False
         async with aclosing(_texts(runtime, request, self._final_model)) as pieces:
             async for piece in pieces:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from typing import Any
 
-from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas
+from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas, turning_marks
 from ...checks import refused
 from ...context import written_dialect
 from ...errors import LLMError
@@ -48,6 +48,7 @@ class TextDriver:
         self.dialect = _spoken(dialect)
         self._first = written_dialect(self.dialect)
         self._stop = tuple(self._first.stop)
+        self._turning = tuple(turning_marks(self.dialect))
         self._lenient = lenient
         self._begins_in_think = begins_in_think
         self._limits = limits
@@ -81,7 +82,8 @@ class TextDriver:
 
     def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
         async def request() -> ModelRequest:
-            return ModelRequest(await runtime.messages(self.dialect), stop=self._stop)
+            messages = await runtime.messages(self.dialect)
+            return ModelRequest(messages, stop=self._stop, until=runtime.until(self._turning))
 
         return runtime.ask(request, read=_read)
 
