@@ -191,7 +191,7 @@ pub fn grammar_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Grammar>> 
 #[pyfunction]
 pub fn turning_marks(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let grammar = grammar_of(Some(dialect))?;
-    Ok(grammar.turning_marks().iter().map(|mark| mark.to_string()).collect())
+    Ok(grammar.turning_marks().iter().map(ToString::to_string).collect())
 }
 
 fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {

@@ -218,8 +218,8 @@ class Agent(Generic[Deps, Output]):
     def describe(self) -> dict[str, str]:
         """What was chosen for this agent, by name: `model`, `provider`, `address`, `transport`, `driver` and `dialect`.
 
-        `transport` is `"http"` for requests that are sent here, the name of an SDK's package for those of its client, and
-        `"python"` for a model of your own. What does not apply is left out.
+        `transport` is `"http"` for requests that are sent here, the name of an SDK's package for those of its client,
+        and `"python"` for a model of your own. What does not apply is left out.
         """
         model, driver = self._settings.model, self._settings.driver
         described = {

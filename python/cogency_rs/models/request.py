@@ -54,8 +54,8 @@ class ModelRequest:
         stop: strings at which the provider is to stop.
         output_schema: the JSON Schema of the answer, if the provider is to enforce one; else `None`.
         settings: the provider's own settings for this request; they go before the model's.
-        until: if given, nobody sees the answer while it comes: its text may be handed over in passages, as long as it is
-            there once one of these strings is in it, once a call begins, and at the end. A model may ignore it.
+        until: if given, nobody sees the answer while it comes: its text may be handed over in passages, as long as it
+            is there once one of these strings is in it, once a call begins, and at the end. A model may ignore it.
         id: identifies the request; hooks keep it.
     """
 
