@@ -1,7 +1,10 @@
 //! How an event loop learns that there is something to take.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
 
 #[cfg(unix)]
 mod socket {
@@ -51,9 +54,21 @@ pub use socket::Socket;
 /// What one event loop has to look at, and the socket that wakes it.
 #[derive(Debug)]
 pub struct Inbox {
-    ready: Mutex<Vec<u64>>,
+    state: Mutex<State>,
     wake: socket::Writer,
 }
+
+#[derive(Debug, Default)]
+struct State {
+    /// The numbers of the exchanges that have something to take.
+    ready: Vec<u64>,
+    /// When the loop was woken last.
+    woken: Option<Instant>,
+}
+
+/// How long a loop is left alone after it was woken. A turn of a loop costs more than a piece of an answer: of what comes meanwhile,
+/// all is taken in one turn.
+const REST: Duration = Duration::from_millis(1);
 
 impl Inbox {
     /// An inbox, and the socket that the loop reads from: a byte comes when the inbox was empty. The caller closes that socket.
@@ -63,23 +78,43 @@ impl Inbox {
     pub fn new() -> io::Result<(Self, Socket)> {
         let (wake, reader) = socket::pair()?;
         wake.set_nonblocking(true)?;
-        Ok((Self { ready: Mutex::default(), wake }, reader))
+        Ok((Self { state: Mutex::default(), wake }, reader))
     }
 
     /// The numbers of the exchanges that have something to take, in the order in which it came.
     #[must_use]
     pub fn take(&self) -> Vec<u64> {
-        std::mem::take(&mut *self.ready.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.lock().ready)
     }
 
-    pub(super) fn put(&self, exchange: u64) {
-        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        ready.push(exchange);
-        let was_empty = ready.len() == 1;
-        drop(ready);
-        if was_empty {
-            // Where nobody reads any more, the loop is gone.
-            let _ = (&self.wake).write(&[0]);
+    /// Tells the loop that this exchange has something to take. Is called on the runtime.
+    pub(super) fn put(self: &Arc<Self>, exchange: u64) {
+        let mut state = self.lock();
+        state.ready.push(exchange);
+        if state.ready.len() > 1 {
+            return; // it is told, or will be
         }
+        match state.woken.map(|woken| woken + REST).filter(|&due| due > Instant::now()) {
+            None => self.tell(state),
+            Some(due) => {
+                drop(state);
+                let inbox = Arc::clone(self);
+                tokio::spawn(async move {
+                    sleep_until(due).await;
+                    inbox.tell(inbox.lock());
+                });
+            }
+        }
+    }
+
+    fn tell(&self, mut state: MutexGuard<'_, State>) {
+        state.woken = Some(Instant::now());
+        drop(state);
+        // Where nobody reads any more, the loop is gone.
+        let _ = (&self.wake).write(&[0]);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

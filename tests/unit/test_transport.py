@@ -59,15 +59,13 @@ async def test_a_wait_that_is_cancelled_loses_nothing():
         )
         text, is_over = "", False
         while not is_over:
-            reading = asyncio.ensure_future(began.read())
-            await asyncio.wait([reading], timeout=0.002)
-            reading.cancel()
-            try:
-                read = await reading
-            except asyncio.CancelledError:
+            if (read := began.take()) is not None:
+                text += text_of(read.deltas)
+                is_over = read.is_over
                 continue
-            text += text_of(read.deltas)
-            is_over = read.is_over
+            waiting = asyncio.ensure_future(began.more())
+            await asyncio.wait([waiting], timeout=0.002)
+            waiting.cancel()
         await began.aclose()
     assert text == "".join(words)
 

@@ -225,11 +225,15 @@ class Runtime:
             else:
                 take, written = answer.take, answer.written
                 async for delta in source:
-                    if type(delta) is str:  # most are
+                    kind: type[Any] = type(delta)
+                    if kind is str:
                         written.append(delta)
                         yield delta
                         continue
-                    delta = take(delta)
+                    if kind is TextDelta:  # most are
+                        written.append(delta.text)
+                    else:
+                        delta = take(delta)
                     piece = delta if read is None else read(delta)
                     if piece is not None:
                         yield piece

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ..redaction import Found
@@ -50,8 +50,12 @@ class BeganAnswer(Protocol):
 
     declared: str
 
-    async def read(self) -> Read:
-        """Wait for what comes next."""
+    def take(self) -> Read | None:
+        """What has come since it was last taken; `None` for nothing."""
+        ...
+
+    def more(self) -> Awaitable[object]:
+        """Wait until something has come."""
         ...
 
     async def aclose(self) -> None:

@@ -215,6 +215,7 @@ class HttpAnswer:
     def __init__(self, inbox: LoopInbox, exchange: Exchange) -> None:
         self._inbox = inbox
         self._exchange = exchange
+        self._number = exchange.number
         self._early: Read | None = None
         self.declared = ""
 
@@ -225,35 +226,43 @@ class HttpAnswer:
             StatusError: it says that something is wrong.
             TransportError: none came.
         """
-        head, deltas, end = await self._next()
+        head, deltas, end = await self._arrived()
         if head is None:
             raise _error_of(end)
         status, pairs = head
         headers = dict(pairs)
         self.declared = headers.get("content-type", "").partition(";")[0].strip().lower()
         if 200 <= status < 300:
-            if deltas or end:
+            if end is not None:
                 self._early = _read_of(deltas, end)
+            elif deltas:
+                self._early = Read(deltas)
             return
         while end is None:
-            _, _, end = await self._next()
+            _, _, end = await self._arrived()
         if 300 <= status < 400:
             raise TransportError("redirect", headers.get("location", ""))
         raise StatusError(status, _body_of(end), headers)
 
-    async def read(self) -> Read:
+    def take(self) -> Read | None:
         """See `BeganAnswer`."""
         if self._early is not None:
             early, self._early = self._early, None
             return early
-        _, deltas, end = await self._next()
-        return _read_of(deltas, end)
+        arrived = self._exchange.take()
+        if arrived is None:
+            return None
+        _, deltas, end = arrived
+        return Read(deltas) if end is None else _read_of(deltas, end)
+
+    def more(self) -> Awaitable[object]:
+        """See `BeganAnswer`."""
+        return self._inbox.next_of(self._number)
 
     async def body(self) -> bytes:
         """The whole body of an answer that is not read as deltas."""
-        read = self._early or await self.read()
-        while not read.is_over:
-            read = await self.read()
+        while (read := self.take()) is None or not read.is_over:
+            await self.more()
         if read.error is not None:
             raise read.error
         return b"".join(read.deltas)
@@ -261,12 +270,11 @@ class HttpAnswer:
     async def aclose(self) -> None:
         """See `BeganAnswer`."""
         self._exchange.close()
-        self._inbox.forget(self._exchange.number)
+        self._inbox.forget(self._number)
 
-    async def _next(self) -> tuple[Any, list[Any], Any]:
-        exchange = self._exchange
-        while (arrived := exchange.take()) is None:
-            await self._inbox.next_of(exchange.number)
+    async def _arrived(self) -> tuple[Any, list[Any], Any]:
+        while (arrived := self._exchange.take()) is None:
+            await self.more()
         return arrived
 
 
@@ -289,10 +297,8 @@ def _check_proxies(proxy: str | None) -> None:
             )
 
 
-def _read_of(deltas: list[Any], end: Sequence[Any] | None) -> Read:
+def _read_of(deltas: list[Any], end: Sequence[Any]) -> Read:
     match end:
-        case None:
-            return Read(deltas)
         case ("body", data):
             return Read([data], is_over=True)
         case ("failed", *_):

@@ -123,18 +123,26 @@ class SdkAnswer:
         self._stream = stream
         self._pieces = pieces
         self._reader = reader
+        self._read: Read | None = None
 
-    async def read(self) -> Read:
-        """See `BeganAnswer`. The last one waits for the end of the bytes: then their connection can be used again."""
+    def take(self) -> Read | None:
+        """See `BeganAnswer`."""
+        read, self._read = self._read, None
+        return read
+
+    async def more(self) -> None:
+        """See `BeganAnswer`. After the answer it waits for the end of the bytes, which frees their connection."""
         if self._reader.is_done:
             await self._drain()
-            return Read([], is_over=True)
+            self._read = Read([], is_over=True)
+            return
         try:
-            return Read(self._reader.feed(await anext(self._pieces)))
+            self._read = Read(self._reader.feed(await anext(self._pieces)))
         except StopAsyncIteration:
-            return Read(self._reader.finish(), is_over=True)
+            self._read = Read(self._reader.finish(), is_over=True)
         except Exception as error:
-            return Read(self._reader.break_off(type(error).__name__), is_over=True, error=error)
+            deltas = self._reader.break_off(type(error).__name__)
+            self._read = Read(deltas, is_over=True, error=error)
 
     async def _drain(self) -> None:
         """A server may keep its connection open."""
