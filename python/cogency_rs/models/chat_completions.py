@@ -49,7 +49,9 @@ class ChatCompletions(SharedFields):
             body["response_format"] = _response_format(request.output_schema)
         return body
 
-    def _message(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _message(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        if _OURS.isdisjoint(message):  # most are
+            return message
         sent = {key: value for key, value in message.items() if key not in _OURS}
         reasoning = "".join(part["text"] for part in message.get("reasoning") or ())
         if self._reasoning_key is not None and reasoning:
