@@ -68,7 +68,7 @@ struct State {
 
 /// How long a loop is left alone after it was woken. A turn of a loop costs more than a piece of an answer: of what comes meanwhile,
 /// all is taken in one turn.
-const REST: Duration = Duration::from_millis(1);
+const REST: Duration = Duration::from_millis(2);
 
 impl Inbox {
     /// An inbox, and the socket that the loop reads from: a byte comes when the inbox was empty. The caller closes that socket.

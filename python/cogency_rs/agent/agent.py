@@ -472,8 +472,8 @@ def _is_in_loop() -> bool:
 
 async def _over(run: Run) -> RunResult[Any]:
     """Carry out a run; returns its result."""
-    async with aclosing(run.events()) as events:
-        async for _ in events:
+    async with aclosing(run.items("nothing")) as items:
+        async for _ in items:
             pass
     if run.result is None:
         raise RuntimeError("a run ended without a result")

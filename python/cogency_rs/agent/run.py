@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import replace
 from functools import partial
 from time import time
-from typing import Any
+from typing import Any, Literal
 
 from .._core import decide
 from ..codec import format_results_array
@@ -52,7 +52,7 @@ from .stepping import FinishedStep, Refused, RunningStep, Stepping
 from .stored import OpenBatch, StoredState, decisions_of, given_up_records
 from .triggers import Triggers
 
-__all__ = ["Run"]
+__all__ = ["Run", "Shown"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -60,6 +60,9 @@ _CUT = (
     "You were interrupted after what you said last, which the user has read. Go on exactly where it stopped: what you "
     "write now is joined to it as it is. Repeat nothing."
 )
+
+Shown = Literal["events", "steps", "nothing"]
+"""What a run yields while it is carried out."""
 
 Beginning = tuple[list[dict[str, Any]], RunningStep | None]
 """The events with which a run begins, and the step to go on with if an earlier run left one."""
@@ -115,17 +118,18 @@ class Run:
         """Ask the run to stop before its next step, when its calls have their results; from any thread."""
         self._asked = message
 
-    def events(self) -> AsyncGenerator[Any, None]:
-        """Carry out the run: yields its events, and a `Step` after the events of each step."""
+    def items(self, shown: Shown) -> AsyncGenerator[Any, None]:
+        """Carry out the run: yields its events, or a `Step` after each step, or nothing."""
         settings = self._settings
         tracing = settings.tracing or current()
+        items = self._items(shows_events=shown == "events", shows_steps=shown == "steps")
         if tracing is None:
-            return self._events()
-        return tracing.run(
-            self._events(), settings.name, settings.model, self.ctx, lambda: self.result
-        )
+            return items
+        return tracing.run(items, settings.name, settings.model, self.ctx, lambda: self.result)
 
-    async def _events(self) -> AsyncGenerator[Any, None]:
+    # What is not shown is not yielded: each piece of a long answer would pass through all that wait for the run.
+
+    async def _items(self, *, shows_events: bool, shows_steps: bool) -> AsyncGenerator[Any, None]:
         async with self._claimed() as self.triggers.claim, self._served():
             self.ctx.account.begin()
             self.status = "in_progress"
@@ -133,7 +137,7 @@ class Run:
                 await self.triggers.tell("before_run")
                 self._prepare()
                 events, step = await (self._go_on() if self._is_resumed else self._ask_question())
-                for event in events:
+                for event in events if shows_events else ():
                     yield event
                 # The steps stand here and not in generators of their own, because every event would pass through those.
                 while step is not None or (step := await self._next_step()) is not None:
@@ -141,21 +145,25 @@ class Run:
                     try:
                         async for event in step.events:
                             content.take(event)
-                            yield event
+                            if shows_events:
+                                yield event
                     finally:
                         await step.events.aclose()
                     done = await self._finish_step(step)
                     step = None
-                    for event in done.reports:
+                    for event in done.reports if shows_events else ():
                         yield event
-                    yield done.step
-                    yield done.metric
+                    if shows_steps:
+                        yield done.step
+                    if shows_events:
+                        yield done.metric
                     if done.error is not None:
                         raise done.error
                 if (why := self._stopped_by_person()) is not None:
                     cancelled = await self._log.cancelled(why)
-                    yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
-                    yield cancelled
+                    if shows_events:
+                        yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
+                        yield cancelled
                 await self._finish()
             except (asyncio.CancelledError, GeneratorExit) as left:
                 if self.status == "in_progress":

@@ -225,12 +225,11 @@ class Runtime:
             else:
                 take, written = answer.take, answer.written
                 async for delta in source:
-                    kind: type[Any] = type(delta)
-                    if kind is str:
+                    if type(delta) is str:
                         written.append(delta)
                         yield delta
                         continue
-                    if kind is TextDelta:  # most are
+                    if type(delta) is TextDelta:  # most are
                         written.append(delta.text)
                     else:
                         delta = take(delta)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from .results import Output, RunResult, Step
-from .run import Run
+from .run import Run, Shown
 
 __all__ = ["EventStream", "RunStream", "StepStream"]
 
@@ -25,9 +24,10 @@ class RunStream(Generic[Item, Output]):
         conversation_id: the conversation's id, for the next run.
     """
 
-    def __init__(self, run: Run, wanted: Callable[[Any], bool]) -> None:
+    def __init__(self, run: Run, shown: Shown) -> None:
         self._run = run
-        self._items: AsyncGenerator[Item, None] = _chosen(run, wanted)
+        # There is no reference back to the stream, so a stream that is dropped before its end is closed at once.
+        self._items: AsyncGenerator[Item, None] = run.items(shown)
         self.conversation_id: str = run.ctx.conversation_id
 
     @property
@@ -71,19 +71,11 @@ class EventStream(RunStream[dict[str, Any], Output]):
     """The events of a run."""
 
     def __init__(self, run: Run) -> None:
-        super().__init__(run, lambda item: type(item) is not Step)
+        super().__init__(run, "events")
 
 
 class StepStream(RunStream[Step, Output]):
     """The steps of a run, each when it is over and in the log."""
 
     def __init__(self, run: Run) -> None:
-        super().__init__(run, lambda item: type(item) is Step)
-
-
-async def _chosen(run: Run, wanted: Callable[[Any], bool]) -> AsyncGenerator[Any, None]:
-    # There is no reference back to the stream, so a stream that is dropped before its end is closed at once.
-    async with aclosing(run.events()) as events:
-        async for event in events:
-            if wanted(event):
-                yield event
+        super().__init__(run, "steps")
