@@ -14,7 +14,7 @@ INSTALL = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --qui
 BUILD   = $(INSTALL) --release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: rust demo-core demo-crates fuzz mutants miri asan deny soak soak-postgres soak-runs
 
@@ -81,6 +81,11 @@ bench-peers: $(CORE)  ## Measure what we do beside other packages, in an environ
 	test -d target/peers || $(PYTHON) -m venv target/peers
 	target/peers/bin/pip install --quiet --disable-pip-version-check -r benches/peers/requirements.txt
 	PYTHONPATH=python target/peers/bin/python benches/peers/compare.py --write
+
+load: $(CORE)    ## Measure how answers are read at a model's pace, beside other clients, and write docs/transport.md
+	test -d target/transport || $(PYTHON) -m venv target/transport
+	target/transport/bin/pip install --quiet --disable-pip-version-check -r benches/streams/requirements.txt
+	PYTHONPATH=python target/transport/bin/python benches/streams/compare.py --write
 
 bench-rust:      ## Measure the core with no Python
 	cargo bench --no-default-features --benches

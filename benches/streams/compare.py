@@ -1,0 +1,175 @@
+"""Measures how answers are read at a model's pace, beside other clients, and prints a table.
+
+    python benches/streams/compare.py [--write] [--rounds 3] [--seconds 5]
+
+Each side reads in a process of its own, over TLS, what `streams` writes by the clock; the sides take turns. `--write`
+writes the tables and the picture of `docs/transport.md`. It takes ten minutes, or `--only cost` four.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lateness import drawn
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PAGE = ROOT / "docs" / "transport.md"
+PICTURE = ROOT / "docs" / "transport.svg"
+MARKS = ("<!-- figures: made by `make load`, do not edit -->", "<!-- figures: end -->")
+
+PEERS = ("aiohttp, bytes", "OpenAI SDK, bytes", "OpenAI SDK, objects")
+OURS = ("ours, model", "ours, text driver", "ours, native driver", "ours, await agent.run()")
+LATE = (*PEERS, "ours, text driver")
+STREAMS = (50, 200, 500, 1000, 2000)
+
+Figures = Mapping[str, Any]
+
+
+@contextmanager
+def served(certificate: Path) -> Iterator[str]:
+    """The address of a server that streams by the clock."""
+    target = ROOT / "target" / "streams"
+    manifest = HERE / "Cargo.toml"
+    build = ["cargo", "build", "--quiet", "--release", "--manifest-path", manifest]
+    subprocess.run([*build, "--target-dir", target], check=True)
+    command = [target / "release" / "streams", certificate]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.kill()
+
+
+class Measure:
+    """Runs sides against one server."""
+
+    def __init__(self, url: str, certificate: Path) -> None:
+        self._reached = [url, "--certificate", str(certificate)]
+
+    def __call__(self, side: str, **options: float) -> Figures:
+        named = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+        command = [sys.executable, HERE / "side.py", side, *self._reached, *named]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=900)
+        figures: Figures = json.loads(done.stdout)
+        print(json.dumps(figures), flush=True)
+        return figures
+
+    def in_turn(self, sides: Sequence[str], rounds: int, **options: float) -> dict[str, Figures]:
+        """The median of each figure of each side."""
+        seen: dict[str, list[Figures]] = {side: [] for side in sides}
+        for _ in range(rounds):
+            for side in sides:
+                seen[side].append(self(side, **options))
+        return {
+            side: {
+                name: statistics.median(each[name] for each in all)
+                for name in all[0]
+                if name != "side"
+            }
+            for side, all in seen.items()
+        }
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown; all columns but the first are numbers."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def cost_table(figures: Mapping[str, Figures]) -> str:
+    rows: list[list[str]] = []
+    for side, each in figures.items():
+        ratios = [f"{each['cpu_us'] / figures[peer]['cpu_us']:.2f}x" for peer in PEERS]
+        late = [f"{each['late_ms']:.1f} ms", f"{each['late_p99_ms']:.1f} ms"]
+        if side == OURS[-1]:
+            late = ["", ""]  # nobody sees it before its end
+        rows.append([side, f"{each['cpu_us']:.0f}", f"{each['loop_us']:.1f}", *ratios, *late])
+    of = [f"of {peer}" for peer in PEERS]
+    return table(["", "CPU, µs", "of it on the loop, µs", *of, "late, median", "late, p99"], rows)
+
+
+def late_table(figures: Mapping[str, Mapping[int, Figures]]) -> str:
+    def shown(milliseconds: float) -> str:
+        return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.1f} ms"
+
+    rows = [
+        [side, *(shown(each[streams]["late_p99_ms"]) for streams in STREAMS)]
+        for side, each in figures.items()
+    ]
+    return table(["late, p99", *(f"{streams:,} streams" for streams in STREAMS)], rows)
+
+
+def main() -> None:
+    """Measure, and print or write what came out."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--only", choices=["cost"])
+    options = parser.parse_args()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with tempfile.TemporaryDirectory() as folder:
+        certificate = Path(folder) / "certificate.pem"
+        with served(certificate) as url:
+            measure = Measure(url, certificate)
+            pace = {"streams": 200, "every": 20, "seconds": options.seconds}
+            cost = measure.in_turn((*PEERS, *OURS[:-1]), options.rounds, **pace)
+            # A run has costs of its own: of a short answer they would be most.
+            long = {**pace, "seconds": 4 * options.seconds}
+            cost |= measure.in_turn(OURS[-1:], 1, **long)
+            one = measure.in_turn(
+                (*PEERS[:2], OURS[1]), options.rounds, streams=1, every=10, seconds=options.seconds
+            )
+            late = (
+                {}
+                if options.only
+                else {
+                    side: {
+                        streams: measure(side, streams=streams, every=50, seconds=options.seconds)
+                        for streams in STREAMS
+                    }
+                    for side in LATE
+                }
+            )
+    text = [
+        "What one delta costs, with 200 streams of 50 deltas a second each:",
+        cost_table(cost),
+        "One stream, a delta every 10 ms: "
+        + ", ".join(f"{side} {each['cpu_us']:.0f} µs" for side, each in one.items())
+        + ".",
+    ]
+    if late:
+        picture = drawn(
+            {side: {n: f["late_p99_ms"] for n, f in each.items()} for side, each in late.items()}
+        )
+        text += [
+            "How late one delta in a hundred is, with more and more streams of 20 deltas a second:",
+            late_table(late),
+            "![How late deltas are, by the number of streams](transport.svg)",
+        ]
+        if options.write:
+            PICTURE.write_text(picture, encoding="utf-8")
+    whole = "\n\n".join(text)
+    print(whole)
+    if options.write:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
+        after = rest.partition(MARKS[1])[2]
+        page = f"{before}{MARKS[0]}\n\n{whole}\n\n{MARKS[1]}{after}"
+        PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
