@@ -367,6 +367,8 @@ def check_url(what: str, url: Any) -> None:
         raise ArgumentError(
             f"{what} must be an address (a str), got a value of type {type(url).__name__}"
         )
+    if any(character.isspace() or not character.isprintable() for character in url):
+        raise ConfigError(f"{what} must be an address on one line, without spaces, and is not")
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -399,6 +399,7 @@ async def test_the_caller_s_own_client_is_used_and_left_open():
     [
         ({}, "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY, or give api_key="),
         ({"base_url": "https://openrouter.ai/api/v1"}, "https://openrouter.ai/api/v1 needs a key"),
+        ({"base_url": "http://a\nb/v1"}, "base_url must be an address on one line, without spaces, and is not"),
         ({"base_url": "a:1"}, "base_url must begin with http:// or https:// and a host, and does not"),
         ({"endpoint": "responses"}, 'endpoint must be "chat" or "completions", got \'responses\''),
         ({"endpoint": "completions"}, "needs template="),

@@ -29,6 +29,7 @@ from support.openai_served import (
     reply,
     served,
 )
+from support.programs import environment, program
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -345,6 +346,76 @@ async def test_a_certificate_that_is_wrong_is_one_error(tmp_path, options, words
     assert f"{server.url}/v1 has a certificate that is not trusted here (" in str(error)
     assert words in str(error)
     assert "give the file of certificates that it goes with as verify=" in str(error)
+
+
+ASKS_AS_ITS_MACHINE_TRUSTS = """
+async def main(url):
+    model = OpenAIModel("m", base_url=url, api_key="k", max_retries=0)
+    try:
+        print("".join([piece async for piece in model([]) if isinstance(piece, str)]))
+    except LLMError as error:
+        print(error)
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+async def asked_where(variables: dict[str, str], url: str) -> str:
+    """What a program says that asks there, with these variables."""
+    command = program(ASKS_AS_ITS_MACHINE_TRUSTS, url)
+    process = await asyncio.create_subprocess_exec(
+        *command, env={**environment(), **variables}, stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0
+    return said.decode().strip()
+
+
+async def test_the_variables_of_openssl_name_what_is_trusted(tmp_path):
+    async with over_tls(tmp_path, HELLO) as (server, path):
+        assert await asked_where({"SSL_CERT_FILE": str(path)}, f"{server.url}/v1") == "Hello"
+
+
+async def test_on_a_machine_without_certificates_plain_http_works_and_browsers_roots_count(
+    tmp_path,
+):
+    none = {"SSL_CERT_FILE": str(tmp_path / "no.pem"), "SSL_CERT_DIR": str(tmp_path / "no")}
+    async with ModelServer([HELLO]) as server:
+        assert await asked_where(none, f"{server.url}/v1") == "Hello"
+    async with over_tls(tmp_path) as (server, _):
+        said = await asked_where(none, f"{server.url}/v1")
+    assert "has a certificate that is not trusted here" in said
+
+
+async def test_a_connection_that_stops_within_a_record_of_tls_is_broken_off(tmp_path):
+    async with over_tls(tmp_path, reply(delta(content="Hi"), HOLD)) as (server, path):
+        cut = asyncio.Event()
+
+        async def forwarded(reader: Any, writer: Any) -> None:
+            port = int(server.url.rpartition(":")[2])
+            upstream, downstream = await asyncio.open_connection("127.0.0.1", port)
+
+            async def up() -> None:
+                while data := await reader.read(65536):
+                    downstream.write(data)
+
+            sending = asyncio.ensure_future(up())
+            while not cut.is_set():
+                data = await upstream.read(65536)
+                if b"\x17\x03\x03" in data and server.requests:  # a record of data
+                    writer.write(data[: len(data) - 3])
+                    cut.set()
+                else:
+                    writer.write(data)
+            sending.cancel()
+            downstream.close()
+            writer.close()
+
+        async with await asyncio.start_server(forwarded, "127.0.0.1", 0) as front:
+            port = front.sockets[0].getsockname()[1]
+            url = f"https://127.0.0.1:{port}/v1"
+            model = OpenAIModel("m", base_url=url, verify=path, max_retries=0)
+            error = str(await error_of(model))
+    assert "broke off" in error
 
 
 def test_a_file_of_certificates_that_is_none_is_refused(tmp_path):
