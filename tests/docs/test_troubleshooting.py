@@ -23,7 +23,7 @@ MESSAGES = re.findall(r"^(?:### |\| )`(.+?)`", PAGE, re.MULTILINE)
 def messages_in_python(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+            yield re.sub(r"\{\w+\}", HOLE, node.value)  # a text to be filled in has its holes, too
         elif isinstance(node, ast.JoinedStr):
             parts = (part.value if isinstance(part, ast.Constant) else HOLE for part in node.values)
             yield "".join(map(str, parts))

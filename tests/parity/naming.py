@@ -138,6 +138,7 @@ class Naming:
             (differences.calls_without_results, rows),
             (differences.results_without_calls, rows),
             (differences.report_of_a_block, rows),
+            (differences.words_that_go_on, rows),
             (differences.neighbours_of_one_role, messages),
             (differences.window_in_a_turn, differences.turns(rows), len(messages), window),
             *((differences.results_beyond_the_bound, row, 100_000) for row in rows),

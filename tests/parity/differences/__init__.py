@@ -42,6 +42,7 @@ from .context import (
     window_in_a_turn,
     words_of_a_failed_profile,
     words_of_the_system_prompt,
+    words_that_go_on,
 )
 from .executor_results import SCRIPTS, error_with_its_class, promised_batch, tool_that_exits
 from .executor_tools import (
@@ -137,4 +138,5 @@ __all__ = [
     "window_in_a_turn",
     "words_of_a_failed_profile",
     "words_of_the_system_prompt",
+    "words_that_go_on",
 ]

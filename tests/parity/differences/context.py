@@ -198,7 +198,7 @@ def _first_open(rows: Sequence[Any]) -> int:
 def log_with_reports(rows: Sequence[Any]) -> list[Any]:
     """The log with each open report as rows of the model and the user. Calls before a report have their results."""
     first = _first_open(rows)
-    shown, open_rows = list(rows[:first]), list(rows[first:])
+    shown, open_rows = _log_that_goes_on(rows[:first]), list(rows[first:])
     # These results belong to calls before the open rows; reports of the same answer are moved after them.
     result_ends = [index for index, row in enumerate(open_rows, 1) if row["type"] == "result"]
     for end in result_ends:
@@ -216,15 +216,62 @@ def log_with_reports(rows: Sequence[Any]) -> list[Any]:
     return shown
 
 
+@difference(
+    PROMPT,
+    Example(
+        "history(respond('It is f') + error_row('truncated', '', '') + respond('ive.') + user_row('So?'))",
+        theirs=[("assistant", "It is f\nive."), ("user", "So?")],
+        ours=[("assistant", "It is five."), ("user", "So?")],
+    ),
+    theirs="Two texts of an answer have a line break between them.",
+    ours="Our own `assemble` joins a text that was cut and the one that goes on with it, as they are, once nothing is to be "
+    f"said of the cut any more.{_ELSEWHERE}",
+    why="The model goes on in the middle of a word, and reads later what it wrote.",
+)
+def words_that_go_on(rows: Sequence[Any]) -> bool:
+    first = _first_open(rows)
+    return len(_log_that_goes_on(rows[:first])) < first
+
+
+def _log_that_goes_on(rows: Sequence[Any]) -> list[Any]:
+    """The log with words that were cut and those that went on with them as one row, in the place of the second."""
+    shown: list[Any] = list(rows)
+    last: int | None = None  # where the last words of the turn are, if no thought came after them
+    cut: int | None = None  # where the words are that were cut
+    pairs: list[tuple[int, int]] = []  # words that were cut, and those that went on
+    calls = False
+    for index, row in enumerate(rows):
+        report, kind = _report(row), row["type"]
+        is_call, is_end = _is_shown_call(row), kind in {"user", "result"}
+        if is_call or (is_end and not calls):  # no report is open any more
+            for before, after in pairs:
+                text = shown[before]["content"] + shown[after]["content"]
+                shown[after], shown[before] = {**shown[after], "content": text}, None
+        if is_call or is_end:
+            pairs, cut = [], None
+        if kind == "user" or (is_end and calls):
+            last = None
+        calls = is_call or (calls and not is_end)
+        if report is not None:
+            is_of_answer = report["kind"] == "truncated" and not report["raw"]
+            cut = last if is_of_answer and last is not None else cut
+        elif kind == "respond":
+            pairs += [] if cut is None else [(cut, index)]
+            last, cut = index, None
+        elif kind == "think":
+            last = None
+    return [row for row in shown if row is not None]
+
+
 def _report(row: Any) -> dict[str, str] | None:
     read = outcome(json.loads, row["content"]) if row["type"] == "error" else None
     match read:
         case {
-            "kind": "malformed" | "truncated" | "unfinished",
+            "kind": "malformed" | "truncated" | "unfinished" as kind,
             "content": str(content),
             "raw": str(raw),
         }:
-            return {"content": content, "raw": raw}
+            return {"kind": kind, "content": content, "raw": raw}
     return None
 
 
