@@ -224,7 +224,7 @@ def log_with_reports(rows: Sequence[Any]) -> list[Any]:
         ours=[("assistant", "It is five."), ("user", "So?")],
     ),
     theirs="Two texts of an answer have a line break between them.",
-    ours="Our own `assemble` joins a text that was cut and the one that goes on with it, as they are, once nothing is to be "
+    ours="Our own `assemble` joins a text that was cut and the one that goes on with it, once nothing is to be "
     f"said of the cut any more.{_ELSEWHERE}",
     why="The model goes on in the middle of a word, and reads later what it wrote.",
 )
