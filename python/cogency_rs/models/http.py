@@ -10,12 +10,11 @@ from ipaddress import ip_address
 from os import PathLike, fspath
 from typing import Any, Literal, cast
 from urllib.parse import urlencode, urlsplit
-from urllib.request import getproxies
 
 from .._core import Exchange, HttpClient, __version__
 from ..errors import ConfigError
 from ..json_text import read_json
-from ..redaction import Found, Secrets, in_headers, in_url, key
+from ..redaction import Found, Secrets, in_headers, in_url, key, proxies
 from .connection import Operation, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
 from .retries import seconds_before_retry
@@ -287,9 +286,8 @@ def _check_proxies(proxy: str | None) -> None:
     Raises:
         ConfigError: the argument, or a variable of the environment, is not one.
     """
-    given = {f"{scheme.upper()}_PROXY": address for scheme, address in getproxies().items()}
-    given.pop("NO_PROXY", None)
-    for name, address in {"proxy": proxy}.items() if proxy is not None else given.items():
+    given = proxies() if proxy is None else {"proxy": proxy}
+    for name, address in given.items():
         scheme, mark, _ = address.rpartition("://")
         if mark and scheme.lower() not in _PROXIES:
             raise ConfigError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 from .connection import StatusError, TransportError
 
@@ -58,6 +57,8 @@ def _named(headers: Mapping[str, str]) -> float | None:
         except (KeyError, ValueError):
             continue
         return seconds if 0 <= seconds < float("inf") else None
+    from email.utils import parsedate_to_datetime  # seldom needed, and slow to import
+
     try:
         date = parsedate_to_datetime(headers["retry-after"])
     except (KeyError, ValueError):
