@@ -51,6 +51,8 @@ pub(super) struct Connections {
     /// Makes a connection for each request.
     new: reqwest::Client,
     has_answered: AtomicBool,
+    /// How long a connection may take to be there.
+    pub connect_timeout: Duration,
 }
 
 /// How many times the same server may point elsewhere.
@@ -73,7 +75,9 @@ impl Client {
             let new = builder(&self.settings)?.pool_max_idle_per_host(0).build();
             let unmade = |error| NotMade::Other(words(error));
             let (kept, new) = (kept.map_err(unmade)?, new.map_err(unmade)?);
-            Ok(Arc::new(Connections { kept, new, has_answered: AtomicBool::new(false) }))
+            let has_answered = AtomicBool::new(false);
+            let connect_timeout = self.settings.connect_timeout;
+            Ok(Arc::new(Connections { kept, new, has_answered, connect_timeout }))
         };
         self.connections.get_or_make(made).map(Arc::clone)
     }

@@ -177,7 +177,8 @@ struct Task {
 impl Task {
     async fn run(self, to: Arc<Connections>, request: reqwest::Request, reading: Reading) {
         let end = Instant::now().checked_add(self.timeouts.total.unwrap_or(Duration::MAX));
-        let sent = self.before(end, to.execute(request)).await;
+        let first = self.timeouts.read.map(|read| read.saturating_add(to.connect_timeout));
+        let sent = before(first, end, to.execute(request)).await;
         let response = match sent {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return self.end(End::Failed(Failure::of(&error))),
@@ -191,31 +192,13 @@ impl Task {
         }
     }
 
-    /// What comes of a step that waits for the server.
-    async fn before<T>(
-        &self,
-        end: Option<Instant>,
-        step: impl Future<Output = T>,
-    ) -> Result<T, Failure> {
-        let read = Instant::now().checked_add(self.timeouts.read.unwrap_or(Duration::MAX));
-        let next = [read, end].into_iter().flatten().min();
-        let Some(next) = next else { return Ok(step.await) };
-        timeout_at(next, step).await.map_err(|_| {
-            Failure::slow(if Some(next) == end {
-                FailureKind::SlowInAll
-            } else {
-                FailureKind::SlowToAnswer
-            })
-        })
-    }
-
     /// The next bytes; `None` at their end.
     async fn bytes(
         &self,
         response: &mut Response,
         end: Option<Instant>,
     ) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
-        match self.before(end, response.chunk()).await? {
+        match before(self.timeouts.read, end, response.chunk()).await? {
             Ok(bytes) => Ok(bytes),
             Err(error) => {
                 let failure = Failure::of(&error);
@@ -271,6 +254,33 @@ impl Task {
 
     fn end(&self, end: End) {
         self.channel.put_end(&mut Vec::new(), end);
+    }
+}
+
+/// What comes of a step that waits for the server: for so long, and not beyond the end.
+async fn before<T>(
+    most: Option<Duration>,
+    end: Option<Instant>,
+    step: impl Future<Output = T>,
+) -> Result<T, Failure> {
+    let most = Instant::now().checked_add(most.unwrap_or(Duration::MAX));
+    let Some(next) = [most, end].into_iter().flatten().min() else { return Ok(step.await) };
+    timeout_at(next, step).await.map_err(|_| {
+        Failure::slow(if Some(next) == end {
+            FailureKind::SlowInAll
+        } else {
+            FailureKind::SlowToAnswer
+        })
+    })
+}
+
+impl Drop for Task {
+    /// A task that ends without an end has failed in itself: nobody may wait for it for ever.
+    fn drop(&mut self) {
+        if !self.channel.is_over() {
+            let words = "the network failed within; please report it".into();
+            self.end(End::Failed(Failure { kind: FailureKind::Broken, words }));
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 
 #[cfg(unix)]
@@ -87,23 +88,24 @@ impl Inbox {
         std::mem::take(&mut self.lock().ready)
     }
 
-    /// Tells the loop that this exchange has something to take. Is called on the runtime.
+    /// Tells the loop that this exchange has something to take.
     pub(super) fn put(self: &Arc<Self>, exchange: u64) {
         let mut state = self.lock();
         state.ready.push(exchange);
         if state.ready.len() > 1 {
             return; // it is told, or will be
         }
-        match state.woken.map(|woken| woken + REST).filter(|&due| due > Instant::now()) {
-            None => self.tell(state),
-            Some(due) => {
+        let due = state.woken.map(|woken| woken + REST).filter(|&due| due > Instant::now());
+        match (due, Handle::try_current()) {
+            (Some(due), Ok(runtime)) => {
                 drop(state);
                 let inbox = Arc::clone(self);
-                tokio::spawn(async move {
+                runtime.spawn(async move {
                     sleep_until(due).await;
                     inbox.tell(inbox.lock());
                 });
             }
+            _ => self.tell(state),
         }
     }
 
