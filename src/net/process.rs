@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-/// A value that each process makes for itself. After a fork the child makes a new one: the threads behind that of its parent are
-/// not there, and its sockets are still the parent's.
+/// A value that each process makes for itself. After a fork the child makes a new one: the threads of its parent are not there, and
+/// the sockets are still the parent's.
 pub struct PerProcess<T> {
     first: OnceLock<Box<Node<T>>>,
 }

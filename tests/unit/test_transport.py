@@ -18,6 +18,7 @@ from cogency_rs.models.connection import StatusError, TransportError
 from cogency_rs.models.retries import seconds_before_retry
 from cogency_rs.models.settings import ModelSettings
 from cogency_rs.testing import HOLD, ModelServer, Pause, Reply, ScriptedModel
+from cogency_rs.testing.server import LocalServer
 from support.chunks import joined
 from support.openai_served import (
     DONE,
@@ -30,6 +31,7 @@ from support.openai_served import (
     served,
 )
 from support.programs import environment, program
+from support.waiting import until
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -111,15 +113,22 @@ async def test_an_answer_that_nobody_closes_is_closed_when_it_is_collected():
 
 
 async def test_closing_an_answer_before_it_begins_ends_the_request():
-    async with served(reply(Pause(30))) as (server, model):
-        asking = asyncio.create_task(ask(model))
-        while not server.requests:
-            await asyncio.sleep(0.001)
+    class Silent(LocalServer):
+        """Reads, and never answers."""
+
+        received = b""
+
+        async def serve(self, reader: Any, writer: Any) -> None:
+            while data := await reader.read(65536):
+                self.received += data
+
+    async with Silent() as server:
+        asking = asyncio.create_task(ask(OpenAIModel("m", base_url=f"{server.url}/v1")))
+        await until(lambda: server.received, "no request came")
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        for connection in server._connections:
-            connection.cancel()
+        await server.closed()
 
 
 async def test_an_answer_may_be_compressed_and_comes_as_it_is_sent():
