@@ -28,6 +28,9 @@ OPEN = Reply([delta(content="Hi"), HOLD])
 HELLO = Reply([delta(content="Hello"), STOP, DONE])
 
 OPENED = """
+import warnings
+# From 3.12 on Python says so of every fork of a program with threads.
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 url, streams = sys.argv[1], int(sys.argv[2])
 model = OpenAIModel("m", base_url=url + "/v1", max_retries=0)
 HI = ModelRequest([{"role": "user", "content": "Hi"}])
