@@ -1,10 +1,10 @@
-//! Why there was no answer, or why it broke off.
+//! Failures: no answer, or only a part of one.
 
 use std::error::Error;
 
 use thiserror::Error;
 
-/// Why there was no answer, or why it broke off.
+/// A request got no answer, or only a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{words}")]
 pub struct Failure {

@@ -61,7 +61,7 @@ impl AnswerReader {
 /// A reader of an answer of this API; secrets are a text and what is shown in its place.
 ///
 /// # Errors
-/// There is no such API.
+/// `api` is not known.
 pub fn reader_of(
     api: &str,
     secrets: Vec<(String, String)>,

@@ -8,7 +8,15 @@ from typing import Any, Literal, NamedTuple, Protocol
 from ..redaction import Found
 from .settings import ModelSettings
 
-__all__ = ["BeganAnswer", "Connection", "Operation", "Read", "StatusError", "TransportError"]
+__all__ = [
+    "BeganAnswer",
+    "Connection",
+    "Operation",
+    "Question",
+    "Read",
+    "StatusError",
+    "TransportError",
+]
 
 
 class Operation(NamedTuple):
@@ -25,6 +33,24 @@ class Operation(NamedTuple):
     path: str
     resource: str
     arguments: tuple[str, ...]
+
+
+class Question(NamedTuple):
+    """What is sent to a service.
+
+    Attributes:
+        operation: what is asked of it.
+        body: the body of the request.
+        settings: the settings; those for the service are in the body.
+        secrets: what no error of the answer may show.
+        until: see `ModelRequest`.
+    """
+
+    operation: Operation
+    body: Mapping[str, Any]
+    settings: ModelSettings
+    secrets: list[Found]
+    until: tuple[str, ...] | None = None
 
 
 class Read(NamedTuple):
@@ -74,15 +100,8 @@ class Connection(Protocol):
     url: str
     transport: str
 
-    async def ask(
-        self,
-        operation: Operation,
-        body: Mapping[str, Any],
-        settings: ModelSettings,
-        secrets: list[Found],
-        until: tuple[str, ...] | None = None,
-    ) -> BeganAnswer:
-        """Send a body; returns once the service has begun to answer. `until` is that of the request.
+    async def ask(self, question: Question) -> BeganAnswer:
+        """Send a question; returns once the service has begun to answer.
 
         Raises:
             Exception: it did not. `status_code`, `body` and `headers` are those of its answer, if there was one.
@@ -107,7 +126,7 @@ class Connection(Protocol):
 
 
 class TransportError(Exception):
-    """There was no answer, or it broke off.
+    """A request got no answer, or only a part of one.
 
     Attributes:
         kind: `"unreachable"`, `"certificate"`, `"proxy"`, `"slow_to_connect"`, `"slow_to_answer"`, `"slow_in_all"`,

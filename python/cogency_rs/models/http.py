@@ -8,17 +8,17 @@ import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import ip_address
 from os import PathLike, fspath
-from typing import Any, Literal, cast
+from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from .._core import Exchange, HttpClient, __version__
 from ..errors import ConfigError
 from ..json_text import read_json
 from ..redaction import Found, Secrets, in_headers, in_url, key, proxies
-from .connection import Operation, Read, StatusError, TransportError
+from .connection import Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
 from .retries import seconds_before_retry
-from .settings import ModelSettings, Timeout, timeout_of
+from .settings import Timeout, timeout_of
 
 __all__ = ["HttpConnection", "Key", "is_local"]
 
@@ -96,24 +96,15 @@ class HttpConnection:
         """See `Connection`."""
         return error.kind if isinstance(error, TransportError) else None
 
-    async def ask(
-        self,
-        operation: Operation,
-        body: Mapping[str, Any],
-        settings: ModelSettings,
-        secrets: list[Found],
-        until: tuple[str, ...] | None = None,
-    ) -> HttpAnswer:
-        """Send a body, and again while it is not answered and that may help."""
-        sent = _json_of({**body, "stream": True})
-        timeout = timeout_of(settings.of_client)
-        retries = settings.of_client.get("max_retries", _RETRIES)
+    async def ask(self, question: Question) -> HttpAnswer:
+        """Send a question, and again while it is not answered and that may help."""
+        sent = _json_of({**question.body, "stream": True})
+        timeout = timeout_of(question.settings.of_client)
+        retries = question.settings.of_client.get("max_retries", _RETRIES)
         attempt = 0
         while True:
             try:
-                return await self._sent(
-                    "POST", operation.path, sent, settings, timeout, operation.api, secrets, until
-                )
+                return await self._posted(question, sent, timeout)
             except (StatusError, TransportError) as error:
                 seconds = seconds_before_retry(error, attempt)
                 if seconds is None or attempt >= retries:
@@ -123,8 +114,17 @@ class HttpConnection:
 
     async def models(self) -> list[str]:
         """See `Connection`."""
-        settings = ModelSettings()
-        answer = await self._sent("GET", self._models_path, b"", settings, _OFFERED, None, [])
+        inbox = await inbox_of_loop()
+        exchange = self._client(_OFFERED.connect).send(
+            inbox.inbox,
+            "GET",
+            self._address(self._models_path, {}),
+            await self._headers({}),
+            b"",
+            read_timeout=_OFFERED.read,
+            total_timeout=_OFFERED.total,
+        )
+        answer = await _begun(HttpAnswer(inbox, exchange))
         try:
             page: Any = read_json((await answer.body()).decode())
         finally:
@@ -135,39 +135,24 @@ class HttpConnection:
         """Close the connections that no answer uses."""
         self._clients.clear()
 
-    async def _sent(
-        self,
-        method: Literal["GET", "POST"],
-        path: str,
-        body: bytes,
-        settings: ModelSettings,
-        timeout: Timeout,
-        api: str | None,
-        secrets: list[Found],
-        until: tuple[str, ...] | None = None,
-    ) -> HttpAnswer:
+    async def _posted(self, question: Question, body: bytes, timeout: Timeout) -> HttpAnswer:
         """The answer to one request, once it has begun."""
-        headers = await self._headers(settings.of_call.get("extra_headers") or {})
+        operation, of_call = question.operation, question.settings.of_call
+        headers = await self._headers(of_call.get("extra_headers") or {})
         inbox = await inbox_of_loop()
         exchange = self._client(timeout.connect).send(
             inbox.inbox,
-            method,
-            self._address(path, settings.of_call.get("extra_query") or {}),
+            "POST",
+            self._address(operation.path, of_call.get("extra_query") or {}),
             headers,
             body,
             read_timeout=timeout.read,
             total_timeout=timeout.total,
-            api=api,
-            secrets=[*secrets, *key("api_key", self._key)],
-            until=until,
+            api=operation.api,
+            secrets=[*question.secrets, *key("api_key", self._key)],
+            until=question.until,
         )
-        answer = HttpAnswer(inbox, exchange)
-        try:
-            await answer.begin()
-        except BaseException:
-            await answer.aclose()
-            raise
-        return answer
+        return await _begun(HttpAnswer(inbox, exchange))
 
     async def _headers(self, extra: Mapping[str, Any]) -> list[tuple[str, str]]:
         if callable(self._api_key):
@@ -295,6 +280,16 @@ def _check_proxies(proxy: str | None) -> None:
             )
 
 
+async def _begun(answer: HttpAnswer) -> HttpAnswer:
+    """The answer, once its status is there; it is closed if there will be none."""
+    try:
+        await answer.begin()
+    except BaseException:
+        await answer.aclose()
+        raise
+    return answer
+
+
 def _read_of(deltas: list[Any], end: Sequence[Any]) -> Read:
     match end:
         case ("body", data):
@@ -327,8 +322,8 @@ def _json_of(body: Mapping[str, Any]) -> bytes:
     """The body of a request as JSON.
 
     Raises:
-        TypeError: a setting is no value of JSON.
-        ValueError: a number in it is none of JSON.
+        TypeError: JSON cannot hold one of the settings.
+        ValueError: JSON cannot hold one of its numbers.
     """
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

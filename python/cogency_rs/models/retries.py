@@ -28,7 +28,7 @@ def seconds_before_retry(error: Exception, attempt: int) -> float | None:
     do not come back together. `x-should-retry` decides, where a service sends it.
 
     Args:
-        error: why there was no answer.
+        error: how the last request failed.
         attempt: how many requests were sent before this one.
     """
     headers: Mapping[str, str] = {}

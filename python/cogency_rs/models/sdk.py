@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from operator import attrgetter
 from typing import Any
@@ -18,8 +18,7 @@ from typing import Any
 from .._core import AnswerReader
 from ..errors import ConfigError
 from ..redaction import Found, in_headers, in_settings, in_url, key
-from .connection import Operation, Read
-from .settings import ModelSettings
+from .connection import Question, Read
 
 __all__ = ["SdkConnection"]
 
@@ -81,27 +80,20 @@ class SdkConnection:
             return "slow_to_answer"
         return "unreachable" if isinstance(error, self._sdk.APIConnectionError) else None
 
-    async def ask(
-        self,
-        operation: Operation,
-        body: Mapping[str, Any],
-        settings: ModelSettings,
-        secrets: list[Found],
-        until: tuple[str, ...] | None = None,
-    ) -> SdkAnswer:
-        """Send a body. The SDK sends it again where that may help.
+    async def ask(self, question: Question) -> SdkAnswer:
+        """Send a question. The SDK sends it again where that may help.
 
         Fields that are no arguments of the SDK's method are sent as `extra_body`: servers know more settings.
         """
-        client = self._client
+        client, settings, operation = self._client, question.settings, question.operation
         if settings.of_client:
             client = client.with_options(**settings.of_client)
-        rest = dict(body)
+        rest = dict(question.body)
         asked = {name: rest.pop(name) for name in operation.arguments if name in rest}
         create = attrgetter(operation.resource)(client).create
         stream = await create(**asked, stream=True, extra_body=rest, **settings.of_call)
         await stream.__aenter__()
-        reader = AnswerReader(operation.api, secrets=secrets)
+        reader = AnswerReader(operation.api, secrets=question.secrets)
         return SdkAnswer(stream, _pieces_of(stream, self._sdk.AsyncStream), reader)
 
     async def models(self) -> list[str]:

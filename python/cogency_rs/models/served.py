@@ -17,7 +17,7 @@ from ..errors import LLMError
 from ..redaction import Secrets, in_proxies, in_settings
 from ..trace_context import trace_parent
 from .answer import Answer
-from .connection import BeganAnswer, Operation
+from .connection import BeganAnswer, Operation, Question
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
@@ -127,9 +127,9 @@ class ServedModel:
         while True:
             sent = endpoint.complete(body, of_service)
             try:
-                return await self._connection.ask(
-                    endpoint.operation, sent, settings, service.secrets().pairs, until
-                )
+                secrets = service.secrets().pairs
+                question = Question(endpoint.operation, sent, settings, secrets, until)
+                return await self._connection.ask(question)
             except Exception as error:
                 if endpoint.learns_from(error, sent, of_service):
                     continue

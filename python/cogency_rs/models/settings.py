@@ -20,7 +20,7 @@ class ModelSettings:
     Attributes:
         of_client: `max_retries` and `timeout`.
         of_call: `extra_headers` and `extra_query`.
-        of_service: what stands in the body of the request.
+        of_service: what goes into the body of the request.
 
     Raises:
         ConfigError: the caller may not set one of them.
