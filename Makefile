@@ -166,7 +166,8 @@ check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
 
 lint: lint-rust lint-python lint-github types  ## Formatting, lints and types, warnings are errors
 
-lint-rust: $(DEV)
+# What needs no package: its check runs while the core is built, if `make` is given two jobs.
+lint-rust: | rust
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings

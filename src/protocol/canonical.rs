@@ -116,6 +116,8 @@ impl Writer {
     /// Writes a scalar that is canonical JSON already.
     pub fn raw_scalar(&mut self, scalar: &str) {
         self.separate();
+        // With the brackets that are open: a long scalar fits, and closing them must not double the room.
+        self.out.reserve(scalar.len() + self.brackets.len());
         self.out.extend_from_slice(scalar.as_bytes());
     }
 
