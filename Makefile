@@ -16,7 +16,7 @@ BUILD   = $(INSTALL) --release
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust demo-core demo-crates fuzz mutants miri asan deny soak soak-postgres soak-runs
+.PHONY: rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny soak soak-postgres soak-runs
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -118,15 +118,22 @@ FUZZ  = $(if $(INPUTS),-runs=$(INPUTS) -seed=1,-max_total_time=$(TIME))
 
 TARGETS ?= parser json messages dialects dialect write text wire
 
+FUZZER = $(NIGHTLY) $(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed)
 # Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
+FUZZED = --sanitizer none --target-dir target/fuzz
+
 fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)
-	@$(NIGHTLY) \
-	$(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
+	@$(FUZZER) \
 	$(BIN)/python fuzz/seeds.py fuzz/corpus; \
 	for target in $(TARGETS); do \
-		cargo +nightly fuzz run --sanitizer none --target-dir target/fuzz $$target -- $(FUZZ) \
+		cargo +nightly fuzz run $(FUZZED) $$target -- $(FUZZ) \
 			-max_len=4096 -timeout=30 -dict=fuzz/corpus/$$target.txt -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
+
+# One processor is busy with the core for minutes; what else there is to do can have the others.
+fuzz-build: | rust
+	@$(FUZZER) \
+	for target in $(TARGETS); do cargo +nightly fuzz build $(FUZZED) $$target || exit 1; done
 
 # With AGAIN=1 those that were missed are tried again. A run that was stopped goes on; it takes hours.
 mutants: | rust  ## Change the core in COUNT=200 places drawn with SEED=41; fails if tests miss more than one in twenty

@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::num::NonZeroU8;
 use std::ops::Range;
 
 use super::json::{Container, Token};
@@ -48,6 +49,9 @@ struct Edit {
     range: Range<usize>,
     instead: Option<Range<usize>>,
 }
+
+/// How much room may be left behind what is written.
+const MOST_SPARE: usize = 64 << 10;
 
 impl Writer {
     /// An empty writer with room for this many bytes.
@@ -121,11 +125,18 @@ impl Writer {
         self.out.extend_from_slice(scalar.as_bytes());
     }
 
+    /// Writes text as a string.
+    pub fn text(&mut self, text: &[u8]) {
+        self.separate();
+        self.out.reserve(text.len() + 2 + self.brackets.len());
+        push_text(&mut self.out, text);
+    }
+
     /// All that was written.
     #[must_use]
     pub fn finish(self) -> String {
         let Self { out, mut edits, .. } = self;
-        let bytes = if edits.is_empty() {
+        let mut bytes = if edits.is_empty() {
             out
         } else {
             // Of two edits with the same start the outer one comes first: it leaves the inner one out.
@@ -134,6 +145,9 @@ impl Writer {
             copy_edited(&out, 0..out.len(), &edits, &mut kept);
             kept
         };
+        if bytes.capacity() - bytes.len() > MOST_SPARE {
+            bytes.shrink_to_fit();
+        }
         ascii(bytes)
     }
 
@@ -229,10 +243,14 @@ fn ascii(bytes: Vec<u8>) -> String {
 #[must_use]
 pub fn json_string(text: &[u8]) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
-    out.push(b'"');
-    push_characters(&mut out, text);
-    out.push(b'"');
+    push_text(&mut out, text);
     ascii(out)
+}
+
+fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    push_characters(out, text);
+    out.push(b'"');
 }
 
 /// A valid JSON string, given with its quotes, in its canonical form.
@@ -268,7 +286,10 @@ fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
             (b'\\', _) => at += 2,
             _ => {
                 out.extend_from_slice(&inside[from..at]);
-                at += push_code_point(out, &inside[at..]);
+                at += match push_short(out, &inside[at..], |byte| byte < b' ') {
+                    0 => push_code_point(out, &inside[at..]),
+                    breaks => breaks,
+                };
                 from = at;
             }
         }
@@ -291,15 +312,55 @@ fn push_characters(out: &mut Vec<u8>, text: &[u8]) {
         let plain = plain_length(rest);
         out.extend_from_slice(&rest[..plain]);
         rest = &rest[plain..];
-        if rest.is_empty() {
-            return;
+        rest = &rest[push_short(out, rest, |_| true)..];
+        match rest.first() {
+            None => return,
+            Some(b' '..=b'~') => {}
+            Some(_) => rest = &rest[push_code_point(out, rest)..],
         }
-        rest = &rest[push_code_point(out, rest)..];
     }
 }
 
+/// Writes the characters with a short escape that `text` begins with, as long as `is_meant` says so: quotes and breaks come in
+/// rows. Gives how many there are.
+fn push_short(out: &mut Vec<u8>, text: &[u8], is_meant: impl Fn(u8) -> bool) -> usize {
+    let mut count = 0;
+    while let Some(&byte) = text.get(count)
+        && let Some(letter) = SHORT[usize::from(byte)].filter(|_| is_meant(byte))
+    {
+        out.extend_from_slice(&[b'\\', letter.get()]);
+        count += 1;
+    }
+    count
+}
+
+/// The letter after the backslash of a short escape, by the byte that it stands for.
+const SHORT: [Option<NonZeroU8>; 256] = {
+    let mut letters = [None; 256];
+    let short = [
+        (0x08, b'b'),
+        (b'\t', b't'),
+        (b'\n', b'n'),
+        (0x0c, b'f'),
+        (b'\r', b'r'),
+        (b'"', b'"'),
+        (b'\\', b'\\'),
+    ];
+    let mut at = 0;
+    while at < short.len() {
+        let (byte, letter) = short[at];
+        letters[byte as usize] = NonZeroU8::new(letter);
+        at += 1;
+    }
+    letters
+};
+
 /// Writes the first code point of `text`, which is not empty, and gives its width.
 fn push_code_point(out: &mut Vec<u8>, text: &[u8]) -> usize {
+    if text[0].is_ascii() {
+        push_unit(out, text[0].into());
+        return 1;
+    }
     let (code, width) = code_point(text);
     match char::from_u32(code) {
         Some(character) => {
@@ -362,21 +423,15 @@ fn code_point(bytes: &[u8]) -> (u32, usize) {
 /// Writes one UTF-16 unit.
 fn push_unit(out: &mut Vec<u8>, unit: u16) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let short = match unit {
-        0x08 => b'b',
-        0x09 => b't',
-        0x0a => b'n',
-        0x0c => b'f',
-        0x0d => b'r',
-        0x22 => b'"',
-        0x5c => b'\\',
-        0x20..=0x7e => return out.push(unit.to_le_bytes()[0]),
-        _ => {
+    let letter = u8::try_from(unit).ok().and_then(|byte| SHORT[usize::from(byte)]);
+    match (letter, unit) {
+        (Some(letter), _) => out.extend([b'\\', letter.get()]),
+        (None, 0x20..=0x7e) => out.push(unit.to_le_bytes()[0]),
+        (None, _) => {
             let digit = |shift: u16| HEX[usize::from(unit >> shift & 0xf)];
-            return out.extend([b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
+            out.extend([b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
         }
-    };
-    out.extend([b'\\', short]);
+    }
 }
 
 /// Writes a number as Python prints it after reading it.

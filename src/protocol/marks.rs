@@ -87,11 +87,23 @@ impl FirstBytes {
     pub fn find(&self, text: &[u8]) -> Option<usize> {
         match self {
             Self::None => None,
-            Self::One(a) => memchr::memchr(*a, text),
+            Self::One(a) => find_byte(*a, text),
             Self::Two(a, b) => memchr::memchr2(*a, *b, text),
             Self::Three(a, b, c) => memchr::memchr3(*a, *b, *c, text),
             Self::Many(table) => text.iter().position(|&byte| table[usize::from(byte)]),
         }
+    }
+}
+
+/// Where `byte` is in `text`.
+#[must_use]
+pub fn find_byte(byte: u8, text: &[u8]) -> Option<usize> {
+    /// Looking at many bytes at once takes longer to begin than a chunk of a few characters takes one by one.
+    const FEW: usize = 16;
+    if text.len() < FEW {
+        text.iter().position(|&each| each == byte)
+    } else {
+        memchr::memchr(byte, text)
     }
 }
 

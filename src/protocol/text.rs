@@ -184,8 +184,15 @@ pub fn line_and_column(bytes: &[u8], at: usize) -> (usize, usize) {
     let before = &bytes[..at.min(bytes.len())];
     let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
     let line = 1 + memchr::memchr_iter(b'\n', before).count();
-    let column = 1 + before[line_start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
-    (line, column)
+    (line, 1 + characters(&before[line_start..]))
+}
+
+/// How many characters there are.
+fn characters(bytes: &[u8]) -> usize {
+    // In stretches whose counts fit into a byte: so many bytes are looked at together.
+    let begun =
+        |stretch: &[u8]| -> u8 { stretch.iter().map(|&byte| u8::from(byte & 0xc0 != 0x80)).sum() };
+    bytes.chunks(u8::MAX.into()).map(|stretch| usize::from(begun(stretch))).sum()
 }
 
 #[cfg(test)]
@@ -242,6 +249,8 @@ mod tests {
         assert_eq!(line_and_column("é€\nab".as_bytes(), 0), (1, 1));
         assert_eq!(line_and_column("é€\nab".as_bytes(), 5), (1, 3));
         assert_eq!(line_and_column("é€\nab".as_bytes(), 7), (2, 2));
+        let long = "é".repeat(300);
+        assert_eq!(line_and_column(long.as_bytes(), long.len()), (1, 301));
         assert_eq!(line_and_column(b"ab", 99), (1, 3));
     }
 }

@@ -7,6 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyIterator, PyTuple, PyType};
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::error::type_error;
 
@@ -119,17 +120,24 @@ pub enum Slot {
     Anext,
 }
 
-impl Slot {
-    /// Whether the type of `object` fills this slot.
-    pub fn is_filled(self, object: &Bound<'_, PyAny>) -> bool {
-        self.function(object).is_some()
-    }
+/// What the type of an object has in a slot.
+pub struct Filled {
+    slot: Slot,
+    owner: Py<PyType>,
+    function: ffi::unaryfunc,
+}
 
+impl Slot {
     /// Calls the function of the object's own type; `None` if the slot is empty.
     pub fn call<'py>(self, object: &Bound<'py, PyAny>) -> Option<PyResult<Bound<'py, PyAny>>> {
+        // SAFETY: the function is the one of this object's type.
+        self.function(object).map(|function| unsafe { called(function, object) })
+    }
+
+    /// What the type of `object` has there, to be called many times; `None` if the slot is empty.
+    pub fn of(self, object: &Bound<'_, PyAny>) -> Option<Filled> {
         let function = self.function(object)?;
-        // SAFETY: the function is the one of this object's type; it returns a new reference, or null with an exception set.
-        Some(unsafe { Bound::from_owned_ptr_or_err(object.py(), function(object.as_ptr())) })
+        Some(Filled { slot: self, owner: object.get_type().unbind(), function })
     }
 
     fn function(self, object: &Bound<'_, PyAny>) -> Option<ffi::unaryfunc> {
@@ -143,4 +151,33 @@ impl Slot {
             std::mem::transmute::<*mut c_void, Option<ffi::unaryfunc>>(function)
         }
     }
+}
+
+impl Filled {
+    /// For Python's garbage collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.owner)
+    }
+
+    /// Calls the function of the object's own type; `None` if the object is of another type now, which has none.
+    pub fn call<'py>(&self, object: &Bound<'py, PyAny>) -> Option<PyResult<Bound<'py, PyAny>>> {
+        if object.get_type_ptr() != self.owner.as_ptr().cast() {
+            return self.slot.call(object);
+        }
+        // SAFETY: the function was in a slot of this object's type. What a class has there instead, once it is changed, takes
+        // the same objects.
+        Some(unsafe { called(self.function, object) })
+    }
+}
+
+/// What a function of one object returns.
+///
+/// # Safety
+/// It is a function from a slot of the object's type.
+unsafe fn called<'py>(
+    function: ffi::unaryfunc,
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: such a function takes the object, and returns a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(object.py(), function(object.as_ptr())) }
 }

@@ -6,10 +6,10 @@
 
 use pyo3::exceptions::PyStopAsyncIteration;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::awaitable::{Sent, Slot, awaited, close, send, throw};
+use super::awaitable::{Filled, Sent, Slot, awaited, close, send, throw};
 use super::error::type_error;
 use super::item_sink::{ItemSink, Taken};
 use super::protocol::Parser;
@@ -39,12 +39,33 @@ struct Events {
 
 impl ItemSink for &Events {
     fn take_item<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
-        let passing = self.enter.bind(item.py()).call1((item,))?;
-        if !passing.is_none() {
-            return Ok(Taken::Out(passing));
+        let py = item.py();
+        if let Some((kind, text)) = text_of(item)? {
+            self.turn.borrow_mut(py).event(&kind, &text)?;
+        } else {
+            let passing = self.enter.bind(py).call1((item,))?;
+            if !passing.is_none() {
+                return Ok(Taken::Out(passing));
+            }
         }
-        self.turn.borrow_mut(item.py()).steps(item.py())
+        self.turn.borrow_mut(py).steps(py)
     }
+}
+
+/// The type and the text of an event that has nothing else, as most have; `None` for any other.
+fn text_of<'py>(
+    event: &Bound<'py, PyAny>,
+) -> PyResult<Option<(Bound<'py, PyString>, Bound<'py, PyString>)>> {
+    let py = event.py();
+    let Ok(event) = event.cast_exact::<PyDict>() else { return Ok(None) };
+    let Some(kind) = event.get_item(pyo3::intern!(py, "type"))? else { return Ok(None) };
+    let Ok(kind) = kind.cast_into_exact::<PyString>() else { return Ok(None) };
+    if !matches!(kind.to_str(), Ok("respond" | "think")) {
+        return Ok(None);
+    }
+    let content = event.get_item(pyo3::intern!(py, "content"))?;
+    let text = content.and_then(|content| content.cast_into_exact::<PyString>().ok());
+    Ok(text.map(|text| (kind, text)))
 }
 
 #[pymethods]
@@ -98,6 +119,7 @@ impl Source {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.items.iterator)?;
+        self.items.anext.traverse(&visit)?;
         visit.call(&self.items.awaited)?;
         if let AnySink::Events(events) = &self.sink {
             visit.call(&events.enter)?;
@@ -144,6 +166,8 @@ impl Source {
 /// The items of an async iterator, one after the other.
 struct Items {
     iterator: Py<PyAny>,
+    /// `__anext__` of the iterator's type.
+    anext: Filled,
     /// The iterator of the awaited next item, while it waits.
     awaited: Option<Py<PyAny>>,
     /// Whether there are no more items, or none are wanted.
@@ -152,10 +176,8 @@ struct Items {
 
 impl Items {
     fn new(iterator: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if !Slot::Anext.is_filled(iterator) {
-            return Err(not_iterable(iterator));
-        }
-        Ok(Self { iterator: iterator.clone().unbind(), awaited: None, ended: false })
+        let anext = Slot::Anext.of(iterator).ok_or_else(|| not_iterable(iterator))?;
+        Ok(Self { iterator: iterator.clone().unbind(), anext, awaited: None, ended: false })
     }
 
     /// Reads items into `sink`, beginning with what was `sent`, until there is something to hand out or to wait for.
@@ -197,7 +219,7 @@ impl Items {
     /// The iterator of the next item: `anext(iterator).__await__()`.
     fn awaited<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let iterator = self.iterator.bind(py);
-        let awaitable = Slot::Anext.call(iterator).ok_or_else(|| not_iterable(iterator))??;
+        let awaitable = self.anext.call(iterator).ok_or_else(|| not_iterable(iterator))??;
         match awaited(&awaitable)? {
             Some(awaited) => Ok(awaited),
             None => {

@@ -260,7 +260,11 @@ impl Turn {
 
     /// Takes an event that another parser made. A `call` or `call_ready` whose content is not a call in JSON is dropped; an
     /// event of another type only ends the text before it.
-    fn event(&mut self, kind: &Bound<'_, PyString>, content: &Bound<'_, PyString>) -> PyResult<()> {
+    pub fn event(
+        &mut self,
+        kind: &Bound<'_, PyString>,
+        content: &Bound<'_, PyString>,
+    ) -> PyResult<()> {
         let content = bytes_of(content)?;
         let call = |event: fn(Call) -> Event| stored_call(&content).ok().flatten().map(event);
         let event = match kind.to_str()? {
@@ -345,12 +349,20 @@ impl Turn {
         self.inner.has_ended() || self.reader.parser.is_done()
     }
 
-    /// The steps to hand out now.
+    /// The steps to hand out now: a list, or the event if there is only one.
     pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Taken<'py>> {
         Ok(match self.is_done() {
             true => Taken::Done,
-            false if self.steps.is_empty() => Taken::More,
-            false => Taken::Out(self.take(py)?.into_any()),
+            false => match &self.steps[..] {
+                [] => Taken::More,
+                // Most are, in token mode.
+                [Step::Emit(emission, timestamp)] => {
+                    let event = emit(py, emission, *timestamp)?;
+                    self.steps.clear();
+                    Taken::Out(event.into_any())
+                }
+                _ => Taken::Out(self.take(py)?.into_any()),
+            },
         })
     }
 

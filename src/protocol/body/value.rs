@@ -8,7 +8,7 @@ use super::super::canonical::{Writer, json_string};
 use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::text::{is_blank, leading_space, trim};
-use super::super::tools::{Schema, Types, typed};
+use super::super::tools::{Schema, Types, typed, typed_unless_text};
 use super::Calls;
 use super::fields::OTHER_ARGS;
 use super::found::unexpected;
@@ -193,12 +193,17 @@ impl ValueReader {
         let max_depth = depth_left(calls);
         let value = match self.is_text {
             // What the model says of the type decides between those that the tool takes, and no further.
-            Some(true) if takes_text => json_string(raw),
-            Some(false) if takes_text && takes_others => typed(raw, None, Untyped::Json, max_depth),
-            _ => typed(raw, schema, form.untyped, max_depth),
+            Some(true) if takes_text => None,
+            Some(false) if takes_text && takes_others => {
+                typed_unless_text(raw, None, Untyped::Json, max_depth)
+            }
+            _ => typed_unless_text(raw, schema, form.untyped, max_depth),
         };
         writer.raw_key(&json_string(self.key.as_bytes()));
-        writer.raw_scalar(&value);
+        match value {
+            Some(value) => writer.raw_scalar(&value),
+            None => writer.text(raw),
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Models also wrap real calls in fences and quotes. So what opens a call is a mark there too, if a call begins after it.
 
-use super::super::marks::{Undecided, starts_with};
+use super::super::marks::{Undecided, find_byte, starts_with};
 use super::super::text::leading_space;
 use super::begins::any;
 use super::{Entry, Grammar, Mark, Opening, body_begins, may_be_empty, opens_itself};
@@ -179,7 +179,7 @@ impl Fence {
     #[inline]
     pub fn read(&mut self, text: &[u8]) {
         // Most chunks are the middle of a line.
-        if self.line != Line::Other || memchr::memchr(b'\n', text).is_some() {
+        if self.line != Line::Other || find_byte(b'\n', text).is_some() {
             self.read_lines(text);
         }
     }

@@ -66,9 +66,10 @@ impl Parser {
         let search = grammar.outside.search(text, self.at);
         let Search::Found { mark, start: at, end } = search else {
             self.at = search.or_end(text);
-            self.before.read(text, self.at);
             let used = self.stream_run(TextRun::Respond, &text[*start..self.at], events);
             *start += used;
+            // What is held is read when a mark comes.
+            self.before.read(text, *start);
             if let Start::Space(known, _) = &mut self.start {
                 *known -= used;
             }

@@ -37,20 +37,30 @@ pub enum Wholes {
 /// O(`raw`)
 #[must_use]
 pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped, max_depth: usize) -> String {
+    typed_unless_text(raw, schema, untyped, max_depth).unwrap_or_else(|| json_string(raw))
+}
+
+/// The same; `None` if the value is the text itself, which may be long.
+pub fn typed_unless_text(
+    raw: &[u8],
+    schema: Option<Schema<'_>>,
+    untyped: Untyped,
+    max_depth: usize,
+) -> Option<String> {
     // A model that writes JSON quotes text too.
     if untyped == Untyped::Json
         && schema.is_some_and(|schema| schema.types().has(Types::STRING))
         && let Some((Types::STRING, quoted)) = json(trim(raw), max_depth)
     {
-        return quoted;
+        return Some(quoted);
     }
-    typed_within(raw, schema, Wholes::Integer, max_depth, |value| match untyped {
+    read_as(raw, schema, Wholes::Integer, max_depth, |value| match untyped {
         Untyped::Text => None,
         Untyped::Json => json(value, max_depth).map(|(_, json)| json),
     })
 }
 
-/// The same with another depth, and with a function for text that no type is known of. It is given the text without the
+/// The same as [`typed`] with another depth, and with a function for text that no type is known of. It is given the text without the
 /// whitespace at both ends, and returns `None` if the value is the text.
 pub fn typed_within(
     raw: &[u8],
@@ -59,7 +69,17 @@ pub fn typed_within(
     max_depth: usize,
     untyped: impl FnOnce(&[u8]) -> Option<String>,
 ) -> String {
-    let read = match schema.map(|schema| (schema, schema.types())) {
+    read_as(raw, schema, wholes, max_depth, untyped).unwrap_or_else(|| json_string(raw))
+}
+
+fn read_as(
+    raw: &[u8],
+    schema: Option<Schema<'_>>,
+    wholes: Wholes,
+    max_depth: usize,
+    untyped: impl FnOnce(&[u8]) -> Option<String>,
+) -> Option<String> {
+    match schema.map(|schema| (schema, schema.types())) {
         Some((_, Types::STRING)) => None,
         Some((schema, types)) if !types.is_empty() => {
             // If the value may be null or text, `null` is null.
@@ -68,8 +88,7 @@ pub fn typed_within(
             if is_listed { None } else { of_types(raw, types, wholes, max_depth) }
         }
         _ => untyped(trim(raw)),
-    };
-    read.unwrap_or_else(|| json_string(raw))
+    }
 }
 
 /// The value as one of these types.

@@ -91,6 +91,9 @@ class NativeAnswer:
 
     def take(self, delta: str | Delta) -> list[EventDict]:
         """Read the next piece; returns the events that it completes."""
+        if type(delta) is TextDelta and delta.text and self._echo is None and not self._calls:
+            self._is_thinking = False  # most deltas are text, and then nothing else is to be done
+            return [_event("respond", delta.text)]
         match delta:
             case str() | TextDelta():
                 text = delta if isinstance(delta, str) else delta.text
