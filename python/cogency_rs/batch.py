@@ -211,7 +211,7 @@ class ToolBatch:
 
     def forget(self, first: int) -> list[ToolExecution]:
         """Leave out the calls from `first` on, which are over; returns their executions."""
-        results = self.results()[first:]
+        results = self.results(first)
         executions = [
             self._record(index, result) for index, result in enumerate(results, start=first)
         ]
@@ -270,10 +270,10 @@ class ToolBatch:
         for task in self._tasks:
             task.cancel()
 
-    def results(self) -> list[ToolResult]:
-        """One result for each call, in call order; once they are over."""
+    def results(self, first: int = 0) -> list[ToolResult]:
+        """One result for each call from `first` on, in call order; once these are over."""
         results: list[ToolResult] = []
-        for index, task in enumerate(self._tasks):
+        for index, task in enumerate(self._tasks[first:], start=first):
             stopped = self._stopped.get(index)
             if stopped is None:
                 try:
