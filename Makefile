@@ -16,7 +16,7 @@ BUILD   = $(INSTALL) --release
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny soak soak-postgres soak-runs
+.PHONY: rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny soak soak-postgres soak-runs soak-tokio
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -39,7 +39,7 @@ test: $(DEV) | rust  ## Run every test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target schema-suite upstream
 
 test-rust: | rust  ## The core's own tests, with no Python
-	cargo test --quiet --no-default-features
+	cargo test --quiet --no-default-features --features tokio
 
 # A process more than processors, since some tests wait; each takes whole files, and the slow ones come first.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
@@ -52,7 +52,7 @@ test-python: $(DEV)  ## The package's tests
 test-random: $(DEV) | rust  ## Every test in a random order, each property on random examples; SEED=N does so again
 	@seed=$(or $(SEED),$$($(PYTHON) -c 'import random; print(random.randrange(2**32))')); \
 	echo "make test-random SEED=$$seed"; \
-	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=600 cargo test --quiet --no-default-features && \
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=600 cargo test --quiet --no-default-features --features tokio && \
 	$(PYTEST) --hypothesis-profile=random --hypothesis-seed=$$seed --order=$$seed tests || \
 	{ echo "make test-random SEED=$$seed failed"; exit 1; }
 
@@ -88,7 +88,7 @@ load: $(CORE)    ## Measure how answers are read at a model's pace, beside other
 	PYTHONPATH=python target/transport/bin/python benches/streams/compare.py --write
 
 bench-rust:      ## Measure the core with no Python
-	cargo bench --no-default-features --benches
+	cargo bench --no-default-features --features tokio --benches
 
 stress: $(DEV)  ## 10,000 turns with tools of every kind, 1,000 agents, 10,000 runs one by one with 128 open files, 200 kills, 100 ends
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
@@ -108,6 +108,11 @@ RUNS ?= 100000
 
 soak-runs: $(DEV)  ## RUNS=100000 runs of an agent on each log: fails if memory, tasks, threads or files grow
 	$(BIN)/python benches/soak_runs.py --runs $(RUNS) --write
+
+BATCHES ?= 100000
+
+soak-tokio: | rust  ## BATCHES=100000 random batches on Tokio, dropped at random: fails if a task or a result is left or missing
+	COGENCY_RS_SOAK_BATCHES=$(BATCHES) cargo test --quiet --no-default-features --features tokio --test tokio_soak
 
 # $(call NEEDS,command,hint): says what is missing where the command fails, and leaves the target.
 NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };
@@ -178,6 +183,7 @@ lint-rust: | rust
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
+	cargo clippy --quiet --all-targets --no-default-features --features tokio -- -D warnings
 
 lint-python: $(DEV)
 	$(BIN)/ruff format --check .

@@ -1,10 +1,13 @@
 //! Calls to outcomes: which calls of a batch may run now, in which order and for how long; and what their arguments
 //! must be.
 //!
-//! No call is run here: [`Schedule`] is a state machine that is told what happens, so that order, limits, barriers and
-//! time are tested with no clock and no thread.
+//! No call is run by [`Schedule`]: it is a state machine that is told what happens, so that order, limits, barriers and
+//! time are tested with no clock and no thread. Two programs drive it: the Python package on asyncio, and the module
+//! `tokio` (feature `tokio`) in a Rust program.
 
 pub mod arguments;
 mod schedule;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use schedule::{Admission, Due, Moment, Schedule, Ticket};

@@ -135,6 +135,37 @@ def test_each_module_of_the_protocol_builds_only_on_those_before_it_in_the_table
     assert upward == set()
 
 
+LEVELS = [
+    {"dialect", "protocol", "ids", "wire"},  # a dialect is made of what reads it, and the other way round
+    {"context", "execution", "net", "turn"},
+    {"execution::tokio"},
+    {"agent"},
+    {"python"},
+]
+"""The rooms of the core, the lowest first."""
+
+
+def room(file: Module) -> str:
+    on_tokio = file[:2] == ("execution", "tokio")
+    return "::".join(file[:2] if on_tokio else file[:1])
+
+
+def level(file: Module) -> int:
+    [found] = [number for number, rooms in enumerate(LEVELS) if room(file) in rooms]
+    return found
+
+
+def test_each_room_builds_only_on_rooms_of_a_lower_level():
+    files = [file for file in FILES if file]  # `lib.rs` has all of them
+    upward = {
+        f"{room(file)} imports from {room(taken)}"
+        for file in files
+        for taken in imports(file)
+        if taken and room(taken) != room(file) and level(taken) >= max(level(file), 1)
+    }
+    assert upward == set()
+
+
 @pytest.mark.parametrize(
     ("tree", "paths"),
     [
