@@ -12,13 +12,14 @@
 //! | [`turn`] | events → steps | what to show, save and run; the circuit breaker; what follows a step |
 //! | [`execution`] | calls → outcomes | which calls may run, in which order, for how long; what arguments must be |
 //! | [`context`] | log → messages | folding of conversations, the system prompt |
+//! | `agent` | text → messages | a whole turn, on Tokio, with a log (feature `tokio`) |
 //! | [`wire`] | bytes → deltas | what a provider streams: server-sent events, and the APIs of models on them |
 //! | `net` | | requests to providers, on Tokio (feature `net`) |
 //! | [`ids`] | | ids of rows, in the order in which they are made |
 //! | `python` | | the only room that knows Python (feature `python`) |
 //!
-//! All rooms but `net` and `python` are plain values and state machines: input goes in, output comes out. None of them
-//! waits, reads a clock, starts a thread or knows where a log stands. The caller does all that.
+//! `agent`, `execution::tokio`, `net` and `python` are what waits. All else is plain values and state machines: input goes
+//! in, output comes out. Nothing there waits, reads a clock, starts a thread or knows where a log is: the caller does that.
 //!
 //! # In a Rust program
 //!
@@ -27,10 +28,13 @@
 //!
 //! ```toml
 //! [dependencies]
-//! cogency-rs = { version = "0.2", default-features = false }
+//! cogency-rs = { version = "0.2", default-features = false, features = ["tokio"] }
 //! ```
 //!
-//! This is a whole turn of an agent: a text in the dialect `hermes` arrives in pieces, its two calls run one at a time,
+//! With the feature `tokio`, `agent::take_turn` is a whole turn in one function, and `execution::tokio` runs a batch of
+//! calls. Without it the parts are driven by the program itself, on whatever runs its tools.
+//!
+//! This is such a whole turn of an agent: a text in the dialect `hermes` arrives in pieces, its two calls run one at a time,
 //! and the log becomes the messages that the model is sent next.
 //!
 //! ```
@@ -126,6 +130,11 @@
 //! );
 //! ```
 
+// All unsafe code is that of the module that Python loads.
+#![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
+
+#[cfg(feature = "tokio")]
+pub mod agent;
 pub mod context;
 pub mod dialect;
 pub mod execution;

@@ -1,0 +1,53 @@
+//! A whole turn of an agent: a model's text is read, its calls run on Tokio, a log keeps all of it, and the log becomes the
+//! messages that the model is sent next.
+//!
+//! The other rooms are the parts, and this one puts them together for Rust programs (feature `tokio`): [`take_turn`] is one
+//! function over a stream of text and a [`Log`]. The Python package does the same in its own shells, on asyncio.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use cogency_rs::agent::{Log, LogRow, MemoryLog, TurnSetup, chunks, take_turn};
+//! use cogency_rs::dialect::presets;
+//! use cogency_rs::execution::tokio::{Toolbox, tool};
+//! use cogency_rs::turn::{Breaker, Emission, TurnOutcome};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Sum {
+//!     a: i64,
+//!     b: i64,
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let tools = Toolbox::of([tool("add", |Sum { a, b }| async move { Ok(a + b) })])?;
+//! let setup = TurnSetup::new(presets::grammar("hermes").expect("a row of the table"), tools);
+//! let log = MemoryLog::new();
+//! log.append("c1", vec![LogRow::user("What is 2 + 3?", 1.0)]).await?;
+//!
+//! // However the model's text is cut, the turn is the same.
+//! let text = chunks([
+//!     "One sum.<tool",
+//!     "_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2, \"b\": 3}}\n</tool_call>",
+//! ]);
+//! let mut shown = Vec::new();
+//! let emit = |emission: Emission| shown.push(emission);
+//! let report = take_turn(text, &setup, &log, "c1", &mut Breaker::new(3.0), emit).await?;
+//!
+//! assert_eq!(report.outcome, TurnOutcome::Acted); // so the model is asked again
+//! assert_eq!(shown[0], Emission::Respond("One sum.".into()));
+//! let said: Vec<_> = report.messages.iter().map(|message| message.content.to_str()).collect();
+//! assert_eq!(said[0], Some("What is 2 + 3?"));
+//! assert_eq!(said[2], Some("<tool_response>\n5\n</tool_response>"));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+
+mod fold;
+mod log;
+mod output;
+mod turn;
+
+pub use fold::fold;
+pub use log::{Log, LogRow, LogRowKind, MemoryLog};
+pub use output::{Chunks, ModelOutput, chunks};
+pub use turn::{TurnReport, TurnSetup, take_turn};
