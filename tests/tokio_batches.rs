@@ -261,9 +261,37 @@ fn only_calls_without_an_effect_begin_early() {
         }
         batch.complete([]);
         assert!(!batch.begin_early(call("read")), "the batch is complete");
-        batch.complete([call("write")]);
-        assert_eq!(batch.join().await.len(), 1, "it was complete before");
+        assert_eq!(batch.join().await.len(), 1);
     });
+}
+
+#[test]
+fn calls_that_are_added_to_a_cancelled_batch_are_cancelled() {
+    let started = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&started);
+    let counts = tool("read", move |_: IgnoredAny| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { Ok(()) }
+    });
+    let tools = boxed([counts.with_effect(Effect::ReadOnly { retries: 3 })]);
+    let executions = paused().block_on(async {
+        let mut batch = Batch::new(tools, BatchOptions::new());
+        batch.cancel();
+        assert!(!batch.begin_early(call("read")), "it is cancelled");
+        batch.complete(calls("read", 2));
+        batch.join().await
+    });
+    let ends: Vec<_> = executions.iter().map(|one| (one.status, one.attempts)).collect();
+    assert_eq!(ends, [(CallStatus::Cancelled, 0); 2]);
+    assert_eq!(started.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+#[should_panic(expected = "the batch is complete")]
+fn a_batch_is_complete_once() {
+    let mut batch = Batch::new(Toolbox::default(), BatchOptions::new());
+    batch.complete([]);
+    batch.complete([]);
 }
 
 #[test]

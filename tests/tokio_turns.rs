@@ -371,3 +371,17 @@ fn a_row_that_is_not_what_its_kind_says_is_left_out() {
     let said: Vec<_> = messages.iter().map(|message| message.content.to_string()).collect();
     assert_eq!(said, ["Hello", "Hi"]);
 }
+
+#[test]
+fn a_turn_may_go_from_thread_to_thread() {
+    let journal = Journal::default();
+    let setup = setup([slow("write", 0, &journal)]);
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    let task = async move {
+        let (log, mut breaker) = (MemoryLog::new(), Breaker::new(3.0));
+        take_turn(chunks([written("write")]), &setup, &log, "c", &mut breaker, |_| {}).await
+    };
+    let runtime = runtime.expect("the system gives a runtime");
+    let Ok(report) = runtime.block_on(runtime.spawn(task)).expect("it does not panic");
+    assert_eq!(report.outcome, TurnOutcome::Acted);
+}

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::mem::take;
 use std::num::NonZeroU32;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use tokio::task::{Id, JoinError, JoinSet};
@@ -57,12 +57,13 @@ pub async fn execute(
 pub struct Batch {
     tools: Toolbox,
     options: BatchOptions,
-    origin: Instant,
+    /// When the clock was read first, from which moments are counted. Without a limit it is not read.
+    origin: OnceLock<Instant>,
     schedule: Schedule,
     /// All calls, also those that were withdrawn; a call's index here is its index in the schedule.
     calls: Vec<BatchCall>,
-    /// The indices of those that count, in call order.
-    places: Vec<usize>,
+    /// How many of them count.
+    count: usize,
     /// How many calls are not over.
     open: usize,
     attempts: JoinSet<(usize, Returned)>,
@@ -71,18 +72,10 @@ pub struct Batch {
     /// When calls that failed are tried again.
     pauses: BTreeSet<(Moment, usize)>,
     timer: Option<Pin<Box<Sleep>>>,
-    phase: Phase,
-}
-
-/// What may still begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Calls may be added.
-    Open,
-    /// All calls are known.
-    Complete,
-    /// Nothing more begins.
-    Closed,
+    /// Whether all calls are known.
+    is_complete: bool,
+    /// Whether nothing more begins.
+    is_closed: bool,
 }
 
 impl Batch {
@@ -93,28 +86,29 @@ impl Batch {
             tools,
             schedule: Schedule::new(0, options.concurrency, None),
             options,
-            origin: Instant::now(),
+            origin: OnceLock::new(),
             calls: Vec::new(),
-            places: Vec::new(),
+            count: 0,
             open: 0,
             attempts: JoinSet::new(),
             stopping: HashMap::new(),
             pauses: BTreeSet::new(),
             timer: None,
-            phase: Phase::Open,
+            is_complete: false,
+            is_closed: false,
         }
     }
 
     /// How many calls it has, without those that were withdrawn.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.count
     }
 
     /// Whether it has no call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.count == 0
     }
 
     /// Whether every call that it has is over.
@@ -124,30 +118,31 @@ impl Batch {
     }
 
     /// Starts a call while others are still unknown, if its tool allows that ([`ToolOptions::may_begin_early`]); its place is
-    /// after those that are there. Returns whether it was started.
+    /// after those that are there. Returns whether it was started; no call is once the batch is complete or cancelled.
     ///
     /// # Panics
     /// As [`execute`].
     pub fn begin_early(&mut self, call: Call) -> bool {
         let may_begin =
             self.tools.resolve(&call).is_ok_and(|tool| tool.options().may_begin_early());
-        if self.phase == Phase::Open && may_begin {
+        if may_begin && !(self.is_complete || self.is_closed) {
             self.add([call]);
             return true;
         }
         false
     }
 
-    /// Starts the other calls, which are the last. The batch's time limit begins. Of a batch that is complete or cancelled,
-    /// nothing more is started.
+    /// Starts the other calls, which are the last. The batch's time limit begins. Where the batch was cancelled, none is started,
+    /// and each has that as its result.
     ///
     /// # Panics
-    /// As [`execute`].
+    /// As [`execute`]; and if the batch is complete.
     pub fn complete(&mut self, calls: impl IntoIterator<Item = Call>) {
-        if self.phase != Phase::Open {
-            return;
-        }
-        self.phase = Phase::Complete;
+        assert!(
+            !self.is_complete,
+            "the batch is complete: a call that is added now would have no place in it"
+        );
+        self.is_complete = true;
         if let Some(limit) = self.options.batch_timeout {
             let deadline = self.now().saturating_add(limit);
             self.schedule.set_deadline(deadline);
@@ -160,7 +155,13 @@ impl Batch {
     ///
     /// It may be dropped before it is ready: then the calls stop all the same, and only their records are lost.
     pub async fn withdraw(&mut self, place: usize) -> Vec<ToolExecution> {
-        let withdrawn = self.places.split_off(place.min(self.places.len()));
+        let is_withdrawn = |call: &BatchCall| call.place.is_some_and(|own| own >= place);
+        let withdrawn: Vec<_> =
+            (0..self.calls.len()).filter(|&index| is_withdrawn(&self.calls[index])).collect();
+        self.count -= withdrawn.len();
+        for &index in &withdrawn {
+            self.calls[index].place = None;
+        }
         // None of them begins because another of them has stopped.
         for &index in &withdrawn {
             if let State::Waiting(ticket) = self.calls[index].state {
@@ -201,33 +202,34 @@ impl Batch {
     /// As [`execute`].
     pub async fn join(mut self) -> Vec<ToolExecution> {
         self.drive().await;
-        let mut places = take(&mut self.places).into_iter().peekable();
-        let counts = |(index, call)| places.next_if_eq(&index).map(|_| call);
-        let counted = take(&mut self.calls).into_iter().enumerate().filter_map(counts);
-        counted.filter_map(BatchCall::into_execution).collect()
+        let mut executions = Vec::with_capacity(self.count);
+        let counted = take(&mut self.calls).into_iter().filter(|call| call.place.is_some());
+        executions.extend(counted.filter_map(BatchCall::into_execution));
+        executions
     }
 
     fn now(&self) -> Moment {
-        self.origin.elapsed()
+        self.origin.get_or_init(Instant::now).elapsed()
     }
 
     fn close(&mut self) {
-        self.phase = Phase::Closed;
+        self.is_closed = true;
         self.schedule.close();
     }
 
     // What begins
 
     fn add(&mut self, calls: impl IntoIterator<Item = Call>) {
-        let first = self.calls.len();
+        let (first, calls) = (self.calls.len(), calls.into_iter());
+        self.calls.reserve(calls.size_hint().0);
         for call in calls {
             let (tool, state) = match self.tools.resolve(&call) {
                 Ok(tool) => (Some(Arc::clone(tool)), State::New),
                 Err(outcome) => (None, State::Over(outcome, CallStatus::Failure)),
             };
             let options = tool.as_ref().map_or_else(ToolOptions::default, |tool| tool.options());
-            let (call, place) = (Arc::new(call), self.places.len());
-            self.places.push(self.calls.len());
+            let (call, place) = (Arc::new(call), Some(self.count));
+            self.count += 1;
             self.calls.push(BatchCall {
                 call,
                 place,
@@ -272,14 +274,18 @@ impl Batch {
     /// Starts an attempt of a call that may run now.
     fn launch(&mut self, index: usize) {
         let call = &mut self.calls[index];
-        let Some(tool) = call.tool.clone() else { unreachable!("a call without a tool is over") };
         call.attempts = call.attempts.saturating_add(1);
+        let Some(tool) = call.tool_for_attempt() else {
+            unreachable!("a call without a tool is over")
+        };
         let attempt = NonZeroU32::new(call.attempts).unwrap_or(NonZeroU32::MIN);
-        let invocation = Invocation { call: Arc::clone(&call.call), place: call.place, attempt };
+        let place = call.place.unwrap_or_default();
+        let invocation = Invocation { call: Arc::clone(&call.call), place, attempt };
         let running = async move { (index, attempt::run(tool, invocation).await) };
         call.state = State::Running(self.attempts.spawn(running));
         if let Some(limit) = call.limit(self.options.call_timeout) {
-            self.schedule.start_clock(index, self.origin.elapsed(), limit);
+            let now = self.now();
+            self.schedule.start_clock(index, now, limit);
         }
     }
 
@@ -289,7 +295,7 @@ impl Batch {
     fn ended(&mut self, index: usize, joined: Result<Returned, JoinError>) {
         let admitted = self.schedule.leave(index);
         let end = self.calls[index].end(joined);
-        if self.phase != Phase::Closed && self.calls[index].goes_on_after(&end) {
+        if !self.is_closed && self.calls[index].goes_on_after(&end) {
             let now = self.now();
             self.schedule.hold_clock(index, now);
             let call = &mut self.calls[index];
@@ -387,7 +393,8 @@ impl Batch {
                 continue;
             }
             // A moment that no clock reaches needs no timer.
-            let Some(next) = self.origin.checked_add(next) else { return Poll::Pending };
+            let next = self.origin.get_or_init(Instant::now).checked_add(next);
+            let Some(next) = next else { return Poll::Pending };
             let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(next)));
             if timer.deadline() != next {
                 timer.as_mut().reset(next);
@@ -412,8 +419,7 @@ impl Drop for Batch {
     fn drop(&mut self) {
         self.attempts.abort_all();
         let Some(on_abandoned) = &self.options.on_abandoned else { return };
-        let abandoned = self.places.iter().filter_map(|&index| self.calls[index].abandoned());
-        let abandoned: Vec<_> = abandoned.collect();
+        let abandoned: Vec<_> = self.calls.iter().filter_map(BatchCall::abandoned).collect();
         if !abandoned.is_empty() {
             on_abandoned(abandoned);
         }

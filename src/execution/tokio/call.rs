@@ -17,9 +17,9 @@ use crate::protocol::results::CallOutcome;
 /// One call of a batch.
 pub struct BatchCall {
     pub call: Arc<Call>,
-    /// Its place in the batch.
-    pub place: usize,
-    /// `None` where the call means no tool.
+    /// Its place in the batch; `None` once it was withdrawn.
+    pub place: Option<usize>,
+    /// `None` where the call means no tool, or its last attempt has it.
     pub tool: Option<Arc<dyn Tool>>,
     pub options: ToolOptions,
     pub state: State,
@@ -102,6 +102,12 @@ impl BatchCall {
         self.options.timeout.or(of_batch)
     }
 
+    /// The tool for the attempt that begins now. The last attempt takes it along.
+    pub fn tool_for_attempt(&mut self) -> Option<Arc<dyn Tool>> {
+        let is_last = self.attempts > self.options.retries();
+        if is_last { self.tool.take() } else { self.tool.clone() }
+    }
+
     /// Whether an attempt that failed is followed by another.
     pub fn goes_on_after(&self, end: &AttemptEnd) -> bool {
         let may_go_on = matches!(self.stop, None | Some(Stop::CallTimeout(_)));
@@ -178,7 +184,7 @@ impl BatchCall {
                 attempts => Progress::BetweenAttempts(attempts),
             },
         };
-        Some(AbandonedCall { place: self.place, call: Arc::clone(&self.call), progress })
+        Some(AbandonedCall { place: self.place?, call: Arc::clone(&self.call), progress })
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,6 @@
 //! The tools that calls may mean, by their names.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Toolbox {
 struct NamedTools {
     tools: Vec<Arc<dyn Tool>>,
     /// Places in `tools`, by the name as a call has it: a canonical JSON string.
-    places: HashMap<String, usize>,
+    places: BTreeMap<String, usize>,
 }
 
 /// Two tools have one name, so a call of that name could mean either.
@@ -67,6 +67,9 @@ impl Toolbox {
     ///
     /// # Errors
     /// It means none: the outcome of the call, which says which tools there are.
+    ///
+    /// # Complexity
+    /// O(log n) in the number of tools
     pub fn resolve(&self, call: &Call) -> Result<&Arc<dyn Tool>, CallOutcome> {
         let NamedTools { tools, places } = &*self.shared;
         match (call.server_json(), places.get(call.name_json())) {
