@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::attempt::{self, Returned};
+use super::attempt::{Attempt, Returned};
 use super::call::{AttemptEnd, BatchCall, State, Stop};
 use super::options::BatchOptions;
 use super::record::{CallStatus, ToolExecution};
@@ -281,8 +281,8 @@ impl Batch {
         let attempt = NonZeroU32::new(call.attempts).unwrap_or(NonZeroU32::MIN);
         let place = call.place.unwrap_or_default();
         let invocation = Invocation { call: Arc::clone(&call.call), place, attempt };
-        let running = async move { (index, attempt::run(tool, invocation).await) };
-        call.state = State::Running(self.attempts.spawn(running));
+        let attempt = Attempt::new(index, tool, invocation);
+        call.state = State::Running(self.attempts.spawn(attempt));
         if let Some(limit) = call.limit(self.options.call_timeout) {
             let now = self.now();
             self.schedule.start_clock(index, now, limit);
