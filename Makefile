@@ -38,8 +38,12 @@ test: $(DEV) | rust  ## Run every test
 	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target schema-suite upstream
 
-test-rust: | rust  ## The core's own tests, with no Python
+# The examples are built in a folder of their own: two builds of a library for Python, with other features, have one file name.
+test-rust: | rust  ## The core's own tests, with no Python, and the examples in Rust
 	cargo test --quiet --no-default-features --features tokio
+	@for program in reading writing folding executing turn; do \
+		cargo run --quiet --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --bin $$program >/dev/null || { echo "examples/rust: $$program failed"; exit 1; }; \
+	done
 
 # A process more than processors, since some tests wait; each takes whole files, and the slow ones come first.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
@@ -181,9 +185,12 @@ lint: lint-rust lint-python lint-github types  ## Formatting, lints and types, w
 # What needs no package: its check runs while the core is built, if `make` is given two jobs.
 lint-rust: | rust
 	cargo fmt --check
+	cargo fmt --check --manifest-path examples/rust/Cargo.toml
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features --features tokio -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features tokio --no-deps
+	cargo clippy --quiet --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --all-targets -- -D warnings
 
 lint-python: $(DEV)
 	$(BIN)/ruff format --check .
@@ -203,6 +210,7 @@ types: $(TYPES)  ## What type checkers and editors know of the package
 
 format: $(DEV)  ## Format the sources
 	cargo fmt
+	cargo fmt --manifest-path examples/rust/Cargo.toml
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
 

@@ -55,6 +55,7 @@ SUITE = (
 OF_SOURCES = (
     "tests/docs/test_dialects.py",
     "tests/docs/test_pages.py",
+    "tests/docs/test_rust_page.py",
     "tests/docs/test_troubleshooting.py",
     "tests/unit/test_core_imports.py",
 )

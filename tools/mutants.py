@@ -99,7 +99,7 @@ def outcome(mutant: Mutant) -> str:
 
 def run(options: list[str]) -> bool:
     """Whether `cargo test` of the copy succeeds in time."""
-    command = ["cargo", "test", "--quiet", "--no-default-features", *options]
+    command = ["cargo", "test", "--quiet", "--no-default-features", "--features", "tokio", *options]
     environment = {
         **os.environ,
         "CARGO_TARGET_DIR": str(FOLDER / "target"),

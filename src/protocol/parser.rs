@@ -5,7 +5,7 @@
 //! - What the parser does depends on the text alone, never on how it was cut. It decides only when the text that decides
 //!   has arrived.
 //! - `at` only moves forward, with one exception: a block that breaks is searched once more from its start, for the mark
-//!   that ends it. How much is read again in this way is bounded by the length of the text ([`Broke`]).
+//!   that ends it. How much is read again in this way is bounded by the length of the text (`Broke`).
 
 mod before;
 mod finish;

@@ -136,13 +136,14 @@ def test_each_module_of_the_protocol_builds_only_on_those_before_it_in_the_table
 
 
 LEVELS = [
-    {"dialect", "protocol", "ids", "wire"},  # a dialect is made of what reads it, and the other way round
+    {"dialect", "protocol", "ids", "wire"},
     {"context", "execution", "net", "turn"},
     {"execution::tokio"},
     {"agent"},
     {"python"},
 ]
-"""The rooms of the core, the lowest first."""
+"""The rooms of the core, the lowest first. Those of the first level may build on each other: a dialect is made of what reads
+it, and the other way round."""
 
 
 def room(file: Module) -> str:
