@@ -295,6 +295,73 @@ fn a_batch_is_complete_once() {
 }
 
 #[test]
+fn a_call_that_is_withdrawn_does_not_begin_because_another_is() {
+    let quick = |name: &str| tool(name, |_: IgnoredAny| async { Ok(()) });
+    let tools = boxed([slow("slow"), quick("alone").with_order(Order::Sequential), quick("last")]);
+    paused().block_on(async {
+        let mut batch = Batch::new(tools, BatchOptions::new());
+        batch.complete(["slow", "alone", "last"].map(call));
+        let withdrawn = batch.withdraw(1).await;
+        let ends: Vec<_> = withdrawn.iter().map(|one| (one.status, one.attempts)).collect();
+        assert_eq!(ends, [(CallStatus::Cancelled, 0); 2]);
+        assert_eq!(batch.join().await.len(), 1);
+    });
+}
+
+/// Lets a batch do what there is to do now, and not wait.
+async fn once(batch: &mut Batch) {
+    tokio::select! {
+        biased;
+        () = batch.drive() => {}
+        () = std::future::ready(()) => {}
+    }
+}
+
+#[test]
+fn a_call_that_is_late_when_its_batch_is_cancelled_is_late_and_not_tried_again() {
+    let tools = boxed([slow("slow").with_effect(Effect::Idempotent { retries: 3 })]);
+    let options = BatchOptions::new().with_call_timeout(Duration::from_secs(5));
+    let executions = paused().block_on(async {
+        let mut batch = Batch::new(tools, options.with_pause(|_| HOUR));
+        batch.complete([call("slow")]);
+        once(&mut batch).await;
+        advance(Duration::from_secs(6)).await;
+        once(&mut batch).await; // its attempt is asked to stop, and has not stopped yet
+        batch.cancel();
+        batch.join().await
+    });
+    let ends: Vec<_> = executions.iter().map(|one| (message(one), one.attempts)).collect();
+    assert_eq!(ends, [("\"Tool 'slow' timed out after 5 s\"", 1)]);
+}
+
+#[test]
+fn a_tool_that_blocks_the_runtime_is_waited_for_and_its_batch_is_late() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    let (open, gate) = mpsc::channel();
+    let gate = Mutex::new(gate);
+    let blocks = FunctionTool::new("blocks", move |_| {
+        let opened: Result<(), _> = gate.lock().expect("no panic holds it").recv();
+        Work::Async(Box::pin(async move { ToolOutput::of(&opened.is_ok()) }))
+    });
+    let tools = boxed([blocks.with_effect(Effect::Idempotent { retries: 3 })]);
+    let options = BatchOptions::new()
+        .with_call_timeout(Duration::from_millis(5))
+        .with_batch_timeout(Duration::from_millis(15));
+    let executions = runtime.expect("a runtime").block_on(async {
+        let mut batch = Batch::new(tools, options);
+        batch.complete([call("blocks")]);
+        tokio::select! {
+            () = batch.drive() => panic!("the gate is closed"),
+            () = sleep(Duration::from_millis(60)) => {}
+        }
+        open.send(()).expect("the tool is at the gate");
+        batch.join().await
+    });
+    let late = "\"Tool 'blocks' timed out: its batch took longer than 0.015 s\"";
+    assert_eq!((message(&executions[0]), executions[0].attempts), (late, 1));
+}
+
+#[test]
 fn a_batch_whose_runtime_is_shut_down_ends_with_what_is_known() {
     let (quick, slow) = (tool("quick", |_: IgnoredAny| async { Ok(()) }), slow("slow"));
     let tools = boxed([quick, slow]);

@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cogency_rs::execution::arguments::{ArgumentSchema, SchemaForm};
 use cogency_rs::execution::tokio::{
     Batch, BatchOptions, Effect, FunctionTool, Order, ToolError, ToolExecution, ToolOutput,
     Toolbox, Work,
@@ -38,6 +39,9 @@ struct Case {
 #[serde(deny_unknown_fields)]
 struct Script {
     attempts: Vec<(f64, End)>,
+    /// What the call is given; `{}` by default.
+    args: Option<Value>,
+    schema: Option<Value>,
     #[serde(default)]
     unknown: bool,
     #[serde(default)]
@@ -140,6 +144,12 @@ fn scripted(index: usize, script: &Script, journal: &Journal) -> FunctionTool {
     };
     let order = if script.sequential { Order::Sequential } else { Order::Parallel };
     let tool = FunctionTool::new(format!("t{index}"), start).with_effect(effect).with_order(order);
+    let tool = match &script.schema {
+        Some(schema) => tool.with_schema(
+            ArgumentSchema::new(schema, SchemaForm::of(schema)).expect("a schema of its form"),
+        ),
+        None => tool,
+    };
     match script.timeout {
         Some(seconds) => tool.with_timeout(Duration::from_secs_f64(seconds)),
         None => tool,
@@ -157,7 +167,10 @@ async fn carried_out(case: &Case) -> (Vec<ToolExecution>, Vec<String>) {
     options.call_timeout = case.tool_timeout.map(Duration::from_secs_f64);
     options.batch_timeout = case.batch_timeout.map(Duration::from_secs_f64);
     let mut batch = Batch::new(tools, options);
-    let mut calls = (0..case.calls.len()).map(|n| Call::new(&format!("\"t{n}\""), "{}"));
+    let mut calls = case.calls.iter().enumerate().map(|(index, script)| {
+        let args = script.args.as_ref().map_or("{}".to_owned(), Value::to_string);
+        Call::new(&format!("\"t{index}\""), &args)
+    });
     for action in case.actions.as_deref().unwrap_or(&[Action::At(0.0, Verb::Complete)]) {
         let (Action::At(at, verb) | Action::From(at, verb, _)) = *action;
         let until = journal.origin + Duration::from_secs_f64(at);

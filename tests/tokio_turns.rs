@@ -214,6 +214,28 @@ fn calls_without_an_effect_begin_while_the_model_writes() {
 }
 
 #[test]
+fn a_call_that_began_early_is_tried_again_while_the_model_writes() {
+    let journal = Journal::default();
+    let attempts = Arc::clone(&journal);
+    let flaky = FunctionTool::new("read", move |invocation| {
+        note(&attempts, format!("attempt {}", invocation.attempt()));
+        Work::Async(Box::pin(async move {
+            match invocation.attempt() {
+                1 => Err(ToolError::new("not yet")),
+                _ => Ok(ToolOutput::empty()),
+            }
+        }))
+    });
+    let flaky = flaky.with_effect(Effect::ReadOnly { retries: 1 });
+    let setup = cogency(Toolbox::of([flaky]).expect("there is one"));
+    let parts =
+        vec![(1, text("<execute>[{\"name\": \"read\", \"args\": {}}")), (60, text("]</execute>"))];
+    let report = paused().block_on(slowly(parts, &setup, &MemoryLog::new(), &journal));
+    assert_eq!(report.outcome, TurnOutcome::Acted);
+    assert_eq!(noted(&journal), ["written", "attempt 1", "attempt 2", "written"]);
+}
+
+#[test]
 fn calls_of_a_block_that_is_not_valid_are_withdrawn() {
     let journal = Journal::default();
     let setup = cogency(Toolbox::of([read_only(slow("read", 9, &journal))]).expect("there is one"));

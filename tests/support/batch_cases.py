@@ -3,8 +3,8 @@
 `tests/batches/cases.jsonl` has a case in each line:
 
 - `calls`: each with its `attempts`, the seconds and the end of each (`return`, `raise`, `fail`: returns a failure,
-  `crash`: raises an error of its own); the last is repeated. Further members are the tool's options. `unknown` is a
-  call of a tool that does not exist.
+  `crash`: raises an error of its own); the last is repeated. `args` are the call's arguments, and `schema` is what the
+  tool takes; further members are the tool's options. `unknown` is a call of a tool that does not exist.
 - `actions`: seconds, and what is done then: `begin` the next call early, `withdraw` the calls from a place on,
   `complete` the batch with the rest, `cancel` it. By default it is complete at once.
 - `results`: for each call that counts its status, what the model reads, and how often the tool was started.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,6 @@ class ScriptedTool:
     index: int
     script: dict[str, Any]
     journal: list[str]
-    schema: dict[str, Any] = field(default_factory=dict)
     description: str = "does as it is told"
     started: int = 0
 
@@ -52,8 +51,13 @@ class ScriptedTool:
         return f"t{self.index}"
 
     @property
+    def schema(self) -> dict[str, Any]:
+        return self.script.get("schema", {})
+
+    @property
     def options(self) -> ToolOptions:
-        own = {key: value for key, value in self.script.items() if key != "attempts"}
+        others = ("attempts", "args", "schema")
+        own = {key: value for key, value in self.script.items() if key not in others}
         return ToolOptions(idempotent=bool(own.get("retries")), **own)
 
     async def execute(self, **_: Any) -> Any:
@@ -91,7 +95,9 @@ async def carried_out(case: dict[str, Any]) -> tuple[list[list[Any]], list[str]]
         if not script.get("unknown")
     ]
     toolbox = Toolbox.of(tools)
-    calls = toolbox.resolve_all([ToolCall(f"t{index}", {}) for index in range(len(scripts))])
+    calls = toolbox.resolve_all(
+        [ToolCall(f"t{index}", script.get("args", {})) for index, script in enumerate(scripts)]
+    )
     options = BatchOptions(**{limit: case[limit] for limit in LIMITS if limit in case})
     batch = ToolBatch(
         [], toolbox, execution=with_tools(*tools), user_id="u", conversation_id="c", options=options

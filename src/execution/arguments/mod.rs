@@ -6,6 +6,7 @@
 mod depth;
 mod fault;
 mod flat;
+mod json;
 mod names;
 mod pattern;
 mod shown;

@@ -74,8 +74,8 @@ pub struct Batch {
     timer: Option<Pin<Box<Sleep>>>,
     /// Whether all calls are known.
     is_complete: bool,
-    /// Whether nothing more begins.
-    is_closed: bool,
+    /// Whether it was cancelled, so that nothing more begins.
+    is_cancelled: bool,
 }
 
 impl Batch {
@@ -95,7 +95,7 @@ impl Batch {
             pauses: BTreeSet::new(),
             timer: None,
             is_complete: false,
-            is_closed: false,
+            is_cancelled: false,
         }
     }
 
@@ -125,7 +125,7 @@ impl Batch {
     pub fn begin_early(&mut self, call: Call) -> bool {
         let may_begin =
             self.tools.resolve(&call).is_ok_and(|tool| tool.options().may_begin_early());
-        if may_begin && !(self.is_complete || self.is_closed) {
+        if may_begin && !(self.is_complete || self.is_cancelled) {
             self.add([call]);
             return true;
         }
@@ -182,7 +182,8 @@ impl Batch {
 
     /// Lets no further call begin, and asks every call that is not over to stop. [`join`](Self::join) returns when they have.
     pub fn cancel(&mut self) {
-        self.close();
+        self.is_cancelled = true;
+        self.schedule.close();
         for index in 0..self.calls.len() {
             self.stop(index, Stop::Cancelled);
         }
@@ -212,18 +213,13 @@ impl Batch {
         self.origin.get_or_init(Instant::now).elapsed()
     }
 
-    fn close(&mut self) {
-        self.is_closed = true;
-        self.schedule.close();
-    }
-
     // What begins
 
     fn add(&mut self, calls: impl IntoIterator<Item = Call>) {
         let (first, calls) = (self.calls.len(), calls.into_iter());
         self.calls.reserve(calls.size_hint().0);
         for call in calls {
-            let (tool, state) = match self.tools.resolve(&call) {
+            let (tool, state) = match self.tools.accept(&call) {
                 Ok(tool) => (Some(Arc::clone(tool)), State::New),
                 Err(outcome) => (None, State::Over(outcome, CallStatus::Failure)),
             };
@@ -295,7 +291,7 @@ impl Batch {
     fn ended(&mut self, index: usize, joined: Result<Returned, JoinError>) {
         let admitted = self.schedule.leave(index);
         let end = self.calls[index].end(joined);
-        if !self.is_closed && self.calls[index].goes_on_after(&end) {
+        if !self.is_cancelled && self.calls[index].goes_on_after(&end) {
             let now = self.now();
             self.schedule.hold_clock(index, now);
             let call = &mut self.calls[index];
@@ -319,7 +315,8 @@ impl Batch {
         self.launch_all(admitted);
     }
 
-    /// Stops a call: at once if it does not run, else when its attempt has ended.
+    /// Stops a call: at once if it does not run, else when its attempt has ended. The schedule must know already that a call
+    /// that waits will not run.
     fn stop(&mut self, index: usize, stop: Stop) {
         let call = &mut self.calls[index];
         match &call.state {
@@ -330,9 +327,8 @@ impl Batch {
                 attempt.abort();
                 return;
             }
-            State::Waiting(ticket) => self.schedule.withdraw(*ticket),
             State::Paused(next) => _ = self.pauses.remove(&(*next, index)),
-            State::New => {}
+            State::New | State::Waiting(_) => {}
         }
         let end = call.stopped(stop);
         self.finish(index, end);
@@ -349,7 +345,6 @@ impl Batch {
                 }
             }
             Due::Batch(late) => {
-                self.close();
                 let limit = self.options.batch_timeout.unwrap_or_default();
                 for index in late {
                     self.stop(index, Stop::BatchTimeout(limit));

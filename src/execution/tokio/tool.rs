@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::output::{ToolError, ToolOutput};
+use crate::execution::arguments::ArgumentSchema;
 use crate::protocol::Call;
 
 /// A tool.
@@ -23,6 +24,12 @@ pub trait Tool: Send + Sync {
     /// How its calls are carried out. Asked once for each call.
     fn options(&self) -> ToolOptions {
         ToolOptions::default()
+    }
+
+    /// What its arguments must be; a call whose arguments do not fit is not started. `None` where [`start`](Self::start) checks
+    /// them itself, as a closure does that reads them into a type.
+    fn schema(&self) -> Option<&ArgumentSchema> {
+        None
     }
 
     /// Starts one attempt of a call. Runs in the call's own task, so it must not block. A panic is the call's failure.
@@ -152,12 +159,13 @@ impl Invocation {
 pub struct FunctionTool {
     name: String,
     options: ToolOptions,
+    schema: Option<Arc<ArgumentSchema>>,
     start: Arc<dyn Fn(Invocation) -> Work + Send + Sync>,
 }
 
 impl fmt::Debug for FunctionTool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, options, start: _ } = self;
+        let Self { name, options, schema: _, start: _ } = self;
         formatter
             .debug_struct("FunctionTool")
             .field("name", name)
@@ -223,7 +231,15 @@ impl FunctionTool {
         name: impl Into<String>,
         start: impl Fn(Invocation) -> Work + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), options: ToolOptions::default(), start: Arc::new(start) }
+        let (options, schema) = (ToolOptions::default(), None);
+        Self { name: name.into(), options, schema, start: Arc::new(start) }
+    }
+
+    /// The same tool, whose arguments must fit this schema. Its faults are in words for the model, which a type's are not.
+    #[must_use]
+    pub fn with_schema(mut self, schema: ArgumentSchema) -> Self {
+        self.schema = Some(Arc::new(schema));
+        self
     }
 
     /// The same tool, one attempt of which may take this long.
@@ -255,6 +271,10 @@ impl Tool for FunctionTool {
 
     fn options(&self) -> ToolOptions {
         self.options
+    }
+
+    fn schema(&self) -> Option<&ArgumentSchema> {
+        self.schema.as_deref()
     }
 
     fn start(&self, invocation: Invocation) -> Work {

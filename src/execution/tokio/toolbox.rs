@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::output::{failure, shown_name};
+use super::output::{ToolError, failure, shown_name};
 use super::tool::Tool;
 use crate::protocol::Call;
 use crate::protocol::canonical::json_string;
@@ -76,6 +76,23 @@ impl Toolbox {
             (None, Some(place)) => Ok(&tools[*place]),
             _ => Err(failure(&self.missing(call))),
         }
+    }
+
+    /// The tool that a call means, if its arguments fit.
+    ///
+    /// # Errors
+    /// The outcome of a call that cannot start.
+    pub(super) fn accept(&self, call: &Call) -> Result<&Arc<dyn Tool>, CallOutcome> {
+        let tool = self.resolve(call)?;
+        let Some(schema) = tool.schema() else { return Ok(tool) };
+        let error = match serde_json::from_str::<serde_json::Value>(call.args_json()) {
+            Err(error) => ToolError::new(format!("its arguments cannot be read: {error}")),
+            Ok(arguments) => match &*schema.faults((&arguments).into()) {
+                [] => return Ok(tool),
+                faults => ToolError::invalid_arguments(faults.join("; ")),
+            },
+        };
+        Err(error.into_outcome(&shown_name(call.name_json())))
     }
 
     fn missing(&self, call: &Call) -> String {
