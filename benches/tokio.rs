@@ -1,4 +1,4 @@
-//! What a batch on Tokio costs, with tools that do nothing, beside the least that it can cost: a bare `JoinSet` of as many
+//! What a batch on Tokio costs, with tools that do nothing, and the least that it can cost: a bare `JoinSet` of as many
 //! tasks, whose results are put in call order.
 
 use std::hint::black_box;
