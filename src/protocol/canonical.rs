@@ -50,7 +50,7 @@ struct Edit {
     instead: Option<Range<usize>>,
 }
 
-/// How much room may be left behind what is written.
+/// How much room may be left after what is written.
 const MOST_SPARE: usize = 64 << 10;
 
 impl Writer {

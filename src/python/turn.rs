@@ -351,18 +351,18 @@ impl Turn {
 
     /// The steps to hand out now: a list, or the event if there is only one.
     pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Taken<'py>> {
-        Ok(match self.is_done() {
-            true => Taken::Done,
-            false => match &self.steps[..] {
-                [] => Taken::More,
-                // Most are, in token mode.
-                [Step::Emit(emission, timestamp)] => {
-                    let event = emit(py, emission, *timestamp)?;
-                    self.steps.clear();
-                    Taken::Out(event.into_any())
-                }
-                _ => Taken::Out(self.take(py)?.into_any()),
-            },
+        if self.is_done() {
+            return Ok(Taken::Done);
+        }
+        Ok(match &self.steps[..] {
+            [] => Taken::More,
+            // In token mode most are one event.
+            [Step::Emit(emission, timestamp)] => {
+                let event = emit(py, emission, *timestamp)?;
+                self.steps.clear();
+                Taken::Out(event.into_any())
+            }
+            _ => Taken::Out(self.take(py)?.into_any()),
         })
     }
 

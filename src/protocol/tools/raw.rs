@@ -41,6 +41,7 @@ pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped, max_depth
 }
 
 /// The same; `None` if the value is the text itself, which may be long.
+#[must_use]
 pub fn typed_unless_text(
     raw: &[u8],
     schema: Option<Schema<'_>>,
