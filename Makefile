@@ -182,7 +182,7 @@ check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
 
 lint: lint-rust lint-python lint-github types  ## Formatting, lints and types, warnings are errors
 
-# What needs no package: its check runs while the core is built, if `make` is given two jobs.
+# What needs no package: its check runs while the core is built, if `make` is given several jobs.
 lint-rust: | rust
 	cargo fmt --check
 	cargo fmt --check --manifest-path examples/rust/Cargo.toml
