@@ -184,11 +184,10 @@ async def test_a_cut_answer_says_so(url):
     assert (used.output_tokens, finish) == (3, Finish("length"))
 
 
-async def test_calls_come_in_pieces_with_the_server_s_ids(url):
+async def test_calls_come_with_the_server_s_ids_in_however_many_pieces(url):
     deltas = await ask(model(url), "two sums", tools=(DECLARED,))
     calls = [delta for delta in deltas if isinstance(delta, ToolCallDelta)]
     assert deltas[-1] == Finish("tool_calls")
-    assert len(calls) > 4
     ids = {delta.index: delta.id for delta in calls if delta.id}
     assert sorted(ids) == [0, 1]
     assert ids[0] != ids[1]
