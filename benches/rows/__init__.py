@@ -16,6 +16,7 @@ from . import (
     postgres,
     program,
     remote,
+    requests,
     tools,
     turns,
 )
@@ -202,6 +203,16 @@ ROWS = (
         "read one row, copy the messages",
         partial(context.assemble_next, count=7_500),
         (Share(1 / 30, "cogency"),),
+    ),
+    *(
+        Row(
+            f"request/{endpoint}",
+            f"the body of a request with 1,000 messages, `{path}`",
+            "`json.dumps` of the messages, and a request of httpx",
+            partial(requests.build, endpoint=endpoint, count=1_000),
+            (Share(1.3, "floor"),),
+        )
+        for endpoint, path in (("chat", "/chat/completions"), ("messages", "/v1/messages"))
     ),
     *(
         Row(

@@ -1,7 +1,7 @@
 """A conversation in the form of chat completions, as Anthropic's messages.
 
-In Anthropic's messages, turns alternate and are lists of blocks; the results of calls are the first blocks of the
-user's next turn; and the system prompt stands apart.
+In Anthropic's messages, turns alternate and are texts or lists of blocks; the results of calls are the first blocks of
+the user's next turn; and the system prompt stands apart.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any, cast
 
 from ..json_text import read_json
 
-__all__ = ["REDACTED", "messages_of", "system_of", "tools_used"]
+__all__ = ["REDACTED", "blocks_of", "messages_of", "system_of", "tools_used"]
 
 REDACTED = "redacted_thinking:"
 """The mark before the data of an encrypted block of reasoning, which is sent back; a signature has no colon."""
 
+_SPOKEN = ("user", "assistant")
+
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
 Block = dict[str, Any]
-Message = dict[str, Any]
 
 
 def system_of(messages: Sequence[Mapping[str, Any]]) -> list[Block]:
@@ -33,25 +34,50 @@ def system_of(messages: Sequence[Mapping[str, Any]]) -> list[Block]:
     ]
 
 
-def messages_of(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """All other messages, with neighbours of one role as one message."""
-    turns: list[Message] = []
+def messages_of(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """All other messages, with neighbours of one role as one message. Text that stands alone stays as it is."""
+    turns: list[Mapping[str, Any]] = []
+    mixed: list[list[Block]] = []  # what may have results after other blocks
+    last = ""
     for message in messages:
-        if message["role"] == "system":
+        role = message["role"]
+        if role == "system":
             continue
-        role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = list(_BLOCKS.get(message["role"], _of_user)(message))
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
+        content = message.get("content")
+        if (
+            role != last
+            and type(content) is str
+            and len(message) == 2
+            and role in _SPOKEN
+            and content
+            and not content.isspace()
+        ):
+            turns.append(message)  # most are
+            last = role
+            continue
+        blocks = list(_BLOCKS.get(role, _of_user)(message))
+        role = role if role == "assistant" else "user"
+        if role == last:
+            mixed.append(blocks_of(turns, -1))
+            mixed[-1].extend(blocks)
         elif blocks:
             turns.append({"role": role, "content": blocks})
-    for turn in turns:
-        turn["content"].sort(
-            key=_is_not_a_result
-        )  # a stable sort: the results, and the others, keep their order
-    if turns and turns[-1]["role"] == "assistant":
-        _trim(turns[-1]["content"])
+            mixed.append(blocks)
+            last = role
+    for blocks in mixed:
+        blocks.sort(key=_is_not_a_result)  # stable: the results, and the others, keep their order
+    if last == "assistant":
+        _trim(blocks_of(turns, -1))
     return turns
+
+
+def blocks_of(turns: list[Mapping[str, Any]], place: int) -> list[Block]:
+    """The content of the message at this place as blocks, which can be changed; the caller's message is replaced."""
+    content: Any = turns[place]["content"]
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+        turns[place] = {"role": turns[place]["role"], "content": content}
+    return cast("list[Block]", content)
 
 
 def tools_used(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -59,6 +85,7 @@ def tools_used(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     names = (
         block["name"]
         for message in messages
+        if not isinstance(message["content"], str)
         for block in message["content"]
         if block["type"] == "tool_use"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from .anthropic_history import messages_of, system_of, tools_used
+from .anthropic_history import blocks_of, messages_of, system_of, tools_used
 from .completions import is_refusal_of
 from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
@@ -106,7 +106,9 @@ def _mark_prefixes(body: dict[str, Any], mark: dict[str, Any]) -> None:
 
     The API takes four marks. The mark before the last one finds what the previous question left in the cache.
     """
-    users = [message["content"] for message in body["messages"] if message["role"] == "user"]
-    for blocks in (body.get("tools"), body.get("system"), *users[-2:]):
+    messages: list[Mapping[str, Any]] = body["messages"]
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    last = [blocks_of(messages, place) for place in users[-2:]]
+    for blocks in (body.get("tools"), body.get("system"), *last):
         if blocks:
             blocks[-1]["cache_control"] = mark

@@ -20,7 +20,7 @@ from .loops import LoopInbox, inbox_of_loop
 from .retries import seconds_before_retry
 from .settings import Timeout, timeout_of
 
-__all__ = ["HttpConnection", "Key", "is_local"]
+__all__ = ["HttpConnection", "Key", "is_local", "json_of"]
 
 Key = str | Callable[[], Awaitable[str]]
 """A key, or an async function that is asked for one before each request."""
@@ -98,7 +98,7 @@ class HttpConnection:
 
     async def ask(self, question: Question) -> HttpAnswer:
         """Send a question, and again while it is not answered and that may help."""
-        sent = _json_of({**question.body, "stream": True})
+        sent = json_of({**question.body, "stream": True})
         timeout = timeout_of(question.settings.of_client)
         retries = question.settings.of_client.get("max_retries", _RETRIES)
         attempt = 0
@@ -318,7 +318,7 @@ def _body_of(end: Sequence[Any]) -> object:
         return text
 
 
-def _json_of(body: Mapping[str, Any]) -> bytes:
+def json_of(body: Mapping[str, Any]) -> bytes:
     """The body of a request as JSON.
 
     Raises:
