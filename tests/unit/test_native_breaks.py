@@ -183,8 +183,10 @@ async def test_a_service_that_is_busy_between_two_steps_is_asked_again_and_no_ca
 
 
 def unmarked(value: Any) -> Any:
-    """A body without the cache marks, which move from request to request."""
+    """Messages as a provider's cache knows them: without marks, and with a text as the block that it is short for."""
     match value:
+        case {"role": str(role), "content": str(text)} if len(value) == 2:
+            return {"role": role, "content": [{"type": "text", "text": text}]}
         case dict():
             return {key: unmarked(each) for key, each in value.items() if key != "cache_control"}
         case list():
