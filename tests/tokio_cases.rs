@@ -1,4 +1,4 @@
-//! The table of what a batch does, on Tokio; `tests/unit/test_batch_cases.py` runs it on asyncio.
+//! Runs the table of what a batch does on Tokio; `tests/unit/test_batch_cases.py` runs it on asyncio.
 //!
 //! `tests/support/batch_cases.py` says what the members of a case mean. Time is paused: it goes on when everything waits.
 
@@ -217,7 +217,12 @@ fn a_batch_on_tokio_keeps_to_the_table() {
         let (executions, journal) = runtime.block_on(carried_out(&case));
         let mut expected = case.results;
         for (place, text) in case.tokio.into_iter().flat_map(|difference| difference.texts) {
-            assert_ne!(expected[place].1, json!(text), "{}: it is no difference", case.name);
+            assert_ne!(
+                expected[place].1,
+                json!(text),
+                "{}: the table lists a difference, and the results are equal",
+                case.name
+            );
             expected[place].1 = json!(text);
         }
         assert_eq!(journal, case.journal, "{}", case.name);

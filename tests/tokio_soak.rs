@@ -238,7 +238,7 @@ async fn carry_out(seed: u64, waits: Waits) {
             || running.load(Ordering::SeqCst) > 0
             || Arc::strong_count(&running) > 1
     };
-    // A task that was stopped, or a thread, may need a moment to let go of what it has.
+    // A task that was stopped drops what it holds a little later. So does a thread.
     let began = std::time::Instant::now();
     while is_left() {
         assert!(began.elapsed() < PATIENCE, "seed {seed}: something is left");
@@ -248,7 +248,7 @@ async fn carry_out(seed: u64, waits: Waits) {
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The tasks that are no batch's: on threads, the batch is carried out in a task.
+/// How many tasks do not belong to a batch. With several threads there is one, which carries out the batches.
 fn tasks_around(waits: Waits) -> usize {
     usize::from(waits == Waits::Rounds)
 }

@@ -1,4 +1,4 @@
-"""The table of what a batch does, which asyncio's batch and the core's on Tokio both keep to.
+"""Reads the table of what a batch does. The batch on asyncio and the batch on Tokio are tested with the same table.
 
 `tests/batches/cases.jsonl` has a case in each line:
 

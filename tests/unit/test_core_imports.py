@@ -142,8 +142,8 @@ LEVELS = [
     {"agent"},
     {"python"},
 ]
-"""The rooms of the core, the lowest first. Those of the first level may build on each other: a dialect is made of what
-reads it, and the other way round."""
+"""The rooms of the core by level, the lowest first. Rooms of the lowest level may import from each other, since
+`dialect` and `protocol` do."""
 
 
 def room(file: Module) -> str:

@@ -193,10 +193,11 @@ class Stepping:
             and not (content.errors or content.calls)
             and accumulator.stop is None
         )
-        text, output = content.text, NO_OUTPUT
+        said = text = content.text
+        output = NO_OUTPUT
         if content.calls:
             self.answer.forget()
-        else:
+        elif not is_answer:
             text = self.answer.with_rest(content)
         if is_answer:
             text, output = self.read(content, outcome)
@@ -219,7 +220,7 @@ class Stepping:
                 is_refused=bool(reports),
             ),
             outcome=outcome,
-            text=content.text,
+            text=said,
             thoughts=content.reasoning,
             calls=tuple(content.calls),
             executions=(*executions, *runtime.refused),

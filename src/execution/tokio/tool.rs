@@ -235,7 +235,7 @@ impl FunctionTool {
         Self { name: name.into(), options, schema, start: Arc::new(start) }
     }
 
-    /// The same tool, whose arguments must fit this schema. Its faults are in words for the model, which a type's are not.
+    /// The same tool, whose arguments must fit this schema. The model is told what is wrong with them in plain words.
     #[must_use]
     pub fn with_schema(mut self, schema: ArgumentSchema) -> Self {
         self.schema = Some(Arc::new(schema));

@@ -28,7 +28,7 @@ struct Read {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let divide = tool("divide", |Divide { a, b }| async move {
-        a.checked_div(b).ok_or_else(|| ToolError::new("there is no such number"))
+        a.checked_div(b).ok_or_else(|| ToolError::new("a number cannot be divided by zero"))
     });
     let fetch = tool("fetch", |Fetch { page }| async move {
         tokio::time::sleep(Duration::from_secs(60)).await; // a slow server
