@@ -3,23 +3,25 @@
 //! ASCII only, one space after `,` and `:`, floats as `repr` writes them. Equal keys in an object become one, with the last
 //! value at the first one's place, as in a `dict`.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::num::NonZeroU8;
-use std::ops::Range;
 
 use super::json::{Container, Token};
+use members::{COLON, Members, Object, SEPARATOR, copy};
+
+mod members;
 
 /// Writes tokens as canonical JSON.
 ///
 /// # Complexity
-/// O(text) in all, also with equal keys: an object is never rewritten. Its repeated members are noted, and left out once, at
-/// the end.
+/// O(text) in all, also with equal keys: only a small object is written again when it is closed. The repeated members of others are
+/// noted, and left out once, at the end.
 #[derive(Clone, Debug)]
 pub struct Writer {
     out: Vec<u8>,
     brackets: Vec<OpenBracket>,
-    edits: Vec<Edit>,
+    /// Those in which a key was written twice.
+    objects: Vec<Object>,
+    has_holes: bool,
     is_after_key: bool,
 }
 
@@ -31,24 +33,14 @@ struct OpenBracket {
     start: usize,
     is_empty: bool,
     /// The members of an object; empty for an array.
-    members: Vec<Member>,
+    members: Members,
 }
 
-#[derive(Clone, Debug)]
-struct Member {
-    /// Where the separator before the member begins.
-    start: usize,
-    key: Range<usize>,
-    /// Where the value begins; it ends where the next member starts.
-    value: usize,
-}
+/// What is left out at the end: a byte that canonical JSON does not have.
+const HOLE: u8 = 0xff;
 
-/// A range of `out` to leave out, or to replace by another range.
-#[derive(Clone, Debug)]
-struct Edit {
-    range: Range<usize>,
-    instead: Option<Range<usize>>,
-}
+/// Up to so many bytes, an object with equal keys is written again when it is closed. There may be a million of them.
+const SMALL: usize = 4 << 10;
 
 /// How much room may be left after what is written.
 const MOST_SPARE: usize = 64 << 10;
@@ -58,7 +50,7 @@ impl Writer {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let (out, brackets) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
-        Self { out, brackets, edits: Vec::new(), is_after_key: false }
+        Self { out, brackets, objects: Vec::new(), has_holes: false, is_after_key: false }
     }
 
     /// Writes one token of `text`.
@@ -90,13 +82,19 @@ impl Writer {
             Container::Array => b'[',
             Container::Object => b'{',
         });
-        self.brackets.push(OpenBracket { container, start, is_empty: true, members: Vec::new() });
+        self.brackets.push(OpenBracket {
+            container,
+            start,
+            is_empty: true,
+            members: Members::default(),
+        });
     }
 
     /// Closes the array that was opened last and leaves its brackets out, so that its only item takes its place.
     pub fn close_around(&mut self) {
         if let Some(bracket) = self.brackets.pop() {
-            self.edits.push(Edit { range: bracket.start..bracket.start + 1, instead: None });
+            self.out[bracket.start] = HOLE;
+            self.has_holes = true;
         }
     }
 
@@ -105,7 +103,9 @@ impl Writer {
         let Some(bracket) = self.brackets.pop() else {
             return;
         };
-        self.note_repeated_keys(&bracket);
+        if let Some(object) = bracket.members.repeated(bracket.start..self.out.len()) {
+            self.close_repeated(object);
+        }
         self.out.push(match bracket.container {
             Container::Array => b']',
             Container::Object => b'}',
@@ -135,16 +135,16 @@ impl Writer {
     /// All that was written.
     #[must_use]
     pub fn finish(self) -> String {
-        let Self { out, mut edits, .. } = self;
-        let mut bytes = if edits.is_empty() {
-            out
-        } else {
-            // Of two edits with the same start the outer one comes first: it leaves the inner one out.
-            edits.sort_unstable_by_key(|edit| (edit.range.start, Reverse(edit.range.end)));
-            let mut kept = Vec::with_capacity(out.len());
-            copy_edited(&out, 0..out.len(), &edits, &mut kept);
-            kept
-        };
+        let Self { out: mut bytes, mut objects, has_holes, .. } = self;
+        if !objects.is_empty() {
+            objects.sort_unstable_by_key(|object| object.range.start);
+            let mut kept = Vec::with_capacity(bytes.len());
+            copy(&bytes, 0..bytes.len(), &objects, &mut kept);
+            bytes = kept;
+        }
+        if has_holes {
+            bytes.retain(|&byte| byte != HOLE);
+        }
         if bytes.capacity() - bytes.len() > MOST_SPARE {
             bytes.shrink_to_fit();
         }
@@ -152,17 +152,27 @@ impl Writer {
     }
 
     fn key(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        let start = self.out.len();
         self.separate();
         let key = self.out.len();
         write(&mut self.out);
-        let key = key..self.out.len();
-        self.out.extend_from_slice(b": ");
-        let value = self.out.len();
         if let Some(bracket) = self.brackets.last_mut() {
-            bracket.members.push(Member { start, key, value });
+            bracket.members.add(&self.out, key);
         }
+        self.out.extend_from_slice(COLON.as_bytes());
         self.is_after_key = true;
+    }
+
+    fn close_repeated(&mut self, object: Object) {
+        let range = object.range.clone();
+        if range.len() > SMALL {
+            self.objects.push(object);
+            return;
+        }
+        // Those in it are small as well, so they were written again before.
+        let mut kept = Vec::with_capacity(range.len());
+        copy(&self.out, range.clone(), &[object], &mut kept);
+        self.out.truncate(range.start);
+        self.out.extend_from_slice(&kept);
     }
 
     /// Writes what stands before the next item.
@@ -174,61 +184,7 @@ impl Writer {
             return;
         };
         if !std::mem::replace(&mut bracket.is_empty, false) {
-            self.out.extend_from_slice(b", ");
-        }
-    }
-
-    fn note_repeated_keys(&mut self, bracket: &OpenBracket) {
-        let members = &bracket.members;
-        if !has_repeated_keys(&self.out, members) {
-            return;
-        }
-        let end = |index: usize| members.get(index + 1).map_or(self.out.len(), |next| next.start);
-        // The first and the last member of each key.
-        let mut spans: HashMap<&[u8], (usize, usize)> = HashMap::new();
-        for (index, member) in members.iter().enumerate() {
-            let (first, last) =
-                spans.entry(&self.out[member.key.clone()]).or_insert((index, index));
-            *last = index;
-            if *first != index {
-                self.edits.push(Edit { range: member.start..end(index), instead: None });
-            }
-        }
-        for (first, last) in spans.into_values().filter(|(first, last)| first != last) {
-            self.edits.push(Edit {
-                range: members[first].value..end(first),
-                instead: Some(members[last].value..end(last)),
-            });
-        }
-    }
-}
-
-fn has_repeated_keys(out: &[u8], members: &[Member]) -> bool {
-    /// Up to this many, comparing all pairs is cheaper than hashing.
-    const FEW: usize = 8;
-    let key = |member: &Member| &out[member.key.clone()];
-    if members.len() <= FEW {
-        (1..members.len())
-            .any(|n| members[..n].iter().any(|member| key(member) == key(&members[n])))
-    } else {
-        let mut seen = std::collections::HashSet::with_capacity(members.len());
-        !members.iter().all(|member| seen.insert(key(member)))
-    }
-}
-
-/// Copies `range` of `from` with the edits in it, which are sorted by their start.
-fn copy_edited(from: &[u8], range: Range<usize>, edits: &[Edit], to: &mut Vec<u8>) {
-    // A list instead of recursion: ranges are nested as deep as the JSON, which may be deeper than the stack.
-    let mut open = vec![range];
-    while let Some(range) = open.pop() {
-        let next = edits.partition_point(|edit| edit.range.start < range.start);
-        match edits.get(next).filter(|edit| edit.range.start < range.end) {
-            Some(edit) => {
-                to.extend_from_slice(&from[range.start..edit.range.start]);
-                open.push(edit.range.end..range.end);
-                open.extend(edit.instead.clone());
-            }
-            None => to.extend_from_slice(&from[range]),
+            self.out.extend_from_slice(SEPARATOR.as_bytes());
         }
     }
 }

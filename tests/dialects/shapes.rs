@@ -8,7 +8,6 @@ use super::write::{Written, blocks, blocks_of, marks};
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// What is hard about the text; shown in the message of a failure.
-    #[expect(dead_code, reason = "shown")]
     pub name: &'static str,
     before: String,
     each: String,
@@ -21,13 +20,16 @@ impl Shape {
         Self { name, before, each, after }
     }
 
-    /// The text with about so many characters.
+    /// The text with about so many characters. `{n}` is the number of its part, and `{n/2}` half of it.
     pub fn text(&self, size: usize) -> String {
-        let times = (size / self.each.chars().count().max(1)).max(1);
-        let each = if self.each.contains("{n}") {
-            (0..times).map(|n| self.each.replace("{n}", &n.to_string())).collect()
-        } else {
+        let numbered = |n: usize| {
+            self.each.replace("{n}", &format!("{n:06}")).replace("{n/2}", &format!("{:06}", n / 2))
+        };
+        let times = (size / numbered(0).chars().count().max(1)).max(1);
+        let each = if numbered(0) == self.each {
             self.each.repeat(times)
+        } else {
+            (0..times).map(numbered).collect()
         };
         format!("{}{each}{}", self.before, self.after)
     }
@@ -36,8 +38,9 @@ impl Shape {
 const VALUE: &str = "V1V";
 const KEY: &str = "K1K";
 
-/// The parts of a block: its text before the name, before a key, before a value, and after the value.
+/// The parts of a block: all of it, its text before the name, before a key, before a value, and after the value.
 struct Parts {
+    block: String,
     before_name: String,
     before_key: String,
     before_value: String,
@@ -57,6 +60,7 @@ fn parts(dialect: &Dialect, body: &Body) -> Parts {
         before_key: part(KEY),
         before_value: part(VALUE),
         after_value: after.to_owned(),
+        block,
     }
 }
 
@@ -79,7 +83,8 @@ pub fn shapes(dialect: &Dialect) -> Vec<Shape> {
     add("blocks", "", &good, "");
     add("text and blocks", "", &format!("some text {good}"), "");
     for body in &dialect.bodies {
-        let Parts { before_name, before_key, before_value, after_value } = parts(dialect, body);
+        let Parts { block, before_name, before_key, before_value, after_value } =
+            parts(dialect, body);
         let block_end = dialect.close.first().map_or("", |close| close);
         add("space before a name", &before_name, " ", "");
         add("space before a key", &before_key, " ", "");
@@ -149,6 +154,10 @@ pub fn shapes(dialect: &Dialect) -> Vec<Shape> {
         if let Some(start) = before_key.strip_suffix('"') {
             add("one key again and again", start, "\"k\": 1, ", "");
             add("keys", start, "\"k{n}\": {}, ", "");
+            let rest = block.find(KEY).map_or("", |at| &block[at - 1..]);
+            add("one key again and again, with an end", start, "\"k\": 1, ", rest);
+            add("keys, with an end", start, "\"{n}\":1,", rest);
+            add("each key twice, with an end", start, "\"{n/2}\":1,", rest);
         }
     }
     for text in [
