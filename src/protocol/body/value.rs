@@ -301,7 +301,7 @@ impl ValueMarks<'_> {
         let mut closed = None;
         for at in memchr::memchr3_iter(firsts[0], firsts[1], firsts[2], value) {
             let rest = &value[at..];
-            if rest.starts_with(self.close.as_bytes()) {
+            if begins_with(rest, self.close) {
                 if depth == 0 {
                     closed.get_or_insert(at);
                 }
@@ -313,7 +313,7 @@ impl ValueMarks<'_> {
             {
                 found = Some(Unclosed { at, runs_over: true });
             } else if let Some(at) = closed
-                && rest.starts_with(first_word(&form.open).as_bytes())
+                && begins_with(rest, first_word(&form.open))
             {
                 depth += 1;
                 found.get_or_insert(Unclosed { at, runs_over: true });
@@ -338,7 +338,7 @@ impl ValueMarks<'_> {
 
     /// Whether `text` begins with the end of a call and then what may follow a call.
     fn ends_call(self, text: &[u8]) -> bool {
-        let Some(end) = self.forms.ends.iter().find(|end| text.starts_with(end.as_bytes())) else {
+        let Some(end) = self.forms.ends.iter().find(|end| begins_with(text, end)) else {
             return false;
         };
         let rest = &text[end.len()..];
@@ -348,8 +348,14 @@ impl ValueMarks<'_> {
 
     /// Whether `text` begins with the mark of a call.
     fn begins_call(self, text: &[u8]) -> bool {
-        !self.forms.call.is_empty() && text.starts_with(self.forms.call.as_bytes())
+        !self.forms.call.is_empty() && begins_with(text, self.forms.call)
     }
+}
+
+/// Whether `text` begins with `mark`. The last byte is compared first: marks mostly begin alike.
+fn begins_with(text: &[u8], mark: &str) -> bool {
+    let Some(last) = mark.len().checked_sub(1) else { return true };
+    text.get(last) == Some(&mark.as_bytes()[last]) && text.starts_with(mark.as_bytes())
 }
 
 /// A mark up to the end of its first word: the part that a model still writes if it writes the rest wrongly.
@@ -360,11 +366,14 @@ fn first_word(mark: &str) -> &str {
 
 /// The key of the parameter whose opening is complete at the start of `text`.
 fn opened(form: &Parameters, text: &[u8]) -> Option<Str> {
-    let within = text.strip_prefix(form.open.as_bytes())?;
+    let within = begins_with(text, &form.open).then(|| &text[form.open.len()..])?;
     let within = &within[..within.len().min(LONGEST)];
-    let end = find(within, 0, &form.key_end).ok()?;
+    // No key has these characters, and a long text must not be searched again at each of many openings.
+    let longest = memchr::memchr2(b'<', b'\n', within).unwrap_or(within.len());
+    let near = &within[..within.len().min(longest + form.key_end.len())];
+    let end = find(near, 0, &form.key_end).ok()?;
     let key = &within[..end];
-    if is_blank(key) || key.iter().any(|byte| matches!(byte, b'<' | b'\n')) {
+    if end > longest || is_blank(key) {
         return None;
     }
     let behind = end + form.key_end.len();
