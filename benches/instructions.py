@@ -2,7 +2,7 @@
 
 python benches/instructions.py [--only NAME]... [--json FILE] [--against FILE]
 
-Needs valgrind. Its tool callgrind counts the instructions of this program while a row's work runs once. `--json` saves
+Needs valgrind. Its tool callgrind counts the instructions of this program while a row's work runs. `--json` saves
 the counts, and `--against` compares with saved ones, say of another checkout. Rows that wait for a disk, a network or a
 clock are left out.
 """
@@ -44,9 +44,13 @@ GROUPS = frozenset(
 )
 FOLDER = "COGENCY_RS_CALLGRIND"
 
+ENOUGH = 10_000_000
+"""Instructions that a row runs at least, again and again. Python runs a line in another way the first few times, so a
+short row that ran once would not be the same alone and after another one."""
+
 
 class CountingBench(Bench):
-    """Runs our side of a row twice, and counts the second time.
+    """Runs our side of a row until it is warm, and counts what it takes then.
 
     Args:
         folder: the folder for files; each row has its own.
@@ -60,16 +64,24 @@ class CountingBench(Bench):
     async def timed(
         self, *, before: Work | None = None, ours: Work, **others: Any
     ) -> dict[str, list[float]]:
-        for _ in range(2):  # the first time, things are imported, made and cached
-            if before is not None:
-                await run(before)
-            gc.collect()
-            self._dump()
-            await run(ours)
-            self._dump()
+        await self._count(before, ours, 1)  # the first time, things are imported, made and cached
+        once = await self._count(before, ours, 1)
+        rounds = 1 if before is not None else max(ENOUGH // once, 1)
+        await self._count(before, ours, rounds)
+        return {"ours": [await self._count(before, ours, rounds) / rounds]}
+
+    async def _count(self, before: Work | None, ours: Work, rounds: int) -> int:
+        """The instructions of so many rounds, without those of the dump that counts them."""
+        if before is not None:
+            await run(before)
+        gc.collect()
         self._dump()
-        *_, with_work, without = self._totals()
-        return {"ours": [with_work - without]}
+        for _ in range(rounds):
+            await run(ours)
+        self._dump()
+        self._dump()
+        *_, work, dump = self._totals()
+        return work - dump
 
     def _dump(self) -> None:
         """Write the instructions since the last dump to the next file."""
