@@ -84,6 +84,43 @@ class ToolBatch:
         resolved: the calls as hooks and middleware left them, with their tools.
     """
 
+    # More attributes than Python keeps without a dict for each batch.
+    __slots__ = (
+        "_attempts",
+        "_began",
+        "_begin",
+        "_cancelled_from",
+        "_carry_out",
+        "_claim",
+        "_conversation_id",
+        "_ended",
+        "_has_barriers",
+        "_has_limits",
+        "_held",
+        "_ids",
+        "_is_blocking",
+        "_is_complete",
+        "_late",
+        "_loop",
+        "_needs",
+        "_observers",
+        "_options",
+        "_order",
+        "_run",
+        "_state",
+        "_stopped",
+        "_tasks",
+        "_timetable",
+        "_tools",
+        "_turned",
+        "_user_id",
+        "_wants",
+        "decisions",
+        "execution",
+        "injected",
+        "resolved",
+    )
+
     def __init__(
         self,
         calls: Sequence[tuple[ToolCall, Any]],

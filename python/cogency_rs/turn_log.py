@@ -362,7 +362,8 @@ def started(record: CallRecord) -> CallRecord:
 
 def _before_its_start(record: CallRecord) -> CallRecord:
     """The record of a new call without what its start wrote."""
-    return record._replace(attempt=0, started_at=None)
+    id, batch, position, name, server, status, *_ = record
+    return CallRecord(id, batch, position, name, server, status, worker=record.worker)
 
 
 def _as_carried_out(

@@ -125,10 +125,10 @@ class Memory:
         self, kept: _Kept, user_id: str, rows: Sequence[Row], calls: Sequence[CallRecord]
     ) -> None:
         stored, numbers = kept.rows, self._numbers
-        size = kept.size + _ROW * len(rows)
+        size = kept.size
         for row in rows:
             new = (row[2], next(numbers), user_id, row)
-            size += getsizeof(row[1])
+            size += _ROW + getsizeof(row[1])
             if stored and new < stored[-1]:
                 insort(stored, new)
             else:
@@ -136,7 +136,12 @@ class Memory:
         for call in calls:
             place = call.batch, call.position
             known = kept.records.get(place)
-            size += _size_of(call) - (0 if known is None else _size_of(known[1]))
+            if known is None:
+                size += _CALL + getsizeof(call.id)
+            elif known[1].decision is not None:
+                size -= getsizeof(known[1].decision)
+            if call.decision is not None:
+                size += getsizeof(call.decision)
             kept.records[place] = (user_id, call)
         kept.size = size
 
@@ -304,10 +309,6 @@ class Memory:
         self._size -= kept.size
         self._idle.pop(conversation_id, None)
         return len(kept.rows)
-
-
-def _size_of(call: CallRecord) -> int:
-    return _CALL + getsizeof(call.id) + getsizeof(call.decision)
 
 
 def _shown(stored: _Stored) -> dict[str, Any]:
