@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._core import Dialect, FoldOptions, system_prompt as write_system_prompt, to_messages
 from .checks import check_instance, check_text
@@ -155,8 +154,7 @@ def bounds_of(tools: Iterable[Any]) -> dict[str, int]:
     return {way: most for way, most in bounds.items() if most is not None}
 
 
-@dataclass(frozen=True)
-class StoredRows:
+class StoredRows(NamedTuple):
     """The rows of one conversation in a storage."""
 
     storage: Any

@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ._core import Folding, FoldOptions
 from .checks import check_choice, check_count, check_flag, check_function, refused
@@ -336,8 +336,7 @@ def _answer(rows: Sequence[Any]) -> list[Any]:
     return [row for row in rows if row["type"] == "respond"]
 
 
-@dataclass(frozen=True)
-class CogencyHistory:
+class CogencyHistory(NamedTuple):
     """The history that cogency 3.3.0 sends: the last `window` messages, wherever that cuts, then transformed."""
 
     window: int | None

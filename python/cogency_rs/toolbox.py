@@ -10,7 +10,6 @@ A model may write a name in other ways too. Everything that decides about a call
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -300,6 +299,8 @@ def safe_name(name: str, of: tuple[str, str]) -> str:
 
 def _marked(name: str, of: tuple[str, str]) -> str:
     """A safe name that no other tool has: what can be kept of `name`, and a digest of the server and the tool."""
+    import hashlib  # here, since only few names need it
+
     digest = hashlib.sha256("\0".join(of).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     kept = re.sub(r"[^A-Za-z0-9_-]", "_", name)
     return f"{kept if kept[:1].isalpha() else f'_{kept}'}"[:55] + f"_{digest}"

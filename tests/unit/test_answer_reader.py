@@ -19,7 +19,7 @@ import openai
 
 from cogency_rs import Finish, OpenAIModel, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from cogency_rs._core import AnswerReader
-from cogency_rs.models.anthropic_history import REDACTED
+from cogency_rs.models.deltas import REDACTED
 from cogency_rs.testing import Reply, sse
 from support.anthropic_served import block, end, start, text, thinking, tool_use
 from support.chunks import joined

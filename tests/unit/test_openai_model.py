@@ -444,18 +444,37 @@ def test_without_the_sdk_a_client_of_it_is_refused_and_the_extra_is_named(monkey
         OpenAIModel("m", client=object())
 
 
-async def test_the_sdk_is_not_loaded_without_a_client_of_it():
-    code = """
-import asyncio, sys
+FIRST_PROGRAMS = {
+    "model": (
+        """
 from cogency_rs import OpenAIModel
 async def main():
     async for piece in OpenAIModel("m", base_url=sys.argv[1])([{"role": "user", "content": "Hi"}]):
         print(piece)
-asyncio.run(main())
-assert not {"openai", "httpx", "httpx2", "pydantic"} & set(sys.modules)
-"""
+""",
+        {"agent", "storage", "types"},
+    ),
+    "agent": (
+        """
+from cogency_rs import Agent, OpenAIModel
+async def main():
+    print((await Agent(OpenAIModel("m", base_url=sys.argv[1])).run("Hi")).output)
+""",
+        {"agent.dialogue", "agent.drivers.native", "agent.drivers.react", "agent.value_output"},
+    ),
+}
+UNUSED = {"function_tool", "schema", "servers", "storage.sqlite", "telemetry.spans", "testing"}
+UNUSED |= {f"models.{name}" for name in ("anthropic", "plain_completions", "retries", "sdk")}
+
+
+@pytest.mark.parametrize(("program", "unused"), FIRST_PROGRAMS.values(), ids=FIRST_PROGRAMS)
+async def test_a_first_program_loads_no_sdk_and_nothing_that_it_does_not_use(program, unused):
+    code = f"import asyncio, sys{program}asyncio.run(main()); print(*sys.modules)"
     async with ModelServer([reply(delta(content="Hello"), STOP, DONE)]) as server:
         command = (sys.executable, "-c", code, f"{server.url}/v1")
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         said, _ = await process.communicate()
     assert (process.returncode, said.split()[0]) == (0, b"Hello")
+    loaded = set(said.decode().splitlines()[-1].split())
+    assert loaded.isdisjoint({"openai", "httpx", "httpx2", "pydantic"})
+    assert loaded.isdisjoint(f"cogency_rs.{module}" for module in UNUSED | unused)

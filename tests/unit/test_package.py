@@ -46,6 +46,7 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
         ("MCPServer", {"batch", "function_tool", "servers.connection", "servers.serve"}),
         ("__version__", {"agent", "accumulator", "batch", "storage"}),
         ("Accumulator", {"agent", "agent.results"}),
+        ("Agent", {"function_tool", "schema", "agent.drivers.native", "agent.drivers.react"}),
         ("ModelRequest", {"models.openai", "models.anthropic", "models.served"}),
     ],
 )

@@ -1,14 +1,26 @@
 """The agent: a loop around the core that a person can start, watch, stop, resume and trust."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import drivers
 from .agent import Agent
 from .context import RunContext
-from .drivers import Driver, NativeDriver, ReActDriver, ScriptedDriver, TextDriver
+from .drivers import Driver, TextDriver
 from .limits import UsageLimits
 from .recovery import Recovery
 from .response import ModelResponse
 from .results import RunResult, RunStatus, Step, StepKind, StopReason, StopSignal
 from .runtime import Runtime
 from .stream import EventStream, StepStream
+
+if TYPE_CHECKING:
+    from .drivers import (
+        NativeDriver as NativeDriver,
+        ReActDriver as ReActDriver,
+        ScriptedDriver as ScriptedDriver,
+    )
 
 __all__ = [
     "Agent",
@@ -31,3 +43,9 @@ __all__ = [
     "TextDriver",
     "UsageLimits",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in drivers.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(drivers, name)

@@ -12,7 +12,6 @@ from ..batch_options import BatchOptions
 from ..checks import check_choice, check_flag, check_names, check_text
 from ..errors import ConfigError
 from ..executors import check_remote
-from ..function_tool import FunctionTool, tool as make_tool
 from ..history import History
 from ..ids import uuid7
 from ..middleware import Hooks, Middleware
@@ -36,6 +35,7 @@ from .options import (
     storage_of,
 )
 from .output import output_of
+from .prompts import Prompts
 from .recovery import Recovery
 from .results import Deps, Output, RunResult
 from .run import Run
@@ -48,6 +48,7 @@ from .stream import EventStream, StepStream
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
+    from ..function_tool import FunctionTool
     from ..servers import MCPServer
 
 __all__ = ["Agent"]
@@ -203,6 +204,7 @@ class Agent(Generic[Deps, Output]):
             access=access,
             name=name,
             tracing=tracing_of(telemetry),
+            prompts=Prompts(),
         )
 
     @property
@@ -392,8 +394,10 @@ class Agent(Generic[Deps, Output]):
             since it sees nothing of the caller's conversation. Its result is the run's output; a run without one fails
             the call.
         """
+        from ..function_tool import tool  # here, since most agents are no tool
+
         delegate = Delegate(self.name, self._called)
-        return make_tool(delegate.ask, name=name, description=description, remote=False)
+        return tool(delegate.ask, name=name, description=description, remote=False)
 
     def _called(
         self, question: str, context: ToolContext[Any], parent: Run | None

@@ -16,16 +16,9 @@ from ..signature import is_object
 from ..types import ToolCall
 from .dialogue import CallOutcome, ModelPassage, Passage, Question, Report
 
-__all__ = ["cogency_dialect", "exact_args", "inert_passages", "inert_text", "inert_value"]
+__all__ = ["exact_args", "inert_passages", "inert_text", "inert_value"]
 
 _JOINERS = ("\u2060", "\\u2060")
-
-
-@cache
-def cogency_dialect() -> Dialect:
-    """Cogency's dialect as an agent speaks it: unlike that of cogency 3.3.0, with no mark in text from outside."""
-    dialect = Dialect("cogency")
-    return dialect.replace(prompt={**dialect.to_dict()["prompt"], "inert": "joined"})
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 from ..checks import check_flag, check_instance
@@ -10,7 +9,8 @@ from ..errors import ConfigError
 from ..storage.log import is_log
 from ..storage.memory import Memory
 from ..types import Dialects
-from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
+from . import drivers
+from .drivers import Driver, TextDriver
 
 __all__ = [
     "DriverName",
@@ -23,8 +23,8 @@ __all__ = [
 
 DriverName = Literal["text", "native", "react"]
 
-_DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": ReActDriver}
-_NAMES: dict[type, str] = {TextDriver: "text", NativeDriver: "native", ReActDriver: "react"}
+_DRIVERS = {"text": "TextDriver", "native": "NativeDriver", "react": "ReActDriver"}
+"""The classes of drivers by the names that an agent is given them by. They are loaded when they are asked for."""
 
 
 def storage_of(storage: Any, on_busy: str) -> Any:
@@ -65,11 +65,12 @@ def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
         )
     if isinstance(driver, str):
         if driver not in _DRIVERS:
-            known = ", ".join(f'"{name}"' for name in ("text", *_DRIVERS))
+            known = ", ".join(f'"{name}"' for name in _DRIVERS)
             raise ConfigError(
                 f"there is no driver {driver!r}; choose one of {known}, or give a Driver"
             )
-        return _DRIVERS[driver]()
+        named: Driver = getattr(drivers, _DRIVERS[driver])()
+        return named
     if not callable(getattr(driver, "step", None)) or isinstance(driver, type):
         raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
     given: Driver = driver
@@ -78,7 +79,11 @@ def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
 
 def driver_name(driver: Driver) -> str:
     """The name by which an agent is given this driver; that of its class for a driver of another kind."""
-    return _NAMES.get(type(driver)) or type(driver).__name__
+    kind = type(driver)
+    for name, ours in _DRIVERS.items():
+        if kind.__name__ == ours and kind is getattr(drivers, ours):
+            return name
+    return kind.__name__
 
 
 def dialect_names(dialect: Dialects | None) -> str | None:

@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from time import time
 from typing import Any, Literal
@@ -212,7 +211,7 @@ class Run:
         async with serving:
             tools = await serving.tools(self._settings.tools)
             toolbox = Toolbox.of(tools)
-            self._use(replace(self._settings, tools=tools, toolbox=toolbox, prompts=Prompts()))
+            self._use(self._settings._replace(tools=tools, toolbox=toolbox, prompts=Prompts()))
             yield
 
     def _use(self, settings: AgentSettings) -> None:

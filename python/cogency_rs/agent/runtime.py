@@ -15,7 +15,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import FoldOptions, Thought
 from ..cogency_tools import guidance_for
@@ -32,11 +32,12 @@ from ..toolbox import Toolbox
 from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode, ToolCall
 from .context import RunContext
-from .dialogue import Bounds, Passage, dialogue, stored_calls, with_ids
-from .inert import inert_passages
 from .prompts import Prompts
 from .response import ModelResponse
 from .triggers import Triggers
+
+if TYPE_CHECKING:
+    from .dialogue import Passage
 
 __all__ = ["Runtime"]
 
@@ -147,6 +148,9 @@ class Runtime:
         Args:
             joins_exactly: see `Driver`.
         """
+        from .dialogue import Bounds, dialogue, stored_calls, with_ids  # some drivers need neither
+        from .inert import inert_passages
+
         ctx, rows = self.ctx, await self.rows()
         resolve = self.toolbox.resolve
         calls = {place: resolve(call).call for place, call in stored_calls(rows).items()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..history import History
 from ..middleware import Hooks, Middleware
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentSettings"]
 
 
-@dataclass(frozen=True)
-class AgentSettings:
+class AgentSettings(NamedTuple):
     """The options of an agent, checked; see `Agent`."""
 
     model: Any
@@ -57,7 +55,7 @@ class AgentSettings:
     access: Access
     name: str
     tracing: Tracing | None
-    prompts: Prompts = field(default_factory=Prompts)
+    prompts: Prompts
 
     @property
     def joins_exactly(self) -> bool:

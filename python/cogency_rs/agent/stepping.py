@@ -6,9 +6,8 @@ The run decides what follows.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..accumulator import Accumulator
 from ..errors import HookError, ToolError
@@ -75,8 +74,7 @@ class RunningStep:
         )
 
 
-@dataclass(slots=True)
-class FinishedStep:
+class FinishedStep(NamedTuple):
     """A step that is over.
 
     Attributes:
@@ -379,8 +377,7 @@ class Stepping:
         return accumulator
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """Why an answer is empty, or does not have the type that was asked for; the model is told.
 
     Attributes:

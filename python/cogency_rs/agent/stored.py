@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..checks import check_mapping, refused
 from ..codec import parse_tool_call
@@ -61,8 +61,7 @@ def unknown(call: ToolCall) -> ToolResult:
     return failure(text, UnknownOutcome(text))
 
 
-@dataclass(frozen=True)
-class OpenBatch:
+class OpenBatch(NamedTuple):
     """The calls at the end of a conversation that have no results.
 
     Attributes:
@@ -94,7 +93,7 @@ class OpenBatch:
             else record
             for record in self.records
         ]
-        return replace(self, records=tuple(records))
+        return self._replace(records=tuple(records))
 
     def put_off(self) -> OpenBatch:
         """The batch as it is while a call still waits for a decision."""
@@ -102,7 +101,7 @@ class OpenBatch:
             record if record.status == "open" else record._replace(status="waiting")
             for record in self.records
         ]
-        return replace(self, records=tuple(records))
+        return self._replace(records=tuple(records))
 
     def taken_over(self, worker: str) -> tuple[CallRecord, ...]:
         """The records of the calls, taken over by a process.
@@ -158,8 +157,7 @@ def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
 _GIVEN_UP: dict[CallStatus, CallStatus] = {"waiting": "denied", "saved": "cancelled"}
 
 
-@dataclass(frozen=True)
-class StoredState:
+class StoredState(NamedTuple):
     """The state of a conversation.
 
     Attributes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import HookError, StopRun
 from ..middleware import Hooks
@@ -21,8 +20,7 @@ __all__ = ["Triggers"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     """What a trigger may return.
 
     Attributes:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ..json_text import read_json
-from .anthropic_history import REDACTED
 from .connection import Read
-from .deltas import Delta, Finish, ReasoningDelta, TextDelta
+from .deltas import REDACTED, Delta, Finish, ReasoningDelta, TextDelta
 
 __all__ = ["Answer", "IncompleteError", "NotStreamError", "ReportedError"]
 

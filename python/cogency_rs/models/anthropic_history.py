@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from ..json_text import read_json
+from .deltas import REDACTED
 
-__all__ = ["REDACTED", "blocks_of", "messages_of", "system_of", "tools_used"]
-
-REDACTED = "redacted_thinking:"
-"""The mark before the data of an encrypted block of reasoning, which is sent back; a signature has no colon."""
+__all__ = ["blocks_of", "messages_of", "system_of", "tools_used"]
 
 _SPOKEN = ("user", "assistant")
 

@@ -8,6 +8,9 @@ from .._core import Finish
 
 __all__ = ["Delta", "Finish", "ReasoningDelta", "TextDelta", "ToolCallDelta", "Usage"]
 
+REDACTED = "redacted_thinking:"
+"""The mark before the data of an encrypted block of reasoning, which is sent back; a signature has no colon."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..errors import LLMError
 from ..redaction import NO_SECRETS, Secrets, shown_url
@@ -19,8 +17,7 @@ _LONGEST = 300  # characters of a service's own words
 _LISTED = 10  # models that a message lists
 
 
-@dataclass(frozen=True)
-class _Advice:
+class _Advice(NamedTuple):
     """What a status means.
 
     Attributes:
@@ -98,8 +95,7 @@ _UNREACHABLE = {
 """What is said of a service that did not answer, by `TransportError.kind`."""
 
 
-@dataclass(frozen=True)
-class Service:
+class Service(NamedTuple):
     """A model and where it is served, as errors name them.
 
     Attributes:
@@ -114,7 +110,7 @@ class Service:
     model: str
     url: str
     key: str
-    secrets: Callable[[], Secrets] = field(default=lambda: NO_SECRETS, repr=False)
+    secrets: Callable[[], Secrets] = lambda: NO_SECRETS
 
     async def not_asked(self, error: Exception) -> LLMError:
         """Explain why a question got no answer at all; asks the service for its models if it lacks this one."""
@@ -286,6 +282,8 @@ async def _offered(connection: Connection) -> list[str] | None:
 
 def _listed(wanted: str, offered: list[str]) -> str:
     """Names, those most like the wanted one first."""
+    import difflib  # here, since only this error needs it
+
     nearest = difflib.get_close_matches(wanted, offered, n=3, cutoff=0.4)
     names = [*nearest, *(name for name in offered if name not in nearest)]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

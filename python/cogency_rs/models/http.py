@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import platform
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import ip_address
 from os import PathLike, fspath
@@ -17,7 +17,6 @@ from ..json_text import read_json
 from ..redaction import Found, Secrets, in_headers, in_url, key, proxies
 from .connection import Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
-from .retries import seconds_before_retry
 from .settings import Timeout, timeout_of
 
 __all__ = ["HttpConnection", "Key", "is_local", "json_of"]
@@ -26,7 +25,7 @@ Key = str | Callable[[], Awaitable[str]]
 """A key, or an async function that is asked for one before each request."""
 
 _RETRIES = 2
-_USER_AGENT = f"cogency-rs/{__version__} Python/{platform.python_version()}"
+_USER_AGENT = f"cogency-rs/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
 _OFFERED = Timeout(5.0, 5.0, 10.0)
 """How long to wait for the list of models, which only an error's message needs."""
 
@@ -106,6 +105,8 @@ class HttpConnection:
             try:
                 return await self._posted(question, sent, timeout)
             except (StatusError, TransportError) as error:
+                from .retries import seconds_before_retry  # here, since most requests are answered
+
                 seconds = seconds_before_retry(error, attempt)
                 if seconds is None or attempt >= retries:
                     raise

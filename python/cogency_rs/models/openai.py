@@ -14,13 +14,13 @@ from .chat_completions import ChatCompletions
 from .connection import Connection
 from .failures import Service
 from .http import HttpConnection, Key, is_local
-from .plain_completions import PlainCompletions, Template
-from .sdk import SdkConnection
 from .served import Endpoint, ServedModel
 from .settings import ModelSettings, timeout_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+    from .plain_completions import Template
 
 __all__ = ["OpenAIModel"]
 
@@ -105,6 +105,8 @@ class OpenAIModel(ServedModel):
         elif any(argument is not None for argument in reached):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         else:
+            from .sdk import SdkConnection  # here and below, since most programs need neither
+
             connection = SdkConnection("openai", client)
         if structured_output and endpoint != "chat":
             raise ConfigError('structured_output goes with endpoint="chat"')
@@ -146,4 +148,6 @@ def _endpoint(
         raise ConfigError(
             'reasoning_key goes with endpoint="chat": the template writes reasoning itself'
         )
+    from .plain_completions import PlainCompletions
+
     return PlainCompletions(template, counts_along=counts_along)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -101,7 +100,7 @@ class ServedModel:
             given: Mapping[str, Any] = settings.of_call.get("extra_headers") or {}
             settings.of_call["extra_headers"] = {**traced, **given}
         body = {"model": self.name, **self._endpoint.body(request)}
-        service = replace(self._service, secrets=lambda: self._secrets_of(request.settings))
+        service = self._service._replace(secrets=lambda: self._secrets_of(request.settings))
         began = await self._began(body, settings, service, request.until)
         answer = Answer(self._endpoint.operation.api, began.declared)
         async with aclosing(began):

@@ -12,7 +12,6 @@ import logging
 from bisect import insort
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import count, islice
 from sys import getsizeof
 from typing import Any
@@ -40,7 +39,6 @@ _Stored = tuple[float, int, str, Row]
 """Timestamp, number, user and the row."""
 
 
-@dataclass(slots=True)
 class _Kept:
     """One conversation.
 
@@ -50,11 +48,12 @@ class _Kept:
         size: about how many bytes it takes.
     """
 
-    size: int
-    rows: list[_Stored] = field(default_factory=list[_Stored])
-    records: dict[tuple[str, int], tuple[str, CallRecord]] = field(
-        default_factory=dict[tuple[str, int], tuple[str, CallRecord]]
-    )
+    __slots__ = ("records", "rows", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.rows: list[_Stored] = []
+        self.records: dict[tuple[str, int], tuple[str, CallRecord]] = {}
 
 
 class Memory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from functools import cache
 from typing import Any
 
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas, turning_marks
@@ -14,7 +15,6 @@ from ...parser import parse_tokens
 from ...toolbox import spelled
 from ...types import Dialects, ToolCall
 from ..context import RunContext
-from ..inert import cogency_dialect
 from ..runtime import Runtime
 
 __all__ = ["TextDriver"]
@@ -97,7 +97,14 @@ def _spoken(dialect: Dialects) -> Dialects:
 
 def _spoken_one(dialect: str | Dialect) -> str | Dialect:
     is_cogency = dialect == "cogency" or dialect == Dialect("cogency")
-    return cogency_dialect() if is_cogency else dialect
+    return _cogency() if is_cogency else dialect
+
+
+@cache
+def _cogency() -> Dialect:
+    """Cogency's dialect as an agent speaks it: unlike that of cogency 3.3.0, with no mark in text from outside."""
+    dialect = Dialect("cogency")
+    return dialect.replace(prompt={**dialect.to_dict()["prompt"], "inert": "joined"})
 
 
 def _read(delta: str | Delta) -> str | Thought | Finish | None:
