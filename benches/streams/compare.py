@@ -69,6 +69,10 @@ class Measure:
         """Run agents with a log."""
         return self._figures("agents.py", **options)
 
+    def first(self) -> Mapping[str, Figures]:
+        """Start first programs."""
+        return self._figures("first.py")
+
     def _figures(self, program: str, *arguments: str, **options: float) -> Figures:
         named = [text for name, value in options.items() for text in (f"--{name}", str(value))]
         command = [sys.executable, HERE / program, *arguments, *self._reached, *named]
@@ -121,6 +125,21 @@ def cost_table(figures: Mapping[str, Figures]) -> str:
     return table(["", "CPU, µs", "of it on the loop, µs", *of, "late, median", "late, p99"], rows)
 
 
+def first_table(figures: Mapping[str, Figures]) -> str:
+    sdk = figures["OpenAI SDK"]
+    rows = [
+        [
+            name,
+            f"{each['word_ms']:.0f} ms",
+            f"{each['word_ms'] / sdk['word_ms']:.2f}x",
+            f"{each['cpu_ms']:.0f} ms",
+            f"{each['cpu_ms'] / sdk['cpu_ms']:.2f}x",
+        ]
+        for name, each in figures.items()
+    ]
+    return table(["", "first word", "of OpenAI SDK", "CPU in all", "of OpenAI SDK"], rows)
+
+
 def late_table(figures: Mapping[str, Mapping[int, Figures]]) -> str:
     def shown(milliseconds: float) -> str:
         return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.1f} ms"
@@ -169,6 +188,7 @@ def main() -> None:
         certificate = Path(folder) / "certificate.pem"
         with served(certificate) as url:
             measure = Measure(url, certificate)
+            first = measure.first()
             pace = {"streams": 200, "every": 20, "seconds": options.seconds}
             cost = measure.in_turn((*PEERS, *OURS[:-1]), options.rounds, **pace)
             # A run has costs of its own: of a short answer they would be most.
@@ -199,6 +219,8 @@ def main() -> None:
         "One stream, a delta every 10 ms: "
         + ", ".join(f"{side} {each['cpu_us']:.0f} µs" for side, each in one.items())
         + ".",
+        "A first program, from its start to the first word of an answer that a server has at once:",
+        first_table(first),
     ]
     if late:
         picture = drawn(
