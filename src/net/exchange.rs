@@ -178,14 +178,17 @@ impl Task {
     async fn run(self, to: Arc<Connections>, request: reqwest::Request, reading: Reading) {
         let end = Instant::now().checked_add(self.timeouts.total.unwrap_or(Duration::MAX));
         let first = self.timeouts.read.map(|read| read.saturating_add(to.connect_timeout));
-        let sent = before(first, end, to.execute(request)).await;
-        let response = match sent {
+        // Boxed, so that its state, which is most of this task's, is freed once the answer has begun.
+        let sent = before(first, end, Box::pin(to.execute(request))).await;
+        let mut response = match sent {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return self.end(End::Failed(Failure::of(&error))),
             Err(slow) => return self.end(End::Failed(slow)),
         };
         let is_well = response.status().is_success();
         self.channel.put_head(head_of(&response));
+        // They hold the buffer that they were read into.
+        drop(std::mem::take(response.headers_mut()));
         match reading {
             Reading::Answer(reader) if is_well => self.answer(response, *reader, end).await,
             _ => self.body(response, end).await,
