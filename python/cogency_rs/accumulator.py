@@ -40,6 +40,9 @@ __all__ = ["Accumulator", "CircuitBreaker"]
 _WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
 _PASSING = frozenset({"tool_call_start", "tool_call_delta"})
 
+_NO_CLAIM = nullcontext()
+"""One for all turns: it holds nothing."""
+
 
 class Accumulator:
     """Carries out the turns of one conversation.
@@ -334,7 +337,7 @@ class Accumulator:
 
     def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:
         if self._on_busy is None:
-            return nullcontext()
+            return _NO_CLAIM
         return ClaimOfRun(self.storage.claim(self.conversation_id, wait=self._on_busy == "wait"))
 
     def _end(self, turn: Turn) -> None:

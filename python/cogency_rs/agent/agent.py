@@ -185,7 +185,7 @@ class Agent(Generic[Deps, Output]):
             limits=instance_of(UsageLimits, "limits", limits),
             recovery=instance_of(Recovery, "recovery", recovery),
             history=instance_of(History, "history", history),
-            hooks=tuple(sorted_hooks(hooks)),
+            hooks=sorted_hooks(hooks),
             middleware=around,
             approve=approve,
             approval_timeout=approval_timeout,

@@ -66,6 +66,9 @@ Shown = Literal["events", "steps", "nothing"]
 Beginning = tuple[list[dict[str, Any]], RunningStep | None]
 """The events with which a run begins, and the step to go on with if an earlier run left one."""
 
+_NO_CONTEXT = nullcontext()
+"""One for all runs: it holds nothing."""
+
 
 class Run:
     """One run of an agent.
@@ -193,7 +196,7 @@ class Run:
         storage = self._settings.storage
         given: object = storage
         if not hasattr(type(given), "claim"):
-            return nullcontext()
+            return _NO_CONTEXT
         ctx = self.ctx
         is_to_check = is_log(storage) and not self._is_new
         return ClaimOfRun(
@@ -204,7 +207,7 @@ class Run:
     def _served(self) -> AbstractAsyncContextManager[None]:
         """Start the agent's servers, with the tools that they offer now."""
         serving = self._settings.serving
-        return nullcontext() if serving is None else self._serving(serving)
+        return _NO_CONTEXT if serving is None else self._serving(serving)
 
     @asynccontextmanager
     async def _serving(self, serving: Serving) -> AsyncGenerator[None, None]:
@@ -246,7 +249,7 @@ class Run:
         )
         approve = self._approve()
         waits = approve is None and self._parent is None and is_log(settings.storage)
-        layers = [calling(self)] if has_delegate(settings.tools) else []
+        layers = (calling(self),) if has_delegate(settings.tools) else ()
         self._stepping = Stepping(
             settings, runtime, self._log, "wait" if waits else approve, layers
         )

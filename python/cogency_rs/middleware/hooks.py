@@ -174,7 +174,7 @@ def _unknown_hook(cls: type[Hooks], name: str) -> str:
     )
 
 
-def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
+def sorted_hooks(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
     """Sort hooks into the order in which they run.
 
     Raises:
@@ -187,7 +187,7 @@ def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
         if not isinstance(each, Hooks):
             raise refused("hooks", each, "a list of Hooks objects", "make a subclass of Hooks")
         _patterns(each)
-    return sorted(listed, key=lambda each: -each.priority)
+    return tuple(sorted(listed, key=lambda each: -each.priority))
 
 
 def is_around_calls(hooks: Hooks) -> bool:

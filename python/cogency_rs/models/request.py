@@ -38,6 +38,8 @@ class SpecificTool:
 ToolChoice = Literal["auto", "required", "none"] | SpecificTool
 """Which tools a model must or may call: any or none, at least one, none, or this one."""
 
+_NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class ModelRequest:
@@ -65,7 +67,7 @@ class ModelRequest:
     parallel_tool_calls: bool = True
     stop: tuple[str, ...] = ()
     output_schema: Mapping[str, Any] | None = None
-    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    settings: Mapping[str, Any] = field(default_factory=lambda: _NO_SETTINGS)
     until: tuple[str, ...] | None = None
     id: str = field(default_factory=uuid7)
 
