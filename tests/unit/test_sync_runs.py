@@ -32,6 +32,8 @@ class Answering(BaseHTTPRequestHandler):
     """Answers each request in the same way and keeps the connection open, as the services of providers do."""
 
     protocol_version = "HTTP/1.1"
+    # Else the body waits 40 ms for the client's word that it has the head.
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
