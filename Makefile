@@ -15,7 +15,7 @@ BUILD   = $(INSTALL) --release
 
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
-.PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
+.PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny soak soak-postgres soak-runs soak-tokio
 
 help:            ## Show this list
@@ -176,6 +176,9 @@ test-wheel: $(DEV) wheel  ## Every test on the installed wheel, for each Python 
 	$(BIN)/python tools/distributions.py contents dist/*
 	$(BIN)/python tools/distributions.py install dist/*.tar.gz $(firstword $(PYTHONS) 3.11)
 	$(BIN)/python tools/distributions.py install dist/*.whl $(PYTHONS)
+
+ends: $(DEV) wheel  ## How programs end, fork and are interrupted with answers open, on the installed wheel, for each Python of PYTHONS
+	$(BIN)/python tools/distributions.py install dist/*.whl $(PYTHONS) --only tests/faults/test_transport_ends.py
 
 check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
 	@$(PYTHON) tools/release.py "$(TAG)"

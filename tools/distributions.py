@@ -1,13 +1,13 @@
 """Checks the published files as their users will find them.
 
     python tools/distributions.py contents DISTRIBUTION...
-    python tools/distributions.py install DISTRIBUTION [PYTHON...] [--without EXTRA]...
+    python tools/distributions.py install DISTRIBUTION [PYTHON...] [--without EXTRA]... [--only TESTS]...
 
 `contents` holds the files, the metadata and the size of wheels and source distributions to what they should be.
 `install` puts one into a new environment of each Python (a version or an interpreter; if none is named, 3.11, 3.12 and
 3.13, and those of 3.14 and 3.15 that are found), away from the source tree. There it must import and parse with nothing
-else installed, and a wheel must pass every test of the package with its extras, except `dev`, `docs` and those named. A
-source distribution is built first, so it needs Rust.
+else installed, and a wheel must pass every test of the package with its extras, except `dev`, `docs` and those named;
+with `--only`, the tests of these files. A source distribution is built first, so it needs Rust.
 """
 
 from __future__ import annotations
@@ -149,6 +149,7 @@ def main() -> None:
     install.add_argument(
         "--without", action="append", metavar="EXTRA", default=["dev", "docs", "types"]
     )
+    install.add_argument("--only", action="append", metavar="TESTS", default=[])
     asked = arguments.parse_args()
     try:
         if asked.command == "contents":
@@ -156,7 +157,8 @@ def main() -> None:
                 check_contents(Distribution.open(path))
         else:
             pythons = asked.pythons or default_pythons()
-            install_everywhere(Distribution.open(asked.distribution), pythons, asked.without)
+            distribution = Distribution.open(asked.distribution)
+            install_everywhere(distribution, pythons, asked.without, asked.only)
     except UnfitError as reason:
         sys.exit(str(reason))
 
@@ -278,7 +280,9 @@ def default_pythons() -> list[str]:
     return [*PYTHONS, *(python for python in NEWER_PYTHONS if python not in missing)]
 
 
-def install_everywhere(distribution: Distribution, pythons: list[str], without: list[str]) -> None:
+def install_everywhere(
+    distribution: Distribution, pythons: list[str], without: list[str], only: list[str]
+) -> None:
     """Install into each Python and try it there; raises `UnfitError` with what failed where."""
     interpreters = {python: find_interpreter(python) for python in pythons}
     if missing := [python for python, found in interpreters.items() if found is None]:
@@ -289,7 +293,7 @@ def install_everywhere(distribution: Distribution, pythons: list[str], without: 
     failed = [
         f"{distribution.path.name} on Python {python}: {failure}"
         for python, interpreter in interpreters.items()
-        if (failure := install(distribution, interpreter, without))
+        if (failure := install(distribution, interpreter, without, only))
     ]
     if failed:
         raise UnfitError("\n".join(failed))
@@ -318,14 +322,16 @@ def find_interpreter(python: str) -> Path | None:
     return None
 
 
-def install(distribution: Distribution, interpreter: Path, without: list[str]) -> str | None:
+def install(
+    distribution: Distribution, interpreter: Path, without: list[str], only: list[str]
+) -> str | None:
     """Try the distribution in a new environment; returns what failed."""
     with tempfile.TemporaryDirectory(prefix="cogency-rs-") as folder:
         room = Path(folder).resolve()
         make_environment(interpreter, room / "env")
         suite = room / "suite"
         copy_suite(suite)
-        for name, command in steps(distribution, without):
+        for name, command in steps(distribution, without, only):
             print(f"{distribution.path.name} on {interpreter}: {name}", flush=True)
             if code := run(room / "env", command, suite):
                 return f"{name} ended with exit code {code}"
@@ -356,7 +362,9 @@ def python_of(venv: Path) -> Path:
     return venv / ("Scripts" if os.name == "nt" else "bin") / "python"
 
 
-def steps(distribution: Distribution, without: list[str]) -> list[tuple[str, list[str | Path]]]:
+def steps(
+    distribution: Distribution, without: list[str], only: list[str]
+) -> list[tuple[str, list[str | Path]]]:
     """The steps in a new environment, in order: a name, and arguments for its Python."""
     archive = distribution.path.resolve()
     version = archive.name.split("-")[1].removesuffix(".tar.gz")
@@ -370,7 +378,7 @@ def steps(distribution: Distribution, without: list[str]) -> list[tuple[str, lis
         smoke,
         ("installing the extras", [*PIP_INSTALL, f"{archive}[{','.join(extras)}]"]),
         ("the command line", ["-m", PACKAGE, "--version"]),
-        ("the tests", [*PYTEST, *WITHOUT_SOURCES]),
+        ("the tests", [*PYTEST, *(only or WITHOUT_SOURCES)]),
     ]
 
 

@@ -1,6 +1,7 @@
 """A program may end, fork or be interrupted while answers are open: it ends as it would without them.
 
-`COGENCY_RS_STRESS_PROGRAMS` says how many programs of each kind are run, 1 if not given; `make stress` runs 20.
+`COGENCY_RS_STRESS_PROGRAMS` says how many programs of each kind are run, 1 if not given; `make stress` runs 12.
+`make ends` runs these tests on the installed wheel, with other Pythons.
 """
 
 from __future__ import annotations

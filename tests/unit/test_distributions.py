@@ -222,8 +222,14 @@ def test_the_tests_run_with_every_extra_that_is_not_left_out(tmp_path):
     metadata = METADATA.replace(
         "Provides-Extra", "Provides-Extra: dev\nProvides-Extra: test\nProvides-Extra"
     )
-    [*_, (_, extras), _, _] = distributions.steps(wheel(tmp_path, metadata=metadata), ["dev"])
+    [*_, (_, extras), _, _] = distributions.steps(wheel(tmp_path, metadata=metadata), ["dev"], [])
     assert extras[-1].endswith(f"{WHEEL}[test,cli]")
+
+
+@pytest.mark.parametrize(("only", "last"), [([], distributions.WITHOUT_SOURCES), (["a"], ["a"])])
+def test_every_test_is_run_or_those_that_are_named(tmp_path, only, last):
+    [*_, (_, tests)] = distributions.steps(wheel(tmp_path), [], only)
+    assert tests == [*distributions.PYTEST, *last]
 
 
 FINDS_FILES = re.compile(r"__file__|CHECKOUT|TESTS|from support\.pages|import pages")
@@ -252,7 +258,7 @@ def test_pythons_that_are_missing_are_named_before_anything_is_installed(tmp_pat
     with pytest.raises(
         UnfitError, match=r"^Python 2\.9, 9\.9 was not found, neither on the PATH nor"
     ):
-        distributions.install_everywhere(source(tmp_path), ["2.9", "9.9"], [])
+        distributions.install_everywhere(source(tmp_path), ["2.9", "9.9"], [], [])
 
 
 def test_newer_pythons_are_left_out_if_they_are_not_found(monkeypatch, capsys):
