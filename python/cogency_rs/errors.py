@@ -7,10 +7,7 @@ either package can handle both. A message says what was wrong, where, and what t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .records import ToolExecution
+from typing import Any
 
 __all__ = [
     "ArgumentError",
@@ -83,10 +80,10 @@ class ToolError(CogencyError):
     Attributes:
         validation_failed: whether the arguments were at fault, not the tool.
         timeout: whether the tool ran out of time.
-        executions: the records of the batch's calls, if an agent's run failed with its tools; else empty.
+        executions: the `ToolExecution`s of the batch's calls, if an agent's run failed with its tools; else empty.
     """
 
-    executions: tuple[ToolExecution, ...] = ()
+    executions: tuple[Any, ...] = ()
 
     def __init__(
         self,

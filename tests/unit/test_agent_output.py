@@ -11,7 +11,8 @@ import pytest
 from typing_extensions import TypedDict  # before Python 3.12, pydantic accepts only this one
 
 from cogency_rs import Agent, ConfigError, Hooks, RunContext, Step, tool
-from cogency_rs.agent.output import Fault, output_of
+from cogency_rs.agent.options import output_of
+from cogency_rs.agent.output import Fault
 from cogency_rs.testing import ScriptedModel
 
 

@@ -258,7 +258,7 @@ async def look() -> str:
 uninstrument()
 model = ScriptedModel(['<execute>[{"name": "look", "args": {}}]</execute>', "Seen."])
 print(Agent(model, tools=[look]).run_sync("?").output)
-print([name for name in sys.modules if name.startswith(("opentelemetry", "cogency_rs.telemetry."))])
+print([name for name in sys.modules if name.startswith(("opentelemetry", "cogency_rs.telemetry.spans"))])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "Seen.\n[]\n"

@@ -32,9 +32,9 @@ from .options import (
     driver_name,
     driver_of,
     instance_of,
+    output_of,
     storage_of,
 )
-from .output import output_of
 from .prompts import Prompts
 from .recovery import Recovery
 from .results import Deps, Output, RunResult
@@ -396,15 +396,16 @@ class Agent(Generic[Deps, Output]):
         """
         from ..function_tool import tool  # here, since most agents are no tool
 
-        delegate = Delegate(self.name, self._called)
+        delegate = Delegate(self.name, self._answer_call)
         return tool(delegate.ask, name=name, description=description, remote=False)
 
-    def _called(
-        self, question: str, context: ToolContext[Any], parent: Run | None
-    ) -> EventStream[Output]:
-        """Start a run for another agent's run."""
+    async def _answer_call(
+        self, question: str, context: ToolContext[Any], parent: object
+    ) -> RunResult[Output]:
+        """Carry out a run for another agent's run."""
         deps: Any = context.deps
-        return EventStream(self._run(question, None, context.user_id, deps, "event", None, parent))
+        caller = parent if isinstance(parent, Run) else None
+        return await _over(self._run(question, None, context.user_id, deps, "event", None, caller))
 
     def _run(
         self,

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import ToolError
 from ..middleware import Invocation, Middleware, Next
 from ..tools import ToolContext
 from ..types import ToolResult
-
-if TYPE_CHECKING:
-    from .run import Run
-    from .stream import EventStream
+from .results import RunResult
 
 __all__ = ["Delegate", "calling", "has_delegate"]
 
-_present: ContextVar[Run | None] = ContextVar("cogency_rs_run", default=None)
+_present: ContextVar[object] = ContextVar("cogency_rs_run", default=None)
 """The run whose call the current task carries out."""
 
 
-def calling(run: Run) -> Middleware:
+def calling(run: object) -> Middleware:
     """Make middleware that tells tools which run calls them, in the task of each call."""
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
@@ -39,14 +36,16 @@ class Delegate:
 
     Args:
         name: the agent's, for errors.
-        start: starts a run for a question, as a call of a tool; it is given the calling run.
+        answer: carries out a run for a question, as a call of a tool; it is given the calling run, or `None`.
     """
 
     def __init__(
-        self, name: str, start: Callable[[str, ToolContext[Any], Run | None], EventStream[Any]]
+        self,
+        name: str,
+        answer: Callable[[str, ToolContext[Any], object], Awaitable[RunResult[Any]]],
     ) -> None:
         self._name = name
-        self._start = start
+        self._answer = answer
 
     async def ask(self, question: str, context: ToolContext[Any]) -> Any:
         """Carry out a run.
@@ -58,11 +57,7 @@ class Delegate:
         Returns:
             Its output.
         """
-        stream = self._start(question, context, _present.get())
-        async with stream:
-            async for _ in stream:
-                pass
-        result = stream.result
+        result = await self._answer(question, context, _present.get())
         if result.status == "completed":
             return result.output
         why = result.stop.message if result.stop is not None else result.status

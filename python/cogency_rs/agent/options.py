@@ -11,6 +11,7 @@ from ..storage.memory import Memory
 from ..types import Dialects
 from . import drivers
 from .drivers import Driver, TextDriver
+from .output import OutputReader, TextOutput
 
 __all__ = [
     "DriverName",
@@ -18,6 +19,7 @@ __all__ = [
     "driver_name",
     "driver_of",
     "instance_of",
+    "output_of",
     "storage_of",
 ]
 
@@ -75,6 +77,15 @@ def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
         raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
     given: Driver = driver
     return given
+
+
+def output_of(output_type: Any) -> OutputReader:
+    """Return the reader for answers of a type; for `None` and `str` that of text."""
+    if output_type in (None, str):
+        return TextOutput()
+    from .value_output import ValueOutput  # text needs no schema
+
+    return ValueOutput(output_type)
 
 
 def driver_name(driver: Driver) -> str:

@@ -10,7 +10,6 @@ __all__ = [
     "Fault",
     "OutputReader",
     "TextOutput",
-    "output_of",
     "text_of",
 ]
 
@@ -71,12 +70,3 @@ def text_of(output: Any) -> str:
     if output is NO_OUTPUT:
         return ""
     return json.dumps(output, ensure_ascii=False, default=str)
-
-
-def output_of(output_type: Any) -> OutputReader:
-    """Return the reader for answers of a type; for `None` and `str` that of text."""
-    if output_type in (None, str):
-        return TextOutput()
-    from .value_output import ValueOutput  # text needs no schema
-
-    return ValueOutput(output_type)

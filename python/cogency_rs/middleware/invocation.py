@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..toolbox import ResolvedCall
 from ..tools import ToolContext
 from ..types import ToolCall, ToolResult
 
-if TYPE_CHECKING:
-    from ..executors import Executor
-
-__all__ = ["Invocation", "Middleware", "Next"]
+__all__ = ["Executor", "Invocation", "Middleware", "Next"]
 
 
 class CallDetails(Protocol):
@@ -114,3 +112,40 @@ Next = Callable[[Invocation], Awaitable[ToolResult]]
 Middleware = Callable[[Invocation, Next], Awaitable[ToolResult]]
 """A function around every call; of several, the first is the outermost. If it raises, or returns anything but a
 `ToolResult`, the call fails."""
+
+
+class Executor(ABC):
+    """Base class of executors: a middleware that runs tools elsewhere."""
+
+    @abstractmethod
+    def takes(self, tool: Any) -> bool:
+        """Whether this executor runs the tool. A tool that no executor takes runs in the program."""
+
+    @abstractmethod
+    async def run(self, invocation: Invocation, execution: Any) -> Any:
+        """Run the tool of a call whose arguments have been checked, once.
+
+        Args:
+            invocation: the call.
+            execution: the `Execution` that the calls of the batch share.
+
+        Returns:
+            What the tool returned. An exception of the tool is raised here.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; the tool has been cancelled before that.
+            UnknownOutcome: it is not known whether the tool ran to its end.
+        """
+
+    def check(self, tool: Any) -> None:  # noqa: B027  # most have nothing to refuse
+        """Check that this executor can run a tool that it takes.
+
+        Raises:
+            ConfigError: the executor cannot run it; the message says why.
+        """
+
+    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Carry out a call, whose tool runs here if this executor takes it."""
+        if self.takes(invocation.tool):
+            invocation = invocation.on(self)
+        return await next(invocation)

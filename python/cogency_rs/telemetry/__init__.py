@@ -7,10 +7,10 @@ costs one look at a variable.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
+from .options import Telemetry
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -19,22 +19,6 @@ if TYPE_CHECKING:
     from .spans import Tracing
 
 __all__ = ["Telemetry", "current", "instrument", "tracing_of", "uninstrument"]
-
-
-@dataclass(frozen=True)
-class Telemetry:
-    """Where traces and metrics go, and how much they say; for `Agent(telemetry=)`.
-
-    Attributes:
-        tracer_provider: where spans go. If not given, OpenTelemetry's global one, even if that is set later.
-        meter_provider: where metrics go; likewise.
-        capture_content: whether spans hold messages, arguments, results and the texts of errors. These may be secret,
-            and long.
-    """
-
-    tracer_provider: TracerProvider | None = None
-    meter_provider: MeterProvider | None = None
-    capture_content: bool = False
 
 
 _of_context: Callable[[], Tracing | None] | None = None

@@ -33,7 +33,7 @@ from . import content, conventions as names
 if TYPE_CHECKING:
     from ..agent.context import RunContext
     from ..agent.results import RunResult
-    from . import Telemetry
+    from .options import Telemetry
 
 __all__ = ["Tracing", "of_context"]
 

@@ -1,0 +1,28 @@
+"""What the traces and metrics of a program go to, and hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+__all__ = ["Telemetry"]
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Where traces and metrics go, and how much they say; for `Agent(telemetry=)`.
+
+    Attributes:
+        tracer_provider: where spans go. If not given, OpenTelemetry's global one, even if that is set later.
+        meter_provider: where metrics go; likewise.
+        capture_content: whether spans hold messages, arguments, results and the texts of errors. These may be secret,
+            and long.
+    """
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
+    capture_content: bool = False

@@ -1,0 +1,48 @@
+"""The files of the package import from each other without circles, so that each can be read after those it builds on.
+
+What is imported only for types counts as well, and so does what a function imports when it is called.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import cogency_rs
+
+PACKAGE = Path(cogency_rs.__file__).parent
+
+
+def module(path: Path) -> tuple[str, ...]:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+FILES = {module(path): path for path in PACKAGE.rglob("*.py")}
+
+
+def imported(path: Path) -> Iterator[tuple[str, ...]]:
+    """The files of the package that a file imports, itself left out."""
+    own = module(path)
+    folder = own if path.name == "__init__.py" else own[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        start = folder[: len(folder) - node.level + 1]
+        of = (*start, *(node.module.split(".") if node.module else ()))
+        for name in node.names:
+            found = (*of, name.name) if (*of, name.name) in FILES else of
+            if found != own and found in FILES:
+                yield found
+
+
+def test_no_file_imports_itself_by_way_of_others():
+    imports = {file: {*imported(path)} for file, path in FILES.items()}
+    assert len(imports) > 100
+    assert sum(map(len, imports.values())) > 500
+
+    order = [*TopologicalSorter(imports).static_order()]  # raises CycleError, which names a circle
+
+    assert order.index(("errors",)) < order.index(("agent", "agent"))
