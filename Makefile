@@ -38,9 +38,13 @@ test: $(DEV) | rust  ## Run every test
 	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target schema-suite upstream
 
+# Programs that embed Python are linked to the library of $(PYTHON), which the system need not know.
+EMBED = PYO3_PYTHON=$(PYTHON) LD_LIBRARY_PATH=$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')
+
 # The examples are built in a folder of their own: two builds of a library for Python, with other features, have one file name.
-test-rust: | rust  ## The core's own tests, with no Python, and the examples in Rust
+test-rust: | rust  ## The core's own tests, with no Python, those that embed Python, and the examples in Rust
 	cargo test --quiet --no-default-features --features tokio
+	$(EMBED) cargo test --quiet --no-default-features --features python-tools --test python_tools
 	@for program in reading writing folding executing turn; do \
 		cargo run --quiet --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --bin $$program >/dev/null || { echo "examples/rust: $$program failed"; exit 1; }; \
 	done
@@ -185,6 +189,9 @@ check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
 
 lint: lint-rust lint-python lint-github types  ## Formatting, lints and types, warnings are errors
 
+# Crates that only Rust programs may have; deny.toml says why.
+NOT_IN_WHEEL := pyo3-async-runtimes|libsqlite3-sys
+
 # What needs no package: its check runs while the core is built, if `make` is given several jobs.
 lint-rust: | rust
 	cargo fmt --check
@@ -192,7 +199,10 @@ lint-rust: | rust
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features --features tokio -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features tokio --no-deps
+	cargo clippy --quiet --all-targets --no-default-features --features python-tools -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features python-tools --no-deps
+	@! cargo tree --locked --edges normal --prefix none --target all | grep -E '^($(NOT_IN_WHEEL)) ' || \
+		{ echo "the wheel is built from a crate that only Rust programs may have; deny.toml says why"; exit 1; }
 	cargo clippy --quiet --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --all-targets -- -D warnings
 
 lint-python: $(DEV)

@@ -17,6 +17,7 @@
 //! | `net` | | requests to providers, on Tokio (feature `net`) |
 //! | [`ids`] | | ids of rows, in the order in which they are made |
 //! | `python` | | the only room that knows Python (feature `python`) |
+//! | `python_tools` | | tools that are Python callables, in `python` (feature `python-tools`) |
 //!
 //! `agent`, `execution::tokio`, `net` and `python` are what waits. All else is plain values and state machines: input goes
 //! in, output comes out. Nothing there waits, reads a clock, starts a thread or knows where a log is: the caller does that.
@@ -147,3 +148,5 @@ pub mod wire;
 
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python-tools")]
+pub use python::tools as python_tools;

@@ -20,6 +20,8 @@ mod options;
 mod protocol;
 mod reader;
 mod source;
+#[cfg(feature = "python-tools")]
+pub mod tools;
 mod turn;
 mod wire;
 

@@ -1,4 +1,6 @@
-"""Reads the table of what a batch does. The batch on asyncio and the batch on Tokio are tested with the same table.
+"""Reads the table of what a batch does.
+
+The batch on asyncio and the batch on Tokio, there with closures and with Python's callables, are tested with the same table.
 
 `tests/batches/cases.jsonl` has a case in each line:
 
@@ -9,7 +11,7 @@
   `complete` the batch with the rest, `cancel` it. By default it is complete at once.
 - `results`: for each call that counts its status, what the model reads, and how often the tool was started.
 - `journal`: the whole seconds at which an attempt of a call begins, ends by itself or is stopped.
-- `tokio`: what is different there (`texts`, by the call's place), with the `reason`.
+- `tokio`: what is different with closures on Tokio (`texts`, by the call's place), with the `reason`.
 """
 
 from __future__ import annotations

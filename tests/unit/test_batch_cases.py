@@ -1,4 +1,7 @@
-"""The table of what a batch does, on asyncio; `tests/tokio_cases.rs` runs it on Tokio."""
+"""The table of what a batch does, on asyncio.
+
+`tests/tokio_cases.rs` and `tests/python_tools/table.rs` run it on Tokio.
+"""
 
 from __future__ import annotations
 

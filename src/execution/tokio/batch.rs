@@ -16,7 +16,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::attempt::{Attempt, Returned};
-use super::call::{AttemptEnd, BatchCall, State, Stop};
+use super::call::{AttemptEnd, BatchCall, End, State, Stop};
 use super::options::BatchOptions;
 use super::record::{CallStatus, ToolExecution};
 use super::tool::{Invocation, Order, ToolOptions};
@@ -221,7 +221,7 @@ impl Batch {
         for call in calls {
             let (tool, state) = match self.tools.accept(&call) {
                 Ok(tool) => (Some(Arc::clone(tool)), State::New),
-                Err(outcome) => (None, State::Over(outcome, CallStatus::Failure)),
+                Err(outcome) => (None, State::Over(End::new(outcome, CallStatus::Failure))),
             };
             let options = tool.as_ref().map_or_else(ToolOptions::default, |tool| tool.options());
             let (call, place) = (Arc::new(call), Some(self.count));
@@ -304,8 +304,8 @@ impl Batch {
         self.launch_all(admitted);
     }
 
-    fn finish(&mut self, index: usize, end: AttemptEnd) {
-        self.calls[index].state = State::Over(end.outcome, end.status);
+    fn finish(&mut self, index: usize, attempt: AttemptEnd) {
+        self.calls[index].state = State::Over(attempt.end);
         self.over(index);
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, JoinError};
 
 use super::attempt::Returned;
-use super::output::{ErrorKind, failure, panicked, shown_name};
+use super::output::{Cause, ErrorKind, failure, panicked, shown_name};
 use super::record::{AbandonedCall, CallStatus, Progress, ToolExecution, shown_seconds};
 use super::tool::{Tool, ToolOptions};
 use crate::execution::{Moment, Ticket};
@@ -41,7 +41,7 @@ pub enum State {
     /// An attempt failed, and the next one is at this moment.
     Paused(Moment),
     /// It is over.
-    Over(CallOutcome, CallStatus),
+    Over(End),
 }
 
 /// Why a call is to stop.
@@ -68,10 +68,23 @@ impl Stop {
     }
 }
 
-/// How an attempt ended.
-pub struct AttemptEnd {
+/// How a call ended.
+#[derive(Clone, Debug)]
+pub struct End {
     pub outcome: CallOutcome,
     pub status: CallStatus,
+    pub cause: Option<Cause>,
+}
+
+impl End {
+    pub fn new(outcome: CallOutcome, status: CallStatus) -> Self {
+        Self { outcome, status, cause: None }
+    }
+}
+
+/// How an attempt ended.
+pub struct AttemptEnd {
+    pub end: End,
     /// Whether another attempt may help.
     pub may_help: bool,
 }
@@ -116,23 +129,24 @@ impl BatchCall {
 
     /// How an attempt ended that its task reports in this way.
     pub fn end(&self, joined: Result<Returned, JoinError>) -> AttemptEnd {
-        let failed =
-            |outcome, may_help| AttemptEnd { outcome, status: CallStatus::Failure, may_help };
+        let failed = |outcome, cause, may_help| {
+            let status = CallStatus::Failure;
+            AttemptEnd { end: End { outcome, status, cause }, may_help }
+        };
         match (self.stop, joined) {
             (Some(stop @ (Stop::CallTimeout(_) | Stop::BatchTimeout(_) | Stop::Withdrawn)), _) => {
                 self.stopped(stop)
             }
             (_, Ok(Ok(output))) => AttemptEnd {
-                outcome: output.into_outcome(),
-                status: CallStatus::Success,
+                end: End::new(output.into_outcome(), CallStatus::Success),
                 may_help: false,
             },
-            (_, Ok(Err(error))) => {
-                let may_help = error.kind == ErrorKind::Failed;
-                failed(error.into_outcome(&self.name()), may_help)
+            (_, Ok(Err(mut error))) => {
+                let (may_help, cause) = (error.kind == ErrorKind::Failed, error.cause.take());
+                failed(error.into_outcome(&self.name()), cause, may_help)
             }
             (_, Err(error)) => match error.try_into_panic() {
-                Ok(payload) => failed(panicked(&*payload), true),
+                Ok(payload) => failed(panicked(&*payload), None, true),
                 // Stopped with the batch, or with its runtime.
                 Err(_) => self.stopped(Stop::Cancelled),
             },
@@ -157,21 +171,21 @@ impl BatchCall {
                 (CANCELLED.to_owned(), CallStatus::Cancelled, false)
             }
         };
-        AttemptEnd { outcome: failure(&message), status, may_help }
+        AttemptEnd { end: End::new(failure(&message), status), may_help }
     }
 
     /// The record of a call that is over.
     pub fn into_execution(self) -> Option<ToolExecution> {
         let Self { call, attempts, state, .. } = self;
-        let State::Over(outcome, status) = state else { return None };
-        Some(ToolExecution { call, outcome, status, attempts })
+        let State::Over(End { outcome, status, cause }) = state else { return None };
+        Some(ToolExecution { call, outcome, status, attempts, cause })
     }
 
     /// The same, where the call is still needed.
     pub fn execution(&self) -> Option<ToolExecution> {
-        let State::Over(outcome, status) = &self.state else { return None };
-        let (call, outcome) = (Arc::clone(&self.call), outcome.clone());
-        Some(ToolExecution { call, outcome, status: *status, attempts: self.attempts })
+        let State::Over(end) = &self.state else { return None };
+        let (call, End { outcome, status, cause }) = (Arc::clone(&self.call), end.clone());
+        Some(ToolExecution { call, outcome, status, attempts: self.attempts, cause })
     }
 
     /// What is known of a call that is not over.

@@ -57,7 +57,7 @@ mod toolbox;
 
 pub use batch::{Batch, execute};
 pub use options::{BatchOptions, OnAbandoned, Pause, pause};
-pub use output::{ToolError, ToolOutput};
+pub use output::{Cause, ToolError, ToolOutput};
 pub use record::{AbandonedCall, CallStatus, Progress, ToolExecution};
 pub use tool::{
     Effect, FunctionTool, Invocation, Order, Tool, ToolOptions, Work, blocking_tool, tool,

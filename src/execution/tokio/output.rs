@@ -2,6 +2,11 @@
 //!
 //! The words are those of the Python package, so that a model reads the same, whichever program ran its call.
 
+use std::error::Error;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::protocol::canonical::{Writer, json_string};
@@ -31,8 +36,7 @@ impl ToolOutput {
     /// O(content)
     pub fn of(content: &impl Serialize) -> Result<Self, ToolError> {
         let text = serde_json::to_string(content).map_err(|error| {
-            let why = format!("its content is not a JSON value: {error}");
-            ToolError { kind: ErrorKind::Final, text: format!("{FAILED}{why}") }
+            ToolError::unusable(&format!("its content is not a JSON value: {error}"))
         })?;
         let content = (text != "null").then(|| canonical(&text));
         Ok(Self { outcome: None, content })
@@ -42,6 +46,12 @@ impl ToolOutput {
     #[must_use]
     pub fn with_outcome(self, outcome: &str) -> Self {
         Self { outcome: Some(json_string(outcome.as_bytes())), ..self }
+    }
+
+    /// An output of JSON as Python's `json.dumps` writes it.
+    #[cfg(feature = "python-tools")]
+    pub(crate) fn of_json(outcome: Option<String>, content: Option<String>) -> Self {
+        Self { outcome, content }
     }
 
     pub(super) fn into_outcome(self) -> CallOutcome {
@@ -57,6 +67,35 @@ impl ToolOutput {
 pub struct ToolError {
     pub(super) kind: ErrorKind,
     text: String,
+    pub(super) cause: Option<Cause>,
+}
+
+/// What made a tool fail, such as an exception of Python with its traceback. The model does not see it.
+///
+/// Two causes are equal if they are the same object.
+#[derive(Clone)]
+pub struct Cause(Arc<dyn Error + Send + Sync>);
+
+impl Deref for Cause {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Cause {}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
 }
 
 /// What an error means for the call.
@@ -77,19 +116,35 @@ impl ToolError {
     /// The tool failed for this reason. The call is tried again, if the tool allows it.
     #[must_use]
     pub fn new(why: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Failed, text: why.into() }
+        Self::of(ErrorKind::Failed, why.into())
     }
 
     /// The tool cannot be called with these arguments. The call is not tried again.
     #[must_use]
     pub fn invalid_arguments(why: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Arguments, text: why.into() }
+        Self::of(ErrorKind::Arguments, why.into())
     }
 
     /// A failure that the tool reports in its own words: the model reads just this text. The call is not tried again.
     #[must_use]
     pub fn reported(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Final, text: message.into() }
+        Self::of(ErrorKind::Final, message.into())
+    }
+
+    /// The same error, with what made the tool fail: [`ToolExecution::cause`](super::ToolExecution::cause).
+    #[must_use]
+    pub fn with_cause(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
+        self.cause = Some(Cause(Arc::new(cause)));
+        self
+    }
+
+    /// What the tool returned cannot be used. The call is not tried again: the tool has done its work.
+    pub(crate) fn unusable(why: &str) -> Self {
+        Self::of(ErrorKind::Final, format!("{FAILED}{why}"))
+    }
+
+    fn of(kind: ErrorKind, text: String) -> Self {
+        Self { kind, text, cause: None }
     }
 
     /// The failure of a call of the tool with this name.

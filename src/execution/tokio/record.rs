@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::output::Cause;
 use crate::protocol::Call;
 use crate::protocol::results::CallOutcome;
 
@@ -18,6 +19,8 @@ pub struct ToolExecution {
     pub status: CallStatus,
     /// How often the tool was started; 0 if it never was.
     pub attempts: u32,
+    /// What made the last attempt fail, if its tool says so ([`ToolError::with_cause`](super::ToolError::with_cause)).
+    pub cause: Option<Cause>,
 }
 
 /// How a call ended.
