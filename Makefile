@@ -42,12 +42,15 @@ test: $(DEV) | rust  ## Run every test
 EMBED = PYO3_PYTHON=$(PYTHON) LD_LIBRARY_PATH=$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')
 
 # The examples are built in a folder of their own: two builds of a library for Python, with other features, have one file name.
+EXAMPLE  = --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --features python
+
 test-rust: | rust  ## The core's own tests, with no Python, those that embed Python, and the examples in Rust
 	cargo test --quiet --no-default-features --features tokio
 	$(EMBED) cargo test --quiet --no-default-features --features python-tools --test python_tools
 	@for program in reading writing folding executing turn; do \
-		cargo run --quiet --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --bin $$program >/dev/null || { echo "examples/rust: $$program failed"; exit 1; }; \
+		$(EMBED) cargo run --quiet $(EXAMPLE) --bin $$program >/dev/null || { echo "examples/rust: $$program failed"; exit 1; }; \
 	done
+	$(EMBED) cargo test --quiet $(EXAMPLE) --test over_http
 
 # A process more than processors, since some tests wait; each takes whole files, and the slow ones come first.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
@@ -199,11 +202,11 @@ lint-rust: | rust
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features --features tokio -- -D warnings
-	cargo clippy --quiet --all-targets --no-default-features --features python-tools -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features python-tools --no-deps
+	cargo clippy --quiet --all-targets --no-default-features --features net,python-tools -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features net,python-tools --no-deps
 	@! cargo tree --locked --edges normal --prefix none --target all | grep -E '^($(NOT_IN_WHEEL)) ' || \
 		{ echo "the wheel is built from a crate that only Rust programs may have; deny.toml says why"; exit 1; }
-	cargo clippy --quiet --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --all-targets -- -D warnings
+	cargo clippy --quiet $(EXAMPLE) --all-targets -- -D warnings
 
 lint-python: $(DEV)
 	$(BIN)/ruff format --check .

@@ -2,7 +2,7 @@
 //! messages that the model is sent next.
 //!
 //! The other rooms are the parts, and this one puts them together for Rust programs (feature `tokio`): [`take_turn`] is one
-//! function over a stream of text and a [`Log`]. The Python package does the same in its own shells, on asyncio.
+//! function over a stream of text and a [`Log`]. With the feature `net`, `ask` has such a stream from a service over HTTP. The Python package does the same in its own shells, on asyncio.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -42,11 +42,15 @@
 //! # }).unwrap();
 //! ```
 
+#[cfg(feature = "net")]
+mod answer;
 mod fold;
 mod log;
 mod output;
 mod turn;
 
+#[cfg(feature = "net")]
+pub use answer::{Answer, AnswerError, ask};
 pub use fold::fold;
 pub use log::{Log, LogRow, LogRowKind, MemoryLog};
 pub use output::{Chunks, ModelOutput, chunks};

@@ -14,6 +14,8 @@ use crate::protocol::Ending;
 pub enum ModelOutput {
     /// More text.
     Text(String),
+    /// More reasoning, which came apart from the text.
+    Thought(String),
     /// The output has ended in this way; nothing after it is read.
     Ended(Ending),
 }

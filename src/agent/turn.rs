@@ -58,6 +58,8 @@ impl TurnSetup {
 pub struct TurnReport {
     /// How it came out; [`decide`](crate::turn::decide) says what follows.
     pub outcome: TurnOutcome,
+    /// Why the model's output broke off, in the words of its error: a service may have refused the request.
+    pub broken: Option<String>,
     /// The whole conversation, as the model is sent it next.
     pub messages: Vec<Message>,
 }
@@ -106,6 +108,10 @@ where
     while !(parser.is_done() || carrier.turn.has_ended()) {
         match carrier.next(output.as_mut()).await {
             Some(Ok(ModelOutput::Text(text))) => parser.feed(text.as_bytes(), &mut events),
+            Some(Ok(ModelOutput::Thought(text))) => {
+                parser.think_apart(&mut events);
+                events.push(Event::Think(text.into()));
+            }
             Some(Ok(ModelOutput::Ended(how))) => {
                 ending = how;
                 break;
@@ -128,7 +134,11 @@ where
     let outcome = carrier.turn.outcome();
     drop(carrier);
     let rows = log.rows(conversation).await?;
-    Ok(TurnReport { outcome, messages: fold(&rows, setup.folding.clone()) })
+    let broken = match ending {
+        Ending::Broken(why) => Some(why),
+        _ => None,
+    };
+    Ok(TurnReport { outcome, broken, messages: fold(&rows, setup.folding.clone()) })
 }
 
 /// Carries out the steps of a turn.

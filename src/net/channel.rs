@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 
@@ -47,7 +48,8 @@ const ROOM: usize = 256 << 10;
 pub struct Channel {
     /// What the inbox calls this exchange.
     pub number: u64,
-    inbox: Arc<Inbox>,
+    /// Told when there is something to take, unless a task of Tokio awaits it.
+    inbox: Option<Arc<Inbox>>,
     state: Mutex<State>,
     room: Notify,
 }
@@ -73,10 +75,12 @@ struct State {
     is_over: bool,
     /// Whether the loop found nothing, and waits to be told.
     is_awaited: bool,
+    /// The task that found nothing, and waits.
+    waker: Option<Waker>,
 }
 
 impl Channel {
-    pub fn new(inbox: Arc<Inbox>, watch: Watch) -> Self {
+    pub fn new(inbox: Option<Arc<Inbox>>, watch: Watch) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let state = Mutex::new(State { watch, ..State::default() });
@@ -85,11 +89,23 @@ impl Channel {
 
     /// What has come, or `None`: then the inbox is told when something does.
     pub fn take(&self) -> Option<Arrived> {
+        self.take_or(|state| state.is_awaited = true)
+    }
+
+    /// What has come, awaited by a task.
+    pub fn poll_take(&self, context: &Context<'_>) -> Poll<Arrived> {
+        let arrived = self.take_or(|state| state.waker = Some(context.waker().clone()));
+        arrived.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    fn take_or(&self, wait: impl FnOnce(&mut State)) -> Option<Arrived> {
         let mut state = self.lock();
         let arrived = std::mem::take(&mut state.arrived);
         let is_empty = arrived.head.is_none() && arrived.deltas.is_empty() && arrived.end.is_none();
-        state.is_awaited = is_empty;
-        state.bytes = 0;
+        (state.is_awaited, state.bytes) = (false, 0);
+        if is_empty {
+            wait(&mut state);
+        }
         drop(state);
         self.room.notify_one();
         (!is_empty).then_some(arrived)
@@ -143,9 +159,13 @@ impl Channel {
 
     fn tell(&self, mut state: MutexGuard<'_, State>) {
         let is_awaited = std::mem::take(&mut state.is_awaited);
+        let waker = state.waker.take();
         drop(state);
-        if is_awaited {
-            self.inbox.put(self.number);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        if let (true, Some(inbox)) = (is_awaited, &self.inbox) {
+            inbox.put(self.number);
         }
     }
 

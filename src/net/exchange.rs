@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -104,6 +104,18 @@ impl Exchange {
     /// # Errors
     /// It cannot be sent at all.
     pub fn new(client: &Client, request: Request, inbox: Arc<Inbox>) -> Result<Self, NotSent> {
+        Self::sent(client, request, Some(inbox))
+    }
+
+    /// Sends a request; what comes is awaited with [`poll_take`](Self::poll_take), on any runtime.
+    ///
+    /// # Errors
+    /// It cannot be sent at all.
+    pub fn awaited(client: &Client, request: Request) -> Result<Self, NotSent> {
+        Self::sent(client, request, None)
+    }
+
+    fn sent(client: &Client, request: Request, inbox: Option<Arc<Inbox>>) -> Result<Self, NotSent> {
         let runtime = runtime::handle()?;
         let connections = client.of_this_process()?;
         let Request { method, url, headers, body, timeouts, reading, watch } = request;
@@ -133,6 +145,19 @@ impl Exchange {
         match &self.live {
             Some(live) if self.process == std::process::id() => Ok(live.channel.take()),
             _ => Err(Elsewhere { owner: self.process }),
+        }
+    }
+
+    /// What has come; where nothing has, the task is woken when something does. Only the last task that asked is.
+    ///
+    /// # Errors
+    /// It belongs to another process.
+    pub fn poll_take(&self, context: &Context<'_>) -> Poll<Result<Arrived, Elsewhere>> {
+        match &self.live {
+            Some(live) if self.process == std::process::id() => {
+                live.channel.poll_take(context).map(Ok)
+            }
+            _ => Poll::Ready(Err(Elsewhere { owner: self.process })),
         }
     }
 

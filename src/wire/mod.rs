@@ -44,5 +44,7 @@ mod usage;
 pub use delta::{CallDelta, Delta, Extra, Finish, Info, Note, Usage, append, joined};
 pub use events::{Event, Events, TooLong};
 pub use fault::{Fault, FaultKind};
+#[cfg(all(feature = "net", feature = "tokio"))]
+pub(crate) use options::hidden;
 pub use options::{Api, Extras, Options, Secret};
 pub use reader::Reader;

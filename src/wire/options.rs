@@ -58,7 +58,7 @@ impl Default for Options {
 }
 
 /// `text` with what is shown in the place of each secret; the longest secrets first, since one may be a part of another.
-pub(super) fn hidden(text: &str, secrets: &[Secret]) -> String {
+pub(crate) fn hidden(text: &str, secrets: &[Secret]) -> String {
     let mut secrets: Vec<&Secret> =
         secrets.iter().filter(|secret| !secret.text.is_empty()).collect();
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.text.len()));

@@ -10,6 +10,8 @@ use super::json::{NotJson, Raw};
 use super::messages::Message;
 use super::not_stream::{self, Shape};
 use super::ollama;
+#[cfg(all(feature = "net", feature = "tokio"))]
+use super::options::Secret;
 use super::options::{Api, Options};
 use super::sink::{Pending, Sink};
 
@@ -85,6 +87,12 @@ impl Reader {
             state: State::Reading,
             options,
         }
+    }
+
+    /// What must not be shown of what the server says.
+    #[cfg(all(feature = "net", feature = "tokio"))]
+    pub(crate) fn secrets(&self) -> &[Secret] {
+        &self.options.secrets
     }
 
     /// Whether the answer has ended, or cannot be read: what comes now changes nothing.

@@ -1,6 +1,6 @@
 """Reads the table of what a batch does.
 
-The batch on asyncio and the batch on Tokio, there with closures and with Python's callables, are tested with the same table.
+The batch on asyncio is tested with it, and that on Tokio, with closures and with Python's callables.
 
 `tests/batches/cases.jsonl` has a case in each line:
 
