@@ -16,7 +16,7 @@ BUILD   = $(INSTALL) --release
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny soak soak-postgres soak-runs soak-tokio
+.PHONY: rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -46,7 +46,7 @@ EXAMPLE  = --locked --manifest-path examples/rust/Cargo.toml --target-dir target
 
 test-rust: | rust  ## The core's own tests, with no Python, those that embed Python, and the examples in Rust
 	cargo test --quiet --no-default-features --features tokio
-	$(EMBED) cargo test --quiet --no-default-features --features python-tools --test python_tools
+	COGENCY_RS_PYTHON=$(abspath $(wildcard $(BIN)/python)) $(EMBED) cargo test --quiet --no-default-features --features python-tools,sqlite --test python_tools --test sqlite_log
 	@for program in reading writing folding executing turn; do \
 		$(EMBED) cargo run --quiet $(EXAMPLE) --bin $$program >/dev/null || { echo "examples/rust: $$program failed"; exit 1; }; \
 	done
@@ -169,6 +169,14 @@ deny:            ## Check licences, sources and known faults of what the core is
 	if git ls-remote https://github.com/RustSec/advisory-db HEAD >/dev/null 2>&1; then cargo deny check advisories; \
 	else echo "make deny: advisories skipped, their database on github.com cannot be reached"; fi
 
+semver:          ## Compare the Rust API with that of the last release; skipped as long as there is none
+	@found=$$(cargo info --registry crates-io cogency-rs 2>&1) || case "$$found" in \
+		*"could not find"*) echo "make semver: skipped, no version of the crate was published yet"; exit 0;; \
+		*) echo "$$found" >&2; exit 1;; \
+	esac; \
+	cargo semver-checks --version >/dev/null 2>&1 || cargo install --locked cargo-semver-checks@0.44.0 || exit 1; \
+	cargo semver-checks --only-explicit-features --features net,sqlite,tokio
+
 docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
 	$(BIN)/python tools/website.py build
 
@@ -202,8 +210,8 @@ lint-rust: | rust
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features --features tokio -- -D warnings
-	cargo clippy --quiet --all-targets --no-default-features --features net,python-tools -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features net,python-tools --no-deps
+	cargo clippy --quiet --all-targets --no-default-features --features net,python-tools,sqlite -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features net,python-tools,sqlite --no-deps
 	@! cargo tree --locked --edges normal --prefix none --target all | grep -E '^($(NOT_IN_WHEEL)) ' || \
 		{ echo "the wheel is built from a crate that only Rust programs may have; deny.toml says why"; exit 1; }
 	cargo clippy --quiet $(EXAMPLE) --all-targets -- -D warnings

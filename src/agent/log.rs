@@ -38,6 +38,20 @@ impl LogRowKind {
             Self::Turn(kind) => kind.name(),
         }
     }
+
+    /// The kind with this name; `None` for what other programs keep beside a conversation.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "user" => Self::User,
+            "think" => Self::Turn(RowKind::Think),
+            "respond" => Self::Turn(RowKind::Respond),
+            "call" => Self::Turn(RowKind::Call),
+            "result" => Self::Turn(RowKind::Result),
+            "error" => Self::Turn(RowKind::Error),
+            _ => return None,
+        })
+    }
 }
 
 impl LogRow {

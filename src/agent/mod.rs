@@ -47,6 +47,8 @@ mod answer;
 mod fold;
 mod log;
 mod output;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod turn;
 
 #[cfg(feature = "net")]
@@ -54,4 +56,6 @@ pub use answer::{Answer, AnswerError, ask};
 pub use fold::fold;
 pub use log::{Log, LogRow, LogRowKind, MemoryLog};
 pub use output::{Chunks, ModelOutput, chunks};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteError, SqliteLog, Synchronous};
 pub use turn::{TurnReport, TurnSetup, take_turn};

@@ -1,0 +1,72 @@
+//! How the file is opened.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::Synchronous;
+use super::error::SqliteError;
+
+/// How long another program's lock is waited for.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// How long to wait where `SQLite` itself does not.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// The tables of cogency 3.3.0, as the Python package makes them.
+const TABLES: &str = include_str!("cogency.sql");
+
+/// Opens a file, and makes what is missing; on a complete file this writes nothing.
+///
+/// # Errors
+/// It cannot be opened, made or written; or it is not a database.
+pub fn open(path: &Path, synchronous: Synchronous) -> Result<Connection, SqliteError> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| SqliteError::of_directory(directory, &error))?;
+    }
+    let connection = opened(path, synchronous);
+    connection.map_err(|error| SqliteError::of(path, &error))
+}
+
+fn opened(path: &Path, synchronous: Synchronous) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    let level = match synchronous {
+        Synchronous::Off => 0,
+        Synchronous::Normal => 1,
+        Synchronous::Full => 2,
+        Synchronous::Extra => 3,
+    };
+    connection.pragma_update(None, "synchronous", level)?;
+    let deadline = Instant::now() + BUSY;
+    loop {
+        match prepare(&connection) {
+            // When two programs make one file, SQLite refuses one of them without waiting.
+            Err(error) if is_busy(&error) && Instant::now() < deadline => sleep(AGAIN),
+            prepared => return prepared.map(|()| connection),
+        }
+    }
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    let made = connection.execute_batch(TABLES);
+    if made.is_err() && !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK")?;
+    }
+    made
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+        )
+    )
+}

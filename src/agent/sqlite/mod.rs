@@ -1,0 +1,117 @@
+//! The log in a `SQLite` file (feature `sqlite`), in the tables of the Python package: a conversation that one of them began, the
+//! other can read and go on with.
+//!
+//! Both keep messages as cogency 3.3.0 does. What the Python package keeps beside them, the state of each call and who runs a
+//! conversation, is not written here: for it, a turn of a Rust program is one of plain cogency.
+
+mod connection;
+mod error;
+mod writer;
+
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::Builder;
+
+use tokio::sync::oneshot;
+
+use super::log::{Log, LogRow};
+use writer::{Job, Stored};
+
+pub use error::SqliteError;
+
+/// A log in a `SQLite` file.
+///
+/// A save returns when its rows are committed; saves that wait together share one commit. All of it is done by one thread of the
+/// log's own, which ends, and closes the file, after the last job once the log is dropped. Any number of programs may use the
+/// file at the same time, also those of the Python package.
+///
+/// But within one process, only one copy of the `SQLite` library may have the file open, since a second copy breaks the locks of the
+/// first. A program that embeds Python must not open one file from both sides.
+#[derive(Debug)]
+pub struct SqliteLog {
+    jobs: Sender<Job>,
+    user: String,
+}
+
+/// How much a commit waits for the disk, as in `SQLite`'s `PRAGMA synchronous`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// It does not wait. A power failure may damage the file.
+    Off,
+    /// A power failure may lose the newest rows; a crash of the program never does.
+    Normal,
+    /// Rows outlive a power failure.
+    #[default]
+    Full,
+    /// The same, and the directory is waited for too.
+    Extra,
+}
+
+impl SqliteLog {
+    /// Opens a file, so that rows outlive a power failure. It, its directories and its tables are made if they are missing.
+    ///
+    /// Waits for the disk: a program calls it before it begins, or in [`spawn_blocking`](tokio::task::spawn_blocking).
+    ///
+    /// # Errors
+    /// The file cannot be opened, made or written; or it is not a database.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, SqliteError> {
+        Self::open_with(path, Synchronous::default())
+    }
+
+    /// The same, where commits wait for the disk in this way.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        path: impl AsRef<Path>,
+        synchronous: Synchronous,
+    ) -> Result<Self, SqliteError> {
+        let path = path.as_ref().to_owned();
+        let connection = connection::open(&path, synchronous)?;
+        let (jobs, received) = channel();
+        Builder::new()
+            .name("cogency-rs-sqlite".to_owned())
+            .spawn(move || writer::run(connection, &path, &received))
+            .map_err(|error| SqliteError::of_thread(&error))?;
+        Ok(Self { jobs, user: String::new() })
+    }
+
+    /// The same log, whose rows are saved as those of this user.
+    #[must_use]
+    pub fn with_user(mut self, user: impl Into<String>) -> Self {
+        self.user = user.into();
+        self
+    }
+
+    async fn done<T>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, SqliteError>>) -> Job,
+    ) -> Result<T, SqliteError> {
+        let (sender, receiver) = oneshot::channel();
+        let is_sent = self.jobs.send(job(sender)).is_ok();
+        match receiver.await {
+            Ok(done) if is_sent => done,
+            _ => Err(SqliteError::ended()),
+        }
+    }
+}
+
+impl Log for SqliteLog {
+    type Error = SqliteError;
+
+    /// If the future is dropped, the rows are saved all the same, or none of them.
+    async fn append(&self, conversation: &str, rows: Vec<LogRow>) -> Result<(), SqliteError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let rows = rows.iter().map(|row| Stored::of(row, conversation, &self.user));
+        let rows = rows.collect::<Result<_, _>>()?;
+        self.done(|done| Job::Append { rows, done }).await
+    }
+
+    /// Rows of all users, oldest first; rows of one time in the order in which they were saved.
+    async fn rows(&self, conversation: &str) -> Result<Vec<LogRow>, SqliteError> {
+        let conversation = conversation.to_owned();
+        self.done(|done| Job::Read { conversation, done }).await
+    }
+}
