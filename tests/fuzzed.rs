@@ -42,6 +42,7 @@ fn kinds(events: &[Event]) -> String {
         Event::Result(_) => "result",
         Event::Error(_) => "error",
         Event::End => "end",
+        other => unreachable!("the test does not know {other:?}"),
     };
     events.iter().map(kind).collect::<Vec<_>>().join(" ")
 }

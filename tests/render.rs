@@ -295,6 +295,7 @@ fn has_escapes(dialect: &Dialect) -> bool {
             Args::Json | Args::Text(_) | Args::Braces(_) => true,
             Args::Parameters(form) => form.flag.is_some(),
             Args::Xml(form) => form.entities,
+            other => unreachable!("the test does not know {other:?}"),
         },
         _ => true,
     }

@@ -149,6 +149,7 @@ fn says_types(dialect: &Dialect) -> bool {
         Body::Json(_) | Body::Python(_) => true,
         Body::Xml(_) => false,
         Body::Head(form) => matches!(form.args, Args::Json | Args::Text(_) | Args::Braces(_)),
+        other => unreachable!("the test does not know {other:?}"),
     })
 }
 

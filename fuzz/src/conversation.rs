@@ -95,6 +95,7 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
                 let results = match rules {
                     Rules::Cogency => results.clone(),
                     Rules::Installed | Rules::Own => completed(&calls, results),
+                    other => unreachable!("the reference does not know {other:?}"),
                 };
                 if !calls.is_empty() {
                     said.push(block(&std::mem::take(&mut calls)));

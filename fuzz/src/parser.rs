@@ -367,6 +367,7 @@ fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Endi
             "The stream broke off {place} ({why}). No call was run, and you did nothing wrong. {AGAIN}"
         ),
         Ending::Refused(_) => unreachable!("{NOT_REFUSED}"),
+        other => unreachable!("the reference does not know {other:?}"),
     };
     let respond = match ending {
         Ending::Broken(why) => {
@@ -414,6 +415,7 @@ fn cut_answer(ending: &Ending, run: TextRun) -> Option<Report> {
             "The stream broke off while you wrote your answer ({why}), and you did nothing wrong. {GO_ON}"
         ),
         Ending::Refused(_) => unreachable!("{NOT_REFUSED}"),
+        other => unreachable!("the reference does not know {other:?}"),
     };
     Some(Report::of_answer(ReportKind::Truncated, content))
 }

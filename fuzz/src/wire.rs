@@ -155,6 +155,7 @@ impl Answer {
             Ok(value) => match self.api {
                 Api::Completions => self.chunk(&value),
                 Api::Messages => self.message(&value),
+                other => unreachable!("the reference does not know {other:?}"),
             },
         };
         match fault {

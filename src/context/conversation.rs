@@ -19,7 +19,7 @@ use super::options::{FoldOptions, Rules};
 use super::report::ShownReport;
 use super::results;
 
-/// Who speaks.
+/// Who speaks. Models know no others, so these are all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The user, and the system where it returns results.

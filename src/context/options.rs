@@ -8,6 +8,7 @@ use crate::dialect::{Dialect, presets};
 /// How results are shown that are the array in the log, where their text may look like the protocol's tags, and the dialect
 /// keeps marks in text from outside. Where it does not, no mark is in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Tags {
     /// As it is in the log, like cogency 3.3.0.
     #[default]
@@ -18,6 +19,7 @@ pub enum Tags {
 
 /// What becomes of rows that do not belong to a whole turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Rules {
     /// As cogency 3.3.0 has it, byte for byte: calls that the log has no results for are left out, results without calls are
     /// shown, reports are not.

@@ -123,6 +123,7 @@ pub struct Results {
 /// Where a block may begin without its mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Unmarked {
     /// Nowhere.
     #[default]
@@ -136,6 +137,7 @@ pub enum Unmarked {
 /// When the calls are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum BatchEnd {
     /// All blocks of an answer are one batch, which runs when the answer ends.
     #[default]
@@ -147,6 +149,7 @@ pub enum BatchEnd {
 /// What becomes of a mark that opens a block, where nothing follows that may stand in one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LoneMark {
     /// It is text like any other.
     #[default]
@@ -160,6 +163,7 @@ pub enum LoneMark {
 /// What stands in a block of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Body {
     /// JSON that holds names and arguments.
     Json(Json),
@@ -208,6 +212,7 @@ pub struct Json {
 /// How many calls a JSON value holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum JsonShape {
     /// One object.
     Object,
@@ -261,6 +266,7 @@ pub struct Head {
 /// What a head holds beside the name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HeadForm {
     /// Nothing.
     #[default]
@@ -278,6 +284,7 @@ pub enum HeadForm {
 /// How arguments are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Args {
     /// A JSON object.
     Json,
@@ -339,6 +346,7 @@ pub struct Flag {
 /// Which whitespace at the ends of a value is not part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Trim {
     /// None: every character counts.
     #[default]
@@ -352,6 +360,7 @@ pub enum Trim {
 /// What a value is where no schema says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Untyped {
     /// Text.
     #[default]
@@ -363,6 +372,7 @@ pub enum Untyped {
 /// Python calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Python {
     /// `[a(x=1), b()]`
     List,

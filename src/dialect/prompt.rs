@@ -40,6 +40,7 @@ pub struct Prompt {
 /// How marks are shown in text from outside: what tools return, what users say, what was said before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Inert {
     /// With a [joiner](JOINER) after their first character, which the reader of calls takes out again. In a string of JSON or
     /// Python the first character is an escape instead.
@@ -115,6 +116,7 @@ impl Default for ToolsForm {
 /// How a tool is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolsLayout {
     /// As a signature: `name(parameters) - description`.
     Signature,
@@ -137,6 +139,7 @@ pub enum ToolsLayout {
 /// The JSON object that declares a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolObject {
     /// `{"type": "function", "function": {"name", "description", "parameters"}}`
     Tool,
@@ -149,6 +152,7 @@ pub enum ToolObject {
 /// How JSON is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum JsonLayout {
     /// On one line, with a space after `,` and `:`.
     #[default]
@@ -243,6 +247,7 @@ pub struct CallsForm {
 /// Which calls share a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Blocks {
     /// All of them.
     #[default]
@@ -254,6 +259,7 @@ pub enum Blocks {
 /// The id of a call that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Ids {
     /// None is written.
     #[default]
@@ -303,6 +309,7 @@ impl Default for ResultsForm {
 /// How a result is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ResultText {
     /// All results are one JSON array, as the log holds it.
     Array,

@@ -37,7 +37,7 @@ pub struct Schedule {
 /// A call that waits until it may run: its index, and a number that no other has.
 pub type Ticket = (usize, u64);
 
-/// Whether a call may run.
+/// Whether a call may run. These are all within a major version: a program must follow each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// It may run now.
@@ -48,7 +48,7 @@ pub enum Admission {
     Closed,
 }
 
-/// Whose time is up.
+/// Whose time is up. These are all within a major version: a program must follow each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Due {
     /// The time of these calls.

@@ -32,6 +32,7 @@ pub struct Head {
 
 /// How an exchange ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum End {
     /// The last delta of the answer is its end, or says what is wrong with it.
     Answered,
@@ -56,6 +57,7 @@ pub struct Channel {
 
 /// When the loop is told of deltas. It is always told of the first, of the end, and when half of the room is full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Watch {
     /// Of each.
     #[default]

@@ -27,6 +27,7 @@ pub struct Settings {
 
 /// Why no connection can be made with these settings.
 #[derive(Clone, Debug, Error)]
+#[non_exhaustive]
 pub enum NotMade {
     /// The file of certificates cannot be used.
     #[error("{0}")]

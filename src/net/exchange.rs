@@ -49,6 +49,7 @@ pub struct Timeouts {
 
 /// How an answer is read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Reading {
     /// As the deltas of a model.
     Answer(Box<Reader>),
@@ -58,6 +59,7 @@ pub enum Reading {
 
 /// Why a request was not sent.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum NotSent {
     /// The address is not one.
     #[error("the address is not one ({0})")]

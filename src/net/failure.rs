@@ -16,6 +16,7 @@ pub struct Failure {
 
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FailureKind {
     /// No connection: the name is not known, or nobody listens there.
     Unreachable,

@@ -2,6 +2,7 @@
 
 /// What a provider's word for the end of an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FinishKind {
     /// The model ended its answer.
     Whole,
@@ -105,6 +106,7 @@ impl FinishKind {
 
 /// How a model's text ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ending {
     /// It is not known.
     #[default]

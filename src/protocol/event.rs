@@ -4,6 +4,7 @@ use super::{Call, Report, Text};
 
 /// One event of a model's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// Reasoning; never part of a response.
     Think(Text),
@@ -31,6 +32,7 @@ pub enum Event {
 
 /// A piece of a call that is not complete. It counts only if the call itself is handed out.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Note {
     /// A call begins.
     Start,

@@ -23,6 +23,7 @@ pub const MAX_ELEMENTS: usize = 1 << 16;
 
 /// How closely a block must keep to its dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strictness {
     /// Exactly as the model was taught.
     #[default]

@@ -34,6 +34,7 @@ use state::{Broke, Lookahead, OpenBlock, OpenRun, Reported, Start, State, Writte
 
 /// When text of reasoning and of the answer is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stream {
     /// As one event, when its run is complete.
     #[default]
@@ -63,6 +64,7 @@ pub struct Options {
 
 /// Whether calls are shown before they are complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CallStream {
     /// A call comes when its block is valid as a whole.
     #[default]
@@ -73,6 +75,7 @@ pub enum CallStream {
 
 /// Whether calls are handed out before their block is complete, so that they can be started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CallStart {
     /// They come when the block is valid as a whole.
     #[default]

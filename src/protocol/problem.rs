@@ -10,6 +10,7 @@ use super::text::line_and_column;
 
 /// What is wrong with a block.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ProblemKind {
     /// It is not JSON.
     #[error("{0}")]

@@ -7,6 +7,7 @@ use crate::dialect::Str;
 
 /// What kind of output could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReportKind {
     /// A block that does not hold calls.
     Malformed,

@@ -13,7 +13,7 @@ pub struct ResultItem {
     pub outcome: CallOutcome,
 }
 
-/// How a call went. All texts are JSON already.
+/// How a call went. All texts are JSON already. The protocol knows no other status, so these are all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
     /// It returned.

@@ -15,7 +15,7 @@ pub struct Situation {
     pub is_refused: bool,
 }
 
-/// What to do next.
+/// What to do next. These are all within a major version: a program must do each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Ask the model again.

@@ -35,6 +35,7 @@ use unread::Unread;
 
 /// How output that cannot be read is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Errors {
     /// As text of the answer, as in cogency 3.3.0.
     #[default]

@@ -4,6 +4,7 @@ use crate::protocol::ReportKind;
 
 /// How a turn came out; it decides whether the model is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TurnOutcome {
     /// Calls ran, and the model has to be shown their results.
     Acted,

@@ -4,6 +4,8 @@ use crate::protocol::event::Note;
 use crate::protocol::{Call, Report, Text};
 
 /// One thing to do. Steps are carried out in their order.
+///
+/// It has no further kinds within a major version: a program must carry out each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Save these rows; they belong together.
@@ -30,7 +32,7 @@ pub struct Row {
     pub timestamp: f64,
 }
 
-/// The `type` of a row that a turn saves.
+/// The `type` of a row that a turn saves. The log has no others, so these are all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
     /// Reasoning.
@@ -61,6 +63,7 @@ impl RowKind {
 
 /// What the consumer is handed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Emission {
     /// Reasoning.
     Think(Text),

@@ -6,6 +6,7 @@ use super::Fault;
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Delta {
     /// What the answer is called; comes once, first.
     Info(Info),
@@ -93,6 +94,7 @@ pub struct Extra {
 
 /// What was wrong and could be read all the same. Each kind comes once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Note {
     /// Bytes are not UTF-8.
     #[error("the stream has bytes that are not UTF-8; each of them was read as U+FFFD")]

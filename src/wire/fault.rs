@@ -18,6 +18,7 @@ pub struct Fault {
 
 /// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// The server reported an error.
     Reported,

@@ -2,6 +2,7 @@
 
 /// The API that an answer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Api {
     /// `OpenAI`'s chat completions and completions, and Ollama's own API.
     Completions,

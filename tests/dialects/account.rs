@@ -24,6 +24,7 @@ fn content(event: &Event) -> Option<String> {
         | Event::Execute
         | Event::End
         | Event::Piece(..) => None,
+        other => unreachable!("the test does not know {other:?}"),
     }
 }
 

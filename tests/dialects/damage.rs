@@ -37,6 +37,7 @@ fn malformed(dialect: &Dialect, fault: Fault) -> Option<String> {
         Body::Json(_) => true,
         Body::Head(head) => head.args == Args::Json,
         Body::Python(_) | Body::Xml(_) => false,
+        other => unreachable!("the test does not know {other:?}"),
     };
     match (fault, body) {
         // A Python call without its name is text.
@@ -74,9 +75,11 @@ fn argument_start(body: &Body, before: &str) -> usize {
             Args::Xml(xml) => xml.prefix.len() + 1,
             Args::Braces(_) => 0,
             Args::Json | Args::Text(_) => 1,
+            other => unreachable!("the test does not know {other:?}"),
         },
         Body::Json(_) | Body::Xml(_) => 1,
         Body::Python(_) => 0,
+        other => unreachable!("the test does not know {other:?}"),
     };
     before.len() - open
 }

@@ -64,6 +64,7 @@ fn the_pieces_that_were_shown_of_a_call_add_up_to_it() {
                         Note::Name(name) => shown[number].0 = Some(name),
                         Note::Args(args) => shown[number].1.push_str(&args.to_string()),
                         Note::Start => unreachable!("matched above"),
+                        other => unreachable!("the test does not know {other:?}"),
                     }
                 }
                 Event::Call(call) => {

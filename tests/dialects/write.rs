@@ -36,6 +36,7 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
             }
             JsonShape::Objects(between) => vec![joined(calls, between, |call| object(json, call))],
             JsonShape::Object => calls.iter().map(|call| object(json, call)).collect(),
+            other => unreachable!("the test does not know {other:?}"),
         },
         Body::Head(form) if opens_itself(dialect, form) => {
             return calls.iter().map(|call| head(form, call)).collect();
@@ -47,6 +48,7 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
         Body::Python(Python::List) => vec![format!("[{}]", joined(calls, ", ", python))],
         Body::Python(Python::Lines) => vec![joined(calls, "\n", python)],
         Body::Xml(xml) => calls.iter().map(|call| element(xml, call)).collect(),
+        other => unreachable!("the test does not know {other:?}"),
     };
     items.into_iter().map(|item| marked(dialect, &item)).collect()
 }
@@ -130,6 +132,7 @@ fn head(form: &Head, call: &Written) -> String {
             let space = if form.open.ends_with(' ') { "" } else { " " };
             format!("{space}{key}=\"{name}\" index=\"1\"")
         }
+        other => unreachable!("the test does not know {other:?}"),
     };
     let args = arguments(&form.args, call);
     let rest = format!("{args}{}", form.close);
@@ -150,6 +153,7 @@ fn arguments(form: &Args, call: &Written) -> String {
         }
         Args::Parameters(form) => parameters(form, call),
         Args::Xml(form) => elements(form, call),
+        other => unreachable!("the test does not know {other:?}"),
     }
 }
 
@@ -224,6 +228,7 @@ pub fn marks(dialect: &Dialect) -> Vec<String> {
             Args::Braces(mark) => marks.push(own(mark)),
             Args::Xml(xml) => marks.push(format!("{}<", xml.prefix)),
             Args::Json | Args::Text(_) => {}
+            other => unreachable!("the test does not know {other:?}"),
         }
         if let HeadForm::Id(mark) | HeadForm::Behind(mark) = &head.form {
             marks.push(own(mark));

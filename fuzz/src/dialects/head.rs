@@ -88,6 +88,7 @@ pub fn arguments(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str]) -> Re
         Args::Braces(mark) => braces::arguments(mark, cursor),
         Args::Parameters(parameters) => parameters::arguments(parameters, form, cursor, followers),
         Args::Xml(xml) => xml::arguments(xml, cursor),
+        other => unreachable!("the reference does not know {other:?}"),
     }
 }
 
@@ -100,6 +101,7 @@ fn begins_args(form: &Head, end: &str) -> bool {
             end == parameters.open || (!around.is_empty() && end == around)
         }
         Args::Text(_) | Args::Xml(_) => false,
+        other => unreachable!("the reference does not know {other:?}"),
     }
 }
 
@@ -127,6 +129,7 @@ fn named(form: &HeadForm, head: &[u8]) -> Read<(Vec<u8>, Option<Vec<u8>>)> {
             Ok((text[..colon].to_vec(), Some(head.to_vec())))
         }
         HeadForm::Attributes(key) => Ok((attribute(head, key)?.ok_or(No::Call)?, None)),
+        other => unreachable!("the reference does not know {other:?}"),
     }
 }
 

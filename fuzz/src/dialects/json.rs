@@ -40,6 +40,7 @@ pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<
             }
             *cursor = next;
         },
+        other => unreachable!("the reference does not know {other:?}"),
     }
     Ok(calls)
 }

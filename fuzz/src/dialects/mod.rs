@@ -260,6 +260,7 @@ fn may_begin(dialect: &Dialect, body: &Body, is_marked: bool) -> bool {
         Body::Python(form) => *form == Python::List,
         Body::Head(form) => !form.bare,
         Body::Json(_) | Body::Xml(_) => true,
+        other => unreachable!("the reference does not know {other:?}"),
     }
 }
 
@@ -300,6 +301,7 @@ fn one(
             }
             calls
         }
+        other => unreachable!("the reference does not know {other:?}"),
     };
     if calls.len() > 1000 {
         return Err(No::Certainty);

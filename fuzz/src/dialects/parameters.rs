@@ -144,6 +144,7 @@ fn cut(raw: &[u8], trim: Trim) -> &[u8] {
             let raw = breaks.iter().find_map(|line| raw.strip_prefix(*line)).unwrap_or(raw);
             breaks.iter().find_map(|line| raw.strip_suffix(*line)).unwrap_or(raw)
         }
+        other => unreachable!("the reference does not know {other:?}"),
     }
 }
 

@@ -279,6 +279,7 @@ pub fn marks(dialect: &Dialect) -> Vec<String> {
                 marks.extend(parts.flat_map(|part| [format!("<{part}>"), format!("</{part}>")]));
             }
             Body::Json(_) | Body::Python(_) => {}
+            other => unreachable!("the reference does not know {other:?}"),
         }
     }
     marks.retain(|mark| !mark.is_empty());
@@ -313,6 +314,7 @@ fn marks_of_head(head: &Head) -> Vec<String> {
             made.extend(["<x>", "</x>", "<", "<item>"].map(|tag| format!("{}{tag}", xml.prefix)))
         }
         Args::Json | Args::Text(_) => {}
+        other => unreachable!("the reference does not know {other:?}"),
     }
     made.extend(marks.into_iter().map(str::to_owned));
     made

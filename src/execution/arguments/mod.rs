@@ -23,6 +23,7 @@ pub use words::unusable;
 
 /// How a schema is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SchemaForm {
     /// JSON Schema.
     JsonSchema,

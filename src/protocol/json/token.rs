@@ -32,6 +32,7 @@ pub enum Token {
 
 /// Why the text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// Other text is found where a value is expected.
     #[error("expected a JSON value")]
