@@ -98,8 +98,9 @@ load: $(CORE)    ## Measure how answers are read at a model's pace, beside other
 	target/transport/bin/pip install --quiet --disable-pip-version-check -r benches/streams/requirements.txt
 	PYTHONPATH=python target/transport/bin/python benches/streams/compare.py --write
 
-bench-rust:      ## Measure the core with no Python
+bench-rust:      ## Measure the core with no Python, and batches on Tokio of Python's callables
 	cargo bench --no-default-features --features tokio --benches
+	$(EMBED) cargo bench --no-default-features --features python-tools --bench python_tools
 
 stress: $(DEV)  ## 10,000 turns with tools of every kind, 1,000 agents, 10,000 runs one by one with 128 open files, 200 kills, 100 ends
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
@@ -122,8 +123,9 @@ soak-runs: $(DEV)  ## RUNS=100000 runs of an agent on each log: fails if memory,
 
 BATCHES ?= 100000
 
-soak-tokio: | rust  ## BATCHES=100000 random batches on Tokio, dropped at random: fails if a task or a result is left or missing
+soak-tokio: | rust  ## BATCHES=100000 random batches on Tokio, and with Python's callables, dropped at random: fails if a task or a result is left or missing
 	COGENCY_RS_SOAK_BATCHES=$(BATCHES) cargo test --quiet --no-default-features --features tokio --test tokio_soak
+	COGENCY_RS_SOAK_BATCHES=$(BATCHES) $(EMBED) cargo test --quiet --no-default-features --features python-tools,sqlite --test python_tools soak
 
 # $(call NEEDS,command,hint): says what is missing where the command fails, and leaves the target.
 NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };

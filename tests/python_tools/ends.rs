@@ -92,11 +92,11 @@ fn a_loop_is_free_once_nobody_has_tools_on_it() {
     });
 }
 
-/// Runs one of the tests below in a process of its own, which has no other threads.
-fn in_a_process(test: &str) {
+/// Runs a test that is ignored otherwise in a process of its own, which has no other threads.
+pub fn in_a_process(test: &str) {
     let program = std::env::current_exe().expect("the test runs");
     let ran = Command::new(program)
-        .args(["--exact", &format!("ends::{test}"), "--ignored", "--test-threads=1"])
+        .args(["--exact", test, "--ignored", "--test-threads=1"])
         .output()
         .expect("it can be run once more");
     let (said, warned) =
@@ -106,7 +106,7 @@ fn in_a_process(test: &str) {
 
 #[test]
 fn an_interpreter_that_ends_ends_its_calls() {
-    in_a_process("the_interpreter_ends");
+    in_a_process("ends::the_interpreter_ends");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_interpreter_ends() {
 #[test]
 #[cfg(unix)]
 fn a_fork_makes_a_loop_of_its_own() {
-    in_a_process("the_process_forks");
+    in_a_process("ends::the_process_forks");
 }
 
 #[test]

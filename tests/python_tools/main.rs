@@ -6,6 +6,7 @@ mod bad_tools;
 #[path = "../batches/cases.rs"]
 mod cases;
 mod ends;
+mod soak;
 mod support;
 mod table;
 

@@ -3,6 +3,8 @@
 import asyncio
 import contextvars
 import functools
+import gc
+import sys
 import threading
 
 user = contextvars.ContextVar("user", default="nobody")
@@ -101,6 +103,18 @@ def read_user_in_thread():
     before = user.get()
     user.set("changed in the call")
     return before
+
+
+async def never():
+    await asyncio.Future()
+
+
+def alive(loop):
+    """How many tasks a loop has, how many of our coroutines there are, and how many references to a tool."""
+    gc.collect()
+    tasks = [task for task in asyncio.all_tasks(loop) if not task.done()]
+    coroutines = [one for one in gc.get_objects() if type(one).__name__ == "Coroutine"]
+    return len(tasks), len(coroutines), sys.getrefcount(echo)
 
 
 class Journal:

@@ -86,6 +86,12 @@ impl EventLoop {
         Ok(Function::new(callable, &self.queue, &self.locals)?.into_awaited())
     }
 
+    /// The loop, and the context that each call gets a copy of.
+    #[must_use]
+    pub fn locals(&self) -> &TaskLocals {
+        &self.locals
+    }
+
     pub(super) fn queue(&self) -> &Arc<Queue> {
         &self.queue
     }
