@@ -230,7 +230,9 @@ mod tests {
             Node::Number(nines) => writer.raw_scalar(&"9".repeat(*nines)),
             Node::Array(items) => {
                 writer.open(Container::Array);
-                items.iter().for_each(|item| write(item, writer));
+                for item in items {
+                    write(item, writer);
+                }
                 writer.close();
             }
             Node::Object(members) => {
