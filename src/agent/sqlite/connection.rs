@@ -6,8 +6,21 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::Synchronous;
 use super::error::SqliteError;
+
+/// How much a commit waits for the disk, as in `SQLite`'s `PRAGMA synchronous`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// It does not wait. A power failure may damage the file.
+    Off,
+    /// A power failure may lose the newest rows; a crash of the program never does.
+    Normal,
+    /// Rows outlive a power failure.
+    #[default]
+    Full,
+    /// The same, and the directory is waited for too.
+    Extra,
+}
 
 /// How long another program's lock is waited for.
 const BUSY: Duration = Duration::from_secs(5);

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use super::log::{Log, LogRow};
 use writer::{Job, Stored};
 
+pub use connection::Synchronous;
 pub use error::SqliteError;
 
 /// A log in a `SQLite` file.
@@ -31,20 +32,6 @@ pub use error::SqliteError;
 pub struct SqliteLog {
     jobs: Sender<Job>,
     user: String,
-}
-
-/// How much a commit waits for the disk, as in `SQLite`'s `PRAGMA synchronous`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Synchronous {
-    /// It does not wait. A power failure may damage the file.
-    Off,
-    /// A power failure may lose the newest rows; a crash of the program never does.
-    Normal,
-    /// Rows outlive a power failure.
-    #[default]
-    Full,
-    /// The same, and the directory is waited for too.
-    Extra,
 }
 
 impl SqliteLog {

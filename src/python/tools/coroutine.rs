@@ -14,15 +14,14 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use super::super::awaitable::{Sent, awaited, close, send, throw};
 use super::super::error::type_error;
-use super::event_loop::Queue;
 use super::function::Function;
-use super::outcome::{Returned, arguments_of, error_of, output_of};
+use super::outcome::{Results, Returned, arguments_of, error_of, output_of};
 use crate::execution::tokio::{Invocation, ToolError};
 
 /// One attempt of a call.
 #[pyclass]
 pub struct Coroutine {
-    queue: Arc<Queue>,
+    results: Arc<dyn Results>,
     number: u64,
     function: Arc<Function>,
     stage: Stage,
@@ -36,12 +35,12 @@ enum Stage {
 
 impl Coroutine {
     pub fn new(
-        queue: Arc<Queue>,
+        results: Arc<dyn Results>,
         number: u64,
         function: Arc<Function>,
         invocation: Invocation,
     ) -> Self {
-        Self { queue, number, function, stage: Stage::New(invocation) }
+        Self { results, number, function, stage: Stage::New(invocation) }
     }
 
     fn resume<'py>(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -94,7 +93,7 @@ impl Coroutine {
     /// Hands over the result; the task gets the exception.
     fn over<T>(&mut self, returned: Returned, exception: PyErr) -> PyResult<T> {
         self.stage = Stage::Over;
-        self.queue.end(self.number, returned);
+        self.results.end(self.number, returned);
         Err(exception)
     }
 }
@@ -159,7 +158,7 @@ impl Coroutine {
 impl Drop for Coroutine {
     /// Whatever becomes of the task, the call has a result.
     fn drop(&mut self) {
-        self.queue
+        self.results
             .end(self.number, Err(ToolError::new("its coroutine was dropped before its end")));
     }
 }

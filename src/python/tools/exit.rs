@@ -8,7 +8,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::event_loop::{Closed, Queue};
+use super::queue::{Closed, Queue};
 
 /// A loop that is open when the interpreter ends.
 struct Watched {

@@ -1,65 +1,38 @@
 //! A Python callable, and how its calls are carried out.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_async_runtimes::TaskLocals;
 
-use super::event_loop::Queue;
 use super::outcome::{Returned, arguments_of, error_of, output_of};
-use crate::execution::tokio::{FunctionTool, Invocation, Work};
+use crate::execution::tokio::Invocation;
 
-/// A callable, and where it runs.
+/// A callable, and the loop and context that its calls run in.
 pub struct Function {
     pub name: String,
     callable: Py<PyAny>,
-    queue: Arc<Queue>,
     locals: TaskLocals,
 }
 
 impl Function {
-    pub fn new(
-        callable: &Bound<'_, PyAny>,
-        queue: &Arc<Queue>,
-        locals: &TaskLocals,
-    ) -> PyResult<Self> {
+    pub fn new(callable: &Bound<'_, PyAny>, locals: &TaskLocals) -> PyResult<Self> {
         let name = callable.getattr(pyo3::intern!(callable.py(), "__name__"))?.extract()?;
-        let (queue, locals) = (Arc::clone(queue), locals.clone());
-        Ok(Self { name, callable: callable.clone().unbind(), queue, locals })
+        Ok(Self { name, callable: callable.clone().unbind(), locals: locals.clone() })
     }
 
-    /// A tool whose calls are awaited on the event loop.
-    pub fn into_awaited(self) -> FunctionTool {
-        let function = Arc::new(self);
-        FunctionTool::new(function.name.clone(), move |invocation| {
-            Work::Async(Box::pin(function.queue.start(Arc::clone(&function), invocation)))
-        })
-    }
-
-    /// A tool whose calls run on threads.
-    pub fn into_blocking(self) -> FunctionTool {
-        let function = Arc::new(self);
-        FunctionTool::new(function.name.clone(), move |invocation| {
-            let function = Arc::clone(&function);
-            Work::Blocking(Box::new(move || function.call_in_thread(&invocation)))
-        })
-    }
-
-    fn call_in_thread(&self, invocation: &Invocation) -> Returned {
-        self.queue.attach(|py| {
-            let arguments = arguments_of(py, invocation)?;
-            let callable = self.callable.bind(py);
-            let returned = match self.context(py) {
-                Ok(Some(context)) => {
-                    let run = pyo3::intern!(py, "run");
-                    context.call_method(run, (callable,), Some(&arguments))
-                }
-                Ok(None) => callable.call((), Some(&arguments)),
-                Err(error) => Err(error),
-            };
-            returned.map_err(|error| error_of(py, error)).and_then(|value| output_of(&value))
-        })?
+    /// Carries out a call in this thread.
+    pub fn call_in_thread(&self, py: Python<'_>, invocation: &Invocation) -> Returned {
+        let arguments = arguments_of(py, invocation)?;
+        let callable = self.callable.bind(py);
+        let returned = match self.context(py) {
+            Ok(Some(context)) => {
+                let run = pyo3::intern!(py, "run");
+                context.call_method(run, (callable,), Some(&arguments))
+            }
+            Ok(None) => callable.call((), Some(&arguments)),
+            Err(error) => Err(error),
+        };
+        returned.map_err(|error| error_of(py, error)).and_then(|value| output_of(&value))
     }
 
     /// What the callable returns on the event loop, not yet awaited.

@@ -51,6 +51,7 @@ mod event_loop;
 mod exit;
 mod function;
 mod outcome;
+mod queue;
 mod thread;
 
 pub use event_loop::EventLoop;

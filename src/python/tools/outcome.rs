@@ -14,6 +14,12 @@ use crate::execution::tokio::{Invocation, ToolError, ToolOutput};
 /// What came of an attempt.
 pub type Returned = Result<ToolOutput, ToolError>;
 
+/// Where the results of calls go.
+pub trait Results: Send + Sync {
+    /// Hands over the result of a call, unless it was given up.
+    fn end(&self, number: u64, returned: Returned);
+}
+
 /// A call's arguments by their names. Python's own `json` reads them, as it does in the package.
 ///
 /// # Errors

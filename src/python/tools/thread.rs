@@ -7,7 +7,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3_async_runtimes::TaskLocals;
 
-use super::event_loop::{Closed, EventLoop};
+use super::event_loop::EventLoop;
+use super::queue::Closed;
 
 /// A thread of its own that runs an asyncio event loop.
 ///
