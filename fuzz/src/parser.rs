@@ -9,6 +9,7 @@ mod tags;
 use std::ops::Range;
 
 use crate::json::Layout;
+use cogency_rs::protocol::advice::MAX_REPORTS;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind, Text};
@@ -350,6 +351,26 @@ fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
     }
 }
 
+/// The one report of the blocks that have none of their own; `None` if there are no such blocks.
+fn more_unread(more: &mut Vec<Text>) -> Option<Event> {
+    let raw = std::mem::take(more);
+    if raw.is_empty() {
+        return None;
+    }
+    let (count, plural) = (raw.len(), if raw.len() == 1 { "" } else { "s" });
+    let content = format!(
+        "Malformed tool call syntax in {count} more block{plural}. No call was run. {AGAIN}"
+    );
+    Some(Event::Error(Box::new(Report {
+        kind: ReportKind::Malformed,
+        respond: Some(format!("Error: {content}").into()),
+        content: content.into(),
+        raw: raw.iter().map(Text::as_bytes).collect::<Vec<_>>().join(&b'\n').into(),
+        place: None,
+        code: Some("invalid_payload".into()),
+    })))
+}
+
 /// The report of a block in which the text ended.
 fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Ending) -> Report {
     let (line, column) = line_and_column(raw, OPEN.len() + at);
@@ -454,6 +475,7 @@ pub fn in_reasoning(text: &[u8], limits: Limits) -> (Vec<u8>, bool) {
 pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: bool) -> Vec<Event> {
     let mut events = Vec::new();
     let mut report = None;
+    let (mut reports, mut more) = (0, Vec::new());
     for Part { range, meaning } in parts(text, limits, &Source::Ended(ending.clone())) {
         let begins_line = begins_in_think && range.start == b"<think>".len();
         let content = &text[range];
@@ -485,14 +507,27 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: boo
             }
             Meaning::EndTag => events.push(Event::End),
             Meaning::Calls(calls) => {
+                events.extend(more_unread(&mut more));
                 events.extend(calls.into_iter().map(Event::Call));
                 events.push(Event::Execute);
             }
-            Meaning::Unread(report) => events.push(Event::Error(report)),
+            Meaning::Unread(report) if report.kind == ReportKind::Malformed => {
+                reports += 1;
+                if reports <= MAX_REPORTS {
+                    events.push(Event::Error(report));
+                } else {
+                    more.push(report.raw);
+                }
+            }
+            Meaning::Unread(report) => {
+                events.extend(more_unread(&mut more));
+                events.push(Event::Error(report));
+            }
             Meaning::Tag | Meaning::Discarded => {}
             Meaning::Unknown => unreachable!("the text has ended"),
         }
     }
+    events.extend(more_unread(&mut more));
     events.extend(report.map(|report| Event::Error(Box::new(report))));
     events
 }
