@@ -19,7 +19,7 @@ struct Watched {
 
 static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
 
-/// How long the end of the interpreter waits for a thread of ours, whose tools may block it.
+/// How long the end of the interpreter waits for a thread that is attached to it. A tool may block that of a loop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Closes the queue when the interpreter ends, and stops the thread that runs its loop, if it is one of ours.
@@ -45,18 +45,23 @@ fn watched() -> MutexGuard<'static, Vec<Watched>> {
 #[pyfunction]
 fn interpreter_ends(py: Python<'_>) {
     let watched = take(&mut *watched());
-    let mut threads = Vec::new();
+    let mut left = Vec::new();
     for Watched { queue, thread } in watched {
         let Some(queue) = queue.upgrade() else { continue };
         queue.close(Closed::Interpreter);
-        if let Some(thread) = thread {
+        if thread.is_some() {
             queue.stop_loop(py);
-            threads.push(thread);
         }
+        left.push((queue, thread));
     }
-    py.detach(|| {
-        for thread in threads {
-            let _ = thread.recv_timeout(PATIENCE);
+    let left = py.detach(move || {
+        for (queue, thread) in &left {
+            queue.wait_until_left(PATIENCE);
+            if let Some(thread) = thread {
+                let _ = thread.recv_timeout(PATIENCE);
+            }
         }
+        left
     });
+    drop(left);
 }

@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::mem::{replace, take};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
@@ -26,6 +27,8 @@ pub struct Queue {
     process: u32,
     locals: TaskLocals,
     state: Mutex<State>,
+    /// Told when no thread wakes the loop any more.
+    is_left: Condvar,
 }
 
 #[derive(Default)]
@@ -33,6 +36,8 @@ struct State {
     closed: Option<Closed>,
     /// Whether the loop was woken, and has not looked yet.
     is_woken: bool,
+    /// How many threads are waking it, attached to the interpreter or about to be.
+    waking: usize,
     requests: Vec<Request>,
     /// The calls that have no result yet, by their numbers.
     calls: HashMap<u64, Running>,
@@ -72,7 +77,12 @@ impl Closed {
 
 impl Queue {
     pub fn new(locals: TaskLocals) -> Self {
-        Self { process: std::process::id(), locals, state: Mutex::default() }
+        Self {
+            process: std::process::id(),
+            locals,
+            state: Mutex::default(),
+            is_left: Condvar::new(),
+        }
     }
 
     /// Puts a call into the queue. Dropping the future before it is ready stops the call.
@@ -126,6 +136,13 @@ impl Queue {
         was_open
     }
 
+    /// Waits until no thread wakes the loop, which none begins to do once it is closed. The caller is not attached.
+    pub fn wait_until_left(&self, patience: Duration) {
+        let is_left =
+            self.is_left.wait_timeout_while(self.lock(), patience, |state| state.waking > 0);
+        drop(is_left);
+    }
+
     fn is_of_this_process(&self) -> bool {
         self.process == std::process::id()
     }
@@ -158,10 +175,13 @@ impl Queue {
         if state.closed.is_some() || replace(&mut state.is_woken, true) {
             return;
         }
+        state.waking += 1;
         drop(state);
         let woken = Python::try_attach(|py| {
             self.call_soon(py, Bound::new(py, Look(Some(Arc::clone(self))))?.into_any())
         });
+        self.lock().waking -= 1;
+        self.is_left.notify_all();
         match woken {
             Some(Ok(())) => {}
             Some(Err(_)) => _ = self.close(Closed::Loop),
