@@ -140,7 +140,7 @@ async fn a_conversation_goes_on_in_the_python_package_and_back() {
     assert_eq!(read["rows"], shown(&begun));
     assert_eq!(read["owner"], "ada");
     assert_eq!(in_python("go_on", &file), Some(json!(null)));
-    // The package has made its own tables beside the messages, and both go on.
+    // The package has added its own tables to the file, and both programs still read and write it.
     let both = log.rows("c").await.expect("they can be read");
     assert_eq!(both.len(), 6);
     log.append("c", vec![row(RowKind::Respond, "Is that all?", 4e9)]).await.expect("it is saved");

@@ -4,6 +4,7 @@
 //! for once: it is in an event, or in a tag, in blank text that is no event, in a block whose calls or whose
 //! error stand for it, or after the end of a batch.
 
+mod reports;
 mod tags;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::json::{self, Node, Value};
 use crate::quotes::Fences;
 use crate::text::{characters, is_blank, leading_space};
 use cogency_rs::protocol::text::prefix;
+use reports::{call_in_reasoning, cut_answer, cut_off, malformed, more_unread};
 use tags::{Answer, Next, closes, closing_tag, first_of, next_tag};
 
 /// Whether a text may still go on.
@@ -298,159 +300,6 @@ fn name_of(value: &Value) -> &'static str {
         Value::Number(_) | Value::Word("NaN" | "Infinity" | "-Infinity") => "a number",
         Value::Word("null") => "null",
         Value::Word(_) => "a boolean",
-    }
-}
-
-/// Line and column of byte `at`, both from 1; those of the end if `text` is shorter.
-fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
-    let (mut line, mut column, mut passed) = (1, 1, 0);
-    for character in characters(text) {
-        if passed >= at {
-            break;
-        }
-        passed += character.len();
-        (line, column) = if character == b"\n" { (line + 1, 1) } else { (line, column + 1) };
-    }
-    (line, column)
-}
-
-const AGAIN: &str =
-    "Write the whole block again, as one JSON array: [{\"name\": \"...\", \"args\": {...}}].";
-
-/// The report of a block that is malformed at byte `at` of `body`, as text of the answer.
-fn respond(kind: &ProblemKind, at: usize, body: &[u8]) -> String {
-    let (line, column) = line_and_column(body, at);
-    format!(
-        "Error: Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No \
-         call was run. {AGAIN}"
-    )
-}
-
-/// What is wrong, as a word for programs.
-fn code(kind: &ProblemKind) -> Option<&'static str> {
-    match kind {
-        ProblemKind::Name { .. } => Some("missing_tool_name"),
-        _ => Some("invalid_payload"),
-    }
-}
-
-/// The report of a block that has ended. `body` goes on after it.
-fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
-    let (line, column) = line_and_column(raw, OPEN.len() + at);
-    Report {
-        kind: ReportKind::Malformed,
-        content: format!(
-            "Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No call \
-             was run. {AGAIN}"
-        )
-        .into(),
-        raw: raw.into(),
-        place: Some((line, column)),
-        code: code(kind).map(Into::into),
-        respond: Some(respond(kind, at, body).into()),
-    }
-}
-
-/// The one report of the blocks that have none of their own; `None` if there are no such blocks.
-fn more_unread(more: &mut Vec<Text>) -> Option<Event> {
-    let raw = std::mem::take(more);
-    if raw.is_empty() {
-        return None;
-    }
-    let (count, plural) = (raw.len(), if raw.len() == 1 { "" } else { "s" });
-    let content = format!(
-        "Malformed tool call syntax in {count} more block{plural}. No call was run. {AGAIN}"
-    );
-    Some(Event::Error(Box::new(Report {
-        kind: ReportKind::Malformed,
-        respond: Some(format!("Error: {content}").into()),
-        content: content.into(),
-        raw: raw.iter().map(Text::as_bytes).collect::<Vec<_>>().join(&b'\n').into(),
-        place: None,
-        code: Some("invalid_payload".into()),
-    })))
-}
-
-/// The report of a block in which the text ended.
-fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Ending) -> Report {
-    let (line, column) = line_and_column(raw, OPEN.len() + at);
-    let place = format!("inside the execute block, at line {line}, column {column}");
-    let content = match ending {
-        Ending::Stopped => format!("You stopped {place}: {kind}. No call was run. {AGAIN}"),
-        Ending::Unknown => {
-            format!("Your output ended {place}. No call was run. {AGAIN} Put less into one call.")
-        }
-        Ending::Length => format!(
-            "Your output reached the length that is allowed and was cut {place}. No call was run. Put less into one \
-             call, and split what is long over several."
-        ),
-        Ending::Broken(why) => format!(
-            "The stream broke off {place} ({why}). No call was run, and you did nothing wrong. {AGAIN}"
-        ),
-        Ending::Refused(_) => unreachable!("{NOT_REFUSED}"),
-        other => unreachable!("the reference does not know {other:?}"),
-    };
-    let respond = match ending {
-        Ending::Broken(why) => {
-            format!("Error: The stream broke off inside an execute block ({why}). No call was run.")
-        }
-        _ => respond(kind, at, body),
-    };
-    Report {
-        kind: if *ending == Ending::Stopped {
-            ReportKind::Unfinished
-        } else {
-            ReportKind::Truncated
-        },
-        content: content.into(),
-        raw: raw.into(),
-        place: Some((line, column)),
-        code: code(kind).map(Into::into),
-        respond: Some(respond.into()),
-    }
-}
-
-const NOT_REFUSED: &str =
-    "no text of this target is refused: what becomes of one is in the core's own tests";
-
-const GO_ON: &str = "Go on exactly where it stopped: what you write now is joined to it as it is. Repeat nothing, and say \
-                     nothing about this.";
-
-/// The report of an answer that was cut outside every block, in a run of this kind.
-fn cut_answer(ending: &Ending, run: TextRun) -> Option<Report> {
-    let is_thought = run == TextRun::Think;
-    let content = match ending {
-        Ending::Unknown | Ending::Stopped => return None,
-        Ending::Length if is_thought => {
-            "Your output reached the length that is allowed and was cut while you were still \
-                                         thinking. Think less, and write the answer."
-                .into()
-        }
-        Ending::Length => {
-            format!("Your answer reached the length that is allowed and was cut. {GO_ON}")
-        }
-        Ending::Broken(why) if is_thought => format!(
-            "The stream broke off while you were still thinking ({why}), and you did nothing wrong. Write the answer."
-        ),
-        Ending::Broken(why) => format!(
-            "The stream broke off while you wrote your answer ({why}), and you did nothing wrong. {GO_ON}"
-        ),
-        Ending::Refused(_) => unreachable!("{NOT_REFUSED}"),
-        other => unreachable!("the reference does not know {other:?}"),
-    };
-    Some(Report::of_answer(ReportKind::Truncated, content))
-}
-
-/// Reasoning that never ends, with a call in it.
-fn call_in_reasoning() -> Report {
-    Report {
-        kind: ReportKind::Unfinished,
-        content: "You wrote <execute> while you were still thinking, and nothing in your thoughts is a call. No call was \
-                  run. End your thoughts with </think>, then write the call."
-            .into(),
-        raw: Text::default(),
-        place: None, code: None,
-        respond: None,
     }
 }
 

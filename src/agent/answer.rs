@@ -106,7 +106,7 @@ impl Answer {
         }
     }
 
-    /// Why there is no answer; `None` if its last delta was its end.
+    /// Why the answer failed; `None` if it ended with its last delta.
     fn error_of(&self, end: End) -> Option<AnswerError> {
         match end {
             End::Answered => None,

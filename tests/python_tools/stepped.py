@@ -4,7 +4,7 @@ import asyncio
 
 
 class ToolError(Exception):
-    """Stands for the package's, which a program that embeds Python need not have."""
+    """In place of the package's class of this name: the package may not be installed here."""
 
 
 class ToolResult:

@@ -11,7 +11,7 @@ user = contextvars.ContextVar("user", default="nobody")
 
 
 class ToolError(Exception):
-    """Stands for the package's, which a program that embeds Python need not have."""
+    """In place of the package's class of this name: the package may not be installed here."""
 
 
 class ToolResult:

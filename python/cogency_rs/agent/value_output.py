@@ -60,7 +60,7 @@ class ValueOutput:
         )
 
     def read(self, text: str) -> Any:
-        """The value, or a `Fault`. The value may stand in a Markdown fence; the cost is linear."""
+        """Read the value, which may be in a Markdown fence; returns a `Fault` if there is none. Linear in the text."""
         fenced = _FENCE.search(text)
         written = fenced[1] if fenced else text
         try:

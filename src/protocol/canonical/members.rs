@@ -122,7 +122,7 @@ enum Part {
     Members(usize, usize),
 }
 
-/// Copies a range of what was written, with each key once in these objects, which are sorted by where they begin.
+/// Copies a range of what was written. In these objects, sorted by where they begin, each key is copied once.
 ///
 /// # Complexity
 /// O(range), and O(log objects) for each value that has moved.
@@ -239,7 +239,7 @@ mod tests {
                 writer.open(Container::Object);
                 for (key, value) in members {
                     writer.raw_key(&key_of(*key));
-                    // A bracket that is none, as in Python's `(9)`.
+                    // Brackets that only group, as in Python's `(9)`, and are left out.
                     writer.open(Container::Array);
                     write(value, writer);
                     writer.close_around();

@@ -235,7 +235,7 @@ impl Queue {
         cancel(&task);
     }
 
-    /// Has the loop hold a timer that is never due. When the loop is closed it drops its timers, whoever closes it.
+    /// Gives the loop a timer that is never due. A loop that is closed drops its timers, and that tells us that it was closed.
     fn watch(self: &Arc<Self>, py: Python<'_>) {
         const CENTURY: f64 = 3.2e9;
         let timer = Bound::new(py, Watch(Arc::downgrade(self))).and_then(|watch| {
