@@ -12,14 +12,19 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
 const COUNTS: [usize; 4] = [1, 8, 64, 1000];
+const THREADS: [usize; 2] = [1, 2];
 
 fn main() {
     Python::initialize();
     divan::main();
 }
 
-fn runtime() -> Runtime {
-    let runtime = Builder::new_multi_thread().worker_threads(2).build();
+/// The program's runtime: one that runs on its own thread, or one with threads.
+fn runtime(threads: usize) -> Runtime {
+    let runtime = match threads {
+        1 => Builder::new_current_thread().build(),
+        _ => Builder::new_multi_thread().worker_threads(threads).build(),
+    };
     runtime.expect("the system gives threads")
 }
 
@@ -35,9 +40,9 @@ fn started() -> (LoopThread, Py<PyAny>, TaskLocals) {
     .expect("the system gives a thread")
 }
 
-#[divan::bench(args = COUNTS)]
-fn batch(bencher: Bencher, count: usize) {
-    let (runtime, (asyncio, nothing, _)) = (runtime(), started());
+#[divan::bench(args = COUNTS, consts = THREADS)]
+fn batch<const N: usize>(bencher: Bencher, count: usize) {
+    let (runtime, (asyncio, nothing, _)) = (runtime(N), started());
     let tool = Python::attach(|py| asyncio.event_loop().tool(nothing.bind(py)));
     let tools = Toolbox::of([tool.expect("it has a name")]).expect("there is one");
     let options = BatchOptions::new();
@@ -50,8 +55,8 @@ fn batch(bencher: Bencher, count: usize) {
     asyncio.close();
 }
 
-#[divan::bench(args = COUNTS)]
-fn into_future(bencher: Bencher, count: usize) {
+#[divan::bench(args = COUNTS, consts = THREADS)]
+fn into_future<const N: usize>(bencher: Bencher, count: usize) {
     async fn run(
         calls: Vec<Call>,
         nothing: Py<PyAny>,
@@ -75,7 +80,7 @@ fn into_future(bencher: Bencher, count: usize) {
         results
     }
 
-    let (runtime, (asyncio, nothing, locals)) = (runtime(), started());
+    let (runtime, (asyncio, nothing, locals)) = (runtime(N), started());
     let calls = || vec![Call::new("\"nothing\"", "{}"); count];
     bencher.with_inputs(calls).bench_local_values(|calls| {
         let nothing = Python::attach(|py| nothing.clone_ref(py));

@@ -180,8 +180,13 @@ impl Queue {
         let woken = Python::try_attach(|py| {
             self.call_soon(py, Bound::new(py, Look(Some(Arc::clone(self))))?.into_any())
         });
-        self.lock().waking -= 1;
-        self.is_left.notify_all();
+        let mut state = self.lock();
+        state.waking -= 1;
+        let may_be_awaited = state.closed.is_some();
+        drop(state);
+        if may_be_awaited {
+            self.is_left.notify_all();
+        }
         match woken {
             Some(Ok(())) => {}
             Some(Err(_)) => _ = self.close(Closed::Loop),
