@@ -445,7 +445,7 @@ def main() -> None:
     arguments.add_argument("--write", action="store_true")
     options = arguments.parse_args()
     # Tools that fail are a part of the load; any other error is printed.
-    logging.getLogger("cogency_rs.batch").setLevel(logging.CRITICAL)
+    logging.getLogger("cogency_rs.execution.batch").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as folder:
         place: Place = InSQLite(Path(folder) / "log.db")
         if options.postgres is not None:

@@ -41,7 +41,7 @@ from pydantic import BaseModel, Field
 from web_conversations import Busy, Conversations, progress
 
 from cogency_rs import Agent, OwnerError, PostgreSQL, SQLite, UsageLimits, tool
-from cogency_rs.middleware import Middleware
+from cogency_rs.hooks import Middleware
 
 PAGE = Path(__file__).with_name("web_page")
 

@@ -19,7 +19,7 @@ import uvicorn
 from web_agent import create_app
 
 from cogency_rs import PostgreSQL, SQLite, tool
-from cogency_rs.middleware import Middleware
+from cogency_rs.hooks import Middleware
 
 STOCK = """\
 I look what is there, and order what is missing.<execute>[

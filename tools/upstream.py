@@ -3,8 +3,9 @@
     python tools/upstream.py [FOLDER]
 
 Fetches the source distribution from the package index, unpacks it in FOLDER (`.upstream`), and runs its tests with
-`-p cogency_rs.pytest_plugin`. Fails if a test fails, if fewer tests ran than there are, or if a replaced name was not
-ours at the end. Needs the extra `parity`; on a Python that cogency does not support it does nothing, and says so.
+`-p cogency_rs.compat.pytest_plugin`. Fails if a test fails, if fewer tests ran than there are, or if a replaced name
+was not ours at the end. Needs the extra `parity`; on a Python that cogency does not support it does nothing, and says
+so.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def run(root: Path, report: Path) -> int:
         "-m",
         "pytest",
         "-p",
-        "cogency_rs.pytest_plugin",
+        "cogency_rs.compat.pytest_plugin",
         "-p",
         "no:cacheprovider",
     ]

@@ -19,43 +19,29 @@ _PUBLIC = {
         "Parser",
         "Thought",
     ),
-    "accumulator": ("Accumulator",),
     "agent": (
         "Agent",
         "Driver",
         "EventStream",
-        "ModelResponse",
         "NativeDriver",
         "ReActDriver",
         "Recovery",
-        "RunContext",
-        "RunResult",
         "Runtime",
         "ScriptedDriver",
-        "Step",
         "StepStream",
-        "StopReason",
-        "StopSignal",
         "TextDriver",
-        "UsageLimits",
     ),
-    "codec": (
-        "format_call_agent",
-        "format_result_agent",
-        "format_results_array",
-        "parse_tool_call",
-        "parse_tool_result",
-        "tool_instructions",
+    "calls.records": ("ToolExecution",),
+    "compat.dropin": (
+        "install",
+        "uninstall",
     ),
-    "context": (
+    "context.assembly": (
         "assemble",
         "system_prompt",
         "to_messages",
     ),
-    "dropin": (
-        "install",
-        "uninstall",
-    ),
+    "context.history": ("History",),
     "errors": (
         "BlockTool",
         "BusyError",
@@ -74,18 +60,16 @@ _PUBLIC = {
         "ToolParseError",
         "UnknownOutcome",
     ),
-    "executor": (
+    "execution.executor": (
         "execute_calls",
         "execute_tool",
         "execute_tools",
     ),
-    "function_tool": (
-        "FunctionTool",
-        "Param",
-        "tool",
+    "execution.workers": (
+        "set_worker_threads",
+        "worker_threads",
     ),
-    "history": ("History",),
-    "middleware": (
+    "hooks": (
         "HookContext",
         "Hooks",
         "Invocation",
@@ -108,11 +92,27 @@ _PUBLIC = {
         "ToolDeclaration",
         "Usage",
     ),
-    "parser": (
+    "protocol.codec": (
+        "format_call_agent",
+        "format_result_agent",
+        "format_results_array",
+        "parse_tool_call",
+        "parse_tool_result",
+        "tool_instructions",
+    ),
+    "protocol.parser": (
         "parse_execute_block",
         "parse_tokens",
     ),
-    "records": ("ToolExecution",),
+    "runs.context": ("RunContext",),
+    "runs.limits": ("UsageLimits",),
+    "runs.response": ("ModelResponse",),
+    "runs.results": (
+        "RunResult",
+        "Step",
+        "StopReason",
+        "StopSignal",
+    ),
     "servers": (
         "MCPServer",
         "MCPTool",
@@ -138,6 +138,12 @@ _PUBLIC = {
         "ToolOptions",
     ),
     "tools.files": ("file_tools",),
+    "tools.function_tool": (
+        "FunctionTool",
+        "Param",
+        "tool",
+    ),
+    "turn.accumulator": ("Accumulator",),
     "types": (
         "Event",
         "Execution",
@@ -147,10 +153,6 @@ _PUBLIC = {
         "ToolCall",
         "ToolResult",
         "TurnOutcome",
-    ),
-    "workers": (
-        "set_worker_threads",
-        "worker_threads",
     ),
 }
 """Every public name, by its module. A module is imported when one of its names is first used, so a program that only

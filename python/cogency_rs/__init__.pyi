@@ -9,40 +9,33 @@ from ._core import (
     Thought as Thought,
     __version__ as __version__,
 )
-from .accumulator import Accumulator as Accumulator
 from .agent import (
     Agent as Agent,
     Driver as Driver,
     EventStream as EventStream,
-    ModelResponse as ModelResponse,
     NativeDriver as NativeDriver,
     ReActDriver as ReActDriver,
     Recovery as Recovery,
-    RunContext as RunContext,
-    RunResult as RunResult,
     Runtime as Runtime,
     ScriptedDriver as ScriptedDriver,
-    Step as Step,
     StepStream as StepStream,
-    StopReason as StopReason,
-    StopSignal as StopSignal,
     TextDriver as TextDriver,
-    UsageLimits as UsageLimits,
 )
-from .codec import (
-    format_call_agent as format_call_agent,
-    format_result_agent as format_result_agent,
-    format_results_array as format_results_array,
-    parse_tool_call as parse_tool_call,
-    parse_tool_result as parse_tool_result,
-    tool_instructions as tool_instructions,
+from .calls.records import (
+    ToolExecution as ToolExecution,
 )
-from .context import (
+from .compat.dropin import (
+    install as install,
+    uninstall as uninstall,
+)
+from .context.assembly import (
     assemble as assemble,
     system_prompt as system_prompt,
     to_messages as to_messages,
 )
-from .dropin import install as install, uninstall as uninstall
+from .context.history import (
+    History as History,
+)
 from .errors import (
     BlockTool as BlockTool,
     BusyError as BusyError,
@@ -61,14 +54,16 @@ from .errors import (
     ToolParseError as ToolParseError,
     UnknownOutcome as UnknownOutcome,
 )
-from .executor import (
+from .execution.executor import (
     execute_calls as execute_calls,
     execute_tool as execute_tool,
     execute_tools as execute_tools,
 )
-from .function_tool import FunctionTool as FunctionTool, Param as Param, tool as tool
-from .history import History as History
-from .middleware import (
+from .execution.workers import (
+    set_worker_threads as set_worker_threads,
+    worker_threads as worker_threads,
+)
+from .hooks import (
     HookContext as HookContext,
     Hooks as Hooks,
     Invocation as Invocation,
@@ -91,8 +86,33 @@ from .models import (
     ToolDeclaration as ToolDeclaration,
     Usage as Usage,
 )
-from .parser import parse_execute_block as parse_execute_block, parse_tokens as parse_tokens
-from .records import ToolExecution as ToolExecution
+from .protocol.codec import (
+    format_call_agent as format_call_agent,
+    format_result_agent as format_result_agent,
+    format_results_array as format_results_array,
+    parse_tool_call as parse_tool_call,
+    parse_tool_result as parse_tool_result,
+    tool_instructions as tool_instructions,
+)
+from .protocol.parser import (
+    parse_execute_block as parse_execute_block,
+    parse_tokens as parse_tokens,
+)
+from .runs.context import (
+    RunContext as RunContext,
+)
+from .runs.limits import (
+    UsageLimits as UsageLimits,
+)
+from .runs.response import (
+    ModelResponse as ModelResponse,
+)
+from .runs.results import (
+    RunResult as RunResult,
+    Step as Step,
+    StopReason as StopReason,
+    StopSignal as StopSignal,
+)
 from .servers import (
     MCPServer as MCPServer,
     MCPTool as MCPTool,
@@ -113,8 +133,21 @@ from .telemetry import (
     instrument as instrument,
     uninstrument as uninstrument,
 )
-from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
-from .tools.files import file_tools as file_tools
+from .tools import (
+    ToolContext as ToolContext,
+    ToolOptions as ToolOptions,
+)
+from .tools.files import (
+    file_tools as file_tools,
+)
+from .tools.function_tool import (
+    FunctionTool as FunctionTool,
+    Param as Param,
+    tool as tool,
+)
+from .turn.accumulator import (
+    Accumulator as Accumulator,
+)
 from .types import (
     Event as Event,
     Execution as Execution,
@@ -125,4 +158,3 @@ from .types import (
     ToolResult as ToolResult,
     TurnOutcome as TurnOutcome,
 )
-from .workers import set_worker_threads as set_worker_threads, worker_threads as worker_threads

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from cogency_rs import StorageError
 from support.pages import CHECKOUT, blocks_of
 

@@ -37,7 +37,7 @@ def soak() -> Iterator[Any]:
     spec.loader.exec_module(module)
     sys.path.pop(0)
     # It quietens this logger for its whole process, in which other tests look at what is logged.
-    logger = logging.getLogger("cogency_rs.batch")
+    logger = logging.getLogger("cogency_rs.execution.batch")
     level = logger.level
     yield module
     logger.setLevel(level)

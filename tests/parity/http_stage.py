@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cogency_rs
-from cogency_rs import dropin
+from cogency_rs.compat import dropin
 from scripted_server import Exchange, ScriptedServer
 
 from .http_scenarios import PLAIN, QUERY, Line, Seen

@@ -11,7 +11,7 @@ import warnings
 import pytest
 
 import cogency_rs
-from cogency_rs import dropin
+from cogency_rs.compat import dropin
 from support.tools import rounds
 
 with warnings.catch_warnings():
@@ -368,7 +368,7 @@ def test_install_works_before_cogency_is_imported():
         print(parse_tokens.__module__, cogency.replay.parse_tokens is parse_tokens)
         """
     )
-    assert printed == ["False", "cogency_rs.dropin", "True"]
+    assert printed == ["False", "cogency_rs.compat.dropin", "True"]
 
 
 def test_without_cogency_the_error_says_what_to_install():
@@ -380,7 +380,7 @@ def test_without_cogency_the_error_says_what_to_install():
         try:
             cogency_rs.install()
         except cogency_rs.ConfigError as error:
-            print("pip install 'cogency==3.3.*'" in str(error), cogency_rs.dropin.installation())
+            print("pip install 'cogency==3.3.*'" in str(error), cogency_rs.compat.dropin.installation())
         """
     )
     assert printed == ["True", "None"]
@@ -390,7 +390,7 @@ def test_the_plugin_runs_a_suite_on_our_core_and_says_so(tmp_path):
     suite = tmp_path / "test_suite.py"
     suite.write_text(
         "from cogency.core.parser import parse_tokens\n"
-        "def test_core():\n    assert parse_tokens.__module__ == 'cogency_rs.dropin'\n"
+        "def test_core():\n    assert parse_tokens.__module__ == 'cogency_rs.compat.dropin'\n"
     )
     code, printed = run_pytest(suite)
     assert code == 0
@@ -410,7 +410,14 @@ def test_the_plugin_fails_a_run_that_put_an_original_back(tmp_path):
 
 
 def run_pytest(suite):
-    plugin = ["-p", "cogency_rs.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", suite.parent]
+    plugin = [
+        "-p",
+        "cogency_rs.compat.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        suite.parent,
+    ]
     options = ["-W", "ignore", "-c", suite.parent / "none.ini"]
     (suite.parent / "none.ini").touch()
     command = [sys.executable, "-m", "pytest", *plugin, *options, suite]

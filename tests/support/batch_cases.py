@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from cogency_rs import ToolCall, ToolError, ToolOptions, ToolResult
-from cogency_rs.batch import ToolBatch
-from cogency_rs.batch_options import BatchOptions
-from cogency_rs.patience import outlast
-from cogency_rs.toolbox import Toolbox
+from cogency_rs.execution.batch import ToolBatch
+from cogency_rs.execution.batch_options import BatchOptions
+from cogency_rs.execution.patience import outlast
+from cogency_rs.tools.toolbox import Toolbox
 from support.tools import with_tools
 
 TABLE = Path(__file__).resolve().parents[1] / "batches" / "cases.jsonl"

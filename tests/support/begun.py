@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-import cogency_rs.accumulator as accumulator_module
-from cogency_rs.parser import ClosedOnce
+import cogency_rs.turn.accumulator as accumulator_module
+from cogency_rs.protocol.parser import ClosedOnce
 from cogency_rs.storage.log import CallRecord
 
 

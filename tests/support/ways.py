@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
-import cogency_rs.accumulator as accumulator_module
-import cogency_rs.early as early_module
-from cogency_rs.batch import ToolBatch
-from cogency_rs.early import EarlyCalls
-from cogency_rs.parser import ClosedOnce, TextStream
+import cogency_rs.turn.accumulator as accumulator_module
+import cogency_rs.turn.early as early_module
+from cogency_rs.execution.batch import ToolBatch
+from cogency_rs.protocol.parser import ClosedOnce, TextStream
+from cogency_rs.turn.early import EarlyCalls
 from support.tools import rounds
 
 __all__ = [

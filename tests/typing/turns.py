@@ -24,7 +24,7 @@ from cogency_rs import (
     to_messages,
     worker_threads,
 )
-from cogency_rs.dropin import Installation
+from cogency_rs.compat.dropin import Installation
 from cogency_rs.types import MessageMatch
 
 

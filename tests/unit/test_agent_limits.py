@@ -120,7 +120,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("cogency_rs.agent.limits.monotonic", clock)
+    monkeypatch.setattr("cogency_rs.runs.limits.monotonic", clock)
     return clock
 
 

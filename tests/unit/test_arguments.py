@@ -14,7 +14,7 @@ import pytest
 
 from cogency_rs import Execution, FunctionTool, ToolCall, execute_tool, tool
 from cogency_rs._core import ArgumentSchema
-from cogency_rs.arguments import MOST_KEPT, _kept, faults
+from cogency_rs.tools.arguments import MOST_KEPT, _kept, faults
 from support.cost import cost, is_linear
 
 pytestmark = pytest.mark.timeout(60)

@@ -27,7 +27,7 @@ from rich.console import Console
 
 from cogency_rs.cli import page
 from cogency_rs.cli.chat.view import View
-from cogency_rs.demo import model, player, recording
+from cogency_rs.cli.demo import model, player, recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

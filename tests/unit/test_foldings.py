@@ -9,7 +9,8 @@ from contextlib import closing
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
-from cogency_rs import History, SQLite, assemble, foldings, to_messages
+from cogency_rs import History, SQLite, assemble, to_messages
+from cogency_rs.context import foldings
 from support.conversations import UNMERGED
 from support.examples import examples
 from support.memory_log import MemoryLog

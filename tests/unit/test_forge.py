@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Parser, ToolCall, execute_tools, parse_tokens, system_prompt, tool
-from cogency_rs.registry import tool_call
+from cogency_rs.tools.registry import tool_call
 from support.outlines import parse
 
 Events = list[dict[str, Any]]

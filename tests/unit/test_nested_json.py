@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, Dialect, Memory, to_messages, tool
-from cogency_rs.json_text import TooDeepError, read_json
+from cogency_rs.guards.json_text import TooDeepError, read_json
 from cogency_rs.testing import ScriptedModel
 
 DEEP = "[" * 100_000 + "]" * 100_000

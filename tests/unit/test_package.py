@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -39,18 +40,25 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
 @pytest.mark.parametrize(
     ("names", "unused"),
     [
-        ("parse_tokens", {"batch", "storage.sqlite", "function_tool"}),
-        ("SQLite", {"batch", "accumulator", "middleware"}),
-        ("tool", {"batch", "storage.sqlite"}),
-        ("to_messages", {"batch", "function_tool"}),
-        ("MCPServer", {"batch", "function_tool", "servers.connection", "servers.serve"}),
-        ("__version__", {"agent", "accumulator", "batch", "storage"}),
-        ("Accumulator", {"agent", "agent.results"}),
-        ("Agent", {"function_tool", "schema", "agent.drivers.native", "agent.drivers.react"}),
+        ("parse_tokens", {"execution.batch", "storage.sqlite", "tools.function_tool"}),
+        ("SQLite", {"execution.batch", "turn.accumulator", "hooks"}),
+        ("tool", {"execution.batch", "storage.sqlite"}),
+        ("to_messages", {"execution.batch", "tools.function_tool"}),
+        (
+            "MCPServer",
+            {"execution.batch", "tools.function_tool", "servers.connection", "servers.serve"},
+        ),
+        ("__version__", {"agent", "turn.accumulator", "execution.batch", "storage"}),
+        ("Accumulator", {"agent", "runs.results"}),
+        (
+            "Agent",
+            {"tools.function_tool", "tools.schema", "agent.drivers.native", "agent.drivers.react"},
+        ),
         ("ModelRequest", {"models.openai", "models.anthropic", "models.served"}),
     ],
 )
 def test_a_part_loads_only_what_it_needs(names: str, unused: set[str]):
+    assert all(find_spec(f"cogency_rs.{module}") for module in unused)
     code = f"import sys; from cogency_rs import {names}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {f"cogency_rs.{module}" for module in unused} & set(done.stdout.split()) == set()

@@ -1,4 +1,6 @@
-"""The files of the package import from each other without circles, so that each can be read after those it builds on.
+"""The package is a house: its rooms are on floors, and a room imports only from floors below its own.
+
+Files import from each other without circles, so that each can be read after those it builds on.
 
 What is imported only for types counts as well, and so does what a function imports when it is called.
 """
@@ -46,3 +48,43 @@ def test_no_file_imports_itself_by_way_of_others():
     order = [*TopologicalSorter(imports).static_order()]  # raises CycleError, which names a circle
 
     assert order.index(("errors",)) < order.index(("agent", "agent"))
+
+
+FLOORS = (
+    {"_core", "types", "errors", "ids", "build"},
+    {"guards"},
+    {"calls"},
+    {"models"},
+    {"runs"},
+    {"tools"},
+    {"hooks", "protocol"},
+    {"telemetry"},
+    {"execution"},
+    {"executors", "servers", "storage"},
+    {"context", "turn"},
+    {"agent"},
+    {"compat", "testing"},
+    {"cli"},
+    {"__main__"},
+)
+"""The rooms, and the files of the hall, from the ground up. `CONTRIBUTING.md` says what each is for."""
+
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def test_a_room_imports_only_from_floors_below_its_own():
+    upward = {
+        f"{'.'.join(file)} imports {'.'.join(found)}"
+        for file, path in FILES.items()
+        if file  # the package itself only names what is in it
+        for found in imported(path)
+        if found and found[0] != file[0] and FLOOR[found[0]] >= FLOOR[file[0]]
+    }
+    assert upward == set()
+
+
+def test_every_room_is_on_a_floor_and_the_hall_holds_nine_files():
+    rooms = {file[0] for file in FILES if file}
+    assert rooms | {"_core"} == FLOOR.keys()
+    hall = [path.name for path in PACKAGE.iterdir() if path.suffix in (".py", ".pyi", ".typed")]
+    assert len(hall) <= 9, hall

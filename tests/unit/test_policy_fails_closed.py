@@ -26,9 +26,9 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.cli.chat.approvals import Approvals
-from cogency_rs.middleware.approval import Undecided
+from cogency_rs.hooks.approval import Undecided
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.toolbox import Toolbox
+from cogency_rs.tools.toolbox import Toolbox
 from support.served_tools import served
 
 pytestmark = pytest.mark.timeout(60)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cogency_rs.errors import ConfigError
-from cogency_rs.redaction import (
+from cogency_rs.guards.redaction import (
     CleanedError,
     Secrets,
     check_url,

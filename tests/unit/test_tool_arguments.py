@@ -17,7 +17,7 @@ from cogency_rs import (
     execute_tools,
     tool,
 )
-from cogency_rs.cogency_tools import INJECTED as RESERVED
+from cogency_rs.tools.cogency import INJECTED as RESERVED
 from support.function_tools import add, refusal, run
 from support.tools import INJECTED, with_tools
 

@@ -23,7 +23,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.toolbox import Toolbox
+from cogency_rs.tools.toolbox import Toolbox
 from support.served_tools import served
 
 ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from cogency_rs import Param, ToolContext, system_prompt, tool, tool_instructions
-from cogency_rs.docstring import read_docstring
+from cogency_rs.tools.docstring import read_docstring
 from support.tools import FunctionTool, nothing
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cogency_rs import ConfigError, Execution, ToolCall, execute_calls
-from cogency_rs.toolbox import Toolbox, told_apart
+from cogency_rs.tools.toolbox import Toolbox, told_apart
 
 
 class Named:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..runs.context import RunContext
+from ..runs.limits import UsageLimits
+from ..runs.response import ModelResponse
+from ..runs.results import RunResult, RunStatus, Step, StepKind, StopReason, StopSignal
 from . import drivers
 from .agent import Agent
-from .context import RunContext
 from .drivers import Driver, TextDriver
-from .limits import UsageLimits
 from .recovery import Recovery
-from .response import ModelResponse
-from .results import RunResult, RunStatus, Step, StepKind, StopReason, StopSignal
 from .runtime import Runtime
 from .stream import EventStream, StepStream
 

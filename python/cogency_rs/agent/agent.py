@@ -8,24 +8,25 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
-from ..batch_options import BatchOptions
-from ..checks import check_choice, check_flag, check_names, check_text
+from ..context.history import History
 from ..errors import ConfigError
-from ..executors import check_remote
-from ..history import History
+from ..execution.batch_options import BatchOptions
+from ..guards.checks import check_choice, check_flag, check_names, check_text
+from ..hooks import Hooks, Middleware
+from ..hooks.approval import Approve
+from ..hooks.hooks import sorted_hooks
+from ..hooks.remote import check_remote
 from ..ids import uuid7
-from ..middleware import Hooks, Middleware
-from ..middleware.approval import Approve
-from ..middleware.hooks import sorted_hooks
+from ..runs.context import RunContext
+from ..runs.limits import UsageLimits
+from ..runs.results import Deps, Output, RunResult
 from ..storage.log import is_log
 from ..telemetry import Telemetry, tracing_of
-from ..toolbox import Toolbox, told_apart
 from ..tools import ToolContext
+from ..tools.toolbox import Toolbox, told_apart
 from ..types import Access, CallMode, Dialects, StreamMode, ToolCall
-from .context import RunContext
 from .delegate import Delegate
 from .drivers import Driver
-from .limits import UsageLimits
 from .options import (
     DriverName,
     dialect_names,
@@ -37,7 +38,6 @@ from .options import (
 )
 from .prompts import Prompts
 from .recovery import Recovery
-from .results import Deps, Output, RunResult
 from .run import Run
 from .runtime import check_model
 from .serving import Serving
@@ -48,8 +48,8 @@ from .stream import EventStream, StepStream
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-    from ..function_tool import FunctionTool
     from ..servers import MCPServer
+    from ..tools.function_tool import FunctionTool
 
 __all__ = ["Agent"]
 
@@ -394,7 +394,7 @@ class Agent(Generic[Deps, Output]):
             since it sees nothing of the caller's conversation. Its result is the run's output; a run without one fails
             the call.
         """
-        from ..function_tool import tool  # here, since most agents are no tool
+        from ..tools.function_tool import tool  # here, since most agents are no tool
 
         delegate = Delegate(self.name, self._answer_call)
         return tool(delegate.ask, name=name, description=description, remote=False)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..json_text import read_json
-from ..signature import is_object
+from ..guards.json_text import read_json
+from ..tools.signature import is_object
 from .step_content import StepContent, paragraphs
 
 __all__ = ["Answer", "answer_in", "report_of"]

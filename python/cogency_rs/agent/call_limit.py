@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..calls.records import ToolExecution
+from ..calls.results import failure
 from ..errors import BlockTool
-from ..middleware import Invocation, Next
-from ..records import ToolExecution
-from ..results import failure
+from ..hooks import Invocation, Next
+from ..runs.limits import Account
+from ..runs.results import StopSignal
 from ..types import ToolResult
-from .limits import Account
-from .results import StopSignal
 
 __all__ = ["CallLimit"]
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TypeVar
 
-from .limits import Account
+from ..runs.limits import Account
 
 __all__ = ["Deadline"]
 

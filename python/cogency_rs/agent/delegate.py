@@ -7,10 +7,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..errors import ToolError
-from ..middleware import Invocation, Middleware, Next
+from ..hooks import Invocation, Middleware, Next
+from ..runs.results import RunResult
 from ..tools import ToolContext
 from ..types import ToolResult
-from .results import RunResult
 
 __all__ = ["Delegate", "calling", "has_delegate"]
 

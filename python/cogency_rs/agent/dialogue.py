@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..codec import parse_tool_call
 from ..errors import ToolParseError
-from ..json_text import read_json
-from ..signature import is_object
+from ..guards.json_text import read_json
+from ..protocol.codec import parse_tool_call
 from ..storage.log import CallRecord
+from ..tools.signature import is_object
 from ..types import ToolCall
 
 __all__ = [

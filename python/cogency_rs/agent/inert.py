@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, cast
 
 from .._core import Dialect
-from ..signature import is_object
+from ..tools.signature import is_object
 from ..types import ToolCall
 from .dialogue import CallOutcome, ModelPassage, Passage, Question, Report
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ..checks import check_flag, check_instance
 from ..errors import ConfigError
+from ..guards.checks import check_flag, check_instance
 from ..storage.log import is_log
 from ..storage.memory import Memory
 from ..types import Dialects

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple, Protocol
 
+from ..runs.results import NO_OUTPUT
+
 __all__ = [
-    "NO_OUTPUT",
     "Fault",
     "OutputReader",
     "TextOutput",
     "text_of",
 ]
-
-NO_OUTPUT: Any = object()
-"""Stands where a run has no output yet: `None` is one, where the type of the answer may be null."""
 
 
 class Fault(NamedTuple):

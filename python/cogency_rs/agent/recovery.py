@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..checks import check_count
-from .results import StopReason, StopSignal
+from ..guards.checks import check_count
+from ..runs.results import StopReason, StopSignal
 
 __all__ = ["Recovery", "Repetition"]
 

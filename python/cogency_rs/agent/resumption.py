@@ -7,12 +7,12 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
-from ..codec import format_call_agent
 from ..errors import ConfigError
-from ..middleware import Invocation, Middleware, Next, ToolApproved, ToolDenied
-from ..middleware.approval import Approve, Decision, Undecided, denied, need_of
-from ..toolbox import ResolvedCall, Toolbox, server_of
+from ..hooks import Invocation, Middleware, Next, ToolApproved, ToolDenied
+from ..hooks.approval import Approve, Decision, Undecided, denied, need_of
+from ..protocol.codec import format_call_agent
 from ..tools import ToolContext
+from ..tools.toolbox import ResolvedCall, Toolbox, server_of
 from ..types import ToolCall, ToolResult
 from .stored import OpenBatch, StoredState, unknown
 

@@ -17,23 +17,23 @@ from time import time
 from typing import Any, Literal
 
 from .._core import decide
-from ..codec import format_results_array
-from ..middleware import ToolApproved, ToolDenied
-from ..middleware.approval import Approve
+from ..hooks import ToolApproved, ToolDenied
+from ..hooks.approval import Approve
+from ..protocol.codec import format_results_array
+from ..runs.context import RunContext
+from ..runs.results import NO_OUTPUT, RunResult, RunStatus, StopReason, StopSignal, first_signal
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.owners import check_user
 from ..storage.worker import worker
 from ..telemetry import current
-from ..toolbox import Toolbox
-from ..turn_log import started
+from ..tools.toolbox import Toolbox
+from ..turn.turn_log import started
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .answer import answer_in
-from .context import RunContext
 from .delegate import calling, has_delegate
-from .output import NO_OUTPUT, text_of
+from .output import text_of
 from .prompts import Prompts
-from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import (
     approved_by,
     calls_again,

@@ -9,10 +9,10 @@ from time import time
 from typing import Any
 
 from .._core import check_json
+from ..runs.context import RunContext
+from ..runs.results import NO_OUTPUT
 from ..storage.log import CallRecord, Row
-from ..turn_log import save_to_the_end
-from .context import RunContext
-from .output import NO_OUTPUT
+from ..turn.turn_log import save_to_the_end
 
 __all__ = ["RunLog"]
 

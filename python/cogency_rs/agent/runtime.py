@@ -18,22 +18,28 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .._core import FoldOptions, Thought
-from ..cogency_tools import guidance_for
-from ..context import StoredRows, assemble_after, bounds_of, system_prompt
+from ..calls.records import ToolExecution
+from ..context.assembly import StoredRows, assemble_after, bounds_of, system_prompt
+from ..context.history import History, Messages, Pin
 from ..errors import ConfigError
-from ..history import History, Messages, Pin
-from ..models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from ..models import (
+    Finish,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
 from ..models.deltas import NO_USAGE
-from ..records import ToolExecution
-from ..signature import is_object, json_schema_of
+from ..runs.context import RunContext
+from ..runs.response import ModelResponse
 from ..storage.log import CallRecord, is_log
 from ..telemetry import current
-from ..toolbox import Toolbox
 from ..tools import options_of
+from ..tools.cogency import guidance_for
+from ..tools.toolbox import Toolbox
 from ..types import CallMode, Dialects, Execution, StreamMode, ToolCall
-from .context import RunContext
 from .prompts import Prompts
-from .response import ModelResponse
 from .triggers import Triggers
 
 if TYPE_CHECKING:
@@ -380,18 +386,3 @@ def check_model(model: object) -> None:
         raise ConfigError(
             f"{model!r} cannot be a model: it needs to be a function of messages, or to have stream(request)"
         )
-
-
-def parameters_of(tool: Any) -> dict[str, Any]:
-    """The JSON Schema of a tool's parameters, even if the tool has only cogency's flat form."""
-    schema = json_schema_of(tool)
-    if schema is not None:
-        return dict(schema)
-    flat: dict[str, Any] = getattr(tool, "schema", None) or {}
-    fields = {name: field for name, field in flat.items() if is_object(field)}
-    properties = {
-        name: {key: value for key, value in field.items() if key != "required"}
-        for name, field in fields.items()
-    }
-    required = [name for name, field in fields.items() if field.get("required")]
-    return {"type": "object", "properties": properties, "required": required}

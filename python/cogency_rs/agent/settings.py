@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..history import History
-from ..middleware import Hooks, Middleware
-from ..middleware.approval import Approve
-from ..toolbox import Toolbox
+from ..context.history import History
+from ..hooks import Hooks, Middleware
+from ..hooks.approval import Approve
+from ..runs.limits import UsageLimits
+from ..tools.toolbox import Toolbox
 from ..types import Access, CallMode
 from .drivers import Driver
-from .limits import UsageLimits
 from .output import OutputReader
 from .prompts import Prompts
 from .recovery import Recovery

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..records import ToolExecution
-from ..registry import tool_call
-from ..toolbox import ResolvedCall
+from ..calls.records import ToolExecution
+from ..runs.results import StepKind
+from ..tools.registry import tool_call
+from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, TurnOutcome
 from .recovery import ErrorKey
-from .results import StepKind
 
 __all__ = ["EMPTY", "UNFIT", "StepContent", "kind_of", "paragraphs"]
 

@@ -9,23 +9,23 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Se
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..accumulator import Accumulator
+from ..calls.records import ToolExecution
+from ..calls.results import exception_of
 from ..errors import HookError, ToolError
-from ..middleware import Approve, Middleware
+from ..hooks import Approve, Middleware
 from ..models.deltas import NO_USAGE, Usage
-from ..records import ToolExecution
-from ..results import exception_of
+from ..runs.limits import Account
+from ..runs.results import NO_OUTPUT, Step, StopReason, StopSignal
 from ..storage.log import CallRecord
-from ..toolbox import ResolvedCall
 from ..tools.options import all_options
+from ..tools.toolbox import ResolvedCall
+from ..turn.accumulator import Accumulator
 from ..types import ToolCall, TurnOutcome
 from .answer import Answer
 from .call_limit import CallLimit
 from .deadline import Deadline
-from .limits import Account
-from .output import NO_OUTPUT, Fault, text_of
+from .output import Fault, text_of
 from .recovery import Repetition
-from .results import Step, StopReason, StopSignal
 from .step_content import EMPTY, StepContent, kind_of
 
 if TYPE_CHECKING:

@@ -12,18 +12,18 @@ from dataclasses import replace
 from time import time
 from typing import Any, NamedTuple
 
-from ..checks import check_mapping, refused
-from ..codec import parse_tool_call
+from ..calls.records import status_of
+from ..calls.results import failure
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
-from ..json_text import read_json
-from ..middleware import Decision, ToolApproved, ToolDenied
-from ..middleware.approval import read_decision, write_decision
-from ..records import status_of
-from ..results import failure
+from ..guards.checks import check_mapping, refused
+from ..guards.json_text import read_json
+from ..hooks import Decision, ToolApproved, ToolDenied
+from ..hooks.approval import read_decision, write_decision
+from ..protocol.codec import parse_tool_call
+from ..runs.results import NO_OUTPUT
 from ..storage.log import UNSETTLED, CallRecord, CallStatus, dropped
 from ..types import ToolCall, ToolResult
 from .answer import report_of
-from .output import NO_OUTPUT
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
 

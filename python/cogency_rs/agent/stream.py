@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from .results import Output, RunResult, Step
+from ..runs.results import Output, RunResult, Step
 from .run import Run, Shown
 
 __all__ = ["EventStream", "RunStream", "StepStream"]

@@ -6,14 +6,14 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from ..calls.results import reason
 from ..errors import HookError, StopRun
-from ..middleware import Hooks
+from ..hooks import Hooks
 from ..models import ModelRequest
-from ..results import reason
+from ..runs.context import RunContext
+from ..runs.response import ModelResponse
+from ..runs.results import RunResult, Step, StopSignal
 from ..storage.claims import Claim, part_of
-from .context import RunContext
-from .response import ModelResponse
-from .results import RunResult, Step, StopSignal
 
 __all__ = ["Triggers"]
 

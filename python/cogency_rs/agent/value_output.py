@@ -8,8 +8,8 @@ from typing import Any
 
 from .._core import ArgumentSchema
 from ..errors import ConfigError
-from ..json_text import read_json
-from ..schema import HintError, Mismatch, Shapes
+from ..guards.json_text import read_json
+from ..tools.schema import HintError, Mismatch, Shapes
 from .output import Fault
 
 __all__ = ["ValueOutput"]

@@ -8,7 +8,14 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from .exits import EXIT_CODES, UNUSABLE, complain, discard_closed_outputs, ends, exit_codes
+from .exits import (
+    EXIT_CODES,
+    UNUSABLE,
+    complain,
+    discard_closed_outputs,
+    ends,
+    exit_codes,
+)
 
 __all__ = ["main"]
 
@@ -40,10 +47,10 @@ def _app() -> Any:
     import typer
 
     from .. import __version__
-    from ..demo.command import demo
     from .ask import ask
     from .chat.command import chat
     from .copy import copy
+    from .demo.command import demo
     from .dialects import dialects
     from .doctor import doctor
     from .parse import parse

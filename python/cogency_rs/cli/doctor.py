@@ -18,11 +18,11 @@ import typer
 from rich.text import Text
 
 from .. import _core  # pyright: ignore[reportPrivateUsage]  (ours)
-from ..accumulator import Accumulator
-from ..context import assemble
-from ..dropin import SUPPORTED
-from ..parser import parse_tokens
+from ..compat.dropin import SUPPORTED
+from ..context.assembly import assemble
+from ..protocol.parser import parse_tokens
 from ..storage import SQLite
+from ..turn.accumulator import Accumulator
 from ..types import Execution, ToolResult
 from . import logs
 from .doctor_log import examine_log, print_log

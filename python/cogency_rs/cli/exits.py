@@ -39,7 +39,7 @@ DONE, FAILED, UNUSABLE, NOT_WHOLE = range(4)
 # 128 + the number of the signal.
 HUNG_UP, INTERRUPTED, PIPE_CLOSED, TERMINATED = 129, 130, 141, 143
 
-_OF_CALLS = "cogency_rs.batch"
+_OF_CALLS = "cogency_rs.execution.batch"
 """The logger of calls that fail."""
 
 _MEANINGS = {

@@ -30,7 +30,7 @@ def named_tools(where: str) -> list[Any]:
     Raises:
         UnusableError: there are none.
     """
-    from ..function_tool import FunctionTool
+    from ..tools.function_tool import FunctionTool
 
     module_name, _, name = where.partition(":")
     module = _module(module_name)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ..json_text import read_json
+from ..guards.json_text import read_json
 from .connection import Read
 from .deltas import REDACTED, Delta, Finish, ReasoningDelta, TextDelta
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from ..json_text import read_json
+from ..guards.json_text import read_json
 from .deltas import REDACTED
 
 __all__ = ["blocks_of", "messages_of", "system_of", "tools_used"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from ..errors import LLMError
-from ..redaction import NO_SECRETS, Secrets, shown_url
+from ..guards.redaction import NO_SECRETS, Secrets, shown_url
 from .answer import NotStreamError, ReportedError
 from .connection import Connection
 from .deltas import Finish

@@ -13,8 +13,8 @@ from urllib.parse import urlencode, urlsplit
 
 from .._core import Exchange, HttpClient, __version__
 from ..errors import ConfigError
-from ..json_text import read_json
-from ..redaction import Found, Secrets, in_headers, in_url, key, proxies
+from ..guards.json_text import read_json
+from ..guards.redaction import Found, Secrets, in_headers, in_url, key, proxies
 from .connection import Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
 from .settings import Timeout, timeout_of

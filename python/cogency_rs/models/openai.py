@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..checks import check_text
 from ..errors import ConfigError
-from ..redaction import check_url, shown_url
+from ..guards.checks import check_text
+from ..guards.redaction import check_url, shown_url
 from .chat_completions import ChatCompletions
 from .connection import Connection
 from .failures import Service

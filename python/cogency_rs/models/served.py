@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from .._core import Thought
+from ..calls.trace_context import trace_parent
 from ..errors import LLMError
-from ..redaction import Secrets, in_proxies, in_settings
-from ..trace_context import trace_parent
+from ..guards.redaction import Secrets, in_proxies, in_settings
 from .answer import Answer
 from .connection import BeganAnswer, Operation, Question
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta

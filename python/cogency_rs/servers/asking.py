@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, cast
 
-from ..checks import refused
+from ..guards.checks import refused
 
 __all__ = ["ApproveCalls", "Asking"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import ConfigError
-from ..json_text import read_json
+from ..guards.json_text import read_json
 from .asking import ApproveCalls
 from .mcp import MCPServer
 

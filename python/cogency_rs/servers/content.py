@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from ..json_text import read_json
-from ..results import failure
+from ..calls.results import failure
+from ..guards.json_text import read_json
 from ..types import ToolResult
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-    from ..redaction import Secrets
+    from ..guards.redaction import Secrets
 
 __all__ = ["as_tool_result"]
 

@@ -8,8 +8,8 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..errors import CogencyError, ConfigError
-from ..patience import all_done, outlast
-from ..toolbox import LOCAL, told_apart
+from ..execution.patience import all_done, outlast
+from ..tools.toolbox import LOCAL, told_apart
 from .mcp import MCPServer
 from .tool import MCPTool
 

@@ -12,9 +12,9 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..checks import check_seconds
 from ..errors import ConfigError, ToolError
-from ..patience import outlast
+from ..execution.patience import outlast
+from ..guards.checks import check_seconds
 from ..tools import ToolOptions
 from ..types import ToolResult
 from .asking import ApproveCalls, Asking

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 from urllib.parse import urlsplit
 
-from ..redaction import (
+from ..guards.redaction import (
     NO_SECRETS,
     Secrets,
     check_url,

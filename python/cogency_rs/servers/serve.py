@@ -24,9 +24,9 @@ from mcp_types import (
 )
 
 from .._core import __version__
-from ..agent.runtime import parameters_of
-from ..executor import execute_tool
-from ..toolbox import Toolbox
+from ..execution.executor import execute_tool
+from ..tools.signature import parameters_of
+from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
 from .wire import Wire
 

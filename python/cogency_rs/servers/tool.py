@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ..arguments import CheckedTool, compiled
-from ..cogency_tools import without_injected
+from ..calls.results import failure, failure_of
 from ..errors import ConfigError
-from ..results import failure, failure_of
 from ..tools import ToolContext, ToolOptions
+from ..tools.arguments import CheckedTool, compiled
+from ..tools.cogency import without_injected
 from ..types import ToolResult
 
 __all__ = ["CallOnServer", "MCPTool", "OnProgress"]

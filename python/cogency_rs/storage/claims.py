@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ReferenceType, ref
 
 from ..errors import BusyError, StorageError
+from ..execution.patience import all_done
 from ..ids import uuid7
-from ..patience import all_done
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator

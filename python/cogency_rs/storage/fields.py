@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ..json_text import read_json
+from ..guards.json_text import read_json
 
 __all__ = ["METRIC_FIELDS", "PROFILE_FIELDS", "ParseError", "read_fields"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from ..calls.records import Status
 from ..errors import ConfigError
-from ..records import Status
 
 __all__ = [
     "NEW",

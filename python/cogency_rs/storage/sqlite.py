@@ -17,8 +17,8 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..checks import check_choice, refused
 from ..errors import StorageError
+from ..guards.checks import check_choice, refused
 from ..ids import uuid7
 from ..types import MessageMatch
 from .calls import read_calls, save_calls

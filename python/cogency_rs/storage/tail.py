@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
-from ..json_text import read_json
+from ..guards.json_text import read_json
 from .connection import Connection
 from .log import LogPage
 from .revisions import revision_of

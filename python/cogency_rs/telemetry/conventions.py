@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..calls.records import status_of
+from ..calls.results import exception_of
 from ..errors import LLMError, ToolError
+from ..guards.redaction import CleanedError
 from ..models import ModelRequest, Usage
-from ..records import status_of
-from ..redaction import CleanedError
-from ..results import exception_of
-from ..servers import MCPTool
+from ..tools.toolbox import server_of
 from ..types import ToolResult
 
 __all__ = [
@@ -150,18 +150,18 @@ def call_attributes(name: str, id: str, tool: Any, conversation_id: str) -> Attr
         attributes["gen_ai.tool.description"] = description
     if conversation_id:
         attributes[CONVERSATION_ID] = conversation_id
-    if isinstance(tool, MCPTool):
-        attributes |= _mcp_attributes(tool)
+    if server_of(tool) is not None:
+        attributes |= _mcp_attributes(getattr(tool, "url", None))
     return attributes
 
 
-def _mcp_attributes(tool: MCPTool) -> Attributes:
+def _mcp_attributes(url: str | None) -> Attributes:
     """The request to an MCP server. What only the SDK knows, such as the request's id, is in the SDK's span."""
     attributes: Attributes = {"mcp.method.name": "tools/call"}
-    if tool.url is None:
+    if url is None:
         return attributes | {"network.transport": "pipe"}
     http = {"network.transport": "tcp", "network.protocol.name": "http"}
-    return attributes | http | server_attributes(tool.url)
+    return attributes | http | server_attributes(url)
 
 
 def usage_attributes(usage: Usage) -> Attributes:
@@ -190,7 +190,7 @@ def result_error(result: ToolResult, tool: Any) -> str | None:
             return None
         case "failure":
             error = exception_of(result)
-            is_remote = isinstance(tool, MCPTool)
+            is_remote = server_of(tool) is not None
             if error is None:
                 return TOOL_ERROR if is_remote else OTHER
             return (_code_of(error) if is_remote else None) or error_type(error)

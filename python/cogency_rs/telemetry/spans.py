@@ -25,14 +25,14 @@ from opentelemetry.trace import (
 
 from .._core import __version__
 from ..errors import ConfigError
-from ..middleware import Invocation, Next
+from ..hooks import Invocation, Next
 from ..models import Finish, ModelRequest, Usage
 from ..types import ToolResult
 from . import content, conventions as names
 
 if TYPE_CHECKING:
-    from ..agent.context import RunContext
-    from ..agent.results import RunResult
+    from ..runs.context import RunContext
+    from ..runs.results import RunResult
     from .options import Telemetry
 
 __all__ = ["Tracing", "of_context"]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 from unittest import SkipTest
 
-from ..context import assemble
+from ..context.assembly import assemble
 from ..errors import ConfigError
 from .log_checks import contents_of, equal, optional, raised, save, shows
 from .owner_conformance import Test, on_a_log

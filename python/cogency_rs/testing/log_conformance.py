@@ -18,15 +18,15 @@ from contextlib import suppress
 from typing import Any
 from unittest import SkipTest
 
-from ..accumulator import Accumulator
 from ..agent import Agent
-from ..context import assemble
+from ..context.assembly import assemble
 from ..errors import BusyError, ConfigError, StorageError
-from ..function_tool import tool
 from ..ids import uuid7
-from ..parser import parse_tokens
+from ..protocol.parser import parse_tokens
 from ..storage.log import ROW_TYPES, CallRecord
 from ..tools import ToolContext
+from ..tools.function_tool import tool
+from ..turn.accumulator import Accumulator
 from ..types import Execution
 from .change_conformance import ChangeConformance
 from .log_checks import contains, contents_of, equal, optional, raised, save, shows

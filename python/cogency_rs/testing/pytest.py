@@ -1,6 +1,6 @@
 """Fixtures for tests of agents: `pytest_plugins = ["cogency_rs.testing.pytest"]` in the top `conftest.py`.
 
-Not to be confused with `cogency_rs.pytest_plugin`, which puts the core into an installed cogency.
+Not to be confused with `cogency_rs.compat.pytest_plugin`, which puts the core into an installed cogency.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Any, BinaryIO
 
 from ..errors import ToolError
-from ..function_tool import FunctionTool, tool
 from ..types import ToolCall, ToolResult
 from .changes import Change, Original, Plans, count
 from .folder import Folder, FolderEntry, is_git
+from .function_tool import FunctionTool, tool
 from .replacing import FileVersion
 
 __all__ = ["file_tools"]

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from ..checks import check_count, check_flag, check_function, check_seconds, refused
 from ..errors import ConfigError
+from ..guards.checks import (
+    check_count,
+    check_flag,
+    check_function,
+    check_seconds,
+    refused,
+)
 from ..types import ToolCall
 
 if TYPE_CHECKING:
-    from ..agent.context import RunContext
+    from ..runs.context import RunContext
 
 __all__ = [
     "NO_OPTIONS",

@@ -1,6 +1,6 @@
 //! What a callable is given and what came of it, between the core's JSON and Python's values.
 //!
-//! The words are those of the package (`cogency_rs/results.py`), so that a model reads the same, whichever program ran its call.
+//! The words are those of the package (`cogency_rs/calls/results.py`), so that a model reads the same, whichever program ran its call.
 
 use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::exceptions::{PyBaseExceptionGroup, PyKeyboardInterrupt, PySystemExit};

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable
 from typing import Any, Protocol
 
-from ..context import RunContext
+from ...runs.context import RunContext
 from ..runtime import Runtime
 
 __all__ = ["Driver", "EventDict"]

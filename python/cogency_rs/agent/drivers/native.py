@@ -8,10 +8,11 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...models import ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
+from ...runs.context import RunContext
+from ...tools.signature import parameters_of
 from ...types import ToolCall
-from ..context import RunContext
 from ..inert import inert_text, inert_value
-from ..runtime import Runtime, parameters_of
+from ..runtime import Runtime
 from .native_answer import NativeAnswer
 from .native_history import batches_of_turn, native_messages
 

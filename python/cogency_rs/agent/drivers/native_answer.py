@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from time import time
 
-from ...codec import format_call_agent
 from ...ids import uuid7
 from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from ...models.call_numbers import CallNumbers
+from ...protocol.codec import format_call_agent
 from ...types import ToolCall
 from ..inert import exact_args
 from .driver import EventDict

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...history import Messages
-from ...toolbox import safe_name
+from ...context.history import Messages
+from ...tools.toolbox import safe_name
 from ..dialogue import (
     CallOutcome,
     ModelPassage,

@@ -7,14 +7,14 @@ from contextlib import aclosing
 from time import time
 from typing import Any
 
-from ...codec import format_call_agent
+from ...calls.records import ToolExecution, utc
+from ...calls.results import failure
 from ...errors import ConfigError, LLMError
 from ...ids import uuid7
 from ...models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from ...records import ToolExecution, utc
-from ...results import failure
+from ...protocol.codec import format_call_agent
+from ...runs.context import RunContext
 from ...types import ToolCall
-from ..context import RunContext
 from ..dialogue import ModelPassage, Passage, Report
 from ..runtime import Runtime, check_model
 from .endings import event_of_cut

@@ -9,12 +9,11 @@ from time import time
 from typing import Any
 
 from ..._core import Finish
-from ...signature import is_object
-from ...toolbox import Toolbox
+from ...tools.signature import is_object, parameters_of
+from ...tools.toolbox import Toolbox
 from ...types import ToolCall
 from ..dialogue import compact_json
 from ..inert import exact_args
-from ..runtime import parameters_of
 from .driver import EventDict
 from .endings import cut_of, event_of_cut
 from .json_object import FieldText, ObjectReader, line_and_column

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...codec import tool_line
-from ...history import Messages
-from ...signature import json_schema_of, signature
-from ..dialogue import CallOutcome, ModelPassage, Passage, Question, Report, compact_json
+from ...context.history import Messages
+from ...protocol.codec import tool_line
+from ...tools.signature import json_schema_of, signature
+from ..dialogue import (
+    CallOutcome,
+    ModelPassage,
+    Passage,
+    Question,
+    Report,
+    compact_json,
+)
 from ..inert import inert_text
 
 __all__ = ["CALL_FORM", "react_messages", "react_prompt", "to_answer"]

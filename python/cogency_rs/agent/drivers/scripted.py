@@ -8,8 +8,8 @@ from time import time
 from typing import Any
 
 from ...errors import ConfigError
+from ...runs.context import RunContext
 from ...types import ToolCall
-from ..context import RunContext
 from ..runtime import Runtime
 
 __all__ = ["ScriptedDriver"]

@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any
 
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas, turning_marks
-from ...checks import refused
-from ...context import written_dialect
+from ...context.assembly import written_dialect
 from ...errors import LLMError
+from ...guards.checks import refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from ...parser import parse_tokens
-from ...toolbox import spelled
+from ...protocol.parser import parse_tokens
+from ...runs.context import RunContext
+from ...tools.toolbox import spelled
 from ...types import Dialects, ToolCall
-from ..context import RunContext
 from ..runtime import Runtime
 
 __all__ = ["TextDriver"]

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from ...json_text import read_json
-from ...middleware import Decision, ToolApproved, ToolDenied
-from ...middleware.approval import Undecided, need_of
-from ...results import reason
-from ...toolbox import ResolvedCall
+from ...calls.results import reason
+from ...guards.json_text import read_json
+from ...hooks import Decision, ToolApproved, ToolDenied
+from ...hooks.approval import Undecided, need_of
+from ...tools.toolbox import ResolvedCall
 from ...types import ToolCall
 from .background import Background
 from .keyboard import Keyboard

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from ...agent import EventStream, RunResult
-from ...middleware import Invocation, Next
+from ...hooks import Invocation, Next
 from ...types import ToolResult
 from ..exits import complain
 from .events import CallBegan, CallEnded, Warned

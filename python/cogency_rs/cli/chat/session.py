@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from ...agent import Agent, EventStream, RunResult
 from ...agent.stored import StoredState
 from ...errors import CogencyError
+from ...hooks import Decision, ToolApproved
 from ...ids import uuid7
-from ...middleware import Decision, ToolApproved
 from ...models import Usage
-from ...toolbox import Toolbox
+from ...tools.toolbox import Toolbox
 from .. import log
 from ..exits import UnusableError, words_of
 from ..text import one_line, signature

@@ -19,12 +19,22 @@ from rich.live import Live
 from rich.text import Text
 
 from ...agent import RunResult
+from ...calls.results import exception_of
 from ...errors import DeniedError
 from ...models import Usage
-from ...results import exception_of
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
-from ..text import count, duration, exact, first_lines, one_line, shown, signature, visible, written
+from ..text import (
+    count,
+    duration,
+    exact,
+    first_lines,
+    one_line,
+    shown,
+    signature,
+    visible,
+    written,
+)
 from .events import CallBegan, CallEnded, Warned, is_event
 from .forms import Form, Wrapped
 from .markdown import Markdown

@@ -13,13 +13,13 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
-from ...checks import check_count, check_seconds
+from ...calls.results import reason
 from ...errors import ConfigError, ToolError
-from ...middleware import Invocation
-from ...patience import all_done, outlast
-from ...results import reason
+from ...execution.patience import all_done, outlast
+from ...execution.workers import in_thread
+from ...guards.checks import check_count, check_seconds
+from ...hooks import Invocation
 from ...tools import options_of
-from ...workers import in_thread
 from .. import Executor
 from .cluster import Cluster, check_address, check_installed
 from .failures import failure_of_call, failure_of_shipping

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ...calls.results import reason
+from ...calls.trace_context import trace_headers
 from ...errors import ToolError
-from ...middleware import Invocation
-from ...results import reason
-from ...trace_context import trace_headers
+from ...hooks import Invocation
 from ...types import Execution
 from .failures import failure_of_shipping, one_line
 from .once import Once

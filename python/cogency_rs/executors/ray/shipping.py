@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, NoReturn, cast
 
 from ...errors import ToolError
-from ...function_tool import FunctionTool
+from ...tools.function_tool import FunctionTool
 from ...types import Execution, ToolCall
 
 __all__ = [

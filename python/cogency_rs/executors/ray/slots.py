@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from weakref import WeakKeyDictionary
 
-from ...middleware import Invocation
+from ...hooks import Invocation
 
 __all__ = ["Slots"]
 

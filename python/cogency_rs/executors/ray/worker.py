@@ -16,15 +16,15 @@ from contextvars import Context, copy_context
 from types import MappingProxyType
 from typing import Any
 
-from ...cogency_tools import injected_by
+from ...calls.results import as_result, exception_of, reason
+from ...calls.trace_context import enter_trace
 from ...errors import StopRun, ToolError
-from ...patience import all_done, outlast
-from ...registry import bound, is_blocking, is_coroutine_function
-from ...results import as_result, exception_of, reason
+from ...execution.patience import all_done, outlast
+from ...execution.workers import in_thread, on_own_loop
 from ...tools import ToolContext
-from ...trace_context import enter_trace
+from ...tools.cogency import injected_by
+from ...tools.registry import bound, is_blocking, is_coroutine_function
 from ...types import Execution, ToolCall
-from ...workers import in_thread, on_own_loop
 from .shipping import (
     RemoteCall,
     RemoteReply,

@@ -6,8 +6,8 @@ import asyncio
 import weakref
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ...checks import check_count, check_text
 from ...errors import StorageError
+from ...guards.checks import check_count, check_text
 from ...ids import uuid7
 from ..claims import Claim
 from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type

@@ -14,7 +14,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ConfigError
-from ...json_text import read_json
+from ...guards.json_text import read_json
 from ..log import LogPage
 from .revisions import TRIGGERS
 from .text import pack, unpack

@@ -1,0 +1,131 @@
+"""Makes a `ToolResult` of whatever a tool returned or raised."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+from .._core import check_json
+from ..errors import StopRun, ToolError
+from ..types import ToolResult
+
+__all__ = [
+    "as_result",
+    "exception_of",
+    "failure",
+    "failure_of",
+    "is_own_failure",
+    "is_plain",
+    "reason",
+    "stopped",
+]
+
+
+def failure(message: str, exception: BaseException | None = None) -> ToolResult:
+    """Make the result of a call that failed."""
+    return ToolResult(outcome=message, error=True, exception=exception)
+
+
+def exception_of(result: object) -> BaseException | None:
+    """The cause of a failure, if it is known. A result of another class, such as cogency's, may not hold it."""
+    return getattr(result, "exception", None)
+
+
+def failure_of(error: BaseException) -> ToolResult:
+    """Make the result of a call whose tool raised."""
+    return failure(f"Tool execution failed: {reason(error)}", error)
+
+
+def stopped(error: StopRun) -> ToolResult:
+    """Make the result of a call that ended the run; a success."""
+    return ToolResult(outcome=f"The run is stopped{error.message and f': {error.message}'}")
+
+
+def is_own_failure(error: BaseException) -> bool:
+    """Whether a tool raised this to say in its own words why it failed: a `ToolError`, ours or cogency's."""
+    # If cogency is not loaded, nothing can have raised its error.
+    theirs = getattr(sys.modules.get("cogency.core.errors"), "ToolError", ToolError)
+    return isinstance(error, (ToolError, theirs))
+
+
+def reason(error: BaseException) -> str:
+    """Why a tool failed: the class and text of its error; only the text if that is in the tool's own words."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    match error:
+        case SystemExit():
+            return f"the tool asked the program to exit with {error.code!r}"
+        case KeyboardInterrupt():
+            return "interrupted"
+        case asyncio.CancelledError():
+            return f"the tool cancelled itself{text and f': {text}'}"
+        case _ if text and is_own_failure(error):
+            return text
+        case BaseExceptionGroup():
+            return f"{type(error).__name__}: {text}: {_parts(error)}"
+        case _:
+            return f"{type(error).__name__}{text and f': {text}'}"
+
+
+_MOST_PARTS = 5
+
+
+def _is_group(error: object) -> bool:
+    return isinstance(error, BaseExceptionGroup)
+
+
+def _parts(group: BaseExceptionGroup[BaseException]) -> str:
+    """Why each part of a group failed, groups in it opened; those after the first five are counted."""
+    found: list[str] = []
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = waiting.pop()
+        parts: Any = getattr(error, "exceptions", ()) if _is_group(error) else ()
+        waiting += reversed(parts)
+        if not parts:
+            found.append(reason(error))
+    more = len(found) - _MOST_PARTS
+    return "; ".join([*found[:_MOST_PARTS], *([f"and {more} more"] if more > 0 else [])])
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a `ToolResult` of plain texts, as most are, in which there is nothing to check."""
+    # Compared by the class's name, so that cogency's own class counts too.
+    if type(value).__name__ != "ToolResult":
+        return False
+    try:
+        content: object = value.content
+        is_text = type(value.outcome) is str and (content is None or type(content) is str)
+        return is_text and type(value.error) is bool
+    except AttributeError:
+        return False
+
+
+def as_result(value: Any) -> ToolResult:
+    """Make a result of what a tool returned: a failure, if it cannot be read or written as JSON."""
+    try:
+        if not (hasattr(value, "outcome") and hasattr(value, "error")):
+            value = ToolResult(outcome="Success", content=value)
+        elif not hasattr(value, "content"):
+            value = ToolResult(outcome=value.outcome, error=value.error)
+        problem = _not_json("outcome", value.outcome)
+        if problem is None and not value.error:  # only the outcome of a failure is shown
+            problem = _not_json("content", value.content)
+    except Exception as error:
+        problem = f"its result cannot be read: {reason(error)}"
+    return value if problem is None else failure(f"Tool execution failed: {problem}")
+
+
+def _not_json(field: str, item: Any) -> str | None:
+    """Why a field of a result cannot be written as JSON, or `None`."""
+    if item is None or isinstance(item, str):
+        return None
+    try:
+        check_json(item)
+    except Exception as error:
+        why = str(error) or type(error).__name__
+        return f"its {field} ({type(item).__name__}) is not a JSON value: {why}"
+    return None

@@ -1,0 +1,99 @@
+"""The model of a recording, and the hooks and middleware that make an agent's runs follow it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...agent import RunContext, Step
+from ...hooks import Hooks, Invocation, Next
+from ...models import ModelRequest
+from ...types import ToolResult, TurnOutcome
+from .recording import RecordedTurn
+
+__all__ = ["FAST", "REALISTIC", "Pace", "Recorded", "RecordedModel", "Unhurried"]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a session is played.
+
+    Attributes:
+        first_token: seconds until a model begins to answer.
+        token: seconds between two tokens, on average.
+        key: seconds between two keys that the user types.
+        slowness: a factor for the tools' time; with 1 they take as long as such tools take on a large project.
+    """
+
+    first_token: float
+    token: float
+    key: float
+    slowness: float
+
+
+REALISTIC = Pace(first_token=0.3, token=0.008, key=0.012, slowness=1)
+FAST = Pace(first_token=0, token=0, key=0, slowness=0)
+
+
+class RecordedModel:
+    """Gives the recorded answers, turn by turn, whatever it is asked."""
+
+    def __init__(self, turns: Sequence[RecordedTurn], pace: Pace) -> None:
+        self._turns = [*turns]
+        self._pace = pace
+        self.name = "a recorded model"
+
+    @property
+    def next(self) -> RecordedTurn | None:
+        """The turn that comes next; `None` when all were played."""
+        return self._turns[0] if self._turns else None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str, None]:
+        """Give the next turn as a model would: its tokens come unevenly."""
+        turn = self._turns.pop(0)
+        await asyncio.sleep(self._pace.first_token)
+        unevenness = random.Random(len(turn.tokens))
+        for token in turn.tokens:
+            yield token
+            if self._pace.token:
+                await asyncio.sleep(self._pace.token * unevenness.uniform(0.2, 1.8))
+
+
+class Recorded(Hooks):
+    """Stops a run if the recording is over, or if the user writes next."""
+
+    def __init__(self, model: RecordedModel) -> None:
+        self._model = model
+
+    def after_step(self, ctx: RunContext[Any], step: Step) -> Step:
+        """Look at the next turn of the recording."""
+        following = self._model.next
+        is_over = step.kind == "final_response" or step.outcome is TurnOutcome.WAITING
+        if is_over:
+            return step
+        if following is None:
+            ctx.stop("the recording is over")
+        elif following.user is not None:
+            ctx.stop("the recording goes on with a question")
+        return step
+
+
+class Unhurried:
+    """Middleware that lets quick tools take as long as such tools take on a large project, so that one sees them.
+
+    Args:
+        seconds: how long, by tool.
+        slowness: a factor for these seconds.
+    """
+
+    def __init__(self, seconds: dict[str, float], slowness: float) -> None:
+        self._seconds = seconds
+        self._slowness = slowness
+
+    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Wait, then carry a call out. Waits of one batch overlap."""
+        await asyncio.sleep(self._seconds.get(invocation.call.name, 0) * self._slowness)
+        return await next(invocation)

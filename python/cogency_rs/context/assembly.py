@@ -1,0 +1,247 @@
+"""Builds the next prompt from the stored log: the async shell over the core's folding."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from .._core import (
+    Dialect,
+    FoldOptions,
+    system_prompt as write_system_prompt,
+    to_messages,
+)
+from ..errors import ConfigError
+from ..guards.checks import check_instance, check_text
+from ..protocol.codec import tool_line
+from ..tools import options_of
+from ..tools.cogency import guidance_for
+from ..tools.registry import listed_tools
+from ..tools.signature import json_schema_of, signature
+from ..tools.toolbox import Toolbox, server_of
+from ..types import Dialects
+from .foldings import fold_conversation, newest_rows
+from .history import CogencyHistory, History, HistoryTransform, Messages, Pin, TooLong
+
+__all__ = ["assemble", "system_prompt", "to_messages"]
+
+
+def system_prompt(
+    tools: Iterable[Any] | None = None,
+    identity: str | None = None,
+    instructions: str | None = None,
+    *,
+    dialect: Dialects = "cogency",
+) -> str:
+    """Write the system prompt that teaches a model how to call tools.
+
+    Args:
+        tools: the tools that the model may call; each with `name`, `description` and `schema`. Those with a JSON Schema
+            are listed with the types of their parameters.
+        identity: who the model is; a neutral sentence when not given.
+        instructions: further instructions for this user or task.
+        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, of
+            which the prompt teaches the first. In every dialect but cogency's own, tools are declared in the form that
+            models of the dialect were taught.
+
+    Returns:
+        The prompt, with the tools in the given order. Equal arguments give equal prompts.
+
+    Raises:
+        ConfigError: there is no such dialect, or JSON cannot hold a tool's schema.
+    """
+    check_text("identity", identity, or_none=True)
+    check_text("instructions", instructions, or_none=True)
+    listed = [_listed(tool) for tool in listed_tools(tools or ())]
+    paragraphs = guidance_for(name for name, *_ in listed)
+    if instructions:
+        paragraphs.append(instructions)
+    return write_system_prompt(listed, identity or None, "\n\n".join(paragraphs) or None, dialect)
+
+
+def _listed(tool: Any) -> tuple[str, str, str, Any]:
+    """A tool's name, the line that lists it, its description, and the schema of its parameters."""
+    schema = json_schema_of(tool)
+    line = tool_line(tool) if schema is None else signature(tool, schema)
+    declared: Any = getattr(tool, "schema", None) or {} if schema is None else schema
+    return tool.name, line, tool.description or "", declared
+
+
+async def assemble(
+    user_id: str,
+    conversation_id: str,
+    *,
+    tools: Sequence[Any],
+    storage: Any,
+    history: History | None = None,
+    history_window: int | None = None,
+    history_transform: HistoryTransform | None = None,
+    profile_enabled: bool = False,
+    identity: str | None = None,
+    instructions: str | None = None,
+    escape_tags: bool = False,
+    dialect: Dialects = "cogency",
+) -> Messages:
+    """Build the messages of the next prompt from the stored log.
+
+    Args:
+        user_id: the id of a user, to show only this user's rows; empty for the rows of all users.
+        conversation_id: the conversation's id.
+        tools: the tools that the prompt lists; their `max_result_chars` bounds how much of their results is shown.
+        storage: the log. A `Log` is asked for the new rows by `read`, any other storage by `load_messages`; the profile
+            is asked for by `load_profile`.
+        history: how much of the conversation is shown, and in which form; `History()` when not given.
+        history_window: cogency's name for `History(window=...)`.
+        history_transform: cogency's name for `History(transform=...)`.
+        profile_enabled: whether the user's profile follows the system prompt.
+        identity: see `system_prompt`.
+        instructions: see `system_prompt`.
+        escape_tags: whether tags in results are escaped, so that none of them closes its block; see `to_messages`.
+        dialect: how the model writes its calls and reads results; see `system_prompt` and `to_messages`.
+
+    Returns:
+        Messages with `role` and `content`, the system prompt first; the caller may change them. Calls that have no
+        results in the log, because the program that ran them died, are shown as failed with
+        `Interrupted before completion`; results without calls are left out. The report of a malformed block is shown
+        as a user message, after the text that it is about, until a call, results or a question follows.
+
+    Raises:
+        ConfigError: `history` is given together with `history_window` or `history_transform`, or one of its values is
+            wrong; or nothing is stored for these ids, but something is for the same ids swapped.
+
+    A conversation of more than 10,000 events is shown from its end, if the history has no bound; see `History`.
+
+    An exception of the storage or the transform is raised unchanged. The cost is linear in the events loaded. With a
+    `Log` such as `SQLite`, no `window` or `max_tokens`, and up to 10,000 events, it is linear in the messages and in
+    the events that are new since the last prompt.
+    """
+    history = _one_history(history, history_window, history_transform)
+    conversation = StoredRows(storage, user_id, conversation_id)
+    return await assemble_after(
+        lambda: system_prompt(tools, identity, instructions, dialect=dialect),
+        partial(_profile, user_id, storage, dialect) if profile_enabled else None,
+        conversation,
+        history=history,
+        options=FoldOptions(
+            escape_tags=escape_tags,
+            max_result_chars=history.max_result_chars,
+            tool_result_chars=bounds_of(tools),
+            dialect=dialect,
+        ),
+        check_empty=conversation.check_ids,
+    )
+
+
+def _one_history(
+    history: History | None, window: int | None, transform: HistoryTransform | None
+) -> History:
+    if history is None:
+        return History(window=window, transform=transform)
+    if not (window is None and transform is None):
+        raise ConfigError(
+            "history_window and history_transform are part of history: give "
+            "history=History(window=..., transform=...) alone"
+        )
+    check_instance("history", history, History)
+    return history
+
+
+def bounds_of(tools: Iterable[Any]) -> dict[str, int]:
+    """The `max_result_chars` of the tools that have one, by every way to write the tool's name."""
+    listed = list(tools)
+    if not [tool for tool in listed if options_of(tool).max_result_chars is not None]:
+        return {}
+    is_here = all(server_of(tool) is None for tool in listed)
+    ways = {tool.name: tool for tool in listed} if is_here else Toolbox.of(listed).spellings()
+    bounds = {way: options_of(tool).max_result_chars for way, tool in ways.items()}
+    return {way: most for way, most in bounds.items() if most is not None}
+
+
+class StoredRows(NamedTuple):
+    """The rows of one conversation in a storage."""
+
+    storage: Any
+    user_id: str
+    conversation_id: str
+
+    async def newest(self, limit: int) -> Sequence[Any]:
+        return await newest_rows(self.storage, self.conversation_id, self.user_id, limit)
+
+    async def folded(
+        self, options: FoldOptions, *, merge_roles: bool = False, most: int | None = None
+    ) -> tuple[int, Messages] | TooLong:
+        return await fold_conversation(
+            self.storage,
+            self.conversation_id,
+            self.user_id,
+            options,
+            merge_roles=merge_roles,
+            most=most,
+        )
+
+    async def check_ids(self) -> None:
+        """Check that ids for which nothing is stored were not swapped.
+
+        Raises:
+            ConfigError: the log has rows for these ids swapped.
+        """
+        user_id, conversation_id = self.user_id, self.conversation_id
+        if not user_id or user_id == conversation_id:
+            return
+        if await newest_rows(self.storage, user_id, conversation_id, 1):
+            raise ConfigError(
+                f"user_id {user_id!r} and conversation_id {conversation_id!r} are swapped: the log has nothing for "
+                f"them, but it has a conversation {user_id!r}. Write assemble(user_id, conversation_id, ...)"
+            )
+
+
+async def assemble_after(
+    prompt: Callable[[], str],
+    profile: Callable[[], Awaitable[str]] | None,
+    conversation: StoredRows,
+    *,
+    history: History | CogencyHistory,
+    options: FoldOptions,
+    check_empty: Callable[[], Awaitable[None]] | None = None,
+    pin: Pin | None = None,
+) -> Messages:
+    """Build the messages of the next prompt, after a system prompt that `prompt` writes.
+
+    Args:
+        prompt: writes the system prompt.
+        profile: gives the user's profile, which follows it; may give "".
+        conversation: the rows.
+        history: how much of them is shown, and in which form.
+        options: how rows become messages.
+        check_empty: called if there are no rows; raises if that is a mistake.
+        pin: keeps the beginning of the history where it was in the run's first prompt.
+    """
+    system = [prompt()]
+    if profile is not None and (known := await profile()):
+        system.append(known)
+    count, messages = await history.load(conversation, options, pin)
+    if not count and check_empty is not None:
+        await check_empty()
+    return [{"role": "system", "content": "\n\n".join(system)}, *messages]
+
+
+def written_dialect(dialect: Dialects) -> Dialect:
+    """The dialect that prompts are written in: the first of several."""
+    first = dialect if isinstance(dialect, str | Dialect) else dialect[0]
+    return Dialect(first) if isinstance(first, str) else first
+
+
+async def _profile(user_id: str, storage: Any, dialect: Dialects) -> str:
+    if not user_id:
+        return ""
+    try:
+        profile = await storage.load_profile(user_id)
+    except Exception as error:
+        # Without a database there is no profile.
+        if "unable to open database file" in str(error):
+            return ""
+        raise RuntimeError(f"The profile of {user_id} could not be loaded: {error}") from error
+    text = written_dialect(dialect).inert(json.dumps(profile, indent=2))
+    return f"USER PROFILE:\n{text}" if profile else ""

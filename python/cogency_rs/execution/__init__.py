@@ -1,0 +1,1 @@
+"""Carries out calls: one, or a batch side by side, with results in call order."""

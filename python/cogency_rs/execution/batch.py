@@ -1,0 +1,642 @@
+"""A batch of calls, each in an asyncio task of its own.
+
+The `Timetable` knows which call may run and whose time is up; this file has the tasks, and the layers around tools.
+
+Invariants: one result for each call, in call order; when `join` returns or raises, every task has ended; a call's task
+is the only one that its tool, and the middleware around it, run in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from time import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from .._core import Schedule
+from ..calls.records import ToolExecution, status_of, utc
+from ..calls.results import (
+    as_result,
+    failure,
+    failure_of,
+    is_own_failure,
+    is_plain,
+    stopped,
+)
+from ..errors import StopRun, ToolError
+from ..hooks import Approval, HookRunner, Invocation, Middleware, Next, retry
+from ..hooks.approval import Decision, Need, refused_as_changed
+from ..hooks.chain import chain
+from ..hooks.hooks import CallOrder
+from ..hooks.remote import check_remote
+from ..ids import uuid7
+from ..telemetry import current
+from ..tools import ToolContext, options_of
+from ..tools.cogency import injected_by
+from ..tools.context import RunSignals
+from ..tools.options import all_options
+from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
+from ..tools.toolbox import ResolvedCall, Toolbox
+from ..types import ToolCall, ToolResult
+from .batch_options import BatchOptions
+from .observers import Observers
+from .patience import all_done, outlast
+from .timetable import Late, Timetable
+from .tool_events import HeldRun
+from .workers import run_in_thread
+
+if TYPE_CHECKING:
+    from ..telemetry.spans import Tracing
+
+__all__ = ["CANCELLED", "ToolBatch"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+CarryOut = Callable[[int], Coroutine[Any, Any, ToolResult]]
+
+CANCELLED = "Cancelled"
+"""The message that the model reads for a call that was stopped together with its batch."""
+
+
+class ToolBatch:
+    """A batch on the running loop.
+
+    With `calls`, they start at once. Without, the batch is open: calls `begin_early` while others are still unknown,
+    and `complete` starts the rest.
+
+    Args:
+        calls: the calls to run, with their tools.
+        tools: resolves a call that hooks or middleware put in place of another.
+        execution: the log, and what tools are given.
+        user_id: the id of the user whose turn it is.
+        conversation_id: the conversation's id.
+        options: how the calls are carried out.
+        state: the dict that hooks read and write.
+        is_blocking: whether a tool, with its `execute`, runs in a worker thread.
+        ids: the ids of the calls, if the log has them already.
+        begin: awaited with the index of a call before its tool is started for the first time. If it raises, the tool
+            is not started.
+        run: takes what tools tell the run that the batch is part of.
+        in_run: called in the context of each call: notes there that it is part of the run.
+
+    Attributes:
+        decisions: the decisions about calls that needed approval, by the call's place.
+        resolved: the calls as hooks and middleware left them, with their tools.
+    """
+
+    # More attributes than Python keeps without a dict for each batch.
+    __slots__ = (
+        "_attempts",
+        "_began",
+        "_begin",
+        "_cancelled_from",
+        "_carry_out",
+        "_conversation_id",
+        "_ended",
+        "_has_barriers",
+        "_has_limits",
+        "_held",
+        "_ids",
+        "_in_run",
+        "_is_blocking",
+        "_is_complete",
+        "_late",
+        "_loop",
+        "_needs",
+        "_observers",
+        "_options",
+        "_order",
+        "_run",
+        "_state",
+        "_stopped",
+        "_tasks",
+        "_timetable",
+        "_tools",
+        "_turned",
+        "_user_id",
+        "_wants",
+        "decisions",
+        "execution",
+        "injected",
+        "resolved",
+    )
+
+    def __init__(
+        self,
+        calls: Sequence[tuple[ToolCall, Any]],
+        tools: Toolbox,
+        *,
+        execution: Any,
+        user_id: str,
+        conversation_id: str,
+        options: BatchOptions,
+        state: dict[str, Any] | None = None,
+        is_blocking: Callable[[Any, Any], bool] = is_blocking,
+        ids: Sequence[str] = (),
+        begin: Callable[[int], Awaitable[None]] | None = None,
+        run: RunSignals | None = None,
+        in_run: Callable[[], object] | None = None,
+    ) -> None:
+        self._in_run = in_run
+        self.resolved: list[tuple[ToolCall, Any]] = []  # `ResolvedCall`s, or as cheap
+        self._tools = tools
+        self.execution = execution
+        self._user_id, self._conversation_id = user_id, conversation_id
+        self._options = options
+        self._state = {} if state is None else state
+        self._is_blocking = is_blocking
+        self._begin: Callable[[int], Awaitable[None]] | None = None
+        self._run = run
+        self.injected = injected_by(execution, user_id, conversation_id)
+        self._loop = asyncio.get_running_loop()
+        self._stopped: dict[int, asyncio.CancelledError] = {}
+        self._cancelled_from = math.inf  # the calls from this index on were cancelled by the batch
+        self._held: dict[int, HeldRun] = {}  # of calls that began before the batch was complete
+        # Made when a call begins before the others are known. Calls that became those of another tool wait for it.
+        self._is_complete: asyncio.Event | None = None
+        self._turned: set[int] = set()
+        self._ids: dict[int, str] = {}
+        self._attempts: list[int] = []
+        self._began: list[float] = []
+        self._ended: list[float] = []
+        self._order: CallOrder | None = None
+        self.decisions: Mapping[int, Decision] = {}
+        self._needs: dict[int, tuple[ToolCall, Need]] = {}
+        self._observers: Observers | None = None
+        if options.on_tool_start or options.on_tool_end:
+            self._observers = Observers(options.on_tool_start, options.on_tool_end)
+        wants = all_options(tools.names.values())
+        if [want for want in wants if want.remote]:
+            check_remote(tools.names, options.middleware)
+        self._tasks: list[asyncio.Task[ToolResult]] = []
+        self._wants = wants
+        self._timetable = self._make_timetable()
+        self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
+        tracing = current()
+        plain = not (wants or options.middleware or options.hooks or tracing)
+        layers = [] if plain else self._layers(tracing)
+        self._carry_out: CarryOut | None = self._attempt  # until all calls are known
+        if layers or self._observers is not None:
+            self._carry_out = partial(self._carry, chain(layers, self._next, self._known))
+        if calls:
+            self.complete(calls, ids, begin)
+
+    @property
+    def may_speak(self) -> bool:
+        """Whether a layer or a tool gets the call's context, through which it can reach the run."""
+        options = self._options
+        return bool(options.middleware or options.has_call_hooks) or any(
+            getattr(tool, "takes_context", False) is True for _, tool in self.resolved
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every call is over, so that there are results."""
+        return all(task.done() for task in self._tasks)
+
+    def __len__(self) -> int:
+        """How many calls it has."""
+        return len(self._tasks)
+
+    def begin_early(self, call: tuple[ToolCall, Any], id: str | None) -> None:
+        """Start a call while others are still unknown; its place is after those that are there.
+
+        What it tells its run is held back until the batch is complete. The batch must not have hooks around calls,
+        since these run for all calls before any call starts.
+        """
+        index = len(self._tasks)
+        self._is_complete = self._is_complete or asyncio.Event()
+        if self._run is not None:
+            self._held[index] = HeldRun(self._run)
+        self._start([call], [] if id is None else [id])
+
+    def complete(
+        self,
+        calls: Sequence[tuple[ToolCall, Any]],
+        ids: Sequence[str] = (),
+        begin: Callable[[int], Awaitable[None]] | None = None,
+        needs: Sequence[Need] = (),
+    ) -> None:
+        """Start the other calls, which are the last. The batch's time limit begins.
+
+        `needs` says what approval each call of the batch needs, if that is known already.
+        """
+        self._begin = begin
+        if needs:
+            of = [call for call, _ in (*self.resolved, *calls)]
+            self._needs |= enumerate(zip(of, needs, strict=True))
+        if self._is_complete is not None:
+            self._is_complete.set()
+        seconds = self._options.batch_timeout
+        if self._timetable is not None and seconds:
+            self._timetable.set_deadline(seconds)
+        for held in self._held.values():
+            held.release()
+        if self._order is not None:
+            self._order.expect(len(calls))
+        self._start(calls, ids)
+        self._carry_out = None
+
+    def stop(self, first: int) -> list[asyncio.Task[ToolResult]]:
+        """Ask the calls from `first` on to stop; `forget` must follow when these tasks are done."""
+        self._cancelled_from = first
+        stopping = self._tasks[first:]
+        if not self._loop.is_closed():
+            for task in stopping:
+                task.cancel()
+        return stopping
+
+    def forget(self, first: int) -> list[ToolExecution]:
+        """Leave out the calls from `first` on, which are over; returns their executions."""
+        results = self.results(first)
+        executions = [
+            self._record(index, result) for index, result in enumerate(results, start=first)
+        ]
+        for index in range(first, len(self._tasks)):
+            for known in (self._stopped, self._held, self._ids, self._late):
+                known.pop(index, None)
+            self._turned.discard(index)
+        if self._timetable is not None:
+            self._timetable.truncate(first)
+        if self._observers is not None:
+            self._observers.forget(first)
+        for listed in (self.resolved, self._attempts, self._began, self._ended, self._tasks):
+            del listed[first:]
+        self._cancelled_from = math.inf
+        return executions
+
+    async def join(self) -> None:
+        """Wait until every call is over.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; by then the calls have been cancelled and awaited.
+        """
+        try:
+            await all_done(self._tasks)
+        except asyncio.CancelledError:
+            with suppress(asyncio.CancelledError):  # the first cancellation is raised
+                await self.stop_all()
+            raise
+        except BaseException:
+            self.cancel()  # nobody is left to wait for the calls
+            raise
+        finally:
+            if self._timetable is not None:
+                self._timetable.disarm()
+
+    async def stop_all(self) -> None:
+        """Stop every call that is not over, and wait until it is.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled meanwhile; by then the calls are over.
+        """
+        self._cancelled_from = 0
+        self.cancel()
+        try:
+            await outlast(self._tasks)
+        finally:
+            if self._timetable is not None:
+                self._timetable.disarm()
+
+    def cancel(self) -> None:
+        """Ask every call that is not over to stop, and start no further one."""
+        if self._timetable is not None:
+            self._timetable.close()
+        if self._loop.is_closed():
+            return  # the loop will run nothing more
+        for task in self._tasks:
+            task.cancel()
+
+    def results(self, first: int = 0) -> list[ToolResult]:
+        """One result for each call from `first` on, in call order; once these are over."""
+        results: list[ToolResult] = []
+        for index, task in enumerate(self._tasks[first:], start=first):
+            stopped = self._stopped.get(index)
+            if stopped is None:
+                try:
+                    results.append(task.result())
+                    continue
+                except asyncio.CancelledError as error:
+                    self._stopped[index] = stopped = error  # a task gives its message only once
+            results.append(self._stop(index, stopped))
+        return results
+
+    def executions(self, results: Sequence[ToolResult] | None = None) -> list[ToolExecution]:
+        """One record for each call, in call order; once they are over. `results` saves making the results again."""
+        results = self.results() if results is None else results
+        return [self._record(index, result) for index, result in enumerate(results)]
+
+    # Tasks
+
+    def _make_timetable(self) -> Timetable | None:
+        """The order and time limits of calls; `None` if all may run at once and without a limit."""
+        options, wants = self._options, self._wants
+        barriers = wants and [want for want in wants if want.sequential]
+        limits = wants and [want for want in wants if want.timeout]
+        self._has_limits = bool(limits) or options.tool_timeout is not None
+        self._has_barriers = bool(barriers)
+        if not (self._has_limits or barriers or options.batch_timeout or options.max_concurrency):
+            return None
+        most = options.max_concurrency
+        return Timetable(Schedule(0, concurrency=most and min(most, sys.maxsize)), self._cancel)
+
+    def _layers(self, tracing: Tracing | None) -> list[Middleware]:
+        """The layers around the calls, the outermost first."""
+        options, wants = self._options, self._wants
+        layers: list[Middleware] = []
+        if tracing is not None:
+            layers.append(tracing.call)
+        if options.has_call_hooks:
+            self._order = CallOrder()
+            layers.append(
+                HookRunner(
+                    options.hooks,
+                    self._order,
+                    self._state,
+                    self.resolved,
+                    self._known,
+                    self._record_of,
+                    stop=None if self._run is None else self._run.stop,
+                    on_block=options.on_block,
+                )
+            )
+        layers += options.middleware
+        if [want for want in wants if want.requires_approval]:
+            approval = Approval(options.approve, options.approval_timeout, self._needs)
+            self.decisions = approval.decisions
+            layers.append(approval)
+        if [want for want in wants if want.retries]:
+            layers.append(retry)
+        return layers
+
+    def _start(self, calls: Sequence[tuple[ToolCall, Any]], ids: Sequence[str]) -> None:
+        """Make a task for each of these calls. It runs one attempt, or all layers around the attempts."""
+        first, count = len(self.resolved), len(calls)
+        self.resolved += calls
+        self._ids.update(enumerate(ids, start=first))
+        self._attempts += [0] * count
+        self._began += [0.0] * count
+        self._ended += [0.0] * count
+        if self._timetable is not None:
+            barriers = self._barriers(calls, first) if self._has_barriers else ()
+            self._timetable.add(count, barriers)
+        create_task, tasks, carry_out = self._loop.create_task, self._tasks, self._carry_out
+        assert carry_out is not None, "the batch is complete"
+        for index, (call, _) in enumerate(calls, start=first):
+            name: object = call.name
+            task = create_task(carry_out(index), name=name if type(name) is str else str(name))
+            tasks.append(task)
+            if self._timetable is not None or self._order is not None:
+                task.add_done_callback(partial(self._pass_on, index))
+        if self._timetable is not None:
+            self._timetable.arm()
+
+    @staticmethod
+    def _barriers(calls: Sequence[tuple[ToolCall, Any]], first: int) -> list[int]:
+        """The indices of those of these calls that are sequential."""
+        return [
+            index for index, (_, tool) in enumerate(calls, first) if options_of(tool).sequential
+        ]
+
+    def _pass_on(self, index: int, task: asyncio.Task[ToolResult]) -> None:
+        """Note that a call is over, so that no other waits for it."""
+        if index >= len(self._tasks) or self._tasks[index] is not task:
+            return  # it was forgotten
+        if self._timetable is not None:
+            self._timetable.over(index)
+        if self._order is not None:
+            self._order.passed(index)
+
+    def _stop(self, index: int, error: asyncio.CancelledError) -> ToolResult:
+        """The result of a call that was stopped before it had one."""
+        if index in self._late:
+            return self._timed_out(index)
+        if index >= self._cancelled_from:
+            return failure(CANCELLED, error)
+        return failure_of(error)
+
+    # One call, in its task
+
+    async def _carry(self, carry_out: Next, index: int) -> ToolResult:
+        """Carry out a call, with all layers around it."""
+        if self._in_run is not None:
+            self._in_run()
+        self._began[index] = time()
+        if self._has_limits:
+            self._start_clock(index)
+        try:
+            result = await carry_out(Invocation.of(self, index, *self.resolved[index]))
+        except asyncio.CancelledError as error:
+            if index not in self._late:
+                self._stopped[index] = error
+            result = self._stop(index, error)
+        except BaseException as error:
+            result = self._raised(index, error)
+        self._ended[index] = time()
+        if self._observers is not None:
+            with suppress(asyncio.CancelledError):  # the call is over, and keeps its result
+                await self._observers.end(index, self.resolved[index][0], result)
+        return result
+
+    async def _next(self, invocation: Invocation) -> ToolResult:
+        """What the innermost middleware calls: one attempt."""
+        invocation = self._known(invocation)
+        index = invocation.index
+        result = await self._attempt(index, invocation)
+        if self._has_limits:
+            self._start_clock(index)  # for the layers around it
+        return result
+
+    async def _attempt(self, index: int, invocation: Invocation | None = None) -> ToolResult:
+        """Run a call's tool, once it may run: here, or by the invocation's executor."""
+        if self._in_run is not None:
+            self._in_run()
+        call, tool = self.resolved[index]
+        if refused := refusal(call, tool, self._tools.missing):
+            self._ended[index] = time()
+            return refused
+        if self._turned and index in self._turned and self._is_complete is not None:
+            with self.held(index):
+                await self._is_complete.wait()
+        timetable = self._timetable
+        if timetable is not None:
+            await timetable.admission(index)
+        try:
+            if invocation and invocation.agreed is not None and not self._attempts[index]:
+                with self.held(index):
+                    if (changed := await refused_as_changed(invocation)) is not None:
+                        return changed
+            if self._begin is not None and not self._attempts[index]:
+                with self.held(index):
+                    await self._begin(index)
+            if self._has_limits:
+                self._start_clock(index)
+            if not self._attempts[index]:
+                self._began[index] = time()
+            self._attempts[index] += 1
+            if self._observers is not None:
+                await self._observers.start(index, call)
+            executor = None if invocation is None else invocation.executor
+            if invocation is not None and executor is not None and executor.takes(tool):
+                value = await executor.run(invocation, self.execution)
+            else:
+                execute, args = bound(tool, call, index, self)
+                if self._is_blocking(tool, execute):
+                    value = await run_in_thread(execute, args, is_coroutine_function(execute))
+                else:
+                    value = await execute(**args)
+            if self._late and index in self._late:
+                return self._timed_out(index)
+            return value if is_plain(value) else as_result(value)
+        except BaseException as error:
+            return self._raised(index, error)
+        finally:
+            self._ended[index] = time()
+            if timetable is not None:
+                timetable.leave(index)
+
+    def _raised(self, index: int, error: BaseException) -> ToolResult:
+        """The result of a call whose tool or layers raised `error`.
+
+        Raises:
+            asyncio.CancelledError: the call is to stop; the cancellation is not the tool's own.
+        """
+        match error:
+            case GeneratorExit() if not self._is_at_work(index):
+                raise error  # the coroutine is being closed, with its loop or by the garbage collector
+            case _ if self._late.get(index) == "call":
+                return self._timed_out(index)
+            case asyncio.CancelledError() if self._is_asked_to_stop():
+                raise error
+            case KeyboardInterrupt():
+                self._loop.call_soon(_raise, error)
+            case asyncio.CancelledError():
+                pass  # not logged: the result says it
+            case StopRun():
+                error.source = error.source or self.resolved[index][0].name
+                if (run := self._run_of(index)) is not None:
+                    run.stop(error)
+                return stopped(error)
+            case _ if is_own_failure(error):
+                pass  # not logged: the tool said it in its own words
+            case _:
+                logger.error("Tool %r failed", self.resolved[index][0].name, exc_info=error)
+        return failure_of(error)
+
+    def _is_asked_to_stop(self) -> bool:
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+
+    def _is_at_work(self, index: int) -> bool:
+        """Whether the present code runs because the task of a call does."""
+        with suppress(RuntimeError):
+            return asyncio.current_task() in (*self._tasks[index : index + 1],)
+        return False
+
+    # Time
+
+    def _limit(self, index: int) -> float | None:
+        """Seconds that an attempt of a call may take, and also the layers around it."""
+        return options_of(self.resolved[index][1]).timeout or self._options.tool_timeout
+
+    def _start_clock(self, index: int) -> None:
+        limit = self._limit(index)
+        if limit is not None and self._timetable is not None:
+            self._timetable.start_clock(index, limit)
+
+    def held(self, index: int) -> AbstractContextManager[None]:
+        """A context whose time does not count for a call."""
+        return nullcontext() if self._timetable is None else self._timetable.held(index)
+
+    def _cancel(self, index: int) -> None:
+        self._tasks[index].cancel()
+
+    def _timed_out(self, index: int) -> ToolResult:
+        """The result of a call whose time is up. In the call's task, it also takes back the pending cancellation."""
+        name = self.resolved[index][0].name
+        if self._late[index] == "batch":
+            limit = self._options.batch_timeout
+            text = f"Tool '{name}' timed out: its batch took longer than {limit:g} s"
+        else:
+            limit = self._limit(index)
+            text = f"Tool '{name}' timed out after {limit:g} s"
+            if not self._tasks[index].done():
+                del self._late[index]
+                self._tasks[index].uncancel()
+        return failure(text, ToolError(text, timeout=True))
+
+    # What is known of a call
+
+    def _known(self, invocation: object) -> Invocation:
+        """An invocation as the next layer gets it: with its call under the tool's one name, its tool and its context.
+
+        Raises:
+            TypeError: the object is not an invocation.
+        """
+        if not isinstance(invocation, Invocation):
+            raise TypeError(f"next takes an Invocation, got {type(invocation).__name__}")
+        index = invocation.index
+        call, tool = self.resolved[index]
+        if invocation.call is call and invocation.tool is tool:
+            return invocation
+        before = ResolvedCall(call, tool)
+        if invocation.call is call:
+            return invocation.of_call(before)
+        resolved = self._tools.resolve_instead(invocation.call, before)
+        self.resolved[index] = resolved
+        if resolved.tool is not before.tool:
+            self._turned.add(index)
+        if resolved.options.sequential and self._timetable is not None:
+            self._timetable.set_sequential(index)
+        return invocation.of_call(resolved)
+
+    def id(self, index: int) -> str:
+        """The id of a call: the provider's, or one that is made at the first use."""
+        known = self._ids.get(index) or getattr(self.resolved[index][0], "id", None)
+        self._ids[index] = made = known or uuid7()
+        return made
+
+    def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
+        """The `ToolContext` of a call."""
+        execution = self.execution
+        return ToolContext(
+            call,
+            self.id(index),
+            self._conversation_id,
+            self._user_id,
+            getattr(execution, "deps", None),
+            execution.storage,
+            execution.sandbox_dir,
+            execution.access,
+            MappingProxyType(self._state),
+            self._run_of(index),
+        )
+
+    def _run_of(self, index: int) -> RunSignals | None:
+        """The run as a call can reach it."""
+        return self._held.get(index) or self._run
+
+    def _record(self, index: int, result: ToolResult) -> ToolExecution:
+        ended = self._ended[index] or time()
+        return ToolExecution(
+            id=self.id(index),
+            call=self.resolved[index][0],
+            result=result,
+            started_at=utc(self._began[index] or ended),
+            completed_at=utc(ended),
+            status=status_of(result),
+            attempt=self._attempts[index],
+        )
+
+    def _record_of(self, invocation: Invocation, result: ToolResult) -> ToolExecution:
+        return self._record(invocation.index, result)
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -1,0 +1,162 @@
+"""Runs tool calls in parallel, with results in call order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..calls.records import ToolExecution
+from ..guards.checks import check_execution
+from ..hooks import Approve, Hooks, Middleware
+from ..hooks.hooks import sorted_hooks
+from ..tools.registry import check_calls
+from ..tools.toolbox import Toolbox
+from ..types import Execution, ToolCall, ToolResult
+from .batch import ToolBatch
+from .batch_options import BatchOptions
+from .observers import OnToolEnd, OnToolStart
+from .tool_events import OnEvent, ToolEvents
+
+__all__ = ["execute_calls", "execute_tool", "execute_tools"]
+
+
+async def execute_tool(
+    call: ToolCall,
+    *,
+    execution: Execution,
+    user_id: str = "",
+    conversation_id: str = "",
+    tool_timeout: float | None = None,
+    **options: Any,
+) -> ToolResult:
+    """Run one call; see `execute_tools`, whose options it takes."""
+    [result] = await execute_tools(
+        [call],
+        execution=execution,
+        user_id=user_id,
+        conversation_id=conversation_id,
+        tool_timeout=tool_timeout,
+        **options,
+    )
+    return result
+
+
+async def execute_tools(
+    calls: Sequence[ToolCall],
+    *,
+    execution: Execution,
+    user_id: str = "",
+    conversation_id: str = "",
+    tool_timeout: float | None = None,
+    batch_timeout: float | None = None,
+    max_concurrency: int | None = None,
+    middleware: Iterable[Middleware] = (),
+    hooks: Iterable[Hooks] = (),
+    approve: Approve | None = None,
+    approval_timeout: float = 300.0,
+    on_tool_start: OnToolStart | None = None,
+    on_tool_end: OnToolEnd | None = None,
+    on_event: OnEvent | None = None,
+    state: dict[str, Any] | None = None,
+) -> list[ToolResult]:
+    """Run a batch of calls at the same time.
+
+    A tool made by `@tool` gets the model's arguments, and a `ToolContext` if it has a parameter annotated so. An object
+    with `execute(**kwargs)` gets the model's arguments and, unless its schema declares arguments of these names,
+    `storage`, `sandbox_dir`, `access`, `conversation_id`, `user_id` (if not empty) and, if the tool is named `shell`,
+    `timeout`. Before a tool starts, the arguments are checked against its schema.
+
+    Every call has an asyncio task of its own, named after its tool. An `async def execute` is awaited in that task. A
+    plain `def execute`, and any tool with `blocking = True`, runs in a worker thread; an `async def` so marked gets an
+    event loop of its own there. Context variables of the caller reach every tool.
+
+    Args:
+        calls: the calls to run.
+        execution: the tools, and what they run with.
+        user_id: the id of the user whose turn it is.
+        conversation_id: the conversation's id.
+        tool_timeout: seconds that one attempt of a call may take from its start, and that the middleware around it may
+            take besides; `None` for no limit. A tool's own `timeout` goes before this.
+        batch_timeout: seconds that all calls together may take; `None` for no limit.
+        max_concurrency: how many tools may run at once; `None` for all.
+        middleware: functions around every call, the outermost first; see `Middleware`.
+        hooks: run before and after every call, outside of `middleware`.
+        approve: decides about calls of tools that require approval. Without it, those are denied.
+        approval_timeout: seconds to wait for its answer; then the call is denied.
+        on_tool_start: called with the call when it starts, in the call's context; sync or async.
+        on_tool_end: called with the call, its result and the seconds it took when it is over; sync or async. Also
+            called for refused calls.
+        on_event: called on the event loop with every event of `ToolContext.emit`. What it raises is logged and has no
+            other effect.
+        state: a dict that hooks read and write, and tools read.
+
+    Returns:
+        One result for each call, in call order, whatever the order in which they end. Whatever a tool does becomes
+        its own result: an exception, a `CancelledError` or `SystemExit` of its own, a value that is not a `ToolResult`.
+
+    Raises:
+        asyncio.CancelledError: the caller was cancelled; by then every call has been cancelled and awaited. A tool
+            that blocks cannot be interrupted: it is left to end on its own.
+        ConfigError: an option has a wrong value, one of the tools is not a tool, or two tools have one name.
+        TypeError: one of the calls is not a call.
+    """
+    options = BatchOptions(
+        tool_timeout,
+        batch_timeout,
+        max_concurrency,
+        middleware,
+        () if hooks == () else sorted_hooks(hooks),
+        approve,
+        approval_timeout,
+        on_tool_start,
+        on_tool_end,
+        on_event,
+    )
+    batch = _start(calls, execution, user_id, conversation_id, state, options)
+    await batch.join()
+    return batch.results()
+
+
+async def execute_calls(
+    calls: Sequence[ToolCall],
+    *,
+    execution: Execution,
+    user_id: str = "",
+    conversation_id: str = "",
+    state: dict[str, Any] | None = None,
+    **options: Any,
+) -> list[ToolExecution]:
+    """Run a batch of calls at the same time, and return a record of each.
+
+    Takes the arguments of `execute_tools`, and does the same.
+
+    Returns:
+        One record for each call, in call order: its id, times, status, attempts and result, and the call as hooks and
+        middleware left it.
+    """
+    given = BatchOptions(**options)
+    batch = _start(calls, execution, user_id, conversation_id, state, given)
+    await batch.join()
+    return batch.executions()
+
+
+def _start(
+    calls: Sequence[ToolCall],
+    execution: Execution,
+    user_id: str,
+    conversation_id: str,
+    state: dict[str, Any] | None,
+    options: BatchOptions,
+) -> ToolBatch:
+    check_execution(execution)
+    tools = Toolbox.of(execution.tools)
+    return ToolBatch(
+        tools.resolve_all(check_calls(calls)),
+        tools,
+        execution=execution,
+        user_id=user_id,
+        conversation_id=conversation_id,
+        options=options,
+        state=state,
+        run=ToolEvents(options.on_event) if options.on_event else None,
+    )

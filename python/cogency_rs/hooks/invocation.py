@@ -1,0 +1,151 @@
+"""`Invocation`: a call on its way to its tool, as middleware sees it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from ..tools import ToolContext
+from ..tools.toolbox import ResolvedCall
+from ..types import ToolCall, ToolResult
+
+__all__ = ["Executor", "Invocation", "Middleware", "Next"]
+
+
+class CallDetails(Protocol):
+    """Makes the parts of an `Invocation` that most middleware never asks for."""
+
+    def id(self, index: int) -> str: ...
+    def context(self, index: int, call: ToolCall) -> ToolContext[Any]: ...
+    def held(self, index: int) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A call that is to be carried out. To hand another one to `next`, copy it with `dataclasses.replace`.
+
+    Attributes:
+        id: the id of the call; the same in every attempt.
+        call: what the model asked for, under the tool's one name, perhaps changed by hooks and outer middleware.
+        tool: the tool that `call` means, or `None` if it means none. If `call` is changed, `next` finds its tool anew.
+        context: what the tool is told.
+        attempt: the number of this attempt, from 1.
+        index: the call's place in the batch, from 0.
+        executor: runs the tool, if it takes it; `None` to run it here.
+        agreed: what the tool's preview said when the call was approved; the call runs only if it says the same when it
+            is its turn. `None` to run it in any case.
+    """
+
+    id: str
+    call: ToolCall
+    tool: Any
+    context: ToolContext[Any]
+    attempt: int = 1
+    index: int = 0
+    executor: Executor | None = None
+    agreed: str | None = None
+    _source: CallDetails | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, source: CallDetails, index: int, call: ToolCall, tool: Any) -> Invocation:
+        """Make an invocation whose `id` and `context` are made when first read: most middleware never reads them."""
+        made = cls.__new__(cls)
+        fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
+        object.__setattr__(made, "__dict__", fields)
+        return made
+
+    @property
+    def resolved(self) -> ResolvedCall:
+        """The call with its tool."""
+        return ResolvedCall(self.call, self.tool)
+
+    def of_call(self, resolved: ResolvedCall) -> Invocation:
+        """The same invocation with another call in the place of this one, and the tool that it means."""
+        call, tool = resolved
+        return replace(self, call=call, tool=tool, context=replace(self.context, call=call))
+
+    def on(self, executor: Executor) -> Invocation:
+        """The same call, for an executor to run. An `id` and `context` not made yet are still made when first read."""
+        made = type(self).__new__(type(self))
+        object.__setattr__(made, "__dict__", {**vars(self), "executor": executor})
+        return made
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """`with invocation.waiting():` stops the clock of the call's time limit.
+
+        For time that is not the call's own work, such as waiting for a person.
+        """
+        return nullcontext() if self._source is None else self._source.held(self.index)
+
+
+class _Later:
+    """A field whose value is made when it is first read, and is an ordinary attribute from then on.
+
+    It is put into the class after `@dataclass` has run, which would take it for the field's default.
+    """
+
+    def __init__(self, name: str, make: Callable[[CallDetails, Invocation], Any]) -> None:
+        self._name = name
+        self._make = make
+
+    def __get__(self, invocation: Invocation | None, owner: type) -> Any:
+        source: CallDetails | None = None if invocation is None else vars(invocation).get("_source")
+        if invocation is None or source is None:
+            raise AttributeError(f"{owner.__name__} has no {self._name}")
+        return vars(invocation).setdefault(self._name, self._make(source, invocation))
+
+
+setattr(Invocation, "id", _Later("id", lambda source, made: source.id(made.index)))  # noqa: B010
+setattr(  # noqa: B010
+    Invocation,
+    "context",
+    _Later("context", lambda source, made: source.context(made.index, made.call)),
+)
+
+Next = Callable[[Invocation], Awaitable[ToolResult]]
+"""Carries out a call. Called again, it makes another attempt. Whatever the tool does is in the result: it raises only
+`asyncio.CancelledError`, when the call is to stop."""
+
+Middleware = Callable[[Invocation, Next], Awaitable[ToolResult]]
+"""A function around every call; of several, the first is the outermost. If it raises, or returns anything but a
+`ToolResult`, the call fails."""
+
+
+class Executor(ABC):
+    """Base class of executors: a middleware that runs tools elsewhere."""
+
+    @abstractmethod
+    def takes(self, tool: Any) -> bool:
+        """Whether this executor runs the tool. A tool that no executor takes runs in the program."""
+
+    @abstractmethod
+    async def run(self, invocation: Invocation, execution: Any) -> Any:
+        """Run the tool of a call whose arguments have been checked, once.
+
+        Args:
+            invocation: the call.
+            execution: the `Execution` that the calls of the batch share.
+
+        Returns:
+            What the tool returned. An exception of the tool is raised here.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; the tool has been cancelled before that.
+            UnknownOutcome: it is not known whether the tool ran to its end.
+        """
+
+    def check(self, tool: Any) -> None:  # noqa: B027  # most have nothing to refuse
+        """Check that this executor can run a tool that it takes.
+
+        Raises:
+            ConfigError: the executor cannot run it; the message says why.
+        """
+
+    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Carry out a call, whose tool runs here if this executor takes it."""
+        if self.takes(invocation.tool):
+            invocation = invocation.on(self)
+        return await next(invocation)

@@ -1,0 +1,1 @@
+"""What a model writes and reads: text to events, and calls and results to text."""

@@ -1,0 +1,225 @@
+"""Parses a model's text into events while it streams: the async shell over `_core.Parser`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from typing import Any, TypedDict, cast
+
+from .._core import (
+    Dialect,
+    Finish,
+    Limits,
+    Parser,
+    Source,
+    Thought,
+    ToolSchemas,
+    Turn,
+    read_block,
+)
+from ..errors import ConfigError, ProtocolError
+from ..guards.json_text import read_json
+from ..tools.toolbox import spelled
+from ..types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall
+
+__all__ = ["Dialect", "Finish", "Limits", "Parser", "parse_execute_block", "parse_tokens"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+def parse_tokens(
+    source: AsyncIterable[str | Thought | Finish] | str,
+    *,
+    dialect: Dialects = "cogency",
+    tools: ToolSchemas | Iterable[Any] | None = None,
+    stream: StreamMode = "event",
+    calls: CallMode = "whole",
+    limits: Limits | None = None,
+    errors: ErrorMode = "respond",
+    lenient: bool = False,
+    begins_in_think: bool | None = None,
+) -> AsyncGenerator[Event, None]:
+    """Parse a model's output into events while it streams.
+
+    Args:
+        source: chunks of text, cut anywhere, or the whole text. Among the chunks may be `Thought(text)`, for reasoning
+            that the provider sends apart from the text, and `Finish(reason)`, for why the model stopped.
+        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, all of
+            which are read.
+        tools: the tools whose schemas give the types of raw values, in dialects that have such values: objects of
+            `@tool` or `Tool`, or declarations as providers take them.
+        stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
+        calls: `"stream"` to show calls before they are complete, too: `tool_call_start` when a call begins, and again
+            when its name is known, and `tool_call_delta` with its arguments as the model writes them. Only the `call`
+            event that follows a complete block counts.
+        limits: bounds on a block of calls; `Limits()` when not given.
+        errors: `"event"` to report output that cannot be read in an `error` event, `"respond"` to report it in the text
+            of the answer, as cogency 3.3.0 does.
+        lenient: whether blocks are also read as small models write them: in a Markdown fence; one call without the
+            array; `args`, `arguments`, `parameters` or `input` for each other, as an object or a string that holds one;
+            a comma before a closing bracket; a raw value without its closing mark. Valid blocks mean the same, except
+            for a raw value that contains another parameter's opening and not its end.
+        begins_in_think: whether the text begins inside reasoning that the prompt has opened; `None` for what the
+            dialect says.
+
+    Yields:
+        Event dicts (`think`, `respond`, `call`, `execute`, `result`, `error`, `end`). The generator ends after
+        `execute`. In cogency's own dialect `execute` follows the first block at once; the rest of the source is
+        discarded, and the source is closed. In most others all blocks of an answer are one batch, and `execute` comes
+        when the answer ends.
+
+    Raises:
+        TypeError: the source is not text, or yields anything but `str`, `Thought` and `Finish`.
+        ConfigError: `stream`, `limits` or `errors` has a wrong value.
+
+    An exception of the source is raised here, after the events of the text already received. Malformed output never
+    raises: it is reported. An `error` event has `kind` ("malformed"; "unfinished" if the model stopped inside a block;
+    "truncated" if its text was cut), `content` (what the model should be told), `raw` (the block as the model wrote it,
+    with its tags), and `line` and `column` in `raw`, from 1, or `None` if the answer was cut outside every block.
+
+    The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
+    """
+    reading = ReadingOptions(
+        dialect=dialect,
+        tools=tools
+        if tools is None or isinstance(tools, ToolSchemas)
+        else ToolSchemas(spelled(tools)),
+        calls=calls,
+        limits=limits,
+        errors=errors,
+        lenient=lenient,
+        begins_in_think=begins_in_think,
+    )
+    return _events(TextStream(source, reading), Parser(stream=stream, **reading))
+
+
+def parse_execute_block(text: str) -> list[ToolCall]:
+    """Read the first `<execute>` block of a text.
+
+    Returns:
+        Its calls, in order.
+
+    Raises:
+        ProtocolError: the text has no block, the block is not a JSON array of `{"name": str, "args": dict}`, or an
+            integer in it has more digits than Python reads. It says what is wrong and where; `original_input` is the
+            text.
+        AttributeError, TypeError: `text` is not a `str`.
+    """
+    stripped = text.strip()
+    try:
+        calls = [read_json(call) for call in read_block(stripped)]
+    except ValueError as error:
+        raise ProtocolError(str(error), cause=error, original_input=stripped) from error
+    return [ToolCall(call["name"], call["args"]) for call in calls]
+
+
+class ReadingOptions(TypedDict):
+    """How a text is read: the options that `Parser` and `Turn` both take."""
+
+    dialect: Dialects
+    tools: ToolSchemas | None
+    calls: CallMode
+    limits: Limits | None
+    errors: ErrorMode
+    lenient: bool
+    begins_in_think: bool | None
+
+
+class TextStream:
+    """The source of a `parse_tokens(...)`, for one reader only.
+
+    An accumulator reads the source itself, in its own streaming mode, so that no event is made only to be read again.
+    """
+
+    def __init__(
+        self, source: AsyncIterable[str | Thought | Finish] | str, reading: ReadingOptions
+    ) -> None:
+        if not isinstance(source, str) and not hasattr(source, "__aiter__"):
+            raise TypeError(
+                f"source must be str or an async iterable of str, not {type(source).__name__}"
+            )
+        limits: object = reading["limits"]
+        if limits is not None and not isinstance(limits, Limits):
+            raise ConfigError(f"limits must be a Limits, got {limits!r}")
+        self._source = source
+        self.reading = reading
+        self.taken: bool = False
+
+    def open(self, sink: Parser | Turn) -> ClosedOnce:
+        """Begin to read the text into `sink`."""
+        self.taken = True
+        source = self._source
+        return ClosedOnce(_whole(source) if isinstance(source, str) else aiter(source), sink)
+
+
+class ClosedOnce(Source):
+    """Reads an async iterator, and closes it only once.
+
+    Attributes:
+        failed: the exception that the iterator raised; `None` if it raised none.
+    """
+
+    def __init__(
+        self,
+        iterator: AsyncIterator[Any],
+        sink: Parser | Turn,
+        enter: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._close = getattr(iterator, "aclose", None)
+        self.failed: Exception | None = None
+
+    async def aclose(self) -> None:
+        """Close the iterator, if it can be closed.
+
+        Its items are no longer needed, so a failure to close is logged and has no other effect.
+        """
+        close, self._close = self._close, None
+        if close is None:
+            return
+        try:
+            await close()
+        except Exception:
+            logger.warning("The source of a model's text could not be closed", exc_info=True)
+
+
+async def _whole(text: str) -> AsyncGenerator[str, None]:
+    """A whole text as its only chunk."""
+    yield text
+
+
+def unread_text_of(events: Any) -> TextStream | None:
+    """The text that `events`, made by `parse_tokens`, is to read; `None` if it is not such, or has begun to read."""
+    # Read from the generator's frame: a weak registry would leak every generator that its own source refers to.
+    is_ours = getattr(events, "ag_code", None) is _events.__code__
+    frame = events.ag_frame if is_ours else None
+    if frame is None:
+        return None
+    text: TextStream = frame.f_locals["text"]
+    return None if text.taken else text
+
+
+async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, None]:
+    if text.taken:
+        return
+    source = text.open(parser)
+    try:
+        while True:
+            try:
+                events: Any = await source
+            except Exception as error:
+                source.failed = error
+                break
+            if events is None:
+                break
+            if type(events) is list:
+                for event in cast("list[Event]", events):
+                    yield event
+            else:  # one event, as usual in token mode
+                yield events
+        await source.aclose()
+        for event in parser.finish(error=source.failed):
+            yield event
+        if source.failed is not None:
+            raise source.failed
+    finally:
+        await source.aclose()

@@ -1,0 +1,142 @@
+"""How much a run may use, and how much it has used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import monotonic
+
+from ..guards.checks import check_count, check_seconds
+from ..models.deltas import NO_USAGE, Usage
+from .results import StopReason, StopSignal
+
+__all__ = ["Account", "UsageLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLimits:
+    """Bounds of one run, and of the runs of agents that are its tools.
+
+    A run that reaches one stops before its next step; it does not fail.
+
+    Attributes:
+        steps: answers of the model; `None` for any number.
+        tool_calls: calls that are carried out. Further calls are refused, and the model is told; after a step in which
+            every call was refused for this, the run stops.
+        total_tokens: tokens of all kinds: read, written, cached, reasoned.
+        seconds: seconds since the run began. A step that takes longer is stopped: its running calls are cancelled, and
+            have their results in the log.
+
+    Raises:
+        ConfigError: a bound below 1, or seconds that are not above 0.
+    """
+
+    steps: int | None = 20
+    tool_calls: int | None = None
+    total_tokens: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "tool_calls", "total_tokens"):
+            check_count(name, getattr(self, name))
+        check_seconds("seconds", self.seconds)
+
+
+class Account:
+    """What a run has used, and what it may still use.
+
+    Its use counts for the run that called it, too, and so on upwards; if one of those has reached a limit, so has this
+    run.
+
+    Args:
+        limits: the limits of the run.
+        parent: the account of the run that called it.
+
+    Attributes:
+        steps: answers of the model.
+        tool_calls: calls that were carried out.
+        usage: tokens.
+    """
+
+    def __init__(self, limits: UsageLimits, parent: Account | None = None) -> None:
+        self._limits = limits
+        self._parent = parent
+        self._began: float | None = None
+        self.steps = 0
+        self.tool_calls = 0
+        self.usage: Usage = NO_USAGE
+
+    def begin(self) -> None:
+        """Start the clock."""
+        self._began = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has lasted."""
+        return 0.0 if self._began is None else monotonic() - self._began
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it may still last; `None` for no limit, negative when the time is over."""
+        limit = self._limits.seconds
+        return None if limit is None else limit - self.seconds
+
+    def take_step(self) -> None:
+        """Count an answer of the model."""
+        self.steps += 1
+        if self._parent is not None:
+            self._parent.take_step()
+
+    def take_usage(self, usage: Usage) -> None:
+        """Count tokens."""
+        self.usage = self.usage + usage
+        if self._parent is not None:
+            self._parent.take_usage(usage)
+
+    @property
+    def counts_calls(self) -> bool:
+        """Whether there is a limit of calls."""
+        parent = self._parent
+        return self._limits.tool_calls is not None or (parent is not None and parent.counts_calls)
+
+    def take_call(self) -> StopSignal | None:
+        """Count a call, if it may be carried out; else return why not."""
+        refused = self._out_of_calls()
+        if refused is None:
+            self._count_calls(1)
+        return refused
+
+    def give_back_call(self) -> None:
+        """Take back the count of a call."""
+        self._count_calls(-1)
+
+    def _count_calls(self, calls: int) -> None:
+        self.tool_calls += calls
+        if self._parent is not None:
+            self._parent._count_calls(calls)
+
+    def _out_of_calls(self) -> StopSignal | None:
+        most = self._limits.tool_calls
+        if most is not None and self.tool_calls >= most:
+            text = f"Tool call limit reached: {self.tool_calls}/{most}"
+            return StopSignal(StopReason.TOOL_CALLS_LIMIT, text, source="limits")
+        return None if self._parent is None else self._parent._out_of_calls()
+
+    def reached(self) -> Iterator[StopSignal]:
+        """The limits that keep a further step from beginning."""
+        limits, used = self._limits, self.usage
+        if (most := limits.steps) is not None and self.steps >= most:
+            text = f"Step limit reached: {self.steps}/{most}"
+            yield StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
+        if (most := limits.total_tokens) is not None and used.total_tokens >= most:
+            text = f"Token limit reached: {used.total_tokens}/{most}"
+            yield StopSignal(StopReason.TOKEN_LIMIT, text, source="limits")
+        if limits.seconds is not None and self.seconds >= limits.seconds:
+            yield self.out_of_time()
+        if self._parent is not None:
+            yield from self._parent.reached()
+
+    def out_of_time(self) -> StopSignal:
+        """The signal that the time is over."""
+        message = f"Time limit reached: {self.seconds:.1f}/{self._limits.seconds:g} s"
+        return StopSignal(StopReason.TIME_LIMIT, message, source="limits")

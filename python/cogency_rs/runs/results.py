@@ -1,0 +1,221 @@
+"""What a run gives: its result, its steps, and why it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from ..calls.records import ToolExecution
+from ..errors import NoAnswerError, StopRun
+from ..models import Usage
+from ..types import ToolCall, TurnOutcome
+from .waiting import what_waits
+
+__all__ = [
+    "NO_OUTPUT",
+    "Deps",
+    "Output",
+    "RunResult",
+    "RunStatus",
+    "Step",
+    "StepKind",
+    "StopReason",
+    "StopSignal",
+    "first_signal",
+]
+
+NO_OUTPUT: Any = object()
+"""Stands where a run has no output yet: `None` is one, where the type of the answer may be null."""
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    Deps = DefaultTypeVar("Deps", default=Any)
+    Output = DefaultTypeVar("Output", default=str)
+else:  # Python 3.11 knows no defaults
+    Deps = TypeVar("Deps")
+    Output = TypeVar("Output")
+
+RunStatus = Literal["pending", "in_progress", "waiting", "completed", "stopped", "failed"]
+"""The state of a run. `failed` means that the run failed; a tool that fails does not fail it."""
+
+StepKind = Literal["error", "tool_execution", "final_response"]
+"""The kind of a step: output that could not be used, calls, or an answer."""
+
+
+class StopReason(StrEnum):
+    """Why a run stopped. If there are several reasons, the first in this order counts.
+
+    `REFUSED` means that the model refused to answer or its provider withheld the answer, `TRUNCATED` that the answer
+    was cut again and again, `EMPTY_ANSWER` that the model wrote no answer, and none when it was asked once more.
+    """
+
+    ERROR = "error"
+    STOP_REQUESTED = "stop_requested"
+    USER_REQUESTED = "user_requested"
+    STEPS_LIMIT = "steps_limit"
+    TOOL_CALLS_LIMIT = "tool_calls_limit"
+    TOKEN_LIMIT = "token_limit"
+    TIME_LIMIT = "time_limit"
+    RETRY_LIMIT = "retry_limit"
+    FINISH_REASON = "finish_reason"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    EMPTY_ANSWER = "empty_answer"
+    COMPLETED = "completed"
+    UNKNOWN = "unknown"
+
+
+_PRECEDENCE = {reason: place for place, reason in enumerate(StopReason)}
+
+
+@dataclass(frozen=True, slots=True)
+class StopSignal:
+    """A reason to stop a run.
+
+    Attributes:
+        reason: the kind of reason.
+        message: the reason in words.
+        context: further facts, by name.
+        source: where it comes from: a tool's or a hook's name, `"limits"`, `"recovery"`, `"model"` or `"user"`.
+    """
+
+    reason: StopReason
+    message: str = ""
+    context: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    source: str = ""
+
+    @classmethod
+    def of(cls, stop: StopRun, source: str = "") -> StopSignal:
+        """The signal for an exception that a tool or a hook raised."""
+        context, source = stop.context, source or stop.source
+        try:
+            reason = StopReason(stop.reason)
+        except ValueError:
+            reason, context = StopReason.UNKNOWN, {"reason": stop.reason, **context}
+        return cls(reason, stop.message, MappingProxyType(context), source)
+
+
+def first_signal(signals: Sequence[StopSignal]) -> StopSignal | None:
+    """The signal that counts: the first with the reason that comes first in `StopReason`; `None` if there is none."""
+    if not signals:  # as after most steps
+        return None
+    return min(signals, key=lambda signal: _PRECEDENCE[signal.reason])
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One answer of the model, and its results.
+
+    Attributes:
+        index: the number of the step in the run, from 0.
+        kind: what kind of step it was.
+        outcome: the outcome of its turn.
+        text: its text for the user, joined and stripped.
+        thoughts: its reasoning, joined and stripped.
+        calls: its calls, as the model wrote them.
+        executions: the executions of the calls, in their order; and a failure for each call that a driver could not
+            read.
+        usage: the tokens that it used.
+        finish_reason: why the model stopped writing, in its provider's word.
+        error: what was wrong with it, in the words for the model; `None` if nothing was.
+        replaced_characters: how many characters of its text became U+FFFD, since half of each (of a surrogate pair)
+            was missing.
+    """
+
+    index: int
+    kind: StepKind
+    outcome: TurnOutcome
+    text: str = ""
+    thoughts: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    executions: tuple[ToolExecution, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    finish_reason: str | None = None
+    error: str | None = None
+    replaced_characters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult(Generic[Output]):
+    """The result of a run.
+
+    Attributes:
+        text: the final answer as the model wrote it; if a tool ended the run, that tool's result as text. If the run
+            has no answer, what there is of one, or the text of the last step; may be empty.
+        status: how it ended.
+        stop: why it stopped; `None` if the model simply answered.
+        usage: the tokens of all its steps.
+        steps: its steps, in order.
+        waiting: the calls that wait for approval, with their ids; see `Agent.resume`. The `str` of such a result says
+            what to call next.
+        conversation_id: the conversation's id, for the next run.
+        run_id: the run's own id.
+    """
+
+    text: str
+    status: RunStatus
+    stop: StopSignal | None
+    usage: Usage
+    steps: tuple[Step, ...]
+    waiting: tuple[ToolCall, ...]
+    conversation_id: str
+    run_id: str
+    _output: Any = NO_OUTPUT
+
+    def __str__(self) -> str:
+        """Of a run that waits: which calls wait, and what to call next. Of any other: its `repr`."""
+        return (
+            what_waits(self.waiting, self.conversation_id)
+            if self.status == "waiting"
+            else repr(self)
+        )
+
+    @property
+    def output(self) -> Output:
+        """The final answer: its text, or the value of `output_type`. If a tool ended the run, that tool's result.
+
+        Raises:
+            NoAnswerError: the run has no answer; the message says why.
+        """
+        if self._output is NO_OUTPUT:
+            raise _no_answer(self)
+        output: Output = self._output
+        return output
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there is an answer, so that `output` does not raise."""
+        return self._output is not NO_OUTPUT
+
+    def with_output(self, output: Any) -> RunResult[Any]:
+        """The same result with another output, as a hook `after_run` may return it."""
+        return replace(self, _output=output)
+
+
+_ENDED = {
+    "stopped": "it stopped",
+    "failed": "it failed",
+    "completed": "it was completed",
+    "in_progress": "it is not over",
+    "pending": "it has not begun",
+}
+
+
+def _no_answer(result: RunResult[Any]) -> NoAnswerError:
+    """The error that says why a run has no answer, and where to look further."""
+    stop, status = result.stop, result.status
+    if status == "waiting":
+        why = what_waits(result.waiting, result.conversation_id)
+    else:
+        message = "" if stop is None or not stop.message else f": {stop.message.rstrip('.')}"
+        why = f"{_ENDED[status]}{'' if stop is None else f' ({stop.reason})'}{message}"
+    more = ". RunResult.text has what the model wrote last" if result.text else ""
+    return NoAnswerError(
+        f"the run has no answer: {why}{more}",
+        status=status,
+        reason=None if stop is None else str(stop.reason),
+    )

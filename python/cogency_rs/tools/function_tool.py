@@ -1,0 +1,419 @@
+"""Tools from plain functions: `@tool` reads a function's hints and docstring, and calls it with what they ask for.
+
+What a function gets is decided by its signature alone: the model's arguments, and a `ToolContext` if it asks for one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from types import FrameType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from ..errors import ConfigError
+from ..ids import uuid7
+from ..types import ToolCall, ToolResult
+from . import ToolContext, ToolOptions
+from .arguments import CheckedTool, compiled
+from .docstring import read_docstring
+from .options import IsVisible, NeedsApproval, Preview, Remote
+from .parameters import Parameters
+from .registry import check_name
+from .schema import Mismatch, Param, json_value
+from .schema.values import is_record
+
+__all__ = ["FunctionTool", "Param", "tool"]
+
+P = ParamSpec("P")
+Rest = ParamSpec("Rest")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+Receiver = TypeVar("Receiver")
+
+
+class Decorator(Protocol):
+    """The type of `@tool(...)`."""
+
+    @overload
+    def __call__(
+        self, function: classmethod[Any, P, R] | staticmethod[P, R], /
+    ) -> FunctionTool[..., R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+
+
+@overload
+def tool(
+    function: classmethod[Any, P, R] | staticmethod[P, R],
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    blocking: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    sequential: bool = False,
+    requires_approval: NeedsApproval = False,
+    idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
+    max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
+) -> FunctionTool[..., R]: ...
+@overload
+def tool(
+    function: Callable[P, R],
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    blocking: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    sequential: bool = False,
+    requires_approval: NeedsApproval = False,
+    idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
+    max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
+) -> FunctionTool[P, R]: ...
+@overload
+def tool(
+    function: None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    blocking: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    sequential: bool = False,
+    requires_approval: NeedsApproval = False,
+    idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
+    max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
+) -> Decorator: ...
+def tool(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    blocking: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    sequential: bool = False,
+    requires_approval: NeedsApproval = False,
+    idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
+    max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
+) -> Any:
+    """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
+
+    Every parameter is an argument that the model gives, and its hint says what it must be: `str`, `int`, `float`,
+    `bool`, `None`, `list[T]`, `dict[str, T]`, `Literal`, `T | None`, `Annotated[T, "what it is for"]`,
+    `Annotated[T, Param(...)]` or a dataclass. With pydantic installed (`cogency-rs[schema]`) it may be any hint that
+    pydantic knows, such as an `Enum`, a tuple, `A | B`, a `TypedDict` or a model. A parameter without a hint takes
+    any JSON value, `**kwargs` takes arguments of any name. A parameter annotated `ToolContext` receives the call, the
+    conversation and the user, and is in no schema.
+
+    An `async def` is awaited on the caller's loop, a plain `def` runs in a worker thread.
+
+    Args:
+        function: a function or a method. The tool of a method is taken from an instance: `tools=[box.put]`.
+        name: the name that the model calls; the function's own name when not given.
+        description: what the tool does; the docstring up to its first section when not given. The docstring's section
+            `Args:` describes the parameters.
+        blocking: run an `async def` in a worker thread too, because it blocks.
+        timeout: seconds that one attempt may take. See `ToolOptions` for this and the following options.
+        retries: how often a call that raised or ran out of time is tried again.
+        sequential: a call runs alone, after those before it in its batch and before those after it.
+        requires_approval: whether a call must be approved before it runs.
+        idempotent: whether a second attempt of the same call does no harm.
+        read_only: whether a call has no effect outside.
+        ends_run: whether an agent's run is over when a call of this tool has succeeded.
+        visible: whether an agent's prompt lists the tool.
+        max_result_chars: how many characters of a result's content the model is shown.
+        remote: whether calls run in another process, and what they need there.
+        preview: a function that describes what a call would do to the person who is asked to approve it.
+
+    Raises:
+        ConfigError: the function cannot be a tool, and the message names the parameter and says why; or an option has a
+            wrong value.
+    """
+    options = ToolOptions(
+        timeout=timeout,
+        retries=retries,
+        sequential=sequential,
+        requires_approval=requires_approval,
+        idempotent=idempotent,
+        read_only=read_only,
+        ends_run=ends_run,
+        visible=visible,
+        max_result_chars=max_result_chars,
+        remote=remote,
+        preview=preview,
+    )
+
+    def decorate(function: Any) -> Any:
+        frame = _caller(inspect.currentframe())
+        return _make(function, name, description, blocking, options, frame)
+
+    if function is None:
+        return decorate
+    frame = _caller(inspect.currentframe())
+    return _make(function, name, description, blocking, options, frame)
+
+
+def _caller(frame: FrameType | None) -> FrameType | None:
+    return frame and frame.f_back
+
+
+class FunctionTool(CheckedTool, Generic[P, R_co]):
+    """A function as a tool; made by `tool`. Calling it calls the function.
+
+    Attributes:
+        name: the name that the model calls.
+        description: what it does, for the model.
+        schema: its parameters in cogency's form, `{"arg": {"type": ..., "required": ..., ...}}`.
+        json_schema: its parameters as JSON Schema, in full.
+        blocking: whether an `async def` runs in a worker thread too.
+        options: how its calls are carried out.
+    """
+
+    def __init__(
+        self,
+        function: Callable[P, R_co],
+        parameters: Parameters,
+        *,
+        name: str,
+        description: str,
+        blocking: bool,
+        options: ToolOptions,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function: Any = function
+        self._parameters = parameters
+        self.name = name
+        self.description = description
+        self.schema: dict[str, Any] = parameters.flat_schema
+        self.json_schema: dict[str, Any] = parameters.json_schema
+        self.blocking = blocking
+        self.options = options
+
+    async def execute(self, /, **given: Any) -> Any:
+        """Run it with the model's arguments. If the tool is a plain function, this is one too.
+
+        The arguments that cogency's executor adds, such as `storage`, are only put into a `ToolContext`.
+
+        Returns:
+            A `ToolResult`. Arguments that do not fit are a failure that says which, and why. A value that the function
+            returns becomes the content of a success, unless it is a `ToolResult`; dataclasses, pydantic models and
+            members of an `Enum` become JSON.
+
+        An exception of the function is raised unchanged.
+        """
+        args = self._parameters.asked(given, self.name)
+        if problems := self.faults(args):
+            return self._refusal("; ".join(problems))
+        return await self._run(args, self._context(args, given))
+
+    async def _run(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> Any:
+        """Run it with arguments in which there are no `faults`."""
+        try:
+            arguments = self._parameters.read(args, context)
+        except Mismatch as mismatch:
+            return self._refusal(str(mismatch))
+        return _result(await self._function(**arguments))
+
+    def faults(self, args: Mapping[str, Any]) -> list[str]:
+        """Say what is wrong with the model's arguments, a sentence for each fault; nothing if they fit."""
+        return compiled(self._parameters, self.json_schema).faults(args)
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether it receives the call's `ToolContext`."""
+        return bool(self._parameters.contexts)
+
+    @property
+    def run_checked(self) -> Callable[..., Any] | None:
+        """The function that runs the tool with a call's arguments and context, after a check for `faults`.
+
+        `None` if the tool has been given another `execute`, which then runs.
+        """
+        execute: Any = self.execute
+        classes: tuple[Any, Any] = (FunctionTool, _PlainTool)
+        ours = [each.execute for each in classes]
+        return self._run if getattr(execute, "__func__", None) in ours else None
+
+    def _context(self, args: dict[str, Any], given: Mapping[str, Any]) -> ToolContext[Any] | None:
+        """The context, made from the arguments that cogency's executor adds; `None` if the tool takes none."""
+        if not self.takes_context:
+            return None
+        return ToolContext(
+            ToolCall(self.name, args),
+            uuid7(),
+            conversation_id=given.get("conversation_id", ""),
+            user_id=given.get("user_id", ""),
+            storage=given.get("storage"),
+            sandbox_dir=given.get("sandbox_dir", ""),
+            access=given.get("access", ""),
+        )
+
+    def describe(self, args: Mapping[str, Any]) -> str:
+        """Write a call on one line, for people."""
+        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in args.items())})"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself: nothing is checked or converted."""
+        result: R_co = self._function(*args, **kwargs)
+        return result
+
+    # These are for a method, a classmethod, and a staticmethod or plain function; the first parameter tells which.
+    @overload
+    def __get__(
+        self: FunctionTool[Concatenate[type[Receiver], Rest], R],
+        instance: Receiver | None,
+        owner: type[Receiver],
+        /,
+    ) -> FunctionTool[Rest, R]: ...
+    @overload
+    def __get__(
+        self: FunctionTool[Concatenate[Receiver, Rest], R],
+        instance: Receiver,
+        owner: type[Receiver],
+        /,
+    ) -> FunctionTool[Rest, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any], /) -> FunctionTool[P, R_co]: ...
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        """The tool itself. A tool of a method is a `_Method`, which type checkers see as this class."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<tool {self._function.__qualname__}>"
+
+    def _refusal(self, problem: str) -> ToolResult:
+        return ToolResult(f"Invalid arguments for tool '{self.name}': {problem}", error=True)
+
+
+class _PlainTool(FunctionTool[P, R_co]):
+    """A plain `def`, which runs in a worker thread because its `execute` is one."""
+
+    def execute(self, /, **given: Any) -> Any:
+        args = self._parameters.asked(given, self.name)
+        if problems := self.faults(args):
+            return self._refusal("; ".join(problems))
+        return self._run(args, self._context(args, given))
+
+    def _run(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> Any:
+        try:
+            arguments = self._parameters.read(args, context)
+        except Mismatch as mismatch:
+            return self._refusal(str(mismatch))
+        value = self._function(**arguments)
+        return _result_of(value) if inspect.isawaitable(value) else _result(value)
+
+
+class _Method:
+    """A method as a class has it: not a tool, but each instance has a tool of it.
+
+    Args:
+        function: a function or a classmethod.
+        make: makes the tool of a bound method.
+    """
+
+    def __init__(self, function: Any, make: Callable[[Any], FunctionTool[..., Any]]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._make = make
+
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        bound = self._function.__get__(instance, owner)
+        return self._make(bound) if inspect.ismethod(bound) else self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what is wrong when it is used as a tool.
+
+        Raises:
+            ConfigError: `name` is an attribute of tools.
+        """
+        if name.startswith("_"):
+            raise AttributeError(name)
+        path: str = self._function.__qualname__
+        *_, owner, method = ("", *path.split("."))
+        raise ConfigError(
+            f"{path} is a method: take it from an instance, as in tools=[{owner}(...).{method}]; "
+            "of a classmethod, @tool stands above @classmethod"
+        )
+
+    def __repr__(self) -> str:
+        return f"<tool of a method {self._function.__qualname__}>"
+
+
+async def _result_of(awaitable: Awaitable[Any]) -> Any:
+    return _result(await awaitable)
+
+
+def _result(value: Any) -> Any:
+    """A function's return value as a result."""
+    if not (hasattr(value, "outcome") and hasattr(value, "error")):
+        return ToolResult(outcome="Success", content=json_value(value))
+    content = getattr(value, "content", None)
+    if content is None or isinstance(content, str) or not is_record(value):
+        return value
+    return dataclasses.replace(value, content=json_value(content))
+
+
+def _make(
+    function: Any,
+    name: str | None,
+    description: str | None,
+    blocking: bool,
+    options: ToolOptions,
+    frame: FrameType | None,
+) -> Any:
+    is_wrapped = type(function) in (staticmethod, classmethod)
+    plain = function.__func__ if is_wrapped else function
+    if not (inspect.isfunction(plain) or inspect.ismethod(plain)):
+        raise ConfigError(
+            f"@tool makes a tool of a function, not of {function!r}; what it is called and does is said by keyword: "
+            "@tool(name=..., description=...)"
+        )
+    name = plain.__name__ if name is None else name
+    if not isinstance(name, str) or not name or name == "<lambda>":
+        raise ConfigError(f"a tool needs a name, got {name!r}: tool(function, name=...)")
+    check_name(name)
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        raise ConfigError(f"tool {name!r} yields: a tool returns one value, for example a list")
+    docstring = read_docstring(plain.__doc__)
+    parameters = Parameters.of(plain, name, docstring.entries, frame)
+    make = functools.partial(
+        FunctionTool if inspect.iscoroutinefunction(plain) else _PlainTool,
+        parameters=parameters,
+        name=name,
+        description=docstring.text if description is None else description,
+        blocking=blocking,
+        options=options,
+    )
+    if parameters.has_receiver and type(function) is not staticmethod:
+        return _Method(function, make)
+    return make(plain)

@@ -1,0 +1,332 @@
+"""Finds the tool that a call means, once, and gives the call that tool's one name.
+
+A tool whose `server` is a text is on that server, under the name `remote_name`; any other is the agent's own. A tool's
+one name is the name that a prompt lists: of a tool of a server, its plain name if no other tool has it, else
+`server__tool`, in either case in letters that every provider and dialect takes.
+
+A model may write a name in other ways too. Everything that decides about a call takes the `ResolvedCall` that
+`Toolbox.resolve` makes, so it decides the same however the name was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ..errors import ConfigError
+from ..types import ToolCall
+from . import ToolOptions, options_of
+from .registry import check_name, is_usable_name, listed_tools, name_of, tools_by_name
+
+__all__ = [
+    "LOCAL",
+    "ResolvedCall",
+    "SpelledTool",
+    "Toolbox",
+    "names_of",
+    "qualified",
+    "remote_name_of",
+    "safe_name",
+    "server_of",
+    "spelled",
+    "told_apart",
+]
+
+LOCAL = "local"
+"""What a call may name as its server to mean one of the agent's own tools."""
+
+AGENT = frozenset({None, "", LOCAL})
+
+
+class ResolvedCall(NamedTuple):
+    """A call with the tool that it means.
+
+    Attributes:
+        call: the call under its tool's one name and server; if it means no tool, as the model wrote it.
+        tool: the tool; `None` if the call means none, so that it cannot run.
+    """
+
+    call: ToolCall
+    tool: Any
+
+    @property
+    def options(self) -> ToolOptions:
+        """The options of its tool."""
+        return options_of(self.tool)
+
+    @property
+    def identity(self) -> tuple[str, str | None]:
+        """The one name and the server of its tool: which tool it is, in another process too."""
+        return self.call.name, getattr(self.call, "server", None)  # cogency's own calls have none
+
+
+class Toolbox:
+    """The tools that calls may mean.
+
+    Args:
+        names: the tools by their one names, in the order of a prompt. Only `Toolbox.of` looks for servers.
+
+    Attributes:
+        names: the tools by their one names, in the order of a prompt.
+    """
+
+    __slots__ = ("_by_server", "_offered", "_spelled", "_unclear", "names")
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self.names = names
+        # The one name that each spelling means, without a server and with one. Own tools alone have one spelling each.
+        self._spelled: dict[str, str] = {}
+        self._by_server: dict[str, dict[str, str]] = {}
+        self._unclear: dict[str, list[str]] = {}  # the one names that a spelling could mean
+        self._offered: dict[str, list[str]] = {}  # the names of each server's tools there
+
+    @classmethod
+    def of(cls, tools: Iterable[Any]) -> Toolbox:
+        """Sort tools by name and server, at a cost that is linear in them.
+
+        Raises:
+            ConfigError: an object cannot be a tool; or two of the agent's own tools, or two tools of one server, have
+                one name.
+        """
+        listed = tools if isinstance(tools, tuple) else listed_tools(tools)
+        remote = [(tool, server) for tool in listed if (server := server_of(tool)) is not None]
+        if not remote:
+            return cls(tools_by_name(listed))
+        own = tools_by_name(tool for tool in listed if server_of(tool) is None)
+        offered: dict[str, dict[str, Any]] = {}
+        for tool, server in remote:
+            name_of(tool)  # refuses what is not a tool
+            there = offered.setdefault(server, {})
+            if there.setdefault(remote_name_of(tool), tool) is not tool:
+                raise ConfigError(
+                    f"server {server!r} has two tools named {remote_name_of(tool)!r}: leave one out"
+                )
+        plain = Counter(name for there in offered.values() for name in there)
+        long = Counter(
+            qualified(server, name) for server, there in offered.items() for name in there
+        )
+        names: dict[str, Any] = {}
+        for tool in listed:
+            name, server = remote_name_of(tool), server_of(tool)
+            if server is not None:
+                of = (server, name)
+                if plain[name] > 1 or name in own:
+                    name = qualified(server, name)
+                    name = _marked(name, of) if long[name] > 1 else name
+                name = safe_name(name, of)
+            if names.setdefault(name, tool) is not tool:
+                raise ConfigError(
+                    f"two tools are asked for as {name!r}: rename the tool or the server"
+                )
+        toolbox = cls(names)
+        toolbox._offered = {server: [*there] for server, there in offered.items()}
+        toolbox._spell()
+        return toolbox
+
+    def _spell(self) -> None:
+        """Collect the ways to write each name. One names go before others, and names on a server before long ones."""
+        ways: dict[str, list[str]] = {}
+        self._by_server = {server: {} for server in self._offered}
+        for one, tool in self.names.items():
+            server, name = server_of(tool), remote_name_of(tool)
+            if server is None:
+                continue
+            long, of = qualified(server, name), (server, name)
+            spellings = {name, long, safe_name(name, of), safe_name(long, of)}
+            for spelling in spellings:
+                ways.setdefault(spelling, []).append(one)
+            self._by_server[server] |= dict.fromkeys({one, *spellings}, one)
+        for one, tool in self.names.items():
+            if (server := server_of(tool)) is not None:
+                self._by_server[server][remote_name_of(tool)] = one
+        for spelling, meant in ways.items():
+            if len(meant) == 1:
+                self._spelled[spelling] = meant[0]
+            else:
+                self._unclear[spelling] = meant
+        self._spelled |= {one: one for one in self.names}
+
+    def resolve(self, call: Any) -> ResolvedCall:
+        """Find the tool that a call means.
+
+        A call that names no server, or `local`, means the tool of that one name; else the tool of that name that only
+        one server has; else the tool whose long name, `server__tool`, that is. A spelling that could mean two tools
+        means none.
+        """
+        name = call.name
+        if not isinstance(name, str):
+            return ResolvedCall(call, None)
+        server = None if getattr(call, "server", None) is None else _server_asked_for(call)
+        if not self._by_server:
+            return ResolvedCall(call, self.names.get(name) if server is None else None)
+        spelled = self._spelled if server is None else self._by_server.get(server, {})
+        one = spelled.get(name)
+        if one is None:
+            return ResolvedCall(call, None)
+        tool = self.names[one]
+        return ResolvedCall(_under(call, one, server_of(tool)), tool)
+
+    def resolve_all(self, calls: Iterable[Any]) -> list[tuple[ToolCall, Any]]:
+        """Find the tools that calls mean. Plain tuples with what a `ResolvedCall` holds cost a quarter of it."""
+        listed = [*calls]
+        if not self._by_server:
+            find = self.names.get
+            try:
+                return [
+                    (call, find(call.name))
+                    if getattr(call, "server", None) is None
+                    else self.resolve(call)
+                    for call in listed
+                ]
+            except TypeError:  # a name may be anything
+                pass
+        return [*map(self.resolve, listed)]
+
+    def resolve_instead(self, call: Any, before: ResolvedCall) -> ResolvedCall:
+        """Find the tool of a call that takes the place of another.
+
+        If it has the other's server and another name, only the name was changed, and the tool may be anywhere.
+        """
+        name, server = before.identity
+        if server is not None and isinstance(call, ToolCall) and call.name != name:
+            call = replace(call, server=None) if call.server == server else call
+        return self.resolve(call)
+
+    def recall(self, call: ToolCall, name: str, server: str | None) -> ResolvedCall:
+        """Find the tool that a call of the log means: the one that it meant when it was recorded.
+
+        Args:
+            call: the call as the model wrote it.
+            name: the name in its record.
+            server: the server in its record.
+        """
+        return self.resolve(replace(call, name=name, server=server))
+
+    def spellings(self) -> dict[str, Any]:
+        """The tools by every way to write their names. A name on a server is `server`, NUL and the name."""
+        if not self._by_server:
+            return dict(self.names)
+        ways = dict(self._spelled)
+        for server, there in self._by_server.items():
+            ways |= {f"{server}\0{spelling}": one for spelling, one in there.items()}
+        return {way: self.names[one] for way, one in ways.items()}
+
+    def missing(self, call: Any) -> str:
+        """Write the message for a call that means no tool: which tools there are."""
+        name, server = str(call.name), _server_asked_for(call)
+        if server is not None:
+            if server not in self._offered:
+                servers = ", ".join([LOCAL, *self._offered])
+                return f"Server '{server}' of tool '{name}' is not known. Known servers: {servers}"
+            known = ", ".join(self._offered[server])
+            return f"Tool '{name}' not registered on server '{server}'. Known tools: {known}"
+        if choices := self._unclear.get(name):
+            return f"Tool '{name}' is on {len(choices)} servers; ask for {' or '.join(choices)}"
+        known = f". Known tools: {', '.join(map(str, self.names))}" if self.names else ""
+        return f"Tool '{name}' not registered{known}"
+
+
+def _under(call: Any, name: str, server: str | None) -> ToolCall:
+    """The call under this name and server; the same object if it has them."""
+    if call.name == name and getattr(call, "server", None) == server:
+        return call  # type: ignore[no-any-return]
+    if isinstance(call, ToolCall):
+        return replace(call, name=name, server=server)
+    return ToolCall(name, call.args, getattr(call, "id", None), server)
+
+
+class SpelledTool(NamedTuple):
+    """A tool's schema under one of the ways to write the tool's name."""
+
+    name: str
+    schema: Any
+
+
+def spelled(tools: Iterable[Any]) -> list[Any]:
+    """What a parser is told of tools: their schemas, by every way to write their names."""
+    listed = list(tools)
+    if all(server_of(tool) is None for tool in listed) or any(
+        isinstance(tool, Mapping)
+        for tool in listed  # a declaration, which has no other names
+    ):
+        return listed
+    ways = Toolbox.of(listed).spellings()
+    return [SpelledTool(way, getattr(tool, "schema", None)) for way, tool in ways.items()]
+
+
+def told_apart(tools: Iterable[Any]) -> list[Any]:
+    """The tools, those of servers under the names that a prompt lists, so that no two have the same name.
+
+    A tool of a server is renamed by its method `named`; without such a method it keeps its name.
+
+    Raises:
+        ConfigError: as `Toolbox.of`; or one of the agent's own tools has a name that not every model can be told.
+    """
+    listed = listed_tools(tools)
+    for tool in listed:
+        if server_of(tool) is None:
+            check_name(name_of(tool))
+    if all(server_of(tool) is None for tool in listed):
+        return listed
+    return [
+        tool if tool.name == name or getattr(tool, "named", None) is None else tool.named(name)
+        for name, tool in Toolbox.of(listed).names.items()
+    ]
+
+
+def names_of(resolved: ResolvedCall) -> tuple[str, ...]:
+    """The names by which patterns find a call: its tool's one name, and `server__tool` of a tool of a server.
+
+    The second stays the same whatever other tools there are.
+    """
+    call, tool = resolved
+    server = server_of(tool)
+    return (call.name,) if server is None else (call.name, qualified(server, remote_name_of(tool)))
+
+
+def safe_name(name: str, of: tuple[str, str]) -> str:
+    """A name in letters that every provider and dialect takes: the name itself, if it is in such letters.
+
+    Args:
+        name: the name.
+        of: the server and the tool, which decide what keeps it apart from other names that become alike.
+    """
+    return name if is_usable_name(name) else _marked(name, of)
+
+
+def _marked(name: str, of: tuple[str, str]) -> str:
+    """A safe name that no other tool has: what can be kept of `name`, and a digest of the server and the tool."""
+    import hashlib  # here, since only few names need it
+
+    digest = hashlib.sha256("\0".join(of).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    kept = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    return f"{kept if kept[:1].isalpha() else f'_{kept}'}"[:55] + f"_{digest}"
+
+
+def _server_asked_for(call: Any) -> str | None:
+    server: object = getattr(call, "server", None)  # cogency's own calls have none
+    return server if isinstance(server, str) and server not in AGENT else None
+
+
+def server_of(tool: Any) -> str | None:
+    """The name of the server that a tool is on; `None` for one of the agent's own."""
+    server = getattr(tool, "server", None)  # checked for its type, since a mock has every attribute
+    return server if type(server) is str and server not in AGENT else None
+
+
+def remote_name_of(tool: Any) -> str:
+    """The name of a tool on its server; for one of the agent's own, its name."""
+    if server_of(tool) is not None:
+        name = getattr(tool, "remote_name", None)
+        if type(name) is str:
+            return name
+    name = tool.name
+    return name if type(name) is str else str(name)
+
+
+def qualified(server: str, name: str) -> str:
+    """The long name of a tool: `server__tool`, with `_` for what providers do not accept in the server's name."""
+    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', server)}__{name}"

@@ -1,0 +1,1 @@
+"""One turn of a model: its events, the calls that it makes, and its rows in the log."""

@@ -1,0 +1,158 @@
+"""Calls that begin while the model still writes their batch.
+
+Only calls without an effect outside begin early, and only at the start of a batch: a call after one that may have an
+effect must see it. The others follow when the batch is complete; then all of them are one batch like any other.
+
+Invariants: a call that has begun has its record in the log; a call that does not count in the end has been cancelled
+and awaited, its result is dropped, and its record says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from ..calls.records import ToolExecution
+from ..execution.batch import ToolBatch
+from ..execution.batch_options import BatchOptions
+from ..execution.patience import outlast
+from ..execution.tool_events import ToolEvents
+from ..tools import ToolOptions
+from ..tools.registry import refusal
+from ..tools.toolbox import ResolvedCall, Toolbox
+from .turn_log import TurnLog
+
+__all__ = ["EarlyCalls", "OnDropped", "may_begin_early", "may_have_early_calls"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+OnDropped = Callable[[Sequence[ToolExecution]], None]
+"""Called with the executions of calls that began early and do not count."""
+
+NOT_VALID = "its batch was not valid"
+TO_WAIT = "its batch waits for somebody's agreement"
+STOPPED = "the turn was stopped before its batch was complete"
+
+
+def may_begin_early(options: ToolOptions) -> bool:
+    """Whether calls of a tool may begin before their batch is complete: no effect, no approval, no order to keep."""
+    return options.read_only and not options.sequential and options.requires_approval is False
+
+
+def may_have_early_calls(options: BatchOptions, tools: Sequence[ToolOptions]) -> bool:
+    """Whether any call may begin early. None may if there are hooks, which run for all calls before any call starts."""
+    return not options.has_call_hooks and any(map(may_begin_early, tools))
+
+
+class EarlyCalls:
+    """The batch that a model writes, and those of its calls that have begun.
+
+    Args:
+        log: notes the calls, and finds their tools.
+        start: makes a batch without calls.
+        on_dropped: called with calls that do not count, or `None`.
+
+    Attributes:
+        stopped: if the turn was stopped when some calls of a saved batch had begun: that batch, whose calls are over;
+            else `None`.
+    """
+
+    def __init__(
+        self,
+        log: TurnLog,
+        start: Callable[[Toolbox, ToolEvents], ToolBatch],
+        on_dropped: OnDropped | None = None,
+    ) -> None:
+        self._log = log
+        self._start = start
+        self._on_dropped = on_dropped
+        self._batch: ToolBatch | None = None
+        self._events: ToolEvents | None = None
+        self.stopped: ToolBatch | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a call has begun whose batch is not complete."""
+        return self._batch is not None or self._log.has_early_calls
+
+    async def begin(self, place: int, text: str) -> None:
+        """Start a call that the model has written to its end, if the call may begin before its batch is complete.
+
+        Args:
+            place: its place in the batch. It does not begin if a call before it has not begun.
+            text: the call, as the parser wrote it.
+        """
+        if place != (0 if self._batch is None else len(self._batch)):
+            return
+        call = self._log.read(text)
+        if not _may_begin(call, self._log.tools):
+            return
+        id = await self._log.begin_early(call)
+        if self._batch is None or self._events is None:
+            self._events = ToolEvents()
+            self._batch = self._start(self._log.tools, self._events)
+        self._batch.begin_early(call, id)
+
+    async def withdraw(self, place: int, why: str = NOT_VALID) -> None:
+        """Stop the calls from a place on, wait for them and drop their results.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; by then the calls are over, and the log says so.
+        """
+        if not self.has_begun:
+            return
+        batch = self._batch
+        if batch is None or place >= len(batch):
+            await self._log.drop(place, (), why)
+            return
+        stopping = batch.stop(place)
+        try:
+            await outlast(stopping)
+        finally:
+            if all(task.done() for task in stopping):  # not where the event loop is gone
+                dropped = batch.forget(place)
+                if not batch:
+                    self._batch = self._events = None
+                if self._on_dropped is not None:
+                    self._on_dropped(dropped)
+                await self._log.drop(place, dropped, why)
+
+    def complete(self) -> tuple[ToolBatch, ToolEvents]:
+        """Start the other calls of the batch, which is in the log now; returns the batch and its events."""
+        batch, events, log = self._batch, self._events, self._log
+        if batch is None or events is None:
+            events = ToolEvents()
+            batch = self._start(log.tools, events)
+        begun = len(batch)
+        begin = log.begin if log.is_told_of_beginnings else None
+        batch.complete(log.calls[begun:], log.ids[begun:], begin, log.needs)
+        self._batch = self._events = None
+        return batch, events
+
+    async def close(self) -> None:
+        """At the end of the turn, stop the calls of a batch that was not completed.
+
+        A call whose row is not in the log does not count; a failure to save that is logged. The calls with a row become
+        the batch `stopped`, since each of them has a result.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled once more; by then the calls are over.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return  # the event loop is gone, and its tasks with it
+        try:
+            await self.withdraw(len(self._log.calls), STOPPED)
+        except Exception:
+            logger.exception("Calls that began early could not be settled in the log")
+        finally:
+            if self._batch is not None and self._log.calls:
+                self.stopped, _ = self.complete()
+                await self.stopped.stop_all()
+
+
+def _may_begin(call: ResolvedCall, tools: Toolbox) -> bool:
+    """Whether a call can be carried out and its tool has no effect outside."""
+    return may_begin_early(call.options) and refusal(*call, tools.missing) is None

@@ -1,0 +1,502 @@
+"""The log of one turn: its rows on their way to the storage, and its calls until they are settled.
+
+A call gets its id and its record when its row is saved, and its record is settled in the same save as its results. A
+storage that does not follow the protocol `Log` gets only the rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from time import time
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+from .._core import EarlyCall, WithdrawnCalls
+from ..calls.records import ToolExecution
+from ..errors import ToolError
+from ..execution.patience import outlast
+from ..hooks.approval import Decision, Need, Undecided, write_decision
+from ..ids import uuid7
+from ..storage.log import CallRecord, CallStatus, Row, dropped, is_log_class
+from ..storage.worker import worker
+from ..tools.registry import tool_call
+from ..tools.toolbox import ResolvedCall, Toolbox
+from ..types import ToolCall, TurnEvent
+
+__all__ = ["Steps", "TurnLog", "save_to_the_end", "started"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+Steps = list[TurnEvent | tuple[Row, ...] | list[str] | EarlyCall | WithdrawnCalls]
+"""In order: event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch
+is complete, and the places from which such calls do not count."""
+
+Executions = Callable[[], Sequence[ToolExecution]]
+
+Way = Literal["append", "save_messages", "save_message"]
+"""How a storage saves: the method to call."""
+
+
+class TurnLog:
+    """The rows of one turn, on their way to the storage.
+
+    Args:
+        storage: the storage.
+        conversation_id: the conversation's id.
+        user_id: the user's id.
+        toolbox: makes the toolbox that finds the tools of a batch's calls; called once in each batch.
+        known: records of calls that are in the log already and come again.
+        may_be_held: whether one of these calls may have to wait between its row and its start. Then the log notes when
+            each of them begins; otherwise they count as begun from their row on, which costs no commit.
+        written_ids: whether the model wrote the ids of calls, not its provider. A model may repeat an id, and its text
+            must not decide which calls are the same: such calls get ids of ours.
+
+    Attributes:
+        calls: the calls that are in the log and have no result there, in order, with their tools.
+        needs: what approval each of them needs, if calls wait for approval.
+    """
+
+    def __init__(
+        self,
+        storage: object,
+        conversation_id: str,
+        user_id: str,
+        known: Sequence[CallRecord] = (),
+        *,
+        toolbox: Callable[[], Toolbox],
+        may_be_held: Callable[[Sequence[ResolvedCall]], bool] = lambda calls: False,
+        written_ids: bool = False,
+    ) -> None:
+        self._make_toolbox = toolbox
+        self._tools: Toolbox | None = None
+        self._may_be_held = may_be_held
+        self._written_ids = written_ids
+        self.is_torn = False  # whether a row may be missing, since its save was cancelled or failed
+        self._known = list(known)
+        self._storage: Any = storage
+        self._conversation_id, self._user_id = conversation_id, user_id
+        self._way = _way_to_save(storage)
+        self.calls: list[ResolvedCall] = []
+        self.needs: Sequence[Need] = ()
+        # Of the same calls, each as it was before this turn started it; empty if the storage keeps none.
+        self._records: list[CallRecord] = []
+        self._early: list[CallRecord] = []  # of calls that have begun and have no row yet, in order
+        self._batch: str | None = None
+        self._places = 0  # how many places of the batch have a call
+        self._executions: Executions | None = None
+        self._decisions: Mapping[int, Decision] = {}
+
+    @property
+    def tools(self) -> Toolbox:
+        """The tools that the calls of the batch may mean: those that there were at its first call."""
+        if self._tools is None:
+            self._tools = self._make_toolbox()
+        return self._tools
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the calls in the log; empty if the storage keeps none."""
+        return [record.id for record in self._records]
+
+    @property
+    def has_early_calls(self) -> bool:
+        """Whether the log notes a call that has begun and has no row."""
+        return bool(self._early)
+
+    @property
+    def is_told_of_beginnings(self) -> bool:
+        """Whether `begin` has something to write for one of the calls."""
+        return any(record.status == "saved" for record in self._records)
+
+    async def begin(self, index: int) -> None:
+        """Note in the log that a call begins, before it does, so that it is not run twice after a crash.
+
+        If this is cancelled, the note is saved or not, and the call must not run in either case.
+
+        Args:
+            index: the place of the call among `calls`.
+
+        Raises:
+            ToolError: the note could not be saved, so the call must not run.
+        """
+        records = self._records
+        record = records[index]
+        if record.status != "saved":
+            return
+        try:
+            saving = self._storage.append(
+                self._conversation_id, user_id=self._user_id, rows=(), calls=[started(record)]
+            )
+            if inspect.isawaitable(saving):
+                await saving
+        except Exception as error:
+            raise ToolError(
+                f"Tool '{record.name}' was not run, because the log could not be told that it begins: {error}",
+                cause=error,
+            ) from error
+        records[index] = record._replace(status="open")
+
+    def settle(self, executions: Executions, decisions: Mapping[int, Decision]) -> None:
+        """Take what settles the calls: `executions` gives their records. It is saved with their results."""
+        self._executions, self._decisions = executions, decisions
+
+    async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
+        """Save rows that belong together.
+
+        A save in a `Log` goes on even if the turn is cancelled meanwhile, so that later rows stand after these. In
+        another storage that holds only for calls and results, so that it is known which calls are in the log, and with
+        `to_the_end`.
+        """
+        kinds = {kind for kind, _, _ in rows}
+        settled = self._settled() if "result" in kinds else []
+        calls = [self.read(content) for kind, content, _ in rows if kind == "call"]
+        opened: list[CallRecord] = []
+        if self._known and kinds == {"call"}:
+            records = self._known[: len(calls)]
+            pairs = zip(calls, records, strict=True)
+            recall = self.tools.recall
+            self._add([recall(call, each.name, each.server) for (call, _), each in pairs], records)
+            del self._known[: len(calls)]
+            return
+        if self._way == "append":
+            opened = self._opened(calls)
+            saving = self._storage.append(
+                self._conversation_id, user_id=self._user_id, rows=rows, calls=[*settled, *opened]
+            )
+            opened = [_before_its_start(record) for record in opened]
+        elif self._way == "save_messages":
+            saving = self._storage.save_messages([self._whole(row) for row in rows])
+        else:
+            saving = self._save_each(rows, calls)
+            calls = []  # counted one by one
+        if _is_over(saving) or not inspect.isawaitable(saving):  # a plain function has saved them
+            self._add(calls, opened)
+            return
+        if not (to_the_end or self._way == "append" or "call" in kinds or "result" in kinds):
+            self.is_torn = True
+            await saving
+            self.is_torn = False
+            return
+        cancelled = await _to_the_end(saving)
+        self._add(calls, opened)
+        if cancelled is not None:
+            raise cancelled
+
+    def read(self, content: str) -> ResolvedCall:
+        """The call that a row holds, with its tool."""
+        call = tool_call(content)
+        if self._written_ids:
+            call.id = None
+        return self.tools.resolve(call)
+
+    async def begin_early(self, call: ResolvedCall) -> str | None:
+        """Note in the log that a call begins before its row is known.
+
+        Returns:
+            The call's id in the log; `None` if the storage keeps none.
+        """
+        if self._way != "append":
+            return None
+        [record] = self._new([call], "early")
+        # Before the save, so that the call is settled even if that is cancelled.
+        self._early.append(record)
+        cancelled = await self._append_records([record])
+        if cancelled is not None:
+            raise cancelled
+        return record.id
+
+    async def drop(self, place: int, executions: Sequence[ToolExecution], why: str) -> None:
+        """Settle calls that have begun and do not count.
+
+        Args:
+            place: the first call's place in the batch; calls that have a row stay, and their starts are counted.
+            executions: the executions of these calls.
+            why: the reason, for the log.
+        """
+        with_row = executions[: max(len(self._records) - place, 0)]
+        for index, execution in enumerate(with_row, start=place):
+            if execution.attempt:
+                begun = _as_carried_out(self._records[index], execution)
+                self._records[index] = begun._replace(completed_at=None)
+        first = max(place - len(self.calls), 0)
+        records, self._early = [*map(_before_its_start, self._early[first:])], self._early[:first]
+        if not records:
+            return
+        if not (self._records or self._early):
+            self._batch, self._places, self._tools = None, 0, None
+        now, carried_out = time(), executions[max(len(self.calls) - place, 0) :]
+        over = [*map(_as_carried_out, records, carried_out), *records[len(carried_out) :]]
+        cancelled = await self._append_records([dropped(record, why, now) for record in over])
+        if cancelled is not None:
+            raise cancelled
+
+    async def _append_records(self, records: Sequence[CallRecord]) -> asyncio.CancelledError | None:
+        """Save records without rows, to the end even if cancelled meanwhile; returns the cancellation."""
+        saving = self._storage.append(
+            self._conversation_id, user_id=self._user_id, rows=(), calls=records
+        )
+        if _is_over(saving) or not inspect.isawaitable(saving):
+            return None
+        return await _to_the_end(saving)
+
+    async def wait(self) -> tuple[list[ToolCall], list[ToolCall]]:
+        """Note in the log that the calls wait for approval. Those that must not run at all are noted as denied.
+
+        Returns:
+            The calls with their ids, and those of them that somebody must decide about.
+        """
+        noted = [*zip(self.calls, self._records, self.needs, strict=True)]
+        calls = [replace(each.call, id=record.id) for each, record, _ in noted]
+        asking = [call for call, need in zip(calls, self.needs, strict=True) if need is True]
+        waiting = [
+            record._replace(status="waiting", decision=write_decision(need))
+            if isinstance(need, Undecided) and each.tool is not None
+            else record._replace(status="waiting")
+            for each, record, need in noted
+        ]
+        cancelled = await self._append_records(waiting)
+        self._close()
+        if cancelled is not None:
+            raise cancelled
+        return calls, asking
+
+    async def save_what_is_left(self, steps: Steps) -> None:
+        """Save the rows among the last steps of a turn that an error has ended; a failure is logged, not raised."""
+        for step in steps:
+            if isinstance(step, tuple):
+                try:
+                    await self.save(step, to_the_end=True)
+                except Exception:
+                    logger.exception("What is left of a turn that was stopped could not be saved")
+
+    def _whole(self, row: Row) -> tuple[str, str, str, str, float]:
+        return (self._conversation_id, self._user_id, *row)
+
+    async def _save_each(self, rows: tuple[Row, ...], calls: list[ResolvedCall]) -> None:
+        left = iter(calls)
+        for row in rows:
+            await self._storage.save_message(*self._whole(row))
+            if row[0] == "call":
+                self.calls.append(next(left))
+
+    def _opened(self, calls: list[ResolvedCall]) -> list[CallRecord]:
+        """The records of calls that are about to be saved.
+
+        Calls that began early are not early any more, even if it is not known whether the save will have succeeded.
+        """
+        begun = [record._replace(status="open") for record in self._early[: len(calls)]]
+        del self._early[: len(calls)]
+        left = calls[len(begun) :]
+        if left and self._may_be_held([*self.calls, *calls]):
+            return [*begun, *self._new(left, "saved")]
+        return [*begun, *self._new(left, "open")]
+
+    def _new(self, calls: list[ResolvedCall], status: CallStatus) -> list[CallRecord]:
+        """New records, for calls that the log does not have. Calls that do not wait are started with them."""
+        if not calls:
+            return []
+        if self._batch is None:
+            self._batch = self._records[0].batch if self._records else uuid7()
+            self._places = len(self._records)
+        place, here = self._places, worker()
+        attempt, started_at = (0, None) if status == "saved" else (1, time())
+        self._places += len(calls)
+        return [
+            CallRecord(
+                id=call.id or uuid7(),
+                batch=self._batch,
+                position=place + number,
+                name=_storable(call.name),
+                server=call.server,
+                status=status,
+                attempt=attempt,
+                started_at=started_at,
+                worker=here,
+            )
+            for number, (call, _) in enumerate(calls)
+        ]
+
+    def _add(self, calls: list[ResolvedCall], opened: list[CallRecord]) -> None:
+        self.calls += calls
+        self._records += opened
+
+    def _close(self) -> None:
+        """Forget the calls of a batch that is over."""
+        self.calls, self._records, self._executions, self.needs = [], [], None, ()
+        self._batch, self._places, self._tools = None, 0, None
+
+    def _settled(self) -> list[CallRecord]:
+        """The records of the calls, settled; the calls are no longer open."""
+        records, executions, decided = self._records, self._executions, self._decisions
+        self._close()
+        if not records:
+            return []
+        if executions is None:  # the turn was stopped before they could run
+            now = time()
+            return [record._replace(status="cancelled", completed_at=now) for record in records]
+        return [
+            _as_carried_out(
+                record,
+                execution,
+                execution.status,
+                write_decision(decided[place]) if place in decided else None,
+            )
+            for place, (record, execution) in enumerate(zip(records, executions(), strict=True))
+        ]
+
+
+def started(record: CallRecord) -> CallRecord:
+    """The record of a call that this process starts, or is about to: only a start writes the worker and the time."""
+    return record._replace(
+        attempt=record.attempt + 1,
+        started_at=time(),
+        worker=worker(),
+        status="open" if record.status == "saved" else record.status,
+    )
+
+
+def _before_its_start(record: CallRecord) -> CallRecord:
+    """The record of a new call without what its start wrote."""
+    id, batch, position, name, server, status, *_ = record
+    return CallRecord(id, batch, position, name, server, status, worker=record.worker)
+
+
+def _as_carried_out(
+    record: CallRecord,
+    execution: ToolExecution,
+    status: CallStatus | None = None,
+    decision: str | None = None,
+) -> CallRecord:
+    """The record of a call with its execution's times and number of attempts.
+
+    Args:
+        record: the record from before it was carried out; what an earlier start wrote stays if the call was not started
+            again.
+        execution: how it was carried out.
+        status: its status now; by default that of the record.
+        decision: what was decided about it; by default what the record says.
+    """
+    attempt, started_at, by = record.attempt, record.started_at, record.worker
+    if execution.attempt or not attempt:
+        attempt += execution.attempt
+        started_at, by = execution.started_at.timestamp(), worker()
+    return CallRecord(
+        record.id,
+        record.batch,
+        record.position,
+        record.name,
+        record.server,
+        status or record.status,
+        attempt,
+        started_at,
+        execution.completed_at.timestamp(),
+        by,
+        decision or record.decision,
+    )
+
+
+async def save_to_the_end(
+    storage: Any,
+    conversation_id: str,
+    user_id: str,
+    rows: Sequence[Row],
+    calls: Sequence[CallRecord] = (),
+) -> None:
+    """Save rows and calls that do not belong to a turn, to the end even if cancelled meanwhile.
+
+    A storage that does not follow the protocol `Log` gets only the rows.
+    """
+    if _way_to_save(storage) == "append":
+        saving = storage.append(conversation_id, user_id=user_id, rows=rows, calls=calls)
+    else:
+
+        async def save_each() -> None:
+            for row in rows:
+                await storage.save_message(conversation_id, user_id, *row)
+
+        saving = save_each()
+    if _is_over(saving):
+        return
+    cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
+    if cancelled is not None:
+        raise cancelled
+
+
+def _way_to_save(storage: object) -> Way:
+    """How a storage saves. Its class decides, since a mock has every attribute."""
+    kind: type[Any] = type(storage)
+    way = _ways.get(kind)
+    if way is None:
+        way = _ways[kind] = _way_of(kind)
+    return way
+
+
+_ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
+
+
+def _way_of(kind: type[Any]) -> Way:
+    """How the storages of a class save; a subclass's own way goes before the inherited one."""
+    for base in kind.__mro__:
+        if "append" in vars(base) and is_log_class(kind):
+            return "append"
+        if "save_messages" in vars(base):
+            return "save_messages"
+    return "save_message"
+
+
+def _storable(name: str) -> str:
+    """A name without lone surrogates, which JSON can hold and a storage cannot."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _is_over(saving: object) -> bool:
+    """Whether a save has ended at once, as in memory; raises its exception."""
+    if not (isinstance(saving, asyncio.Future) and saving.done()):
+        return False
+    saving.result()
+    return True
+
+
+async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:
+    """Await a save to its end, even if cancelled meanwhile.
+
+    A future needs no task, so a program that cancels all tasks at its end does not cancel it.
+
+    Returns:
+        The cancellation, which the caller must raise again; `None` if there was none.
+
+    Raises:
+        asyncio.CancelledError: the caller was cancelled, and it is not known that the rows are saved.
+    """
+    future = _begin(saving)
+    cancelled: asyncio.CancelledError | None = None
+    try:
+        await outlast([future])
+    except asyncio.CancelledError as error:
+        cancelled = error
+        failed = "it was cancelled too" if future.cancelled() else future.exception()
+        if failed:
+            logger.error("The log could not be written while its turn was cancelled: %s", failed)
+            raise
+    else:
+        future.result()
+    return cancelled
+
+
+def _begin(work: Awaitable[Any]) -> asyncio.Future[Any]:
+    """Begin to await `work`; a coroutine gets a task, which starts at once if Python can do that."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        # The loop was closed before the turn was closed or collected, so nothing can begin.
+        if inspect.iscoroutine(work):
+            work.close()
+        raise
+    if sys.version_info >= (3, 12) and inspect.iscoroutine(work) and not loop.get_task_factory():
+        return asyncio.Task(work, loop=loop, eager_start=True)
+    return asyncio.ensure_future(work)
