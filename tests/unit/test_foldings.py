@@ -10,7 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
 from cogency_rs import History, SQLite, assemble, to_messages
-from cogency_rs.context import foldings
+from cogency_rs._core import FoldOptions
+from cogency_rs.context import foldings, history as history_module
+from cogency_rs.context.assembly import StoredRows
+from cogency_rs.context.history import Pin
 from support.conversations import UNMERGED
 from support.examples import examples
 from support.memory_log import MemoryLog
@@ -57,26 +60,43 @@ def folded_rows(monkeypatch):
     return rows
 
 
-rows = st.tuples(
-    st.sampled_from(["user", "think", "respond", "call", "result", "cancelled"]),
-    st.integers(0, 5),
-    st.sampled_from(["u", "v"]),
+# Mostly in the order in which they came, and mostly one user's; a short turn has three rows.
+times = st.one_of(st.none(), st.none(), st.none(), st.integers(0, 5))
+row = st.tuples(
+    st.sampled_from(["user", "user", "respond", "respond", "think", "call", "result", "cancelled"]),
+    times,
+    st.sampled_from(["u", "u", "u", "v"]),
 )
+rows = st.lists(row, min_size=1, max_size=6)
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("save"), rows),
         st.tuples(st.just("elsewhere"), rows),
         st.tuples(st.just("delete"), st.integers(0, 3)),
         st.tuples(st.just("assemble"), st.sampled_from(["u", "v", ""])),
+        st.tuples(st.just("begin a run"), st.sampled_from(["u", "v", ""])),
+        st.tuples(st.just("go on"), st.none()),
+        st.tuples(st.just("go on"), st.none()),
     ),
     max_size=25,
 )
 
 
+class Run:
+    """The prompts of one run, each of which begins where its first one did."""
+
+    def __init__(self, storage, user, history):
+        self.rows = StoredRows(storage, user, "c")
+        self.history, self.pin = history, Pin()
+
+    async def prompt(self):
+        return (await self.history.load(self.rows, FoldOptions(), self.pin))[1]
+
+
 @examples(150, suppress_health_check=list(HealthCheck))
-@given(steps, st.booleans())
+@given(steps, st.booleans(), st.sampled_from([10_000, 9, 4]))
 def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
-    tmp_path_factory, steps, merge_roles
+    tmp_path_factory, steps, merge_roles, most
 ):
     import asyncio
 
@@ -85,33 +105,46 @@ def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
     async def main():
         path = tmp_path_factory.mktemp("foldings") / "store.db"
         async with SQLite(path, synchronous="OFF") as storage:
-            await storage.save_message("c", "u", "user", "hello", 0.0)
+            for kind in ("user", "respond", "user", "call", "result", "respond", "user", "respond"):
+                content = {"call": CALL, "result": RESULT}.get(kind, f"first {kind}")
+                await storage.save_message("c", "u", kind, content, 0.0)
+            runs = [Run(each, "u", history) for each in (storage, Unkept(storage))]
             with closing(sqlite3.connect(path, isolation_level=None)) as other_connection:
                 for number, (step, argument) in enumerate(steps):
-                    if step == "assemble":
-                        assert await assembled(
-                            storage, argument, history=history
-                        ) == await assembled(Unkept(storage), argument, history=history)
-                    elif step == "delete":
-                        other_connection.execute(
-                            "DELETE FROM messages WHERE rowid IN (SELECT rowid FROM messages LIMIT ?)",
-                            (argument,),
-                        )
-                    else:
-                        kind, time, user = argument
-                        content = {"call": CALL, "result": RESULT}.get(kind, str(number))
-                        if step == "save":
-                            await storage.save_message("c", user, kind, content, float(time))
-                        else:
+                    match step:
+                        case "assemble":
+                            assert await assembled(
+                                storage, argument, history=history
+                            ) == await assembled(Unkept(storage), argument, history=history)
+                        case "begin a run" | "go on":
+                            if step == "begin a run":
+                                runs = [Run(each.rows.storage, argument, history) for each in runs]
+                            kept, unkept = [await run.prompt() for run in runs]
+                            assert kept == unkept
+                        case "delete":
                             other_connection.execute(
-                                "INSERT INTO messages VALUES (?, 'c', ?, ?, ?, ?)",
-                                (f"id {number}", user, kind, content, float(time)),
+                                "DELETE FROM messages WHERE rowid IN (SELECT rowid FROM messages LIMIT ?)",
+                                (argument,),
                             )
+                        case _:
+                            for place, (kind, time, user) in enumerate(argument):
+                                text = f"{number}.{place}"
+                                content = {"call": CALL, "result": RESULT}.get(kind, text)
+                                at = 10.0 + number if time is None else float(time)
+                                if step == "save":
+                                    await storage.save_message("c", user, kind, content, at)
+                                else:
+                                    other_connection.execute(
+                                        "INSERT INTO messages VALUES (?, 'c', ?, ?, ?, ?)",
+                                        (f"id {text}", user, kind, content, at),
+                                    )
             assert await assembled(storage, history=history) == await assembled(
                 Unkept(storage), history=history
             )
 
-    asyncio.run(main())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(history_module, "MOST_ROWS", most)
+        asyncio.run(main())
 
 
 async def test_only_new_rows_are_folded(storage, folded_rows):

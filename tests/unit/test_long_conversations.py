@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, History, Memory, assemble
+from cogency_rs._core import FoldOptions
+from cogency_rs.context import foldings, history
+from cogency_rs.context.assembly import StoredRows
+from cogency_rs.context.history import Pin
 from cogency_rs.testing import ScriptedModel
 from support.storages import every_log
 
@@ -68,6 +72,19 @@ async def test_a_conversation_that_grows_long_is_cut_and_goes_on(every_log):
         await every_log.append("c", user_id="u", rows=timed(talk(turn + 1)[-2:], 2.0 * turn))
         messages = await shown(every_log)
         assert (messages[0], messages[-1]) == (f"q{max(0, turn - 4999)}", f"a{turn}")
+
+
+async def test_a_run_that_began_with_all_of_a_conversation_goes_on_so(every_log, monkeypatch):
+    """Also if other prompts were made from the conversation's end meanwhile."""
+    monkeypatch.setattr(history, "MOST_ROWS", 4)
+    conversation, pin = StoredRows(every_log, "u", "c"), Pin()
+    rows = timed(talk(12))
+    for end in range(0, len(rows), 2):
+        await every_log.append("c", user_id="u", rows=rows[end : end + 2])
+        foldings._kept.clear()  # as if others had been used since
+        for of_run, most in ((Pin(), 4), (pin, end + 2)):
+            _, messages = await History().load(conversation, FoldOptions(), of_run)
+            assert len(messages) == min(end + 2, most)
 
 
 async def test_only_the_rows_of_the_user_count(every_log):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .._core import FoldOptions, Thought
 from ..calls.records import ToolExecution
 from ..context.assembly import StoredRows, assemble_after, bounds_of, system_prompt
-from ..context.history import History, Messages, Pin
+from ..context.history import History, Messages, Pin, tokens_of
 from ..errors import ConfigError
 from ..models import (
     Finish,
@@ -114,6 +113,15 @@ class Runtime:
         Args:
             dialect: how the model writes its calls and reads results.
             declares_tools: whether the system prompt teaches the model its tools.
+        """
+        return [*map(dict, await self.kept_messages(dialect, declares_tools=declares_tools))]
+
+    async def kept_messages(
+        self, dialect: Dialects = "cogency", *, declares_tools: bool = True
+    ) -> Messages:
+        """The same; the dicts are those of the next prompts too, and must not be changed.
+
+        To copy all messages of a long conversation takes longer than everything else in a step.
         """
         ctx = self.ctx
 
@@ -221,7 +229,9 @@ class Runtime:
         """
         if not isinstance(request, ModelRequest):
             request = await request()
-        request = await self.triggers.change("before_model_request", request)
+        if self.triggers.has("before_model_request"):
+            request = replace(request, messages=[*map(dict, request.messages)])
+            request = await self.triggers.change("before_model_request", request)
         answer = _Answer(request, self.history)
         source: Any = await self._asked(self.model if model is None else model, request)
         try:
@@ -314,21 +324,9 @@ class _Answer:
             return reported
         if reported is not None:  # reported so far, if the answer was closed before its end
             return replace(reported, output_tokens=self._count("".join(self.written)))
-        read = 0
-        for message in self._request.messages:
-            content = message.get("content")
-            if not isinstance(content, str) or "tool_calls" in message:
-                content = _text_of(message)
-            read += self._count(content)
+        read = tokens_of(self._request.messages, self._count)
         written = self._count("".join(self.written))
         return Usage(input_tokens=read, output_tokens=written, is_estimate=True)
-
-
-def _text_of(message: Any) -> str:
-    content = message.get("content")
-    text = content if isinstance(content, str) else json.dumps(content, default=str)
-    calls = message.get("tool_calls")
-    return f"{text}{json.dumps(calls)}" if calls else text
 
 
 async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
@@ -338,7 +336,9 @@ async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
         TypeError: the model's return value is not an answer.
     """
     ask = getattr(model, "stream", None)
-    source = ask(request) if callable(ask) else model([dict(each) for each in request.messages])
+    if getattr(model, "keeps_messages", False) is not True:
+        request = replace(request, messages=[*map(dict, request.messages)])
+    source = ask(request) if callable(ask) else model(request.messages)
     if inspect.isasyncgen(source):  # as most models give
         return source
     if inspect.isawaitable(source):

@@ -21,7 +21,7 @@ from ..hooks import Decision, ToolApproved, ToolDenied
 from ..hooks.approval import read_decision, write_decision
 from ..protocol.codec import parse_tool_call
 from ..runs.results import NO_OUTPUT
-from ..storage.log import UNSETTLED, CallRecord, CallStatus, dropped
+from ..storage.log import IN_DOUBT, UNSETTLED, CallRecord, CallStatus, dropped, overrides
 from ..types import ToolCall, ToolResult
 from .answer import report_of
 
@@ -194,9 +194,13 @@ class StoredState(NamedTuple):
     async def before_question(
         cls, storage: Any, conversation_id: str, user_id: str = ""
     ) -> StoredState:
-        """The part of the state that a new question needs: rows are read only if calls are open."""
-        records = await storage.calls(conversation_id, user_id=user_id)
-        if not any(record.status in _TO_SETTLE for record in records):
+        """The part of the state that a new question needs: rows are read only if calls are open.
+
+        Its `ids` are those of open calls, at least.
+        """
+        read = storage.open_calls if overrides(storage, "open_calls", "calls") else storage.calls
+        records = await read(conversation_id, user_id=user_id)
+        if not any(record.status in IN_DOUBT for record in records):
             return cls._of([], records)
         page = await storage.read(conversation_id, user_id=user_id)
         return cls._of(page.rows, records)
@@ -225,13 +229,12 @@ class StoredState(NamedTuple):
             batch=batch,
             is_cut=_is_cut(telling),
             stale=tuple(
-                record for record in records if record.status in _TO_SETTLE and record not in ours
+                record for record in records if record.status in IN_DOUBT and record not in ours
             ),
             ids=frozenset(record.id for record in records),
         )
 
 
-_TO_SETTLE = UNSETTLED | {"early"}
 _SILENT = frozenset({"metric", "execute"})
 
 

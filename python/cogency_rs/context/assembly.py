@@ -23,7 +23,7 @@ from ..tools.signature import json_schema_of, signature
 from ..tools.toolbox import Toolbox, server_of
 from ..types import Dialects
 from .foldings import fold_conversation, newest_rows
-from .history import CogencyHistory, History, HistoryTransform, Messages, Pin, TooLong
+from .history import CogencyHistory, History, HistoryTransform, Messages, Pin, Shown, TooLong
 
 __all__ = ["assemble", "system_prompt", "to_messages"]
 
@@ -119,7 +119,7 @@ async def assemble(
     """
     history = _one_history(history, history_window, history_transform)
     conversation = StoredRows(storage, user_id, conversation_id)
-    return await assemble_after(
+    messages = await assemble_after(
         lambda: system_prompt(tools, identity, instructions, dialect=dialect),
         partial(_profile, user_id, storage, dialect) if profile_enabled else None,
         conversation,
@@ -132,6 +132,7 @@ async def assemble(
         ),
         check_empty=conversation.check_ids,
     )
+    return [*map(dict, messages)]
 
 
 def _one_history(
@@ -170,8 +171,13 @@ class StoredRows(NamedTuple):
         return await newest_rows(self.storage, self.conversation_id, self.user_id, limit)
 
     async def folded(
-        self, options: FoldOptions, *, merge_roles: bool = False, most: int | None = None
-    ) -> tuple[int, Messages] | TooLong:
+        self,
+        options: FoldOptions,
+        *,
+        merge_roles: bool = False,
+        most: int | None = None,
+        turns: int | None = None,
+    ) -> Shown | TooLong:
         return await fold_conversation(
             self.storage,
             self.conversation_id,
@@ -179,6 +185,7 @@ class StoredRows(NamedTuple):
             options,
             merge_roles=merge_roles,
             most=most,
+            turns=turns,
         )
 
     async def check_ids(self) -> None:
@@ -208,6 +215,8 @@ async def assemble_after(
     pin: Pin | None = None,
 ) -> Messages:
     """Build the messages of the next prompt, after a system prompt that `prompt` writes.
+
+    The list is new. The dicts are those of the next prompts too, and must not be changed.
 
     Args:
         prompt: writes the system prompt.

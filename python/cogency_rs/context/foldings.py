@@ -12,14 +12,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 from .._core import Folding, FoldOptions
-from ..storage.log import LogPage, is_log
-from .history import Messages, TooLong, merged
+from ..storage.log import LogPage, is_log, overrides
+from .history import Messages, Shown, TooLong, merged
 
 __all__ = ["CHARACTERS", "CONVERSATIONS", "fold_conversation", "newest_rows"]
 
@@ -38,8 +39,9 @@ async def fold_conversation(
     *,
     merge_roles: bool = False,
     most: int | None = None,
-) -> tuple[int, Messages] | TooLong:
-    """Fold a whole conversation, starting from its kept folding if there is one.
+    turns: int | None = None,
+) -> Shown | TooLong:
+    """Fold a conversation or its end, starting from its kept folding if there is one.
 
     Args:
         storage: a `Log`, or an object with `load_messages`.
@@ -47,49 +49,69 @@ async def fold_conversation(
         user_id: the id of a user, for only this user's rows; empty for the rows of all users.
         options: how rows become messages.
         merge_roles: whether neighbouring messages of one role become one; see `History`.
-        most: a conversation of more rows is not folded; `None` for any number.
+        most: of a conversation of more rows, the whole turns among as many of its newest rows are shown, and at least
+            the last turn; `None` for any number.
+        turns: how many of the newest turns are shown instead.
 
     Returns:
-        How many rows the conversation has, and its messages; the caller may change the list and its dicts. Or
-        `TooLong`, if it has more than `most` rows.
+        What is shown; or `TooLong`, if that is to be loaded.
 
     An exception of the storage is raised unchanged. A row that cannot be folded raises `ValueError` or `TypeError`.
     """
     if not _is_read_as_log(storage):
-        limit = None if most is None else most + 1
-        rows = await storage.load_messages(conversation_id, user_id, limit=limit)
-        if most is not None and len(rows) > most:
-            return TooLong(rows[-most:])
-        folding = Folding(options)
-        await _extend(folding, rows)
-        messages = folding.messages()
-        return len(rows), merged(messages) if merge_roles else messages
+        return await _fold_anew(
+            storage, conversation_id, user_id, options, merge_roles, most, turns
+        )
     kept = _kept_of(storage)
     user_id = user_id or ""
     key = (conversation_id, user_id, options)
     folded = kept.take(key)
+    if folded is not None and most is None and not folded.is_whole:
+        folded = None
     if folded is None:
         page = await _first_page(storage, conversation_id, user_id, most)
+        folded = _Folded(options, is_whole=page.is_whole)
     else:
         page = await storage.read(conversation_id, user_id=user_id, after=folded.cursor)
-    if folded is None or page.is_whole:
-        folded = _Folded(options)
-    if most is not None and folded.rows + len(page.rows) > most:
-        return TooLong(page.rows[-most:] if not folded.rows else None)
-    await _extend(folded.folding, page.rows)
-    folded.cursor = page.cursor
-    folded.rows += len(page.rows)
-    folded.characters += _characters(page.rows)
-    messages = folded.merged() if merge_roles else folded.folding.messages()
-    kept.keep(key, folded)
-    return folded.rows, messages
+        if page.is_whole:
+            folded = _Folded(options)
+    await folded.extend(page)
+    shown = folded.shown(merge_roles, most, turns)
+    # What was kept is made anew from the newest rows before it is twice as long as what is shown.
+    if most is None or folded.rows <= 2 * most or not _gives_newest(storage):
+        kept.keep(key, folded)
+    if shown is not None:
+        return shown
+    is_first = turns is None and folded.rows == len(page.rows)
+    return TooLong(page.rows[-most:] if is_first and most is not None else None)
+
+
+async def _fold_anew(
+    storage: Any,
+    conversation_id: str,
+    user_id: str,
+    options: FoldOptions,
+    merge_roles: bool,
+    most: int | None,
+    turns: int | None,
+) -> Shown | TooLong:
+    if turns is not None:
+        return TooLong(None)
+    limit = None if most is None else most + 1
+    rows = await storage.load_messages(conversation_id, user_id, limit=limit)
+    if most is not None and len(rows) > most:
+        return TooLong(rows[-most:])
+    folding = Folding(options)
+    await _extend(folding, rows)
+    messages = folding.messages()
+    return Shown(len(rows), merged(messages) if merge_roles else messages)
 
 
 async def _first_page(
     storage: Any, conversation_id: str, user_id: str, most: int | None
 ) -> LogPage:
     """The whole conversation; if it has more than `most` rows, perhaps only the newest `most + 1`."""
-    if most is not None and _overrides(storage, "newest", "read"):
+    if most is not None and _gives_newest(storage):
         page: LogPage = await storage.newest(conversation_id, user_id=user_id, limit=most + 1)
     else:
         page = await storage.read(conversation_id, user_id=user_id, after=None)
@@ -129,31 +151,91 @@ def _characters(rows: Iterable[dict[str, Any]]) -> int:
 
 
 class _Folded:
-    """One conversation, as far as it has been folded."""
+    """One conversation, as far as it has been folded: from its first row on, or from a later one.
 
-    def __init__(self, options: FoldOptions) -> None:
-        self.folding = Folding(options)
+    Args:
+        options: how rows become messages.
+        is_whole: whether it begins with the conversation's first row.
+    """
+
+    def __init__(self, options: FoldOptions, *, is_whole: bool = True) -> None:
+        self.is_whole = is_whole
         self.cursor: str | None = None
         self.rows = 0
         self.characters = 0
+        self._folding = Folding(options)
+        # At which of the rows the turns begin.
+        self._question_rows: list[int] = []
         # The merged messages to which no row can add any more, and how many messages they were.
         self._merged: Messages = []
         self._settled = 0
+        # Of the questions among these that are not merged with what came before: which of the merged messages it is.
+        self._places: dict[int, int] = {}
 
-    def merged(self) -> Messages:
-        """The messages so far, neighbours of one role merged, as new dicts. Only new messages cost anything."""
-        messages = self.folding.messages(self._settled)
+    async def extend(self, page: LogPage) -> None:
+        """Fold the rows that follow."""
+        await _extend(self._folding, page.rows)
+        self._question_rows += [
+            place for place, row in enumerate(page.rows, self.rows) if row["type"] == "user"
+        ]
+        self.cursor = page.cursor
+        self.rows += len(page.rows)
+        self.characters += _characters(page.rows)
+
+    def shown(self, merge_roles: bool, most: int | None, turns: int | None) -> Shown | None:
+        """What is shown of it, as `fold_conversation` says; `None` if that does not follow from what is folded here."""
+        if most is None or (turns is None and self.is_whole and self.rows <= most):
+            messages = self._merged_from(0) if merge_roles else self._folding.messages()
+            return None if messages is None else Shown(self.rows, messages)
+        questions = self._folding.questions()
+        if turns is None:
+            first = bisect_left(self._question_rows, self.rows - most)
+            turns = max(len(questions) - first, 1)
+        if turns > len(questions):
+            return None
+        start = questions[-turns]
+        messages = self._merged_from(start) if merge_roles else self._folding.messages(start)
+        return None if messages is None else Shown(self.rows, messages, turns)
+
+    def _merged_from(self, start: int) -> Messages | None:
+        """The messages from this one on, neighbours of one role merged. Only new messages cost anything.
+
+        `None` if this one was merged with what came before.
+        """
+        messages = self._folding.messages(self._settled)
         settled = self._newly_settled(messages)
         if settled:
-            new = merged(messages[:settled])
-            self.characters += _characters(new)
-            self._merged += new
-            self._settled += settled
-        return [*map(dict, self._merged), *merged(messages[settled:])]
+            self._settle(messages[:settled])
+            messages = messages[settled:]
+        if start >= self._settled and start:
+            return merged(messages[start - self._settled :])
+        place = self._places.get(start) if start else 0
+        return None if place is None else [*self._merged[place:], *merged(messages)]
+
+    def _settle(self, messages: Messages) -> None:
+        """Merge these messages for good, turn by turn."""
+        since = 0
+        end = self._settled + len(messages)
+        for question in self._folding.questions():
+            place = question - self._settled
+            if place < 0 or question >= end:
+                continue
+            if place and messages[place - 1]["role"] == messages[place]["role"]:
+                continue
+            self._keep_merged(messages[since:place])
+            since = place
+            self._places[question] = len(self._merged)
+        self._keep_merged(messages[since:])
+        self._settled = end
+
+    def _keep_merged(self, messages: Messages) -> None:
+        new = merged(messages)
+        self.characters += _characters(new)
+        self._merged += new
 
     def _newly_settled(self, messages: Messages) -> int:
         """How many of these messages stand before the last question and its neighbours of the same role."""
-        question = self.folding.last_question()
+        question = self._folding.last_question()
         if question is None:
             return 0
         settled = question - self._settled
@@ -212,14 +294,9 @@ def _kept_of(storage: object) -> _Kept:
 
 def _is_read_as_log(storage: object) -> bool:
     """Whether rows are loaded by `read`: not if a subclass overrides only `load_messages`."""
-    return is_log(storage) and _overrides(storage, "read", "load_messages")
+    return is_log(storage) and overrides(storage, "read", "load_messages")
 
 
-def _overrides(storage: object, method: str, other: str) -> bool:
-    """Whether a storage's class has a method and got it no earlier than another: a subclass may override only that."""
-    for kind in type(storage).__mro__:
-        if method in vars(kind):
-            return True
-        if other in vars(kind):
-            return False
-    return False
+def _gives_newest(storage: object) -> bool:
+    """Whether the newest rows are loaded by `newest`."""
+    return overrides(storage, "newest", "read")

@@ -7,8 +7,9 @@ the question that is being answered always stays.
 from __future__ import annotations
 
 import inspect
+import json
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -29,8 +30,10 @@ __all__ = [
     "HistoryTransform",
     "Messages",
     "Pin",
+    "Shown",
     "TooLong",
     "estimate_tokens",
+    "tokens_of",
 ]
 
 Messages = list[dict[str, Any]]
@@ -53,6 +56,28 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_OF_A_TOKEN)
 
 
+def tokens_of(messages: Iterable[Mapping[str, Any]], count: Callable[[str], int]) -> int:
+    """How many tokens messages have, their calls included, as `count` says.
+
+    A prompt is counted at every step, and a long conversation's must not take longer than sending it. So nothing is
+    called for a message of text that is estimated.
+    """
+    tokens = 0
+    is_estimate = count is estimate_tokens
+    for message in messages:
+        text = message.get("content")
+        if type(text) is not str or len(message) > 2:
+            text = _text_of(message)
+        tokens -= -len(text) // CHARACTERS_OF_A_TOKEN if is_estimate else -count(text)
+    return tokens
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    content, calls = message.get("content"), message.get("tool_calls")
+    text = content if isinstance(content, str) else json.dumps(content, default=str)
+    return f"{text}{json.dumps(calls)}" if calls else text
+
+
 @dataclass(frozen=True)
 class TooLong:
     """A conversation has more rows than are to be folded.
@@ -62,6 +87,20 @@ class TooLong:
     """
 
     newest: Sequence[Any] | None
+
+
+class Shown(NamedTuple):
+    """What is shown of a conversation.
+
+    Attributes:
+        rows: how many of its rows were folded.
+        messages: the messages. The list is new; the dicts are those of the next prompts too, and must not be changed.
+        turns: how many turns they are; `None` if they are the whole conversation.
+    """
+
+    rows: int
+    messages: Messages
+    turns: int | None = None
 
 
 class ConversationRows(Protocol):
@@ -77,12 +116,23 @@ class ConversationRows(Protocol):
         ...
 
     async def folded(
-        self, options: FoldOptions, *, merge_roles: bool = False, most: int | None = None
-    ) -> tuple[int, Messages] | TooLong:
-        """Fold all rows, unless there are more than `most`.
+        self,
+        options: FoldOptions,
+        *,
+        merge_roles: bool = False,
+        most: int | None = None,
+        turns: int | None = None,
+    ) -> Shown | TooLong:
+        """Fold all rows; if there are more than `most`, only their end.
+
+        Args:
+            options: how rows become messages.
+            merge_roles: whether neighbouring messages of one role become one.
+            most: of how many of the newest rows the whole turns are shown, and at least the last turn.
+            turns: how many of the newest turns are shown instead.
 
         Returns:
-            How many there are, and their messages, those of one role merged if `merge_roles`.
+            What is shown; or `TooLong` if that is not known without loading more.
         """
         ...
 
@@ -189,15 +239,15 @@ class History:
         *,
         merge_roles: bool,
     ) -> tuple[int, Messages] | TooLong:
-        """The messages of the whole conversation, or `TooLong` if only its end is to be shown."""
+        """The messages of the conversation or its end, or `TooLong` if its end is to be loaded."""
         turns = None if pin is None else pin.turns
-        if turns not in (None, WHOLE):
-            return TooLong(None)
-        most = MOST_ROWS if turns is None else None
-        found = await conversation.folded(options, merge_roles=merge_roles, most=most)
-        if pin is not None and not isinstance(found, TooLong):
-            pin.turns = WHOLE
-        return found
+        most, turns = (None, None) if turns == WHOLE else (MOST_ROWS, turns)
+        found = await conversation.folded(options, merge_roles=merge_roles, most=most, turns=turns)
+        if isinstance(found, TooLong):
+            return found
+        if pin is not None:
+            pin.turns = WHOLE if found.turns is None else found.turns
+        return found.rows, found.messages
 
     async def _within_bounds(
         self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None
@@ -358,12 +408,12 @@ class CogencyHistory(NamedTuple):
         """
         if self.window is None:
             found = await conversation.folded(options)
-            if isinstance(found, TooLong) or found[0] > MOST_ROWS:
+            if isinstance(found, TooLong) or found.rows > MOST_ROWS:
                 raise StorageError(
                     f"Conversation {conversation.conversation_id} exceeds {MOST_ROWS} events. "
                     "Enable history_window to limit what is loaded."
                 )
-            count, messages = found
+            count, messages = found.rows, found.messages
         else:
             rows = await conversation.newest(2 * self.window)
             folding = Folding(options)

@@ -75,8 +75,9 @@ class ModelRequest:
 class Model(Protocol):
     """A model. A plain function from messages to an async iterable of text can be used instead.
 
-    It may have `name`, `provider` and `base_url`, texts for traces; and `structured_output`, true if it wants the
-    schema of the answer in its requests.
+    It may have `name`, `provider` and `base_url`, texts for traces; `structured_output`, true if it wants the schema of
+    the answer in its requests; and `keeps_messages`, true if it never changes the messages of a request: any other gets
+    a copy of them.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterable[str | Delta]:

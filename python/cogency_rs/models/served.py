@@ -59,7 +59,10 @@ class ServedModel:
             that may be keys.
         transport: how it is reached: `"http"`, or the name of the SDK's package whose client was given.
         structured_output: whether requests for an answer of a certain type have its schema.
+        keeps_messages: true, since it changes no message of a request.
     """
+
+    keeps_messages: bool = True
 
     def __init__(
         self,

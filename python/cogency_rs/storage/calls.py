@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .log import NEW, CallRecord
+from .log import IN_DOUBT, NEW, CallRecord
 from .schema import has_column, has_table
 
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ _SAVE = f"""
 """
 _READ = """
     SELECT {} FROM calls
-    WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user)
+    WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user){}
     ORDER BY batch, position
 """
+_IN_DOUBT = f" AND status IN {tuple(sorted(IN_DOUBT))}"
 
 
 def save_calls(
@@ -58,13 +59,17 @@ def save_calls(
 
 
 def read_calls(
-    connection: sqlite3.Connection, conversation_id: str, user_id: str
+    connection: sqlite3.Connection,
+    conversation_id: str,
+    user_id: str,
+    *,
+    only_in_doubt: bool = False,
 ) -> list[CallRecord]:
     """The calls of a conversation, by batch and position; empty if this package never wrote to the file."""
     if not has_table(connection, "calls"):
         return []
     values = {"conversation": conversation_id, "user": user_id}
-    query = _READ.format(columns_there(connection, _COLUMNS))
+    query = _READ.format(columns_there(connection, _COLUMNS), _IN_DOUBT if only_in_doubt else "")
     return [CallRecord(*row) for row in connection.execute(query, values)]
 
 
@@ -76,7 +81,7 @@ def read_calls_by_row(
         return {}
     values = {"conversation": conversation_id, "user": ""}
     rows = connection.execute(
-        _READ.format(columns_there(connection, f"message_id, {_COLUMNS}")), values
+        _READ.format(columns_there(connection, f"message_id, {_COLUMNS}"), ""), values
     )
     return {id: CallRecord(*row) for id, *row in rows if id is not None}
 

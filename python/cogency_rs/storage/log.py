@@ -17,6 +17,7 @@ from ..calls.records import Status
 from ..errors import ConfigError
 
 __all__ = [
+    "IN_DOUBT",
     "NEW",
     "ROW_TYPES",
     "UNSETTLED",
@@ -30,6 +31,7 @@ __all__ = [
     "dropped",
     "is_log",
     "is_log_class",
+    "overrides",
 ]
 
 Row = tuple[str, str, float]
@@ -45,6 +47,9 @@ NEW = frozenset({"saved", "open"})
 
 UNSETTLED = frozenset({*NEW, "waiting"})
 """The states of a call that has a row but no result in the log."""
+
+IN_DOUBT = UNSETTLED | {"early"}
+"""The states of a call that is to be settled if the run that made it is over."""
 
 ROW_TYPES = (
     "user",
@@ -155,11 +160,12 @@ class Log(Protocol):
     Rows come back in the order of their timestamps, and rows of one timestamp in the order they were saved. Every
     method raises `StorageError` when the log cannot be read or written.
 
-    Three methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
+    Four methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
     row first. `delete_conversation(conversation_id, user_id=None)` removes everything of one and returns how many rows
     it had; with a `user_id`, only if it is this user's. `newest(conversation_id, user_id="", limit=...)` reads the
     newest rows as a page, which is whole if there are no more: without it, a long conversation is loaded whole to show
-    its end.
+    its end. `open_calls(conversation_id, user_id="")` reads those of `calls` that are not settled (`IN_DOUBT`): without
+    it, all calls of a conversation are read before each question.
     """
 
     def append(
@@ -246,6 +252,16 @@ def is_log_class(kind: type[Any]) -> bool:
     if known is None:
         known = _known[kind] = all(hasattr(kind, name) for name in _METHODS)
     return known
+
+
+def overrides(storage: object, method: str, other: str) -> bool:
+    """Whether a storage's class has a method and got it no earlier than another: a subclass may override only that."""
+    for kind in type(storage).__mro__:
+        if method in vars(kind):
+            return True
+        if other in vars(kind):
+            return False
+    return False
 
 
 _known: WeakKeyDictionary[type[Any], bool] = WeakKeyDictionary()

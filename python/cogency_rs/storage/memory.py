@@ -11,7 +11,7 @@ import asyncio
 import logging
 from bisect import insort
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count, islice
 from sys import getsizeof
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
 from .claims import Claim, Claims
-from .log import ROW_TYPES, CallRecord, Conversation, LogPage, Row, check_row_type
+from .log import IN_DOUBT, ROW_TYPES, CallRecord, Conversation, LogPage, Row, check_row_type
 from .owners import not_the_owner
 
 __all__ = ["Memory"]
@@ -180,9 +180,26 @@ class Memory:
 
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         """Read the calls of a conversation; see `Log.calls`."""
+        return self._calls(conversation_id, user_id, lambda _: True)
+
+    async def open_calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
+        """Read the calls of a conversation that are not settled; see `Log`."""
+        return self._calls(conversation_id, user_id, lambda call: call.status in IN_DOUBT)
+
+    def _calls(
+        self, conversation_id: str, user_id: str, is_wanted: Callable[[CallRecord], bool]
+    ) -> list[CallRecord]:
         kept = self._find(conversation_id)
-        records = [] if kept is None else sorted(kept.records.items(), key=lambda item: item[0])
-        return [call for _, (user, call) in records if not user_id or user == user_id]
+        found = (
+            []
+            if kept is None
+            else [
+                (place, call)
+                for place, (user, call) in kept.records.items()
+                if (not user_id or user == user_id) and is_wanted(call)
+            ]
+        )
+        return [call for _, call in sorted(found, key=lambda item: item[0])]
 
     async def owner(self, conversation_id: str) -> str | None:
         """The user of a conversation's first row; see `Log.owner`."""

@@ -248,6 +248,12 @@ class SQLite(Messages):
             lambda connection: read_calls(connection, conversation_id, user_id)
         )
 
+    async def open_calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
+        """Read the calls of a conversation that are not settled, in the order of their batches and positions."""
+        return await self._open().read(
+            lambda connection: read_calls(connection, conversation_id, user_id, only_in_doubt=True)
+        )
+
     async def owner(self, conversation_id: str) -> str | None:
         """The user of a conversation's first row, to whom it belongs; `None` if it has no row."""
         return await self._open().read(lambda connection: owner_of(connection, conversation_id))

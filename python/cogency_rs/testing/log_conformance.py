@@ -395,6 +395,23 @@ class LogConformance(ChangeConformance, OwnerConformance):
     # What is optional
 
     @on_a_log
+    async def test_the_open_calls_are_those_that_are_not_settled(self, log: Any) -> None:
+        open_calls = optional(log, "open_calls")
+        equal(await open_calls("c"), [], "the open calls of no conversation")
+        states = ("early", "saved", "open", "waiting", "success", "failure", "denied", "unknown")
+        calls = [
+            call._replace(status=status)
+            for call, status in zip(_calls(len(states)), states, strict=True)
+        ]
+        await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 2, calls=calls)
+        equal(await open_calls("c"), calls[:4], "the open calls")
+        equal(await open_calls("c", user_id="u"), calls[:4], "the open calls of their user")
+        equal(await open_calls("c", user_id="v"), [], "the open calls of another user")
+        settled = [call._replace(status="cancelled", completed_at=2.0) for call in calls[:3]]
+        await log.append("c", user_id="u", rows=[("result", "[]", 2.0)], calls=settled)
+        equal(await open_calls("c"), calls[3:4], "what is still open")
+
+    @on_a_log
     async def test_conversations_are_listed_the_latest_first(self, log: Any) -> None:
         conversations = optional(log, "conversations")
         equal(await conversations(), [], "an empty log")

@@ -82,7 +82,7 @@ class TextDriver:
 
     def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
         async def request() -> ModelRequest:
-            messages = await runtime.messages(self.dialect)
+            messages = await runtime.kept_messages(self.dialect)
             return ModelRequest(messages, stop=self._stop, until=runtime.until(self._turning))
 
         return runtime.ask(request, read=_read)

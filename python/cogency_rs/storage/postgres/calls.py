@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..log import CallRecord, Conversation
+from ..log import IN_DOUBT, CallRecord, Conversation
 from .text import pack, unpack
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ __all__ = ["delete_conversation", "list_conversations", "read_calls", "read_owne
 _CALLS = """
     SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision
     FROM {tables}.calls
-    WHERE conversation_id = $1 AND ($2 = '' OR user_id = $2)
+    WHERE conversation_id = $1 AND ($2 = '' OR user_id = $2){doubt}
     ORDER BY batch COLLATE "C", position
 """
+_IN_DOUBT = f" AND status IN {tuple(sorted(IN_DOUBT))}"
 _CONVERSATIONS = """
     WITH listed AS (
         SELECT conversation_id, user_id, count(*) AS rows, min(timestamp) AS first, max(timestamp) AS last
@@ -36,12 +37,16 @@ _CONVERSATIONS = """
 
 
 async def read_calls(
-    connection: Connection, address: Address, conversation_id: str, user_id: str
+    connection: Connection,
+    address: Address,
+    conversation_id: str,
+    user_id: str,
+    *,
+    only_in_doubt: bool = False,
 ) -> list[CallRecord]:
     """The calls of a conversation, by batch and position."""
-    rows = await connection.fetch(
-        _CALLS.format(tables=address.tables), pack(conversation_id), pack(user_id)
-    )
+    query = _CALLS.format(tables=address.tables, doubt=_IN_DOUBT if only_in_doubt else "")
+    rows = await connection.fetch(query, pack(conversation_id), pack(user_id))
     return [CallRecord(*(_read(value) for value in row)) for row in rows]
 
 

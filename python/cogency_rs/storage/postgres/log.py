@@ -174,6 +174,14 @@ class PostgreSQL(CogencyTables):
             lambda connection: read_calls(connection, self._address, conversation_id, user_id)
         )
 
+    async def open_calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
+        """Read the calls of a conversation that are not settled, in the order of their batches and positions."""
+        return await self._read(
+            lambda connection: read_calls(
+                connection, self._address, conversation_id, user_id, only_in_doubt=True
+            )
+        )
+
     async def owner(self, conversation_id: str) -> str | None:
         """The user of a conversation's first row, to whom it belongs; `None` if it has no row."""
         return await self._read(
