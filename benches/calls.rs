@@ -1,8 +1,6 @@
 //! How fast an execute block is read: its JSON alone, and its JSON into calls.
 
-use std::sync::Arc;
-
-use cogency_rs::dialect::presets::cogency;
+use cogency_rs::dialect::presets;
 use cogency_rs::protocol::Event;
 use cogency_rs::protocol::block::{BlockReader, Progress};
 use cogency_rs::protocol::body::Scope;
@@ -79,7 +77,7 @@ fn read_in_chunks_of_4(bencher: Bencher, content: Content) {
 }
 
 fn read_in(prefixes: &[&[u8]]) -> Vec<Event> {
-    let dialect = Arc::clone(&cogency().dialects[0]);
+    let dialect = presets::preset("cogency").expect("a row of the table");
     let mut reader = BlockReader::new(dialect, Entry::Block, Scope::default());
     for prefix in prefixes {
         match reader.read(prefix) {

@@ -1,7 +1,6 @@
 //! How fast text becomes events, by the size of its chunks.
 
-use cogency_rs::dialect::presets::cogency;
-use cogency_rs::protocol::{Ending, Event, Options, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Stream};
 use divan::{Bencher, counter::BytesCount};
 
 const SIZE: usize = 200_000;
@@ -38,7 +37,7 @@ fn turn() -> String {
 
 fn parse(stream: Stream, text: &str, chunk: usize) -> Vec<Event> {
     let (mut parser, mut events) =
-        (Parser::new(cogency(), Options { stream, ..Options::default() }), Vec::new());
+        (Parser::new(Grammar::cogency(), Options { stream, ..Options::default() }), Vec::new());
     for chunk in text.as_bytes().chunks(chunk) {
         parser.feed(chunk, &mut events);
     }

@@ -1,6 +1,6 @@
 //! How fast the next mark is found: in text without marks, and in text that keeps looking like one.
 
-use cogency_rs::dialect::presets::cogency;
+use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::marks::Search;
 use divan::{Bencher, counter::BytesCount};
 
@@ -24,7 +24,7 @@ fn think_after_think(bencher: Bencher) {
 
 /// Counts the marks of a text.
 fn all(text: &[u8]) -> usize {
-    let grammar = cogency();
+    let grammar = Grammar::cogency();
     let (mut from, mut count) = (0, 0);
     while let Search::Found { end, .. } = grammar.outside.search(text, from) {
         from = end;

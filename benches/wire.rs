@@ -1,6 +1,6 @@
 //! How fast the bytes of a provider's stream become deltas, at four characters of text a chunk.
 
-use cogency_rs::dialect::presets::cogency;
+use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::{self as core, Parser, Stream};
 use cogency_rs::wire::{Api, Delta, Options, Reader};
 use divan::{Bencher, counter::BytesCount};
@@ -26,7 +26,7 @@ fn events(bencher: Bencher, read: usize) {
     bencher.counter(BytesCount::of_str(&stream)).bench(|| {
         let mut reader = Reader::new(Api::Completions, Options::default());
         let options = core::Options { stream: Stream::Token, ..core::Options::default() };
-        let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
+        let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
         for bytes in stream.as_bytes().chunks(read) {
             let mut deltas = Vec::new();
             reader.feed(bytes, &mut deltas);

@@ -48,11 +48,11 @@
 //! use cogency_rs::execution::{Admission, Due, Schedule};
 //! use cogency_rs::protocol::results::CallOutcome;
 //! use cogency_rs::protocol::stored::shown_call;
-//! use cogency_rs::protocol::{Ending, Options, Parser, Stream};
+//! use cogency_rs::protocol::{Ending, Grammar, Options, Parser, Stream};
 //! use cogency_rs::turn::{Breaker, Emission, Errors, Row, RowKind, Step, Turn, TurnOutcome};
 //!
 //! let dialect = presets::preset("hermes").expect("a row of the table");
-//! let grammar = presets::grammar("hermes").expect("a row of the table");
+//! let grammar = Grammar::preset("hermes").expect("a row of the table");
 //!
 //! // Text to events. However the text is cut, the events are the same.
 //! let mut parser = Parser::new(grammar, Options::default());

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cogency_rs::context::stored_report;
-use cogency_rs::dialect::presets;
 use cogency_rs::ids::Ids;
 use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::tools::SchemaDocument;
@@ -14,7 +13,7 @@ use cogency_rs::protocol::{
 use serde_json::json;
 
 fn grammar(name: &str) -> Arc<Grammar> {
-    presets::grammar(name).unwrap_or_else(|| panic!("there is no {name}"))
+    Grammar::preset(name).unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 fn read(name: &str, options: Options, text: &str) -> Vec<Event> {

@@ -1,7 +1,6 @@
 //! Chunking never matters: however a text is cut, the events are the same.
 
-use cogency_rs::dialect::presets::cogency;
-use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Grammar, Limits, Options, Parser, Stream};
 use proptest::prelude::*;
 
 #[path = "dialects/joined.rs"]
@@ -10,8 +9,10 @@ mod joined;
 use joined::joined;
 
 fn parse(stream: Stream, limits: Limits, chunks: &[&str]) -> Vec<Event> {
-    let (mut parser, mut events) =
-        (Parser::new(cogency(), Options { stream, limits, ..Options::default() }), Vec::new());
+    let (mut parser, mut events) = (
+        Parser::new(Grammar::cogency(), Options { stream, limits, ..Options::default() }),
+        Vec::new(),
+    );
     for chunk in chunks {
         parser.feed(chunk.as_bytes(), &mut events);
     }
@@ -132,7 +133,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
         in_a_block in any::<bool>(),
     ) {
-        let (mut parser, mut events) = (Parser::new(cogency(), Options { stream: Stream::Token, ..Options::default() }), Vec::new());
+        let (mut parser, mut events) = (Parser::new(Grammar::cogency(), Options { stream: Stream::Token, ..Options::default() }), Vec::new());
         if in_a_block {
             parser.feed(b"<execute>[{\"name\":\"a\",\"args\":{\"x\":\"", &mut events);
         }

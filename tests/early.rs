@@ -1,7 +1,5 @@
 //! A turn says which calls may begin before their batch is complete, and which of these do not count.
 
-use std::sync::Arc;
-
 use cogency_rs::dialect::presets;
 use cogency_rs::protocol::{Call, Ending, Event, Report, Stream};
 use cogency_rs::protocol::{ReportKind, Text};
@@ -28,7 +26,7 @@ fn error() -> Event {
 
 /// The calls to begin, to withdraw and to run. There is one list of events for each time that steps are taken.
 fn steps(taken: &[&[Event]]) -> String {
-    let dialect = Arc::clone(&presets::cogency().dialects[0]);
+    let dialect = presets::preset("cogency").expect("a row of the table");
     let mut turn = Turn::new(Stream::Event, Errors::Event, dialect);
     let mut said = Vec::new();
     let mut take = |steps: Vec<Step>| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cogency_rs::dialect::presets;
 use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
-use cogency_rs::protocol::{Call, CallStream, Ending, Event, Options, Parser, Stream};
+use cogency_rs::protocol::{Call, CallStream, Ending, Event, Grammar, Options, Parser, Stream};
 
 #[path = "dialects/joined.rs"]
 mod joined;
@@ -19,7 +19,7 @@ fn read(
     ending: &Ending,
     chunks: &[&str],
 ) -> Vec<Event> {
-    let grammar = presets::grammar(name).unwrap_or_else(|| panic!("{name} is a preset"));
+    let grammar = Grammar::preset(name).unwrap_or_else(|| panic!("{name} is a preset"));
     let options = Options { stream, calls, ..Options::default() };
     let (mut parser, mut events) = (Parser::new(Arc::clone(&grammar), options), Vec::new());
     for chunk in chunks {

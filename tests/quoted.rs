@@ -57,7 +57,7 @@ fn read(grammar: &Arc<Grammar>, text: &str, options: &Options) -> Vec<String> {
 }
 
 fn said(dialect: &str, text: &str) -> Vec<String> {
-    let grammar = presets::grammar(dialect).expect("a name of the table");
+    let grammar = Grammar::preset(dialect).expect("a name of the table");
     read(&grammar, text, &Options::default())
 }
 
@@ -194,7 +194,7 @@ fn a_call_that_is_quoted_or_in_a_fence_runs() {
         let text = format!("```\n<execute>{body}</execute>\n```");
         let options = Options { strictness: Strictness::Lenient, ..Options::default() };
         assert_eq!(
-            read(&presets::cogency(), &text, &options),
+            read(&Grammar::cogency(), &text, &options),
             ["respond ```\n", "call t", "execute"],
             "{text:?}"
         );
@@ -251,7 +251,7 @@ fn marks(dialect: &Dialect) -> Vec<String> {
 #[test]
 fn in_every_dialect_every_mark_can_be_mentioned() {
     for name in presets::names() {
-        let grammar = presets::grammar(name).expect("a name of the table");
+        let grammar = Grammar::preset(name).expect("a name of the table");
         let marks = marks(&grammar.dialects[0]);
         for mark in marks {
             for quote in ["`", "\"", "'"] {
@@ -267,7 +267,7 @@ fn in_every_dialect_every_mark_can_be_mentioned() {
 fn in_every_dialect_reasoning_may_mention_what_closes_it() {
     let mut seen = 0;
     for name in presets::names() {
-        let grammar = presets::grammar(name).expect("a name of the table");
+        let grammar = Grammar::preset(name).expect("a name of the table");
         for pair in grammar.dialects[0].reasoning.iter().filter(|pair| !pair.close.is_empty()) {
             let (open, close) = (&pair.open, &pair.close);
             let text = format!("{open}not `{close}` yet{close}So.");

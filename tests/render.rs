@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::presets::{grammar, names, preset};
+use cogency_rs::dialect::presets::{names, preset};
 use cogency_rs::dialect::{Args, Body, Dialect};
 use cogency_rs::protocol::write::{Renderer, Returned, ShownCall};
-use cogency_rs::protocol::{Ending, Event, Options, Parser, Tools};
+use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Tools};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -218,7 +218,7 @@ fn read(
         (name, schema.clone())
     });
     let options = Options { tools: Some(Arc::new(Tools::new(tools))), ..Options::default() };
-    let mut parser = Parser::new(grammar(dialect).expect("a row"), options);
+    let mut parser = Parser::new(Grammar::preset(dialect).expect("a row"), options);
     let mut events = Vec::new();
     let cut = cut.unwrap_or(text.len());
     let cut = (cut..=text.len()).find(|&at| text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80));

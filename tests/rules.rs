@@ -10,7 +10,7 @@ use cogency_rs::turn::Decision;
 use serde_json::json;
 
 fn grammar(name: &str) -> Arc<Grammar> {
-    presets::grammar(name).unwrap_or_else(|| panic!("there is no {name}"))
+    Grammar::preset(name).unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 /// The events of `text` in short: `think …`, `call …`, `respond …`, `error …`, and nothing else.

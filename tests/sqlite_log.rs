@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cogency_rs::agent::{Log, LogRow, SqliteLog, Synchronous, TurnSetup, chunks, take_turn};
-use cogency_rs::dialect::presets;
 use cogency_rs::execution::tokio::{Toolbox, tool};
+use cogency_rs::protocol::Grammar;
 use cogency_rs::turn::{Breaker, Row, RowKind};
 use serde_json::{Value, json};
 
@@ -126,7 +126,7 @@ async fn a_conversation_goes_on_in_the_python_package_and_back() {
     let log = SqliteLog::open(&file).expect("it is made").with_user("ada");
     log.append("c", vec![LogRow::user("What is 2 + 3? é", 1.0)]).await.expect("it is saved");
     let tools = Toolbox::of([tool("add", |Sum { a, b }| async move { Ok(a + b) })]);
-    let grammar = presets::grammar("hermes").expect("a row of the table");
+    let grammar = Grammar::preset("hermes").expect("a row of the table");
     let setup = TurnSetup::new(grammar, tools.expect("there is one"));
     let text = "One sum.<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2, \"b\": 3}}\n</tool_call>";
     let mut breaker = Breaker::new(3.0);

@@ -52,7 +52,7 @@ fn text_of(grammar: &Grammar) -> String {
 fn what_is_handed_out_is_valid_text_with_every_limit() {
     let mut pieces = 0;
     for name in presets::names() {
-        let grammar = presets::grammar(name).expect("every preset has a grammar");
+        let grammar = Grammar::preset(name).expect("every preset has a grammar");
         let text = text_of(&grammar);
         let characters: Vec<&str> = text.split_inclusive(|_| true).collect();
         for max_block_bytes in (1..text.len() + 2).step_by(if cfg!(miri) { 37 } else { 1 }) {

@@ -13,11 +13,10 @@ use cogency_rs::agent::{
     Log, LogRow, LogRowKind, MemoryLog, ModelOutput, TurnReport, TurnSetup, chunks, fold, take_turn,
 };
 use cogency_rs::context::Role;
-use cogency_rs::dialect::presets;
 use cogency_rs::execution::tokio::{
     Effect, FunctionTool, Progress, ToolError, ToolOutput, Toolbox, Work,
 };
-use cogency_rs::protocol::{Ending, Stream as TextStream};
+use cogency_rs::protocol::{Ending, Grammar, Stream as TextStream};
 use cogency_rs::turn::{Breaker, Emission, RowKind, TurnOutcome};
 use futures_core::Stream;
 use serde_json::Value;
@@ -66,7 +65,7 @@ fn read_only(tool: FunctionTool) -> FunctionTool {
 }
 
 fn setup<const N: usize>(tools: [FunctionTool; N]) -> TurnSetup {
-    let grammar = presets::grammar("hermes").expect("a row of the table");
+    let grammar = Grammar::preset("hermes").expect("a row of the table");
     TurnSetup::new(grammar, Toolbox::of(tools).expect("the names differ"))
 }
 
@@ -176,7 +175,7 @@ async fn slowly(
 
 /// An answer whose one block has several calls, and what comes between them.
 fn cogency(tools: Toolbox) -> TurnSetup {
-    TurnSetup::new(presets::cogency(), tools)
+    TurnSetup::new(Grammar::cogency(), tools)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cogency_rs::dialect::presets;
 use cogency_rs::protocol::stored::shown_call;
 use cogency_rs::protocol::write::Renderer;
-use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Tools};
+use cogency_rs::protocol::{Ending, Event, Grammar, Limits, Options, Parser, Tools};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn tools(schema: &Value) -> Arc<Tools> {
 
 /// The arguments of each call in `text`, or what is said of an error.
 fn read(dialect: &str, options: Options, text: &str) -> Vec<Result<Value, String>> {
-    let grammar = presets::grammar(dialect).unwrap_or_else(|| panic!("there is no {dialect}"));
+    let grammar = Grammar::preset(dialect).unwrap_or_else(|| panic!("there is no {dialect}"));
     let (mut parser, mut events) = (Parser::new(grammar, options), Vec::new());
     for character in text.chars() {
         parser.feed(character.to_string().as_bytes(), &mut events);

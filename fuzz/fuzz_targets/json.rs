@@ -9,7 +9,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::dialect::presets::cogency;
+use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::canonical::{Writer, canonical_string, json_string};
 use cogency_rs::protocol::json::{Container, Controls, Fault, Scanner, Token};
 use cogency_rs::protocol::{Call, stored::stored_call};
@@ -197,7 +197,7 @@ fuzz_target!(|input: Input| {
         [b"<execute>[{\"name\":\"t\",\"args\":", &text[..], b"}]</execute>ok"].concat(),
     ] {
         let (mut parser, mut events) =
-            (Parser::new(cogency(), Options::default()), Vec::<Event>::new());
+            (Parser::new(Grammar::cogency(), Options::default()), Vec::<Event>::new());
         parser.feed(&block, &mut events);
         parser.finish(&Ending::Unknown, &mut events);
         assert_eq!(events, parser::events(&block, Limits::default(), &Ending::Unknown, false));

@@ -4,9 +4,8 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::dialect::presets::cogency;
 use cogency_rs::protocol::limits::Strictness;
-use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Grammar, Limits, Options, Parser, Stream};
 use cogency_rs_fuzz::memory::{Counting, allocated};
 use cogency_rs_fuzz::{parser, text};
 use libfuzzer_sys::fuzz_target;
@@ -56,7 +55,7 @@ impl Arbitrary<'_> for Input {
 }
 
 fn parse(options: Options, ending: &Ending, chunks: &[&[u8]]) -> Vec<Event> {
-    let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
+    let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
     for chunk in chunks {
         parser.feed(chunk, &mut events);
     }
@@ -71,7 +70,8 @@ fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
     let block = limits.max_block_bytes + "</execute>".len();
     let most = block * HELD_FOR_EACH_BYTE + 4 * longest + HELD_BESIDES;
     let before = allocated();
-    let mut parser = Parser::new(cogency(), Options { stream, limits, ..Options::default() });
+    let mut parser =
+        Parser::new(Grammar::cogency(), Options { stream, limits, ..Options::default() });
     for chunk in chunks {
         parser.feed(chunk, &mut Vec::new());
         let held = allocated() - before;
@@ -83,7 +83,10 @@ fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
 fn check_immediacy(chunks: &[&[u8]]) {
     let limits = Limits::default();
     let (mut parser, mut events) = (
-        Parser::new(cogency(), Options { stream: Stream::Token, limits, ..Options::default() }),
+        Parser::new(
+            Grammar::cogency(),
+            Options { stream: Stream::Token, limits, ..Options::default() },
+        ),
         Vec::new(),
     );
     let mut text = Vec::new();

@@ -8,7 +8,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::dialect::{Dialect, presets};
 use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
-use cogency_rs::protocol::{Ending, Event, Options, Strictness};
+use cogency_rs::protocol::{Ending, Event, Grammar, Options, Strictness};
 use cogency_rs_fuzz::dialects::texts::marks;
 use cogency_rs_fuzz::reading::{MODES, read};
 use cogency_rs_fuzz::text;
@@ -94,7 +94,7 @@ fuzz_target!(|input: Input| {
     let (stream, shown) = MODES[input.mode];
     let strictness = if input.is_lenient { Strictness::Lenient } else { Strictness::Strict };
     let options = Options { stream, calls: shown, strictness, ..Options::default() };
-    let grammar = presets::grammar(dialect).expect("a row");
+    let grammar = Grammar::preset(dialect).expect("a row");
     let events = read(&grammar, options, &text::chunks(&text, &input.sizes), &Ending::Stopped);
     let found = events.iter().filter(|event| matches!(event, Event::Call(_))).count();
     let text = String::from_utf8_lossy(&text);

@@ -8,7 +8,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::dialect::presets;
 use cogency_rs::protocol::stored::shown_call;
 use cogency_rs::protocol::write::Renderer;
-use cogency_rs::protocol::{Ending, Event, Options, Tools};
+use cogency_rs::protocol::{Ending, Event, Grammar, Options, Tools};
 use cogency_rs_fuzz::described::{are_equal, arguments};
 use cogency_rs_fuzz::dialects::texts::marks;
 use cogency_rs_fuzz::reading::{MODES, read};
@@ -52,7 +52,7 @@ fuzz_target!(|input: Input| {
     let text = text.as_bytes();
     let (stream, shown) = MODES[input.mode];
     let options = Options { stream, calls: shown, tools: Some(tools), ..Options::default() };
-    let grammar = presets::grammar(dialect).expect("a row");
+    let grammar = Grammar::preset(dialect).expect("a row");
     let events = read(&grammar, options, &text::chunks(text, &input.sizes), &Ending::Stopped);
     let found: Vec<Value> = events
         .iter()

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::presets::{grammar, preset};
+use cogency_rs::dialect::presets::preset;
 use cogency_rs::protocol::stored::shown_call;
 use cogency_rs::protocol::write::Renderer;
-use cogency_rs::protocol::{Ending, Event, Options, Parser, Tools};
+use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Tools};
 use serde_json::Value;
 
 use crate::Call;
 
 /// A new parser for the dialect.
 pub fn parser(dialect: &str, tools: Arc<Tools>) -> Option<Parser> {
-    Some(Parser::new(grammar(dialect)?, Options { tools: Some(tools), ..Options::default() }))
+    Some(Parser::new(
+        Grammar::preset(dialect)?,
+        Options { tools: Some(tools), ..Options::default() },
+    ))
 }
 
 /// The tools as the core takes them.

@@ -8,8 +8,8 @@
 //! use std::sync::Arc;
 //!
 //! use cogency_rs::agent::{Log, LogRow, MemoryLog, TurnSetup, chunks, take_turn};
-//! use cogency_rs::dialect::presets;
 //! use cogency_rs::execution::tokio::{Toolbox, tool};
+//! use cogency_rs::protocol::Grammar;
 //! use cogency_rs::turn::{Breaker, Emission, TurnOutcome};
 //!
 //! #[derive(serde::Deserialize)]
@@ -20,7 +20,7 @@
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 //! let tools = Toolbox::of([tool("add", |Sum { a, b }| async move { Ok(a + b) })])?;
-//! let setup = TurnSetup::new(presets::grammar("hermes").expect("a row of the table"), tools);
+//! let setup = TurnSetup::new(Grammar::preset("hermes").expect("a row of the table"), tools);
 //! let log = MemoryLog::new();
 //! log.append("c1", vec![LogRow::user("What is 2 + 3?", 1.0)]).await?;
 //!

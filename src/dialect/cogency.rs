@@ -56,18 +56,3 @@ I'll look at both settings files.
 
 The app listens on port 8080; there is no test.toml, so the tests use the same port.
 <end>";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dialect::presets::cogency;
-    use crate::protocol::{Event, Options, Parser};
-
-    #[test]
-    fn the_block_in_the_example_is_a_valid_one() {
-        let mut events = Vec::new();
-        Parser::new(cogency(), Options::default()).feed(EXAMPLE.as_bytes(), &mut events);
-        assert_eq!(events.iter().filter(|event| matches!(event, Event::Call(_))).count(), 2);
-        assert_eq!(events.last(), Some(&Event::Execute));
-    }
-}

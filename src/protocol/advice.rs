@@ -217,14 +217,14 @@ fn again(dialect: &Arc<Dialect>) -> Str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Grammar;
     use super::*;
-    use crate::dialect::presets::cogency;
     use crate::protocol::json::FaultKind;
 
     #[test]
     fn line_and_column_are_those_in_the_raw_text() {
         let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
-        let grammar = cogency();
+        let grammar = Grammar::cogency();
         let block = BrokenBlock { words: grammar.words(0, Words::new), mark: "<execute>".len() };
         let report = |text: &str, length| block.malformed(&problem, text.as_bytes(), length);
         let found = report("<execute>\n[7x</execute>", 23);

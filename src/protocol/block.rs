@@ -397,10 +397,10 @@ impl OpenItem {
 mod tests {
     use super::super::limits::Limits;
     use super::*;
-    use crate::dialect::presets::cogency;
+    use crate::dialect::presets;
 
     fn reader(limits: Limits) -> BlockReader {
-        let dialect = Arc::clone(&cogency().dialects[0]);
+        let dialect = presets::preset("cogency").expect("a row of the table");
         BlockReader::new(dialect, Entry::Block, Scope { limits, ..Scope::default() })
     }
 

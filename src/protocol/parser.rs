@@ -93,11 +93,10 @@ const LONGEST_HEAD: usize = 4096;
 /// O(text), for every input and every chunking. Memory is bounded by the longest open block.
 ///
 /// ```
-/// use cogency_rs::dialect::presets::cogency;
-/// use cogency_rs::protocol::{Event, Options, Parser, Stream};
+/// use cogency_rs::protocol::{Event, Grammar, Options, Parser, Stream};
 ///
 /// let options = Options { stream: Stream::Token, ..Options::default() };
-/// let mut parser = Parser::new(cogency(), options);
+/// let mut parser = Parser::new(Grammar::cogency(), options);
 /// let mut events = Vec::new();
 /// parser.feed("Hello <thi".as_bytes(), &mut events);
 /// parser.feed("nk>hm</think>".as_bytes(), &mut events);
@@ -384,10 +383,9 @@ mod tests {
     use super::super::advice::MAX_REPORTS;
     use super::super::ending::Ending;
     use super::*;
-    use crate::dialect::presets::cogency;
 
     fn read(text: &str, options: Options, ending: &Ending) -> Vec<Event> {
-        let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
+        let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
         parser.feed(text.as_bytes(), &mut events);
         parser.finish(ending, &mut events);
         events
@@ -525,7 +523,7 @@ mod tests {
         ] {
             let options = Options { limits, begins_in_think: true, ..Options::default() };
             assert_eq!(read(text, options.clone(), &Ending::Unknown), expected, "{text}");
-            let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
+            let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
             for character in text.split_inclusive(|_| true) {
                 parser.feed(character.as_bytes(), &mut events);
                 assert!(parser.held.len() <= 8 + "<think".len(), "what is held is bounded");
@@ -539,7 +537,7 @@ mod tests {
     fn space_before_reasoning_is_searched_once() {
         const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
         let options = Options { begins_in_think: true, ..Options::default() };
-        let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
+        let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
         for _ in 0..SIZE {
             parser.feed(b" ", &mut events);
         }
@@ -553,7 +551,10 @@ mod tests {
     fn held_whitespace_is_searched_once() {
         const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
         let (mut parser, mut events) = (
-            Parser::new(cogency(), Options { stream: Stream::Token, ..Options::default() }),
+            Parser::new(
+                Grammar::cogency(),
+                Options { stream: Stream::Token, ..Options::default() },
+            ),
             Vec::new(),
         );
         for _ in 0..SIZE {

@@ -195,7 +195,7 @@ pub fn turning_marks(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 }
 
 fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {
-    presets::grammar(name).ok_or_else(|| unknown(name))
+    Grammar::preset(name).ok_or_else(|| unknown(name))
 }
 
 /// The dialect to write in: the first that `dialect` names; cogency's if it is left out.

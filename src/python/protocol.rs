@@ -15,7 +15,6 @@ use super::options::{
     Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
 use super::reader::Reader;
-use crate::dialect::presets;
 use crate::protocol::advice::{Where, cut_answer};
 use crate::protocol::block::{BlockReader, Progress};
 use crate::protocol::body::Scope;
@@ -24,7 +23,7 @@ use crate::protocol::grammar::Entry;
 use crate::protocol::json::{FaultKind, unescaped};
 use crate::protocol::problem::Problem;
 use crate::protocol::results::{CallOutcome, ResultItem, results_array};
-use crate::protocol::{self as core, CallStart, Ending, Event, Report, Stream, TextRun};
+use crate::protocol::{self as core, CallStart, Ending, Event, Grammar, Report, Stream, TextRun};
 use crate::turn::Errors;
 
 /// Turns a model's text into events, and never waits.
@@ -258,7 +257,7 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let given = string_of("text", text)?;
     let bytes = bytes_of(given)?;
     let error = |message: &str| Err(protocol_error(py, message, given));
-    let dialect = Arc::clone(&presets::cogency().dialects[0]);
+    let dialect = Arc::clone(&Grammar::cogency().dialects[0]);
     let open = &dialect.open[0];
     let Some(start) = memchr::memmem::find(&bytes, open.as_bytes()) else {
         return error(&format!("No {open} block found in the text"));

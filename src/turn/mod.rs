@@ -451,7 +451,7 @@ mod tests {
     use crate::dialect::presets;
 
     fn cogency() -> Arc<Dialect> {
-        Arc::clone(&presets::cogency().dialects[0])
+        presets::preset("cogency").expect("a row of the table")
     }
 
     fn call(name: &str) -> Call {

@@ -28,7 +28,7 @@ pub fn grammars() -> Vec<(String, Arc<Grammar>)> {
 
 pub fn grammar(names: &[&str]) -> Arc<Grammar> {
     if let [name] = names {
-        return presets::grammar(name).expect("a preset");
+        return Grammar::preset(name).expect("a preset");
     }
     let dialects = names.iter().map(|name| presets::preset(name).expect("a preset")).collect();
     Arc::new(Grammar::new(dialects))

@@ -46,7 +46,7 @@ const TOGETHER: [&[&str]; 6] = [
 /// Every grammar that is fuzzed.
 pub static GRAMMARS: LazyLock<Vec<Arc<Grammar>>> = LazyLock::new(|| {
     let preset = |name: &&str| presets::preset(name).expect("a name of the table");
-    let alone = presets::names().map(|name| presets::grammar(name).expect("a name of the table"));
+    let alone = presets::names().map(|name| Grammar::preset(name).expect("a name of the table"));
     let together =
         TOGETHER.iter().map(|names| Arc::new(Grammar::new(names.iter().map(preset).collect())));
     alone.chain(together).collect()

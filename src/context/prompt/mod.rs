@@ -48,8 +48,8 @@ mod tests {
 
     use super::*;
     use crate::context::cogency;
-    use crate::dialect::presets::{grammar, names, preset};
-    use crate::protocol::{Event, Options, Parser};
+    use crate::dialect::presets::{names, preset};
+    use crate::protocol::{Event, Grammar, Options, Parser};
 
     fn add() -> Value {
         json!({"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {
@@ -93,7 +93,7 @@ mod tests {
         for row in names().filter(|row| *row != "cogency") {
             let example = Renderer::new(preset(row).expect("a row")).example();
             let mut events = Vec::new();
-            let mut parser = Parser::new(grammar(row).expect("a row"), Options::default());
+            let mut parser = Parser::new(Grammar::preset(row).expect("a row"), Options::default());
             parser.feed(example.as_bytes(), &mut events);
             parser.finish(&crate::protocol::Ending::Stopped, &mut events);
             let calls = events.iter().filter_map(|event| match event {
@@ -104,6 +104,16 @@ mod tests {
             assert_eq!(calls.collect::<Vec<_>>(), expected, "{row}: {example}");
             assert!(prompt(row).contains(&example), "{row}");
         }
+    }
+
+    #[test]
+    fn the_block_in_the_example_of_cogency_is_a_valid_one() {
+        let teaching = cogency().prompt.teaching.clone().expect("words of its own");
+        let mut events = Vec::new();
+        Parser::new(Grammar::cogency(), Options::default())
+            .feed(teaching.example.as_bytes(), &mut events);
+        assert_eq!(events.iter().filter(|event| matches!(event, Event::Call(_))).count(), 2);
+        assert_eq!(events.last(), Some(&Event::Execute));
     }
 
     #[test]

@@ -7,10 +7,9 @@ mod named;
 mod others;
 mod tags;
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use super::Dialect;
-use crate::protocol::Grammar;
 
 /// The dialect of this name.
 #[must_use]
@@ -21,25 +20,6 @@ pub fn preset(name: &str) -> Option<Arc<Dialect>> {
 /// The names of all of them, in the order of the table.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| &*row.name)
-}
-
-/// The grammar of the dialect of this name, which is made once.
-#[must_use]
-pub fn grammar(name: &str) -> Option<Arc<Grammar>> {
-    static GRAMMARS: LazyLock<Vec<OnceLock<Arc<Grammar>>>> =
-        LazyLock::new(|| ROWS.iter().map(|_| OnceLock::new()).collect());
-    let number = ROWS.iter().position(|row| row.name == name)?;
-    let grammar = || Arc::new(Grammar::new(vec![Arc::clone(&ROWS[number])]));
-    Some(Arc::clone(GRAMMARS[number].get_or_init(grammar)))
-}
-
-/// cogency's own.
-///
-/// # Panics
-/// Never: it is the first of the table.
-#[must_use]
-pub fn cogency() -> Arc<Grammar> {
-    grammar("cogency").expect("the first of the table")
 }
 
 static ROWS: LazyLock<Vec<Arc<Dialect>>> =

@@ -3,6 +3,7 @@
 mod begins;
 mod heads;
 mod mark;
+mod preset;
 mod quotes;
 mod recovery;
 mod table;

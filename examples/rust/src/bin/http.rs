@@ -4,8 +4,8 @@ use std::error::Error;
 
 use cogency_rs::agent::TurnSetup;
 use cogency_rs::context::{Tool, system_prompt};
-use cogency_rs::dialect::presets;
 use cogency_rs::execution::tokio::{Effect, Toolbox, tool};
+use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::write::Renderer;
 use cogency_rs_examples::Service;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let weather =
         tool("weather", |Weather { city }| async move { Ok(format!("{city}: 4 degrees")) });
     let weather = weather.with_effect(Effect::ReadOnly { retries: 2 });
-    let grammar = presets::grammar("hermes").expect("a row of the table");
+    let grammar = Grammar::preset("hermes").expect("a row of the table");
     let setup = TurnSetup::new(grammar, Toolbox::of([weather])?);
 
     let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}});

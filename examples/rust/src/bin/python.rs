@@ -5,9 +5,9 @@ use std::ffi::CString;
 
 use cogency_rs::agent::TurnSetup;
 use cogency_rs::context::{Tool, system_prompt};
-use cogency_rs::dialect::presets;
 use cogency_rs::execution::arguments::{ArgumentSchema, SchemaForm};
 use cogency_rs::execution::tokio::{FunctionTool, Toolbox};
+use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::write::Renderer;
 use cogency_rs::python_tools::LoopThread;
 use cogency_rs_examples::Service;
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Python::initialize();
     let asyncio = Python::attach(LoopThread::start)?;
     let declared = Python::attach(|py| load(py, &asyncio))?;
-    let grammar = presets::grammar("hermes").expect("a row of the table");
+    let grammar = Grammar::preset("hermes").expect("a row of the table");
     let tools = Toolbox::of(declared.iter().map(|one| one.tool.clone()))?;
     let setup = TurnSetup::new(grammar, tools.clone());
 

@@ -1,10 +1,9 @@
 //! Reads a model's text into events, however it is cut: `cargo run --bin reading`.
 
-use cogency_rs::dialect::presets;
-use cogency_rs::protocol::{Ending, Event, Options, Parser};
+use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser};
 
 fn main() {
-    let grammar = presets::grammar("hermes").expect("a row of the table");
+    let grammar = Grammar::preset("hermes").expect("a row of the table");
     let mut parser = Parser::new(grammar, Options::default());
     let mut events = Vec::new();
     for chunk in [

@@ -3,8 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cogency_rs::agent::{Log, LogRow, MemoryLog, TurnSetup, chunks, take_turn};
-use cogency_rs::dialect::presets;
 use cogency_rs::execution::tokio::{Effect, Toolbox, tool};
+use cogency_rs::protocol::Grammar;
 use cogency_rs::turn::{Breaker, Decision, Emission, Situation, decide};
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         tool("weather", |Weather { city }| async move { Ok(format!("{city}: 4 degrees")) });
     // It changes nothing, so its calls begin while the model still writes.
     let weather = weather.with_effect(Effect::ReadOnly { retries: 2 });
-    let grammar = presets::grammar("hermes").expect("a row of the table");
+    let grammar = Grammar::preset("hermes").expect("a row of the table");
     let setup = TurnSetup::new(grammar, Toolbox::of([weather])?);
 
     let (log, mut breaker) = (MemoryLog::new(), Breaker::new(3.0));

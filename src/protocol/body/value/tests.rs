@@ -2,12 +2,11 @@ use std::sync::Arc;
 
 use super::super::super::ending::Ending;
 use super::super::super::limits::Strictness;
-use super::super::super::{Event, Options, Parser, Tools};
-use crate::dialect::presets::grammar;
+use super::super::super::{Event, Grammar, Options, Parser, Tools};
 
 /// The calls of a text, and `!` for each report.
 fn read(name: &str, strictness: Strictness, text: &str, ending: &Ending) -> String {
-    let grammar = grammar(name).expect("a preset");
+    let grammar = Grammar::preset(name).expect("a preset");
     let mut parser = Parser::new(grammar, Options { strictness, ..Options::default() });
     let mut events = Vec::new();
     parser.feed(text.as_bytes(), &mut events);
@@ -90,7 +89,7 @@ fn what_the_schema_settles_is_read_by_it() {
     let schema = serde_json::json!({"properties": {"a": {"type": "string"}, "b": {}}});
     let holder = serde_json::json!({"properties": {"a": {}, "arguments": {"type": "object"}}});
     let tools = Arc::new(Tools::new([("f".into(), schema), ("g".into(), holder)]));
-    let grammar = grammar("qwen3-coder").expect("a preset");
+    let grammar = Grammar::preset("qwen3-coder").expect("a preset");
     for (tool, parameters, expected) in [
         // A value ends where another parameter of the tool opens.
         ("f", "<parameter=a>1\n<parameter=b>2</parameter>", r#"{"a": "1", "b": "2"}"#),
