@@ -10,8 +10,9 @@ use cogency_rs::protocol::limits::Strictness;
 use cogency_rs::protocol::{
     Call, CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Stream,
 };
+use cogency_rs_fuzz::dialects::cursor::{No, find, starts_with};
 use cogency_rs_fuzz::dialects::texts::Writer;
-use cogency_rs_fuzz::dialects::{GRAMMARS, No, block, find, may_open_again, starts_with};
+use cogency_rs_fuzz::dialects::{GRAMMARS, block, may_open_again};
 use cogency_rs_fuzz::reading::{MODES, TOOLS, joined, read, without_pieces};
 use cogency_rs_fuzz::text;
 use libfuzzer_sys::fuzz_target;

@@ -5,6 +5,7 @@
 //! error stand for it, or after the end of a batch.
 
 mod reports;
+mod syntax;
 mod tags;
 
 use std::ops::Range;
@@ -13,21 +14,17 @@ use crate::json::Layout;
 use cogency_rs::protocol::advice::MAX_REPORTS;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 use cogency_rs::protocol::problem::ProblemKind;
-use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind, Text};
+use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind};
 
 use crate::json::{self, Node, Value};
 use crate::quotes::Fences;
 use crate::text::{characters, is_blank, leading_space};
 use cogency_rs::protocol::text::prefix;
 use reports::{call_in_reasoning, cut_answer, cut_off, malformed, more_unread};
-use tags::{Answer, Next, closes, closing_tag, first_of, next_tag};
+use syntax::{CLOSE, END_OF_RESULTS, OPEN, OPENING, closes};
+use tags::{Answer, Next, closing_tag, first_of, next_tag};
 
-/// Whether a text may still go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    Open,
-    Ended(Ending),
-}
+pub use syntax::{Source, TextRun};
 
 /// A part of a text.
 #[derive(Debug)]
@@ -58,20 +55,6 @@ pub enum Meaning {
     /// Text after a valid block.
     Discarded,
 }
-
-/// Text, by the event it becomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextRun {
-    Respond,
-    Think,
-    Result,
-}
-
-const OPENING: [&[u8]; 4] = [b"<think>", RESULTS, b"<end>", OPEN];
-const OPEN: &[u8] = b"<execute>";
-const CLOSE: &[u8] = b"</execute>";
-const RESULTS: &[u8] = b"<results>";
-const END_OF_RESULTS: &[u8] = b"</results>";
 
 /// Divides a text.
 ///
@@ -437,16 +420,6 @@ pub fn joined(events: Vec<Event>) -> Vec<Event> {
         }
     }
     runs
-}
-
-impl TextRun {
-    fn event(self, content: &[u8]) -> Event {
-        match self {
-            Self::Respond => Event::Respond(Text::from(content)),
-            Self::Think => Event::Think(Text::from(content)),
-            Self::Result => Event::Result(Text::from(content)),
-        }
-    }
 }
 
 /// A run in pieces of as many characters as the limit allows in one, and of at least one.

@@ -1,4 +1,4 @@
-"""The files of the core import from each other in layers, so that each can be read after those that it builds on."""
+"""The files of a crate import from each other in layers, so that each can be read after those that it builds on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SRC = Path(__file__).resolve().parents[2] / "src"
-PROTOCOL = SRC / "protocol" / "mod.rs"
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 Module = tuple[str, ...]
 
@@ -21,28 +20,6 @@ USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)
 PATH = re.compile(r"(?<![\w:])[a-z_]\w*(?:::\w+)+")
 MODULE = re.compile(r"`(\w+)`")
 DEFINED = re.compile(r"\b(?:struct|enum|union|fn|trait|type|const|static|macro_rules!)\s+(\w+)")
-
-
-def module(path: Path) -> Module:
-    parts = path.relative_to(SRC).with_suffix("").parts
-    return parts[:-1] if parts[-1] in ("mod", "lib") else parts
-
-
-FILES = {
-    module(path): path
-    for path in SRC.rglob("*.rs")
-    if "tests" not in path.parts and path.name != "tests.rs"
-}
-
-
-@cache
-def source(file: Module) -> str:
-    return TESTS.sub("", COMMENT.sub("", FILES[file].read_text(encoding="utf-8")))
-
-
-@cache
-def defined(file: Module) -> frozenset[str]:
-    return frozenset(DEFINED.findall(source(file)))
 
 
 def branches(tree: str) -> Iterator[str]:
@@ -62,77 +39,102 @@ def branches(tree: str) -> Iterator[str]:
             part += character
 
 
-@cache
-def uses(file: Module) -> list[tuple[bool, str, list[str]]]:
+def uses(source: str) -> Iterator[tuple[bool, str, list[str]]]:
     """For each name: whether it is re-exported, its name here, and its path."""
-    found = []
-    for is_public, tree in USE.findall(source(file)):
+    for is_public, tree in USE.findall(source):
         for branch in branches(tree):
             path, _, name = branch.partition(" as ")
             steps = [step.strip() for step in path.split("::") if step.strip()]
             if steps[-1] == "self":
                 steps.pop()
-            found.append((bool(is_public), name.strip() or steps[-1], steps))
-    return found
+            yield bool(is_public), name.strip() or steps[-1], steps
 
 
-def start(file: Module, path: list[str]) -> tuple[Module, list[str]] | None:
-    """The module where a path begins and the rest of the path; `None` for a path of another crate."""
-    base, rest = file, list(path)
-    if rest[0] == "crate":
-        return (), rest[1:]
-    while rest and rest[0] in ("self", "super"):
-        base = base[:-1] if rest.pop(0) == "super" else base
-    is_own = rest != path or (*file, rest[0]) in FILES
-    return (base, rest) if is_own else None
+class Crate:
+    """The files of a crate, without comments and tests, by their modules; `lib.rs` is the module `()`."""
 
+    def __init__(self, src: Path) -> None:
+        self.sources: dict[Module, str] = {}
+        for path in src.rglob("*.rs"):
+            if "tests" in path.parts or path.name == "tests.rs":
+                continue
+            parts = path.relative_to(src).with_suffix("").parts
+            module = parts[:-1] if parts[-1] in ("mod", "lib") else parts
+            self.sources[module] = TESTS.sub("", COMMENT.sub("", path.read_text(encoding="utf-8")))
+        self.uses = {file: list(uses(source)) for file, source in self.sources.items()}
+        self.defined = {file: set(DEFINED.findall(source)) for file, source in self.sources.items()}
 
-def home(file: Module, path: Sequence[str]) -> Module | None:
-    """The file that defines the item at this path; re-exports are followed."""
-    if not path:
+    def start(self, file: Module, path: list[str]) -> tuple[Module, list[str]] | None:
+        """The module where a path begins and the rest of the path; `None` for a path of another crate."""
+        base, rest = file, list(path)
+        if rest[0] == "crate":
+            return (), rest[1:]
+        while rest and rest[0] in ("self", "super"):
+            base = base[:-1] if rest.pop(0) == "super" else base
+        is_own = rest != path or (*file, rest[0]) in self.sources
+        return (base, rest) if is_own else None
+
+    def home(self, file: Module, path: Sequence[str]) -> Module | None:
+        """The file that defines the item at this path; re-exports are followed."""
+        if not path:
+            return file
+        first, *rest = path
+        if (*file, first) in self.sources:
+            return self.home((*file, first), rest)
+        if first in self.defined[file]:
+            return file
+        for _, name, steps in self.uses[file]:
+            if name == first:
+                at = self.start(file, steps)
+                return None if at is None else self.home(at[0], [*at[1], *rest])
         return file
-    first, *rest = path
-    if (*file, first) in FILES:
-        return home((*file, first), rest)
-    if first in defined(file):
-        return file
-    for _, name, steps in uses(file):
-        if name == first:
-            at = start(file, steps)
-            return None if at is None else home(at[0], [*at[1], *rest])
-    return file
+
+    def imports(self, file: Module) -> set[Module]:
+        """The files from which a file takes a name for its own use; names that it only re-exports do not count."""
+        text = self.sources[file]
+        named = [
+            path
+            for is_public, name, path in self.uses[file]
+            if not is_public or len(re.findall(rf"\b{name}\b", text)) > 1
+        ]
+        inline = [match.split("::") for match in PATH.findall(USE.sub("", text))]
+        starts = [at for path in (*named, *inline) if (at := self.start(file, path)) is not None]
+        return {found for at in starts if (found := self.home(*at)) is not None} - {file}
 
 
-def imports(file: Module) -> set[Module]:
-    """The files from which a file takes a name for its own use; names that it only re-exports do not count."""
-    text = source(file)
-    named = [
-        path
-        for is_public, name, path in uses(file)
-        if not is_public or len(re.findall(rf"\b{name}\b", text)) > 1
-    ]
-    inline = [match.split("::") for match in PATH.findall(USE.sub("", text))]
-    starts = [at for path in (*named, *inline) if (at := start(file, path)) is not None]
-    return {found for at in starts if (found := home(*at)) is not None} - {file}
+CRATES = {"core": CHECKOUT / "src", "fuzz": CHECKOUT / "fuzz" / "src"}
+PROTOCOL = CRATES["core"] / "protocol" / "mod.rs"
 
 
-def test_the_files_of_the_core_do_not_import_each_other_in_a_cycle():
-    layers = TopologicalSorter({file: imports(file) for file in FILES})
+@cache
+def imports(crate: str) -> dict[Module, set[Module]]:
+    read = Crate(CRATES[crate])
+    return {file: read.imports(file) for file in read.sources}
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_the_files_of_a_crate_do_not_import_each_other_in_a_cycle(crate):
+    assert len(imports(crate)) > 1
+    layers = TopologicalSorter(imports(crate))
     layers.prepare()  # raises CycleError, which names the files of a cycle
 
 
 def test_each_module_of_the_protocol_builds_only_on_those_before_it_in_the_table_of_layers():
     table = [line for line in PROTOCOL.read_text(encoding="utf-8").splitlines() if "| " in line]
     order = [name for line in table for name in MODULE.findall(line)]
-    assert sorted(order) == sorted({file[1] for file in FILES if file[:1] == ("protocol",) != file})
+    inside = {file: taken for file, taken in imports("core").items() if is_of_protocol(file)}
+    assert sorted(order) == sorted({file[1] for file in inside})
     upward = {
-        f"{file[1]} imports from {taken[1]}"
-        for file in FILES
-        if file[:1] == ("protocol",) != file
-        for taken in imports(file)
-        if taken[:1] == ("protocol",) != taken and order.index(taken[1]) > order.index(file[1])
+        f"{file[1]} imports from {other[1]}"
+        for file, taken in inside.items()
+        for other in filter(is_of_protocol, taken)
+        if order.index(other[1]) > order.index(file[1])
     }
     assert upward == set()
+
+
+def is_of_protocol(file: Module) -> bool:
+    return file[:1] == ("protocol",) != file
 
 
 LEVELS = [
@@ -157,12 +159,12 @@ def level(file: Module) -> int:
 
 
 def test_each_room_builds_only_on_rooms_of_a_lower_level():
-    files = [file for file in FILES if file]  # `lib.rs` has all of them
     upward = {
-        f"{room(file)} imports from {room(taken)}"
-        for file in files
-        for taken in imports(file)
-        if taken and room(taken) != room(file) and level(taken) >= level(file)
+        f"{room(file)} imports from {room(other)}"
+        for file, taken in imports("core").items()
+        if file  # `lib.rs` has all of them
+        for other in taken
+        if other and room(other) != room(file) and level(other) >= level(file)
     }
     assert upward == set()
 

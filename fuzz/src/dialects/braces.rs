@@ -2,8 +2,8 @@
 
 use cogency_rs::protocol::json::Controls;
 
-use super::parameters::number;
-use super::{Cursor, No, Read, array, object, string, trimmed, units};
+use super::cursor::{Cursor, No, Read, trimmed};
+use super::values::{array, object, scalar, string, units};
 use crate::json::{Units, Value, read};
 
 /// The arguments that begin here.
@@ -113,17 +113,6 @@ fn bare(cursor: &mut Cursor<'_>) -> Read<Value> {
     }
     cursor.at += end;
     Ok(scalar(raw).unwrap_or_else(|| string(raw)))
-}
-
-/// A boolean, `null` or a number.
-#[must_use]
-pub fn scalar(raw: &[u8]) -> Option<Value> {
-    match raw {
-        b"true" | b"True" => Some(Value::Word("true")),
-        b"false" | b"False" => Some(Value::Word("false")),
-        b"null" | b"None" => Some(Value::Word("null")),
-        _ => number(raw),
-    }
 }
 
 fn is_plain(byte: u8) -> bool {

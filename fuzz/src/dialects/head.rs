@@ -4,10 +4,10 @@ use crate::json::Layout;
 use cogency_rs::dialect::{Args, Dialect, Head, HeadForm};
 use cogency_rs::protocol::Call;
 
-use super::{
-    Cursor, No, Read, braces, call_with, find, json, object, parameters, starts_with, string,
-    trimmed, xml,
-};
+use super::attributes::attribute;
+use super::cursor::{Cursor, No, Read, find, starts_with, trimmed};
+use super::values::{call_with, object, string};
+use super::{braces, json, parameters, xml};
 use crate::json::{Value, dumps};
 
 /// The call whose `open` ends here, without a block around it.
@@ -130,29 +130,5 @@ fn named(form: &HeadForm, head: &[u8]) -> Read<(Vec<u8>, Option<Vec<u8>>)> {
         }
         HeadForm::Attributes(key) => Ok((attribute(head, key)?.ok_or(No::Call)?, None)),
         other => unreachable!("the reference does not know {other:?}"),
-    }
-}
-
-/// The value of an attribute in a row of `key="value"`, each after a space; without entities.
-///
-/// # Errors
-/// The row holds something else.
-pub fn attribute(tag: &[u8], key: &str) -> Read<Option<Vec<u8>>> {
-    let mut cursor = Cursor { text: tag, at: 0 };
-    let mut found = None;
-    loop {
-        cursor.skip_space();
-        if cursor.rest().is_empty() {
-            return Ok(found);
-        }
-        let name = cursor.until("=\"")?;
-        let value = cursor.until("\"")?;
-        let is_plain = !name.is_empty() && name.iter().all(u8::is_ascii_alphanumeric);
-        if !is_plain || value.contains(&b'&') || (name == key.as_bytes() && found.is_some()) {
-            return Err(No::Certainty);
-        }
-        if name == key.as_bytes() {
-            found = Some(value.to_vec());
-        }
     }
 }

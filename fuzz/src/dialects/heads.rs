@@ -3,7 +3,9 @@
 use cogency_rs::dialect::{Body, Dialect, Heads, Str};
 use cogency_rs::protocol::Call;
 
-use super::{Cursor, No, Read, call_with, find, head};
+use super::cursor::{Cursor, No, Read, find};
+use super::head;
+use super::values::call_with;
 use crate::text::leading_space;
 
 /// The calls of the message that begins here, as far as its head names the tool.

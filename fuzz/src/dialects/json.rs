@@ -5,7 +5,8 @@ use cogency_rs::dialect::{DecisionKeys, Json, JsonShape, Str};
 use cogency_rs::protocol::Call;
 use cogency_rs::protocol::json::{Controls, FaultKind};
 
-use super::{Cursor, No, Read, depth, object, units};
+use super::cursor::{Cursor, No, Read};
+use super::values::{depth, object, string, units};
 use crate::json::{Units, Value, as_dict, dumps, read};
 
 /// The calls of the value that begins here.
@@ -79,7 +80,7 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
         return Err(No::Certainty);
     }
     if let Some(DecisionKeys { key, call, .. }) = &form.decision
-        && field(key) != Some(&super::string(call.as_bytes()))
+        && field(key) != Some(&string(call.as_bytes()))
     {
         return if is_known { Ok(None) } else { Err(No::Certainty) };
     }

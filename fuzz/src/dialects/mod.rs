@@ -3,35 +3,25 @@
 //! A reference decides only what is certain. If a text is not written as a model was taught, but a reader may forgive it, the
 //! reference calls it undecided, and the target checks only what holds for every text.
 
+pub mod attributes;
 pub mod braces;
+pub mod cursor;
 pub mod head;
 pub mod heads;
 pub mod json;
 pub mod parameters;
 pub mod python;
 pub mod texts;
+pub mod values;
 pub mod xml;
 
 use std::sync::{Arc, LazyLock};
 
-use crate::json::Layout;
 use cogency_rs::dialect::{Body, Dialect, Python, Unmarked, presets};
 use cogency_rs::protocol::{Call, Grammar};
 
-use crate::json::{Node, Units, Value, dumps, units_of};
-use crate::text::{characters, leading_space};
-
-/// Why there are no calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum No {
-    /// This is not a block of calls, whatever follows.
-    Call,
-    /// It is not certain what this is.
-    Certainty,
-}
-
-/// What a reference reads.
-pub type Read<T> = Result<T, No>;
+use crate::text::leading_space;
+use cursor::{Cursor, No, Read, find};
 
 /// Dialects that are read together, in addition to each dialect of the table alone.
 const TOGETHER: [&[&str]; 6] = [
@@ -51,147 +41,6 @@ pub static GRAMMARS: LazyLock<Vec<Arc<Grammar>>> = LazyLock::new(|| {
         TOGETHER.iter().map(|names| Arc::new(Grammar::new(names.iter().map(preset).collect())));
     alone.chain(together).collect()
 });
-
-/// A whole text, and how far it has been read.
-#[derive(Clone, Debug)]
-pub struct Cursor<'t> {
-    pub text: &'t [u8],
-    pub at: usize,
-}
-
-impl<'t> Cursor<'t> {
-    #[must_use]
-    pub fn rest(&self) -> &'t [u8] {
-        &self.text[self.at..]
-    }
-
-    pub fn skip_space(&mut self) {
-        self.at += leading_space(self.rest());
-    }
-
-    /// The next byte.
-    ///
-    /// # Errors
-    /// The text ends here.
-    pub fn peek(&self) -> Read<u8> {
-        self.text.get(self.at).copied().ok_or(No::Certainty)
-    }
-
-    /// Whether the text goes on with `mark`.
-    ///
-    /// # Errors
-    /// The text ends in what may be the beginning of it.
-    pub fn is_at(&self, mark: &str) -> Read<bool> {
-        starts_with(self.rest(), mark).ok_or(No::Certainty)
-    }
-
-    /// Whether the text goes on with `mark`, which is then passed over.
-    ///
-    /// # Errors
-    /// As [`is_at`](Self::is_at).
-    pub fn take(&mut self, mark: &str) -> Read<bool> {
-        let is_there = self.is_at(mark)?;
-        self.at += if is_there { mark.len() } else { 0 };
-        Ok(is_there)
-    }
-
-    /// The text up to the first `mark`, which is passed over too.
-    ///
-    /// # Errors
-    /// The text does not have the mark.
-    pub fn until(&mut self, mark: &str) -> Read<&'t [u8]> {
-        let length = find(self.rest(), mark).ok_or(No::Certainty)?;
-        let before = &self.rest()[..length];
-        self.at += length + mark.len();
-        Ok(before)
-    }
-}
-
-/// Whether a text begins with `mark`; `None` if it ends too early to tell.
-#[must_use]
-pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
-    let mark = mark.as_bytes();
-    if mark.len() > text.len() && mark.starts_with(text) {
-        None
-    } else {
-        Some(text.starts_with(mark))
-    }
-}
-
-/// The first place of `mark`.
-#[must_use]
-pub fn find(text: &[u8], mark: &str) -> Option<usize> {
-    (0..text.len()).find(|at| text[*at..].starts_with(mark.as_bytes()))
-}
-
-/// A text without the whitespace at its ends.
-#[must_use]
-pub fn trimmed(text: &[u8]) -> &[u8] {
-    let text = &text[leading_space(text)..];
-    let is_end = |end: &usize| leading_space(&text[*end..]) == text.len() - end;
-    let characters = characters(text).scan(0, |end, character| {
-        let start = *end;
-        *end += character.len();
-        Some(start)
-    });
-    let end = characters.chain([text.len()]).find(is_end).unwrap_or(text.len());
-    &text[..end]
-}
-
-/// A text as a JSON string.
-#[must_use]
-pub fn units(text: &[u8]) -> Units {
-    characters(text).flat_map(units_of).collect()
-}
-
-#[must_use]
-pub fn string(text: &[u8]) -> Value {
-    Value::String(units(text))
-}
-
-/// The call with this name and these arguments.
-///
-/// # Errors
-/// The name is empty.
-pub fn call(name: &[u8], args: Vec<(Units, Value)>) -> Read<Call> {
-    call_with(name, &object(args))
-}
-
-/// The call with this name and an object of arguments.
-///
-/// # Errors
-/// The name is empty.
-pub fn call_with(name: &[u8], args: &Value) -> Read<Call> {
-    let name = trimmed(name);
-    if name.is_empty() {
-        return Err(No::Call);
-    }
-    if depth(args) > 100 {
-        return Err(No::Certainty);
-    }
-    Ok(Call::new(&dumps(&string(name), Layout::Compact), &dumps(args, Layout::Compact)))
-}
-
-#[must_use]
-pub fn object(entries: Vec<(Units, Value)>) -> Value {
-    Value::Object(entries.into_iter().map(|(key, value)| (key, Node { at: 0, value })).collect())
-}
-
-#[must_use]
-pub fn array(items: Vec<Value>) -> Value {
-    Value::Array(items.into_iter().map(|value| Node { at: 0, value }).collect())
-}
-
-/// How many brackets of a value are nested at most.
-#[must_use]
-pub fn depth(value: &Value) -> usize {
-    let inner = match value {
-        Value::Array(items) => items.iter().map(|node| depth(&node.value)).max(),
-        Value::Object(entries) => entries.iter().map(|(_, node)| depth(&node.value)).max(),
-        _ => return 0,
-    };
-    1 + inner.unwrap_or(0)
-}
 
 /// The calls of the block that a text begins with, and where it ends.
 ///

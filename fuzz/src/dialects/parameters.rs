@@ -3,8 +3,9 @@
 use cogency_rs::dialect::{Head, Parameters, Str, Trim, Untyped};
 use cogency_rs::protocol::json::Controls;
 
-use super::head::attribute;
-use super::{Cursor, No, Read, depth, find, object, starts_with, string, trimmed, units};
+use super::attributes::attribute;
+use super::cursor::{Cursor, No, Read, find, starts_with, trimmed};
+use super::values::{depth, number, object, string, units};
 use crate::json::{Value, read};
 use crate::text::{is_blank, leading_space};
 
@@ -168,13 +169,4 @@ fn typed(raw: &[u8], is_json: bool) -> Value {
         _ if is_json => number(text).unwrap_or_else(|| string(raw)),
         _ => string(raw),
     }
-}
-
-/// The number that is the whole text.
-#[must_use]
-pub fn number(text: &[u8]) -> Option<Value> {
-    let with_end = [text, b" "].concat();
-    let reading = read(&with_end, 0, Controls::Raw).ok()?;
-    let is_number = matches!(reading.node.value, Value::Number(_));
-    (is_number && reading.node.at == 0 && reading.end == text.len()).then_some(reading.node.value)
 }

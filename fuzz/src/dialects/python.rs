@@ -3,8 +3,8 @@
 use cogency_rs::dialect::Python;
 use cogency_rs::protocol::Call;
 
-use super::parameters::number;
-use super::{Cursor, No, Read, array, call, object, units};
+use super::cursor::{Cursor, No, Read};
+use super::values::{array, call, number, object, units};
 use crate::json::{Units, Value};
 use crate::text::characters;
 

@@ -7,7 +7,8 @@ use cogency_rs::dialect::{Args, Body, Dialect, Head, HeadForm};
 use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
 
-use super::{array, object, string, units};
+use super::cursor::find;
+use super::values::{array, object, string, units};
 use crate::json::{Value, dumps};
 use crate::text::characters;
 
@@ -240,7 +241,7 @@ impl<'b> Writer<'b> {
                     // A whole mark is left out or doubled.
                     let text = pieces.concat();
                     let mark = self.mark();
-                    let Some(found) = super::find(&text, &mark) else { continue };
+                    let Some(found) = find(&text, &mark) else { continue };
                     let (before, behind) = (&text[..found], &text[found + mark.len()..]);
                     let twice = [mark.as_bytes(), mark.as_bytes()].concat();
                     let instead: &[u8] = if kind % 8 == 6 { b"" } else { &twice };

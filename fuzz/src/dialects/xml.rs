@@ -4,8 +4,8 @@ use crate::json::Layout;
 use cogency_rs::dialect::Xml;
 use cogency_rs::protocol::Call;
 
-use super::braces::scalar;
-use super::{Cursor, No, Read, array, call_with, object, string, trimmed, units};
+use super::cursor::{Cursor, No, Read, trimmed};
+use super::values::{array, call_with, object, scalar, string, units};
 use crate::json::{Units, Value, dumps};
 use crate::text::is_blank;
 

@@ -3,7 +3,7 @@
 use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::{Ending, Event, Report, ReportKind, Text};
 
-use super::{OPEN, TextRun};
+use super::syntax::{OPEN, TextRun};
 use crate::text::characters;
 
 /// Line and column of byte `at`, both from 1; those of the end if `text` is shorter.

@@ -3,7 +3,7 @@
 use cogency_rs::protocol::Limits;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 
-use super::{END_OF_RESULTS, OPEN, OPENING, RESULTS, Source, TextRun};
+use super::syntax::{END_OF_RESULTS, OPEN, OPENING, RESULTS, Source, TextRun, closes};
 use crate::json;
 use crate::quotes::{Fences, ends_quotation, quote_around};
 use crate::text::leading_space;
@@ -73,10 +73,6 @@ pub(super) fn next_tag<'n>(
             }
         }
     }
-}
-
-pub(super) fn closes(run: TextRun) -> &'static [u8] {
-    if run == TextRun::Result { END_OF_RESULTS } else { b"</think>" }
 }
 
 /// The first place from `start` on of the tag that closes reasoning or results, or of what may be one.
