@@ -3,8 +3,8 @@
 use std::fmt::{self, Display};
 
 use super::{
-    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Heads, Ids, JOINER, Json, JsonLayout,
-    JsonShape, Pair, Parameters, Prompt, Str, ToolsLayout, Unmarked, Xml,
+    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Ids, JOINER, Json, JsonLayout, JsonShape,
+    MessageHeads, Pair, Parameters, Prompt, Str, ToolsLayout, Unmarked, Xml,
 };
 
 /// The longest mark, in bytes: as many are looked at again where one may have begun at the end of a chunk.
@@ -28,7 +28,7 @@ impl Dialect {
     /// list of more than 64, or of 1,024 tokens; texts of more than 256 KiB in all, or marks of more than 16.
     pub fn check(&self) -> Result<(), String> {
         let mut checked = Checked::default();
-        checked.dialect(self, Place::Top)?;
+        checked.dialect(self, FieldPath::Top)?;
         checked.total()
     }
 
@@ -98,29 +98,29 @@ impl Kind {
 
 /// Where a field is, as it is written in JSON: `bodies[0].head.ends[1]`.
 #[derive(Clone, Copy)]
-enum Place<'p> {
+enum FieldPath<'p> {
     Top,
-    Field(&'p Place<'p>, &'static str),
-    Item(&'p Place<'p>, usize),
+    Field(&'p FieldPath<'p>, &'static str),
+    Item(&'p FieldPath<'p>, usize),
 }
 
-impl Place<'_> {
-    fn field<'p>(&'p self, name: &'static str) -> Place<'p> {
-        Place::Field(self, name)
+impl FieldPath<'_> {
+    fn field<'p>(&'p self, name: &'static str) -> FieldPath<'p> {
+        FieldPath::Field(self, name)
     }
 
-    fn item(&self, index: usize) -> Place<'_> {
-        Place::Item(self, index)
+    fn item(&self, index: usize) -> FieldPath<'_> {
+        FieldPath::Item(self, index)
     }
 }
 
-impl Display for Place<'_> {
+impl Display for FieldPath<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Top => Ok(()),
-            Place::Field(Place::Top, name) => out.write_str(name),
-            Place::Field(outer, name) => write!(out, "{outer}.{name}"),
-            Place::Item(outer, index) => write!(out, "{outer}[{index}]"),
+            FieldPath::Top => Ok(()),
+            FieldPath::Field(FieldPath::Top, name) => out.write_str(name),
+            FieldPath::Field(outer, name) => write!(out, "{outer}.{name}"),
+            FieldPath::Item(outer, index) => write!(out, "{outer}[{index}]"),
         }
     }
 }
@@ -138,47 +138,47 @@ struct Checked {
 type Verdict = Result<(), String>;
 
 impl Checked {
-    fn text(&mut self, place: Place<'_>, kind: Kind, text: &str) -> Verdict {
+    fn text(&mut self, path: FieldPath<'_>, kind: Kind, text: &str) -> Verdict {
         self.bytes += text.len();
         self.mark_bytes += if kind.is_read() { text.len() } else { 0 };
-        kind.fault(text).map_or(Ok(()), |fault| Err(format!("{place}: {fault}")))
+        kind.fault(text).map_or(Ok(()), |fault| Err(format!("{path}: {fault}")))
     }
 
     /// Texts of one kind, each under its field.
-    fn texts(&mut self, place: Place<'_>, texts: &[(&'static str, Kind, &str)]) -> Verdict {
-        texts.iter().try_for_each(|(name, kind, text)| self.text(place.field(name), *kind, text))
+    fn texts(&mut self, path: FieldPath<'_>, texts: &[(&'static str, Kind, &str)]) -> Verdict {
+        texts.iter().try_for_each(|(name, kind, text)| self.text(path.field(name), *kind, text))
     }
 
-    fn list(&mut self, place: Place<'_>, kind: Kind, texts: &[Str]) -> Verdict {
-        short(place, texts, kind.most())?;
+    fn list(&mut self, path: FieldPath<'_>, kind: Kind, texts: &[Str]) -> Verdict {
+        short(path, texts, kind.most())?;
         let mut texts = texts.iter().enumerate();
-        texts.try_for_each(|(index, text)| self.text(place.item(index), kind, text))
+        texts.try_for_each(|(index, text)| self.text(path.item(index), kind, text))
     }
 
     /// A list that holds something.
-    fn some(&mut self, place: Place<'_>, kind: Kind, texts: &[Str]) -> Verdict {
-        filled(place, texts)?;
-        self.list(place, kind, texts)
+    fn some(&mut self, path: FieldPath<'_>, kind: Kind, texts: &[Str]) -> Verdict {
+        filled(path, texts)?;
+        self.list(path, kind, texts)
     }
 
-    fn pair(&mut self, place: Place<'_>, pair: &Pair, close: Kind) -> Verdict {
-        self.texts(place, &[("open", Kind::Mark, &pair.open), ("close", close, &pair.close)])
+    fn pair(&mut self, path: FieldPath<'_>, pair: &Pair, close: Kind) -> Verdict {
+        self.texts(path, &[("open", Kind::Mark, &pair.open), ("close", close, &pair.close)])
     }
 
-    fn pairs(&mut self, place: Place<'_>, pairs: &[Pair]) -> Verdict {
-        short(place, pairs, MOST)?;
+    fn pairs(&mut self, path: FieldPath<'_>, pairs: &[Pair]) -> Verdict {
+        short(path, pairs, MOST)?;
         let mut pairs = pairs.iter().enumerate();
-        pairs.try_for_each(|(index, pair)| self.pair(place.item(index), pair, Kind::MarkOrNone))
+        pairs.try_for_each(|(index, pair)| self.pair(path.item(index), pair, Kind::MarkOrNone))
     }
 
-    fn dialect(&mut self, dialect: &Dialect, place: Place<'_>) -> Verdict {
+    fn dialect(&mut self, dialect: &Dialect, path: FieldPath<'_>) -> Verdict {
         self.texts(
-            place,
+            path,
             &[("name", Kind::Word, &dialect.name), ("models", Kind::Text, &dialect.models)],
         )?;
-        self.pairs(place.field("reasoning"), &dialect.reasoning)?;
-        self.pairs(place.field("answer"), &dialect.answer)?;
-        let results = place.field("results");
+        self.pairs(path.field("reasoning"), &dialect.reasoning)?;
+        self.pairs(path.field("answer"), &dialect.answer)?;
+        let results = path.field("results");
         short(results, &dialect.results, MOST)?;
         for (index, each) in dialect.results.iter().enumerate() {
             let marks =
@@ -186,7 +186,7 @@ impl Checked {
             self.texts(results.item(index), &marks)?;
         }
         if let Some(heads) = &dialect.heads {
-            self.heads(heads, place.field("heads"))?;
+            self.heads(heads, path.field("heads"))?;
         }
         for (name, kind, list) in [
             ("open", Kind::Mark, &dialect.open),
@@ -197,47 +197,47 @@ impl Checked {
             ("tokens", Kind::Token, &dialect.tokens),
             ("stop", Kind::Word, &dialect.stop),
         ] {
-            self.list(place.field(name), kind, list)?;
+            self.list(path.field(name), kind, list)?;
         }
-        let bodies = place.field("bodies");
+        let bodies = path.field("bodies");
         if dialect.opens_blocks() {
             filled(bodies, &dialect.bodies)?;
         }
         short(bodies, &dialect.bodies, MOST)?;
         for (index, body) in dialect.bodies.iter().enumerate() {
-            let place = bodies.item(index);
+            let path = bodies.item(index);
             match body {
-                Body::Json(json) => self.json(json, place.field("json"))?,
-                Body::Head(head) => self.head(head, place.field("head"))?,
-                Body::Xml(xml) => self.xml(xml, place.field("xml"))?,
+                Body::Json(json) => self.json(json, path.field("json"))?,
+                Body::Head(head) => self.head(head, path.field("head"))?,
+                Body::Xml(xml) => self.xml(xml, path.field("xml"))?,
                 Body::Python(_) => {}
             }
         }
-        self.prompt(&dialect.prompt, place.field("prompt"))
+        self.prompt(&dialect.prompt, path.field("prompt"))
     }
 
-    fn heads(&mut self, heads: &Heads, place: Place<'_>) -> Verdict {
-        self.some(place.field("open"), Kind::Mark, &heads.open)?;
-        self.some(place.field("close"), Kind::Mark, &heads.close)?;
-        self.list(place.field("reasoning"), Kind::Word, &heads.reasoning)?;
-        self.list(place.field("answer"), Kind::Word, &heads.answer)?;
+    fn heads(&mut self, heads: &MessageHeads, path: FieldPath<'_>) -> Verdict {
+        self.some(path.field("open"), Kind::Mark, &heads.open)?;
+        self.some(path.field("close"), Kind::Mark, &heads.close)?;
+        self.list(path.field("reasoning"), Kind::Word, &heads.reasoning)?;
+        self.list(path.field("answer"), Kind::Word, &heads.answer)?;
         let texts = [
             ("channel", Kind::MarkOrNone, &*heads.channel),
             ("recipient", Kind::Mark, &heads.recipient),
             ("end", Kind::Mark, &heads.end),
             ("prefix", Kind::Text, &heads.prefix),
         ];
-        self.texts(place, &texts)
+        self.texts(path, &texts)
     }
 
-    fn json(&mut self, json: &Json, place: Place<'_>) -> Verdict {
+    fn json(&mut self, json: &Json, path: FieldPath<'_>) -> Verdict {
         if let JsonShape::Objects(between) = &json.shape {
-            self.text(place.field("shape").field("objects"), Kind::Word, between)?;
+            self.text(path.field("shape").field("objects"), Kind::Word, between)?;
         }
-        self.some(place.field("name"), Kind::Word, &json.name)?;
-        self.some(place.field("args"), Kind::Word, &json.args)?;
+        self.some(path.field("name"), Kind::Word, &json.name)?;
+        self.some(path.field("args"), Kind::Word, &json.args)?;
         for (name, key) in [("id", &json.id), ("server", &json.server)] {
-            key.iter().try_for_each(|key| self.text(place.field(name), Kind::Word, key))?;
+            key.iter().try_for_each(|key| self.text(path.field(name), Kind::Word, key))?;
         }
         let Some(DecisionKeys { key, call, answer, answer_key, thought_key }) = &json.decision
         else {
@@ -250,12 +250,12 @@ impl Checked {
             ("answer_key", answer_key),
             ("thought_key", thought_key),
         ];
-        self.texts(place.field("decision"), &words.map(|(name, word)| (name, Kind::Word, word)))
+        self.texts(path.field("decision"), &words.map(|(name, word)| (name, Kind::Word, word)))
     }
 
-    fn head(&mut self, head: &Head, place: Place<'_>) -> Verdict {
-        self.text(place.field("open"), Kind::Mark, &head.open)?;
-        self.some(place.field("ends"), Kind::Word, &head.ends)?;
+    fn head(&mut self, head: &Head, path: FieldPath<'_>) -> Verdict {
+        self.text(path.field("open"), Kind::Mark, &head.open)?;
+        self.some(path.field("ends"), Kind::Word, &head.ends)?;
         let form = match &head.form {
             HeadForm::Name | HeadForm::Numbered => None,
             HeadForm::Id(mark) => Some(("id", mark)),
@@ -263,26 +263,26 @@ impl Checked {
             HeadForm::Attributes(key) => Some(("attributes", key)),
         };
         if let Some((name, mark)) = form {
-            self.text(place.field("form").field(name), Kind::Mark, mark)?;
+            self.text(path.field("form").field(name), Kind::Mark, mark)?;
         }
-        self.text(place.field("close"), Kind::MarkOrNone, &head.close)?;
-        self.list(place.field("until"), Kind::Mark, &head.until)?;
-        let args = place.field("args");
+        self.text(path.field("close"), Kind::MarkOrNone, &head.close)?;
+        self.list(path.field("until"), Kind::Mark, &head.until)?;
+        let args = path.field("args");
         match &head.args {
             Args::Json => Ok(()),
             Args::Text(key) => self.text(args.field("text"), Kind::Word, key),
             Args::Braces(mark) => self.text(args.field("braces"), Kind::Mark, mark),
             Args::Xml(xml) => self.xml(xml, args.field("xml")),
             Args::Parameters(_) if head.close.is_empty() && head.until.is_empty() => {
-                Err(format!("{place}: close or until must hold a mark that ends the parameters"))
+                Err(format!("{path}: close or until must hold a mark that ends the parameters"))
             }
             Args::Parameters(form) => self.parameters(form, args.field("parameters")),
         }
     }
 
-    fn parameters(&mut self, form: &Parameters, place: Place<'_>) -> Verdict {
+    fn parameters(&mut self, form: &Parameters, path: FieldPath<'_>) -> Verdict {
         for (name, pair) in [("around", &form.around), ("whole", &form.whole)] {
-            pair.iter().try_for_each(|pair| self.pair(place.field(name), pair, Kind::Mark))?;
+            pair.iter().try_for_each(|pair| self.pair(path.field(name), pair, Kind::Mark))?;
         }
         if let Some(flag) = &form.flag {
             let texts = [
@@ -290,7 +290,7 @@ impl Checked {
                 ("text", Kind::Text, &*flag.text),
                 ("json", Kind::Text, &*flag.json),
             ];
-            self.texts(place.field("flag"), &texts)?;
+            self.texts(path.field("flag"), &texts)?;
         }
         let marks = [
             ("open", Kind::Mark, &*form.open),
@@ -298,25 +298,25 @@ impl Checked {
             ("value_open", Kind::MarkOrNone, &form.value_open),
             ("close", Kind::Mark, &form.close),
         ];
-        self.texts(place, &marks)
+        self.texts(path, &marks)
     }
 
-    fn xml(&mut self, xml: &Xml, place: Place<'_>) -> Verdict {
-        self.text(place.field("prefix"), Kind::MarkOrNone, &xml.prefix)?;
+    fn xml(&mut self, xml: &Xml, path: FieldPath<'_>) -> Verdict {
+        self.text(path.field("prefix"), Kind::MarkOrNone, &xml.prefix)?;
         let Some(parts) = &xml.parts else { return Ok(()) };
         let names = [("server", &*parts.server), ("name", &parts.name), ("args", &parts.args)];
-        self.texts(place.field("parts"), &names.map(|(field, name)| (field, Kind::Element, name)))
+        self.texts(path.field("parts"), &names.map(|(field, name)| (field, Kind::Element, name)))
     }
 
     /// Only how long its texts are, and how wide its numbers.
-    fn prompt(&mut self, prompt: &Prompt, place: Place<'_>) -> Verdict {
-        let calls = place.field("calls");
+    fn prompt(&mut self, prompt: &Prompt, path: FieldPath<'_>) -> Verdict {
+        let calls = path.field("calls");
         if let Ids::Count(digits) = prompt.calls.ids {
             narrow(calls.field("ids").field("count"), digits)?;
         }
         layout(calls.field("json"), prompt.calls.json)?;
         if let ToolsLayout::Json(_, json) | ToolsLayout::Array(_, json) = &prompt.tools.layout {
-            layout(place.field("tools").field("layout"), *json)?;
+            layout(path.field("tools").field("layout"), *json)?;
         }
         self.bytes += serde_json::to_string(prompt).map_or(0, |written| written.len());
         Ok(())
@@ -336,28 +336,28 @@ impl Checked {
     }
 }
 
-fn filled<T>(place: Place<'_>, list: &[T]) -> Verdict {
-    if list.is_empty() { Err(format!("{place}: must not be empty")) } else { Ok(()) }
+fn filled<T>(path: FieldPath<'_>, list: &[T]) -> Verdict {
+    if list.is_empty() { Err(format!("{path}: must not be empty")) } else { Ok(()) }
 }
 
-fn short<T>(place: Place<'_>, list: &[T], most: usize) -> Verdict {
+fn short<T>(path: FieldPath<'_>, list: &[T], most: usize) -> Verdict {
     match list.len() {
         length if length <= most => Ok(()),
-        length => Err(format!("{place}: must have at most {most} items, got {length}")),
+        length => Err(format!("{path}: must have at most {most} items, got {length}")),
     }
 }
 
-fn layout(place: Place<'_>, layout: JsonLayout) -> Verdict {
+fn layout(path: FieldPath<'_>, layout: JsonLayout) -> Verdict {
     match layout {
         JsonLayout::Compact => Ok(()),
-        JsonLayout::Items(width) => narrow(place.field("items"), width),
-        JsonLayout::Indented(width) => narrow(place.field("indented"), width),
+        JsonLayout::Items(width) => narrow(path.field("items"), width),
+        JsonLayout::Indented(width) => narrow(path.field("indented"), width),
     }
 }
 
-fn narrow(place: Place<'_>, number: usize) -> Verdict {
+fn narrow(path: FieldPath<'_>, number: usize) -> Verdict {
     match number {
         0..=WIDEST => Ok(()),
-        number => Err(format!("{place}: must be at most {WIDEST}, got {number}")),
+        number => Err(format!("{path}: must be at most {WIDEST}, got {number}")),
     }
 }

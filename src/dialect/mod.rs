@@ -50,7 +50,7 @@ pub struct Dialect {
     pub results: Vec<Results>,
     /// Messages with a head that says to whom they are: the whole answer is a row of them.
     #[serde(default)]
-    pub heads: Option<Heads>,
+    pub heads: Option<MessageHeads>,
     /// Whether marks count only at the start of a line.
     #[serde(default)]
     pub at_line_start: bool,
@@ -410,7 +410,7 @@ pub struct XmlParts {
 /// Messages with a head that says what they are: `open … channel … to=RECIPIENT … end`, a text, and `close`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Heads {
+pub struct MessageHeads {
     /// Any of these begins a head. The answer's first one may lack it, if it names a recipient.
     pub open: Vec<Str>,
     /// Stands before the channel's name.

@@ -41,7 +41,7 @@ pub enum Progress {
 pub struct BlockReader {
     dialect: Arc<Dialect>,
     calls: Calls,
-    place: Place,
+    state: State,
     /// Whether the block was opened by its own mark, so that another mark closes it.
     is_marked: bool,
     /// Whether a Markdown fence may still be opened or closed.
@@ -67,7 +67,7 @@ enum Fence {
     clippy::large_enum_variant,
     reason = "there is one for each reader, which is in an item most of the time"
 )]
-enum Place {
+enum State {
     /// Before the first item; the text has been read up to this byte.
     Start(usize),
     /// In an item of this body.
@@ -94,14 +94,14 @@ impl BlockReader {
         };
         let mut calls = Calls::new(scope);
         calls.openers.extend_from_slice(&dialect.open);
-        let place = match entry {
-            Entry::Block | Entry::None => Place::Start(0),
+        let state = match entry {
+            Entry::Block | Entry::None => State::Start(0),
             Entry::Call(body) => {
                 calls.begin(0);
-                Place::Item(body, OpenItem::new(&dialect.bodies[body], 0, &calls.scope))
+                State::Item(body, OpenItem::new(&dialect.bodies[body], 0, &calls.scope))
             }
         };
-        Self { dialect, calls, place, is_marked: entry == Entry::Block, fence, words: None }
+        Self { dialect, calls, state, is_marked: entry == Entry::Block, fence, words: None }
     }
 
     /// A reader of the arguments of a call whose name (a JSON string) stood in a message's head.
@@ -112,14 +112,14 @@ impl BlockReader {
         let ends = heads.flat_map(|heads| heads.close.iter().chain(&heads.open)).cloned().collect();
         calls.begin(0);
         calls.name(&name);
-        let place = match dialect.bodies.first() {
-            Some(Body::Head(form)) => Place::Item(
+        let state = match dialect.bodies.first() {
+            Some(Body::Head(form)) => State::Item(
                 0,
                 OpenItem::Head(HeadReader::message(form, name, 0, ends, &calls.scope)),
             ),
-            _ => Place::Start(0),
+            _ => State::Start(0),
         };
-        Self { dialect, calls, place, is_marked: false, fence: Fence::Refused, words: None }
+        Self { dialect, calls, state, is_marked: false, fence: Fence::Refused, words: None }
     }
 
     /// Reads on in `text`: the text of the last call, with or without more at its end.
@@ -147,16 +147,16 @@ impl BlockReader {
         let most = self.calls.scope.limits.max_block_bytes;
         self.calls.has_stopped = *ending == Ending::Stopped;
         let within = &text[..text.len().min(most)];
-        let result = match &mut self.place {
-            Place::Start(_) => Err(Problem { kind: FaultKind::Ended.into(), at: text.len() }),
-            Place::Item(body, item) => {
+        let result = match &mut self.state {
+            State::Start(_) => Err(Problem { kind: FaultKind::Ended.into(), at: text.len() }),
+            State::Item(body, item) => {
                 item.cut_off(&self.dialect.bodies[*body], text, &mut self.calls)
             }
-            Place::After(_, at) if *at > most => Err(self.too_long()),
-            Place::After(body, at) if begins_another(&self.dialect, *body, &within[*at..]) => {
+            State::After(_, at) if *at > most => Err(self.too_long()),
+            State::After(body, at) if begins_another(&self.dialect, *body, &within[*at..]) => {
                 Err(Problem { kind: FaultKind::Ended.into(), at: text.len() })
             }
-            Place::After(body, _) => {
+            State::After(body, _) => {
                 let body = *body;
                 self.words.map_or(Ok(()), |at| Err(self.unexpected(body, text, at)))
             }
@@ -171,7 +171,7 @@ impl BlockReader {
 
     /// Checks that an item which may go on is followed by nothing, or by the beginning of a mark that closes the block.
     fn check_rest(&self, text: &[u8]) -> Result<(), Problem> {
-        let Place::Item(body, OpenItem::Xml(reader)) = &self.place else { return Ok(()) };
+        let State::Item(body, OpenItem::Xml(reader)) = &self.state else { return Ok(()) };
         let Some(end) = reader.end().filter(|_| self.is_marked) else { return Ok(()) };
         let at = end + leading_space(&text[end..]);
         let mut marks = self.dialect.close.iter().chain(&self.dialect.turn_end);
@@ -199,8 +199,8 @@ impl BlockReader {
 
     fn read_within(&mut self, text: &[u8]) -> Result<Option<usize>, Problem> {
         loop {
-            match &mut self.place {
-                Place::Start(at) => {
+            match &mut self.state {
+                State::Start(at) => {
                     *at += leading_space(&text[*at..]);
                     if self.fence == Fence::Awaited {
                         let Some(width) = opening_fence(&text[*at..]) else { return Ok(None) };
@@ -217,16 +217,16 @@ impl BlockReader {
                         Next::Close(_) | Next::Other => self.enter(0, at),
                     }
                 }
-                Place::Item(body, item) => {
+                State::Item(body, item) => {
                     let form = &self.dialect.bodies[*body];
                     let read = item.read(form, text, &mut self.calls);
                     self.calls.settle(text, read.as_ref().err());
                     match read? {
                         None => return Ok(None),
-                        Some(end) => self.place = Place::After(*body, end),
+                        Some(end) => self.state = State::After(*body, end),
                     }
                 }
-                Place::After(body, at) => {
+                State::After(body, at) => {
                     let (body, after) = (*body, *at);
                     if !self.is_marked || self.dialect.close.is_empty() {
                         return Ok(Some(after));
@@ -303,7 +303,7 @@ impl BlockReader {
             }
             Body::Json(_) | Body::Xml(_) => at,
         };
-        self.place = Place::Item(body, OpenItem::new(form, start, &self.calls.scope));
+        self.state = State::Item(body, OpenItem::new(form, start, &self.calls.scope));
     }
 
     /// What closes the block.

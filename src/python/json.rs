@@ -18,14 +18,14 @@ const MAX_DEPTH: usize = 64;
 const MAX_PATH: usize = 200;
 
 /// Why a walk did not find that a value is JSON.
-enum Doubt {
+enum CheckError {
     /// Only Python's `json` can decide.
     Unsure,
     /// There is a number that JSON cannot hold: the keys and indices that lead to it, the innermost first.
     Number { name: &'static str, path: Vec<String> },
 }
 
-impl Doubt {
+impl CheckError {
     fn under(mut self, step: impl FnOnce() -> String) -> Self {
         if let Self::Number { path, .. } = &mut self {
             path.push(step());
@@ -39,8 +39,8 @@ impl Doubt {
 pub fn check_json(value: &Bound<'_, PyAny>) -> PyResult<()> {
     match walk(value, MAX_DEPTH) {
         Ok(()) => Ok(()),
-        Err(Doubt::Number { name, path }) => Err(no_such_number(name, path)),
-        Err(Doubt::Unsure) => strict_dumps(value).map(drop),
+        Err(CheckError::Number { name, path }) => Err(no_such_number(name, path)),
+        Err(CheckError::Unsure) => strict_dumps(value).map(drop),
     }
 }
 
@@ -77,7 +77,7 @@ fn explained(value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
         return error;
     }
     match walk(value, MAX_DEPTH) {
-        Err(Doubt::Number { name, path }) => no_such_number(name, path),
+        Err(CheckError::Number { name, path }) => no_such_number(name, path),
         _ if dumps(value).is_ok() => {
             PyValueError::new_err("JSON has no NaN and no Infinity, and it holds one")
         }
@@ -99,7 +99,7 @@ fn no_such_number(name: &str, mut path: Vec<String>) -> PyErr {
 ///
 /// It does not run Python code, so nothing can change the value meanwhile. Subclasses may have code of their own and are left
 /// to Python, except those of `str` and `float`, whose values `json` reads directly too.
-fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
+fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), CheckError> {
     if value.is_none() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() {
         return Ok(());
     }
@@ -110,7 +110,7 @@ fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
         return number(float.value());
     }
     if depth == 0 {
-        return Err(Doubt::Unsure);
+        return Err(CheckError::Unsure);
     }
     let item = |index: usize, item: &Bound<'_, PyAny>| {
         walk(item, depth - 1).map_err(|doubt| doubt.under(|| format!("[{index}]")))
@@ -123,23 +123,23 @@ fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
         dict.iter().try_for_each(|(key, value)| {
             // Python writes such keys as text. It may refuse other keys: a tuple always, a float sometimes.
             if !key.is_exact_instance_of::<PyString>() && !is_short_integer(&key) {
-                return Err(Doubt::Unsure);
+                return Err(CheckError::Unsure);
             }
             walk(&value, depth - 1).map_err(|doubt| doubt.under(|| step(&key)))
         })
     } else {
-        Err(Doubt::Unsure)
+        Err(CheckError::Unsure)
     }
 }
 
-fn number(value: f64) -> Result<(), Doubt> {
+fn number(value: f64) -> Result<(), CheckError> {
     let name = match value {
         _ if value.is_finite() => return Ok(()),
         _ if value.is_nan() => "NaN",
         f64::INFINITY => "Infinity",
         _ => "-Infinity",
     };
-    Err(Doubt::Number { name, path: Vec::new() })
+    Err(CheckError::Number { name, path: Vec::new() })
 }
 
 /// Whether this is an integer with so few digits that Python never refuses to write them.

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::{bytes_of, event, now, string_of, to_str};
 use super::error::protocol_error;
-use super::item_sink::{ItemSink, Taken};
+use super::item_sink::{ItemSink, SinkResult};
 use super::json::strict_dumps;
 use super::options::{
     Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
@@ -103,7 +103,7 @@ impl Parser {
 }
 
 impl ItemSink for Parser {
-    fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
+    fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<SinkResult<'py>> {
         let py = chunk.py();
         let Ok(text) = chunk.cast::<PyString>() else {
             match non_text(chunk)? {
@@ -111,19 +111,19 @@ impl ItemSink for Parser {
                 NonText::Thought(text) => self.reader.think(&text),
             }
             if self.reader.events.is_empty() {
-                return Ok(Taken::More);
+                return Ok(SinkResult::More);
             }
-            return Ok(Taken::Out(self.take(py)?.into_any()));
+            return Ok(SinkResult::Out(self.take(py)?.into_any()));
         };
         let bytes = self.reader.whole(text)?;
         if let Some(run) = self.reader.parser.pass(&bytes) {
-            return Ok(Taken::Out(passed(run, text, &bytes, now())?.into_any()));
+            return Ok(SinkResult::Out(passed(run, text, &bytes, now())?.into_any()));
         }
         self.reader.parser.feed(&bytes, &mut self.reader.events);
         Ok(match self.reader.parser.is_done() {
-            true => Taken::Done,
-            false if self.reader.events.is_empty() => Taken::More,
-            false => Taken::Out(self.take(py)?.into_any()),
+            true => SinkResult::Done,
+            false if self.reader.events.is_empty() => SinkResult::More,
+            false => SinkResult::Out(self.take(py)?.into_any()),
         })
     }
 }

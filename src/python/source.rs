@@ -11,7 +11,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use super::awaitable::{Filled, Sent, Slot, awaited, close, send, throw};
 use super::error::type_error;
-use super::item_sink::{ItemSink, Taken};
+use super::item_sink::{ItemSink, SinkResult};
 use super::protocol::Parser;
 use super::turn::Turn;
 
@@ -38,14 +38,14 @@ struct Events {
 }
 
 impl ItemSink for &Events {
-    fn take_item<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
+    fn take_item<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<SinkResult<'py>> {
         let py = item.py();
         if let Some((kind, text)) = text_of(item)? {
             self.turn.borrow_mut(py).event(&kind, &text)?;
         } else {
             let passing = self.enter.bind(py).call1((item,))?;
             if !passing.is_none() {
-                return Ok(Taken::Out(passing));
+                return Ok(SinkResult::Out(passing));
             }
         }
         self.turn.borrow_mut(py).steps(py)
@@ -194,9 +194,9 @@ impl Items {
             self.awaited = None;
             match sent {
                 Ok(Sent::Returned(item) | Sent::Yielded(item)) => match sink.take_item(&item)? {
-                    Taken::More => sent = self.next(py),
-                    Taken::Out(out) => return Ok(Sent::Returned(out)),
-                    Taken::Done => break,
+                    SinkResult::More => sent = self.next(py),
+                    SinkResult::Out(out) => return Ok(Sent::Returned(out)),
+                    SinkResult::Done => break,
                 },
                 Err(error) if error.is_instance_of::<PyStopAsyncIteration>(py) => break,
                 Err(error) => return Err(error),

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use super::convert::{Setting, bytes_of, choice, event, now, to_str};
-use super::item_sink::{ItemSink, Taken};
+use super::item_sink::{ItemSink, SinkResult};
 use super::options::{Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
 use super::reader::Reader;
@@ -314,7 +314,7 @@ impl Turn {
 }
 
 impl ItemSink for Turn {
-    fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
+    fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<SinkResult<'py>> {
         let Ok(text) = chunk.cast::<PyString>() else {
             match non_text(chunk)? {
                 NonText::Finish(finish) => self.finish = Some(finish),
@@ -331,11 +331,11 @@ impl ItemSink for Turn {
             self.inner.pass(run, &bytes, now, &mut self.steps);
             let event = passed(run, text, &bytes, now)?;
             if self.steps.is_empty() {
-                return Ok(Taken::Out(event.into_any()));
+                return Ok(SinkResult::Out(event.into_any()));
             }
             let steps = self.take(chunk.py())?;
             steps.append(event)?;
-            return Ok(Taken::Out(steps.into_any()));
+            return Ok(SinkResult::Out(steps.into_any()));
         }
         self.reader.parser.feed(&bytes, &mut self.reader.events);
         self.enter_events();
@@ -350,19 +350,19 @@ impl Turn {
     }
 
     /// The steps to hand out now: a list, or the event if there is only one.
-    pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Taken<'py>> {
+    pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<SinkResult<'py>> {
         if self.is_done() {
-            return Ok(Taken::Done);
+            return Ok(SinkResult::Done);
         }
         Ok(match &self.steps[..] {
-            [] => Taken::More,
+            [] => SinkResult::More,
             // In token mode most are one event.
             [Step::Emit(emission, timestamp)] => {
                 let event = emit(py, emission, *timestamp)?;
                 self.steps.clear();
-                Taken::Out(event.into_any())
+                SinkResult::Out(event.into_any())
             }
-            _ => Taken::Out(self.take(py)?.into_any()),
+            _ => SinkResult::Out(self.take(py)?.into_any()),
         })
     }
 

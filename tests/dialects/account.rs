@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::{BatchEnd, Body, Heads};
+use cogency_rs::dialect::{BatchEnd, Body, MessageHeads};
 use cogency_rs::protocol::{CallStream, Event, Grammar, Stream};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -122,7 +122,7 @@ fn words_come_once(grammar: &Grammar, text: &str, read: &Read) -> Result<(), Str
 struct LeftOut<'g> {
     marks: Vec<String>,
     turn_ends: Vec<&'g str>,
-    heads: Vec<&'g Heads>,
+    heads: Vec<&'g MessageHeads>,
 }
 
 impl<'g> LeftOut<'g> {

@@ -1,8 +1,8 @@
 //! Calls as the models of a dialect write them, made from the dialect's value alone.
 
 use cogency_rs::dialect::{
-    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Heads, Json, JsonShape, Parameters, Python,
-    Xml,
+    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Json, JsonShape, MessageHeads, Parameters,
+    Python, Xml,
 };
 
 /// A call whose arguments are strings.
@@ -71,9 +71,9 @@ fn marked(dialect: &Dialect, item: &str) -> String {
 }
 
 /// A message to a tool. It holds the arguments if the recipient names the call, and otherwise a block with the call.
-fn message(dialect: &Dialect, heads: &Heads, form: &Head, call: &Written) -> String {
+fn message(dialect: &Dialect, heads: &MessageHeads, form: &Head, call: &Written) -> String {
     let (open, close) = (&heads.open[0], &heads.close[0]);
-    let Heads { recipient, prefix, end, .. } = heads;
+    let MessageHeads { recipient, prefix, end, .. } = heads;
     if heads.names_call {
         let body = arguments(&form.args, call);
         return format!("{open}assistant {recipient}{prefix}{}{end}{body}{close}", call.name);
@@ -83,7 +83,7 @@ fn message(dialect: &Dialect, heads: &Heads, form: &Head, call: &Written) -> Str
 }
 
 /// Text in an answer of messages: a message to the user or to the model itself.
-pub fn message_to(heads: &Heads, channel: Option<&str>, text: &str) -> String {
+pub fn message_to(heads: &MessageHeads, channel: Option<&str>, text: &str) -> String {
     let (open, close, end) = (&heads.open[0], &heads.close[0], &heads.end);
     let to = match channel {
         Some(channel) if heads.channel.is_empty() => format!(" {}{channel}", heads.recipient),

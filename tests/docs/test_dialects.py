@@ -26,7 +26,7 @@ TABLES = {
     "Flag": "field of `flag`",
     "Xml": "field of `xml`",
     "XmlParts": "field of `parts`",
-    "Heads": "field of `heads`",
+    "MessageHeads": "field of `heads`",
     "Prompt": "field of `prompt`",
     "ToolsForm": "field of `tools`",
     "Teaching": "field of `teaching`",

@@ -1,6 +1,6 @@
 //! Messages with a head that says who they are for.
 
-use cogency_rs::dialect::{Body, Dialect, Heads, Str};
+use cogency_rs::dialect::{Body, Dialect, MessageHeads, Str};
 use cogency_rs::protocol::Call;
 
 use super::cursor::{Cursor, No, Read, find};
@@ -12,7 +12,11 @@ use crate::text::leading_space;
 ///
 /// # Errors
 /// It does not hold calls, or holds them in its text.
-pub fn message(heads: &Heads, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Read<Vec<Call>> {
+pub fn message(
+    heads: &MessageHeads,
+    dialect: &Dialect,
+    cursor: &mut Cursor<'_>,
+) -> Read<Vec<Call>> {
     let head = cursor.until(&heads.end)?;
     if head.len() > 2000 {
         return Err(No::Certainty);

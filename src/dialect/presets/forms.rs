@@ -1,8 +1,8 @@
 //! What rows have in common.
 
 use super::super::{
-    Args, BatchEnd, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, JsonShape, LoneMark,
-    Pair, Parameters, Python, Str, Trim, Unmarked, Untyped,
+    Args, BatchEnd, Body, Dialect, Flag, Frame, Head, HeadForm, Json, JsonShape, LoneMark,
+    MessageHeads, Pair, Parameters, Python, Str, Trim, Unmarked, Untyped,
 };
 use super::super::{models, prompts, tokens};
 
@@ -342,8 +342,8 @@ pub(super) fn pythonic(name: &'static str) -> Dialect {
 }
 
 /// Messages on channels; what stands before the name of a tool in a recipient.
-pub(super) fn channels(prefix: &'static str) -> Heads {
-    Heads {
+pub(super) fn channels(prefix: &'static str) -> MessageHeads {
+    MessageHeads {
         open: marks(&["<|start|>", "<|channel|>"]),
         channel: "<|channel|>".into(),
         recipient: "to=".into(),
@@ -360,7 +360,7 @@ pub(super) fn channels(prefix: &'static str) -> Heads {
 pub(super) fn muse(name: &'static str) -> Dialect {
     let parameters = Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) };
     Dialect {
-        heads: Some(Heads {
+        heads: Some(MessageHeads {
             open: marks(&["<|start|>"]),
             channel: "".into(),
             recipient: "to=".into(),

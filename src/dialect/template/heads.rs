@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::{
-    Args, Body, CallsForm, Frame, Head, HeadForm, Heads, Joints, Prompt, Str, TurnForm,
+    Args, Body, CallsForm, Frame, Head, HeadForm, Joints, MessageHeads, Prompt, Str, TurnForm,
 };
 use super::calls::opener;
 use super::error::{Read, TemplateError};
@@ -45,7 +45,7 @@ pub(super) fn is_addressed(field: &TemplateField<'_>) -> bool {
 
 /// Messages with heads.
 pub(super) struct Messages {
-    pub heads: Heads,
+    pub heads: MessageHeads,
     /// The call that stands in one.
     pub body: Body,
     /// How the model's own messages are written.
@@ -86,7 +86,7 @@ pub(super) fn messages(
         }),
         ..TurnForm::default()
     };
-    let mut heads = Heads {
+    let mut heads = MessageHeads {
         open: vec![begin.to_owned().into()],
         channel: Str::default(),
         recipient: TO.into(),
@@ -222,7 +222,7 @@ fn message_mark(open: &Boundary, alternative: &Alternative) -> Read<String> {
 }
 
 /// The channels of a field with text, which go into `heads`; gives the head of the first.
-fn channels(field: &TemplateField<'_>, end: &str, heads: &mut Heads) -> Read<String> {
+fn channels(field: &TemplateField<'_>, end: &str, heads: &mut MessageHeads) -> Read<String> {
     let Some(open) = &field.open else {
         return Err(TemplateError::new(
             format!("{}.open", field.path),

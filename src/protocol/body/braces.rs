@@ -7,7 +7,7 @@ use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Fault, Scanner, Token, unescaped};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
-use super::super::tools::{Schema, SchemaPlace, Types, Wholes, scalar, typed_within};
+use super::super::tools::{Schema, SchemaPlace, Types, WholeNumbers, scalar, typed_within};
 use super::Calls;
 use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
@@ -20,7 +20,7 @@ const MAX_KEY: usize = 256;
 pub struct BracesReader {
     /// The first byte that has not been read.
     at: usize,
-    place: Place,
+    state: State,
     unit: Unit,
     /// The brackets that are open.
     open: Vec<Container>,
@@ -31,7 +31,7 @@ pub struct BracesReader {
 
 /// What may stand next between two units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum State {
     /// In front of the first brace.
     Start,
     KeyOrClose,
@@ -67,7 +67,7 @@ fn close_of(container: Container) -> u8 {
 /// The value of a literal without quotes. What may be text is what its schema says; what may not is what it says itself.
 fn literal(raw: &[u8], schema: Option<Schema<'_>>) -> String {
     let types = schema.map(Schema::types).unwrap_or_default();
-    let read = typed_within(raw, schema, Wholes::Float, 0, scalar);
+    let read = typed_within(raw, schema, WholeNumbers::Float, 0, scalar);
     if types.has(Types::STRING) || !read.starts_with('"') {
         return read;
     }
@@ -80,7 +80,7 @@ impl BracesReader {
     pub fn new(start: usize) -> Self {
         Self {
             at: start,
-            place: Place::Start,
+            state: State::Start,
             unit: Unit::None,
             open: Vec::new(),
             described: Vec::new(),
@@ -133,7 +133,7 @@ impl BracesReader {
     #[must_use]
     pub fn position(&self) -> usize {
         match self.unit {
-            Unit::Bare(start) if self.place == Place::KeyOrClose => start,
+            Unit::Bare(start) if self.state == State::KeyOrClose => start,
             _ => self.at,
         }
     }
@@ -181,8 +181,8 @@ impl BracesReader {
             return Ok(Advance::More);
         };
         let takes_string = matches!(
-            self.place,
-            Place::KeyOrClose | Place::Value | Place::ItemOrClose | Place::Refused(_)
+            self.state,
+            State::KeyOrClose | State::Value | State::ItemOrClose | State::Refused(_)
         );
         if takes_string && !mark.is_empty() {
             let rest = &text[self.at..];
@@ -196,55 +196,55 @@ impl BracesReader {
             }
         }
         let closes = self.open.last().is_some_and(|open| close_of(*open) == byte);
-        match (self.place, byte) {
-            (Place::Start, b'{') => self.push(Container::Object, schema, calls),
-            (Place::Start, _) => return Err(problem("\"{\"", character(text, self.at), self.at)),
-            (Place::Refused(takes_value), _) => return self.refused(text, byte, takes_value),
-            (Place::KeyOrClose | Place::ItemOrClose | Place::BehindValue, _) if closes => {
+        match (self.state, byte) {
+            (State::Start, b'{') => self.push(Container::Object, schema, calls),
+            (State::Start, _) => return Err(problem("\"{\"", character(text, self.at), self.at)),
+            (State::Refused(takes_value), _) => return self.refused(text, byte, takes_value),
+            (State::KeyOrClose | State::ItemOrClose | State::BehindValue, _) if closes => {
                 self.args.close();
                 return Ok(self.pop());
             }
-            (Place::KeyOrClose | Place::Value | Place::ItemOrClose, b'"') => {
+            (State::KeyOrClose | State::Value | State::ItemOrClose, b'"') => {
                 let mut scanner = Scanner::default();
                 scanner.skip(self.at);
                 self.unit = Unit::Quoted(self.at, scanner);
             }
-            (Place::Value | Place::ItemOrClose, b'{' | b'[') => {
+            (State::Value | State::ItemOrClose, b'{' | b'[') => {
                 let container = if byte == b'{' { Container::Object } else { Container::Array };
                 self.push(container, schema, calls);
             }
-            (Place::Value | Place::ItemOrClose, b'\'') => self.unexpected(text, calls, "a value"),
-            (Place::KeyOrClose | Place::Value | Place::ItemOrClose, _) => {
+            (State::Value | State::ItemOrClose, b'\'') => self.unexpected(text, calls, "a value"),
+            (State::KeyOrClose | State::Value | State::ItemOrClose, _) => {
                 self.unit = Unit::Bare(self.at);
             }
-            (Place::Colon, b':') => {
+            (State::Colon, b':') => {
                 self.at += 1;
-                self.place = Place::Value;
+                self.state = State::Value;
             }
-            (Place::Colon, _) => self.unexpected(text, calls, "\":\" behind the key"),
-            (Place::BehindValue, b',') => {
+            (State::Colon, _) => self.unexpected(text, calls, "\":\" behind the key"),
+            (State::BehindValue, b',') => {
                 self.at += 1;
-                self.place = match self.open.last() {
-                    Some(Container::Object) => Place::KeyOrClose,
-                    _ => Place::ItemOrClose,
+                self.state = match self.open.last() {
+                    Some(Container::Object) => State::KeyOrClose,
+                    _ => State::ItemOrClose,
                 };
             }
-            (Place::BehindValue, _) => self.unexpected(text, calls, self.behind_value()),
+            (State::BehindValue, _) => self.unexpected(text, calls, self.behind_value()),
         }
         Ok(Advance::On)
     }
 
     /// Opens a bracket that stands at the position.
     fn push(&mut self, container: Container, schema: Option<Schema<'_>>, calls: &mut Calls) {
-        let (place, item) = match container {
-            Container::Object => (Place::KeyOrClose, None),
+        let (state, item) = match container {
+            Container::Object => (State::KeyOrClose, None),
             Container::Array => {
                 let array = self.described(schema, self.open.len().checked_sub(1));
-                (Place::ItemOrClose, array.and_then(Schema::items))
+                (State::ItemOrClose, array.and_then(Schema::items))
             }
         };
         self.described.push(item.map(Schema::place));
-        self.place = place;
+        self.state = state;
         self.args.open(container);
         self.open.push(container);
         self.at += 1;
@@ -262,7 +262,7 @@ impl BracesReader {
         if self.open.is_empty() {
             return Advance::End(self.at);
         }
-        self.place = Place::BehindValue;
+        self.state = State::BehindValue;
         Advance::On
     }
 
@@ -274,7 +274,7 @@ impl BracesReader {
         calls: &mut Calls,
         start: usize,
     ) -> Result<Advance, Problem> {
-        let is_key = self.place == Place::KeyOrClose;
+        let is_key = self.state == State::KeyOrClose;
         let ends = |&byte: &u8| match byte {
             b',' | b'{' | b'}' | b'[' | b']' | b'"' | b'<' => true,
             _ => is_key && matches!(byte, b':' | b'\n' | b'\''),
@@ -332,12 +332,12 @@ impl BracesReader {
         };
         let said = &text[start..self.at + width];
         self.at += width + mark.len();
-        match self.place {
-            Place::Refused(_) => {
+        match self.state {
+            State::Refused(_) => {
                 self.unit = Unit::None;
-                self.place = Place::Refused(false);
+                self.state = State::Refused(false);
             }
-            Place::KeyOrClose => self.key(schema, said),
+            State::KeyOrClose => self.key(schema, said),
             _ => self.value(&json_string(said)),
         }
         Advance::On
@@ -356,8 +356,8 @@ impl BracesReader {
             Ok(Some(Token::String(range))) => {
                 self.at = range.end;
                 let said = unescaped(&text[range]);
-                match self.place {
-                    Place::KeyOrClose => self.key(schema, said.as_bytes()),
+                match self.state {
+                    State::KeyOrClose => self.key(schema, said.as_bytes()),
                     _ => self.value(&json_string(said.as_bytes())),
                 }
                 Advance::On
@@ -378,7 +378,7 @@ impl BracesReader {
 
     fn key(&mut self, schema: Option<Schema<'_>>, key: &[u8]) {
         self.unit = Unit::None;
-        self.place = Place::Colon;
+        self.state = State::Colon;
         self.args.raw_key(&json_string(key));
         let key = String::from_utf8_lossy(key);
         let object = self.described(schema, self.open.len().checked_sub(2));
@@ -389,7 +389,7 @@ impl BracesReader {
 
     fn value(&mut self, json: &str) {
         self.unit = Unit::None;
-        self.place = Place::BehindValue;
+        self.state = State::BehindValue;
         self.args.raw_scalar(json);
     }
 
@@ -426,7 +426,7 @@ impl BracesReader {
             }
         }
         self.at += 1;
-        self.place = Place::Refused(matches!(byte, b'{' | b'[' | b',' | b':'));
+        self.state = State::Refused(matches!(byte, b'{' | b'[' | b',' | b':'));
         Ok(if self.open.is_empty() { Advance::End(self.at) } else { Advance::On })
     }
 
@@ -437,7 +437,7 @@ impl BracesReader {
             if text[self.at] == b'"' {
                 self.at += 1;
                 self.unit = Unit::None;
-                self.place = Place::Refused(false);
+                self.state = State::Refused(false);
                 return Advance::On;
             }
             if self.at + 1 == text.len() {
@@ -454,7 +454,7 @@ impl BracesReader {
         calls.refuse(kind, at);
         self.described = Vec::new();
         self.unit = Unit::None;
-        self.place = Place::Refused(true);
+        self.state = State::Refused(true);
     }
 
     /// Refuses the character at the position.

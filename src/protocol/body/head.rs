@@ -22,7 +22,7 @@ const LONGEST: usize = 4096;
 /// Reads one call.
 #[derive(Clone, Debug)]
 pub struct HeadReader {
-    place: Place,
+    state: State,
     /// The quote that is open in a head of attributes.
     quote: Option<u8>,
     call: Named,
@@ -50,7 +50,7 @@ struct Named {
     clippy::large_enum_variant,
     reason = "a reader has one, and is in arguments most of the time"
 )]
-enum Place {
+enum State {
     /// In the head, whose text begins at the first byte and has been searched up to the second.
     Head(usize, usize),
     Args(ArgsReader),
@@ -72,8 +72,8 @@ impl ItemReader for HeadReader {
 
     /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
     fn new(_: &Head, start: usize, _: &Scope) -> Self {
-        let (place, call) = (Place::Head(start, start), Named::default());
-        Self { place, quote: None, call, end: CallEnd::Arguments }
+        let (state, call) = (State::Head(start, start), Named::default());
+        Self { state, quote: None, call, end: CallEnd::Arguments }
     }
 
     fn begins(form: &Head, text: &[u8]) -> Option<bool> {
@@ -87,8 +87,8 @@ impl ItemReader for HeadReader {
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
         loop {
-            match &mut self.place {
-                Place::Head(start, at) => {
+            match &mut self.state {
+                State::Head(start, at) => {
                     let (start, at) = (*start, *at);
                     let found = match form.form {
                         HeadForm::Attributes(_) => self.tag_end(form, text, start, at)?,
@@ -97,7 +97,7 @@ impl ItemReader for HeadReader {
                     let (end, mark) = match found {
                         Ok(found) => found,
                         Err(searched) => {
-                            self.place = Place::Head(start, searched);
+                            self.state = State::Head(start, searched);
                             return Ok(None);
                         }
                     };
@@ -107,29 +107,29 @@ impl ItemReader for HeadReader {
                     }
                     calls.name(&self.call.name);
                     let behind = if is_kept(form, mark) { end } else { end + mark.len() };
-                    self.place = match &form.args {
-                        _ if *mark == form.close => Place::Close(end, "{}".into()),
+                    self.state = match &form.args {
+                        _ if *mark == form.close => State::Close(end, "{}".into()),
                         args => {
                             if matches!(args, Args::Braces(_) | Args::Xml(_)) {
                                 calls.begin_args(behind);
                             }
-                            Place::Args(ArgsReader::new(args, behind, &calls.scope))
+                            State::Args(ArgsReader::new(args, behind, &calls.scope))
                         }
                     };
                 }
-                Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
+                State::Args(args) => match args.read(form, &self.call.name, text, calls)? {
                     None => return Ok(None),
                     Some(end) => {
                         calls.end_args(text, end);
-                        let Place::Args(args) =
-                            std::mem::replace(&mut self.place, Place::Head(0, 0))
+                        let State::Args(args) =
+                            std::mem::replace(&mut self.state, State::Head(0, 0))
                         else {
                             return Ok(None);
                         };
-                        self.place = Place::Close(end, args.take());
+                        self.state = State::Close(end, args.take());
                     }
                 },
-                Place::Close(at, _) => {
+                State::Close(at, _) => {
                     if !form.close.is_empty() || self.end != CallEnd::Arguments {
                         *at += leading_space(&text[*at..]);
                     }
@@ -163,15 +163,15 @@ impl ItemReader for HeadReader {
     fn cut_off(&mut self, form: &Head, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
         let missing =
             |what: String| Problem { kind: ProblemKind::Missing(what.into()), at: text.len() };
-        match &mut self.place {
-            Place::Head(..) => Err(missing(format!("{:?}", form.ends[0]))),
-            Place::Args(args) => {
+        match &mut self.state {
+            State::Head(..) => Err(missing(format!("{:?}", form.ends[0]))),
+            State::Args(args) => {
                 let args = args.cut_off(form, &self.call.name, text, calls)?;
-                self.place = Place::Close(text.len(), args);
+                self.state = State::Close(text.len(), args);
                 self.push(calls);
                 Ok(())
             }
-            Place::Close(..) => {
+            State::Close(..) => {
                 self.push(calls);
                 Ok(())
             }
@@ -184,8 +184,8 @@ impl HeadReader {
     /// its arguments begin at byte `start`.
     #[must_use]
     pub fn message(form: &Head, name: String, start: usize, ends: Vec<Str>, scope: &Scope) -> Self {
-        let place = Place::Args(ArgsReader::new(&form.args, start, scope));
-        Self { place, quote: None, call: Named { name, id: None }, end: CallEnd::Message(ends) }
+        let state = State::Args(ArgsReader::new(&form.args, start, scope));
+        Self { state, quote: None, call: Named { name, id: None }, end: CallEnd::Message(ends) }
     }
 
     /// Where the head of attributes ends that begins at `start`, outside quotes, or up to where that is known not to be; it
@@ -232,7 +232,7 @@ impl HeadReader {
 
     /// The call is complete.
     fn push(&mut self, calls: &mut Calls) {
-        if let Place::Close(_, args) = &self.place {
+        if let State::Close(_, args) = &self.state {
             let call = Call::new(&self.call.name, args);
             calls.push(match self.call.id.take() {
                 Some(id) => call.with_id(id),

@@ -16,7 +16,7 @@ use crate::dialect::{Json, JsonShape};
 #[derive(Clone, Debug)]
 pub struct JsonReader {
     scanner: Scanner,
-    place: Place,
+    state: State,
     /// How many brackets are open directly inside a call.
     call_depth: usize,
 }
@@ -26,7 +26,7 @@ pub struct JsonReader {
     clippy::large_enum_variant,
     reason = "a reader has one, and is in a call most of the time"
 )]
-enum Place {
+enum State {
     /// In front of the value.
     Start,
     /// Between two calls of an array, or in a value that holds none.
@@ -44,7 +44,7 @@ impl ItemReader for JsonReader {
 
     fn new(_: &Json, start: usize, scope: &Scope) -> Self {
         let call_depth = 1;
-        Self { scanner: scanner(start, scope.strictness), place: Place::Start, call_depth }
+        Self { scanner: scanner(start, scope.strictness), state: State::Start, call_depth }
     }
 
     fn begins(form: &Json, text: &[u8]) -> Option<bool> {
@@ -69,12 +69,12 @@ impl ItemReader for JsonReader {
                     Between::Unknown => return Ok(None),
                     Between::Object(at) => {
                         self.scanner = scanner(at, calls.scope.strictness);
-                        self.place = Place::Start;
+                        self.state = State::Start;
                     }
                     Between::Other => return Ok(Some(self.scanner.position())),
                 }
             }
-            if matches!(self.place, Place::Start) {
+            if matches!(self.state, State::Start) {
                 self.scanner.skip_space(text);
             }
             while !self.scanner.is_complete() {
@@ -89,7 +89,7 @@ impl ItemReader for JsonReader {
             }
             match form.shape {
                 JsonShape::Objects(_) => {
-                    self.place = Place::After(self.scanner.position());
+                    self.state = State::After(self.scanner.position());
                 }
                 _ => return Ok(Some(self.scanner.position())),
             }
@@ -97,7 +97,7 @@ impl ItemReader for JsonReader {
     }
 
     fn cut_off(&mut self, form: &Json, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
-        if let Place::After(_) | Place::Parted(_) = self.place {
+        if let State::After(_) | State::Parted(_) = self.state {
             return Ok(());
         }
         if let Some(number) = self.scanner.end(text)? {
@@ -130,16 +130,16 @@ impl JsonReader {
     /// What follows the object that was read last; `None` in an object. Space is passed over once, however it arrives.
     fn between(&mut self, separator: &str, text: &[u8]) -> Option<Between> {
         let separator = trim(separator.as_bytes());
-        if let Place::After(at) = &mut self.place {
+        if let State::After(at) = &mut self.state {
             *at += leading_space(&text[*at..]);
             let rest = &text[*at..];
             if rest.is_empty() || !rest.starts_with(separator) {
                 let may_come = separator.starts_with(rest);
                 return Some(if may_come { Between::Unknown } else { Between::Other });
             }
-            self.place = Place::Parted(*at + separator.len());
+            self.state = State::Parted(*at + separator.len());
         }
-        let Place::Parted(at) = &mut self.place else { return None };
+        let State::Parted(at) = &mut self.state else { return None };
         *at += leading_space(&text[*at..]);
         Some(match text.get(*at) {
             None => Between::Unknown,
@@ -158,15 +158,15 @@ impl JsonReader {
         if depth > most {
             return calls.refuse(ProblemKind::TooDeep(most), at);
         }
-        self.place = match (std::mem::replace(&mut self.place, Place::Between), token) {
-            (Place::Start, Token::Open(Container::Array)) if may_be_array(form, calls) => {
+        self.state = match (std::mem::replace(&mut self.state, State::Between), token) {
+            (State::Start, Token::Open(Container::Array)) if may_be_array(form, calls) => {
                 self.call_depth = 2; // the array's bracket and its own
-                Place::Between
+                State::Between
             }
-            (Place::Start, Token::Open(Container::Object)) if may_be_object(form, calls) => {
+            (State::Start, Token::Open(Container::Object)) if may_be_object(form, calls) => {
                 self.begin(form, at, calls)
             }
-            (Place::Start, token) => {
+            (State::Start, token) => {
                 let expected = match form.shape {
                     JsonShape::Array => "a JSON array of calls",
                     JsonShape::Object | JsonShape::Objects(_) => "a JSON object of a call",
@@ -175,33 +175,33 @@ impl JsonReader {
                 let kind = ProblemKind::Expected { expected: expected.into(), found };
                 return calls.refuse(kind, start_of(token, at));
             }
-            (Place::Between, Token::Open(Container::Object)) => self.begin(form, at, calls),
-            (Place::Between | Place::After(_) | Place::Parted(_), Token::Close(_)) => {
-                Place::Between
+            (State::Between, Token::Open(Container::Object)) => self.begin(form, at, calls),
+            (State::Between | State::After(_) | State::Parted(_), Token::Close(_)) => {
+                State::Between
             }
-            (Place::Between | Place::After(_) | Place::Parted(_), token) => {
+            (State::Between | State::After(_) | State::Parted(_), token) => {
                 let kind = ProblemKind::NotAnObject { index: calls.len(), found: name_of(token) };
                 return calls.refuse(kind, start_of(token, at));
             }
-            (Place::Call(_, fields), _)
+            (State::Call(_, fields), _)
                 if depth < self.call_depth && form.skips_others && !fields.has_name() =>
             {
-                Place::Between
+                State::Between
             }
-            (Place::Call(start, fields), _) if depth < self.call_depth => {
+            (State::Call(start, fields), _) if depth < self.call_depth => {
                 fields.finish(form, start, calls);
-                Place::Between
+                State::Between
             }
-            (Place::Call(start, mut fields), token) => {
+            (State::Call(start, mut fields), token) => {
                 fields.token(form, text, token, (depth, at), calls);
-                Place::Call(start, fields)
+                State::Call(start, fields)
             }
         };
     }
 
-    fn begin(&mut self, form: &Json, at: usize, calls: &mut Calls) -> Place {
+    fn begin(&mut self, form: &Json, at: usize, calls: &mut Calls) -> State {
         calls.begin(at);
-        Place::Call(at, Fields::new(form, self.call_depth, calls.scope.strictness))
+        State::Call(at, Fields::new(form, self.call_depth, calls.scope.strictness))
     }
 }
 
@@ -345,10 +345,10 @@ mod tests {
         for (more, is_after) in [("  ", true), (" ", true), (" ; ", false), ("\n", false)] {
             text.extend_from_slice(more.as_bytes());
             assert_eq!(reader.read(&form, &text, &mut calls), Ok(None), "{more:?}");
-            let passed = match reader.place {
-                Place::After(at) if is_after => at,
-                Place::Parted(at) if !is_after => at,
-                ref place => panic!("{more:?} leads to {place:?}"),
+            let passed = match reader.state {
+                State::After(at) if is_after => at,
+                State::Parted(at) if !is_after => at,
+                ref state => panic!("{more:?} leads to {state:?}"),
             };
             assert_eq!(passed, text.len(), "{more:?}");
         }

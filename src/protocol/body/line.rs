@@ -13,11 +13,11 @@ use crate::dialect::{Head, Untyped};
 /// Reads the arguments of one call.
 #[derive(Clone, Debug)]
 pub struct TextReader {
-    place: Place,
+    state: State,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum State {
     Start(usize),
     Object(ObjectReader),
     /// Text from the first byte on, searched up to the second.
@@ -29,7 +29,7 @@ impl TextReader {
     /// A reader of the arguments that begin at byte `start`.
     #[must_use]
     pub fn new(start: usize) -> Self {
-        Self { place: Place::Start(start) }
+        Self { state: State::Start(start) }
     }
 
     /// Reads on; gives the byte behind them once they are complete.
@@ -45,26 +45,26 @@ impl TextReader {
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
         loop {
-            match &mut self.place {
-                Place::Start(at) => {
+            match &mut self.state {
+                State::Start(at) => {
                     *at += leading_space(&text[*at..]);
                     let at = *at;
-                    self.place = match text.get(at) {
+                    self.state = match text.get(at) {
                         None => return Ok(None),
-                        Some(b'{') => Place::Object(ObjectReader::new(at, calls.scope.strictness)),
+                        Some(b'{') => State::Object(ObjectReader::new(at, calls.scope.strictness)),
                         Some(_) => {
                             calls.begin_args(at);
                             let marks = form.until.iter().map(|mark| mark.as_bytes());
-                            Place::Text(at, at, Marks::new(marks))
+                            State::Text(at, at, Marks::new(marks))
                         }
                     };
                 }
-                Place::Object(reader) => return reader.read(text, calls),
-                Place::Text(start, at, marks) => match marks.search(text, *at) {
+                State::Object(reader) => return reader.read(text, calls),
+                State::Text(start, at, marks) => match marks.search(text, *at) {
                     Search::Found { start: end, .. } if text[end - 1] == b'\n' => {
                         calls.end_args(text, end);
                         let raw = &text[*start..end];
-                        self.place = Place::Done(argument(raw, key, tool, calls));
+                        self.state = State::Done(argument(raw, key, tool, calls));
                         return Ok(Some(end));
                     }
                     Search::Found { end, .. } => *at = end,
@@ -74,7 +74,7 @@ impl TextReader {
                         return Ok(None);
                     }
                 },
-                Place::Done(_) => return Ok(Some(text.len())),
+                State::Done(_) => return Ok(Some(text.len())),
             }
         }
     }
@@ -90,13 +90,13 @@ impl TextReader {
         text: &[u8],
         calls: &mut Calls,
     ) -> Result<String, Problem> {
-        match &mut self.place {
-            Place::Object(reader) => Err(reader.missing(text)),
-            Place::Text(start, ..) => {
+        match &mut self.state {
+            State::Object(reader) => Err(reader.missing(text)),
+            State::Text(start, ..) => {
                 calls.end_args(text, text.len());
                 Ok(argument(&text[*start..], key, tool, calls))
             }
-            Place::Start(_) | Place::Done(_) => {
+            State::Start(_) | State::Done(_) => {
                 let kind = ProblemKind::Missing("the arguments".into());
                 Err(Problem { kind, at: text.len() })
             }
@@ -106,10 +106,10 @@ impl TextReader {
     /// The arguments, a canonical JSON object.
     #[must_use]
     pub fn take(self) -> String {
-        match self.place {
-            Place::Object(reader) => reader.take(),
-            Place::Done(args) => args,
-            Place::Start(_) | Place::Text(..) => "{}".into(),
+        match self.state {
+            State::Object(reader) => reader.take(),
+            State::Done(args) => args,
+            State::Start(_) | State::Text(..) => "{}".into(),
         }
     }
 }

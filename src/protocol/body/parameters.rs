@@ -18,7 +18,7 @@ use crate::dialect::{Parameters, Str};
 /// Reads the parameters of one call.
 #[derive(Clone, Debug)]
 pub struct ParametersReader {
-    place: Place,
+    state: State,
     /// Whether a parameter has begun.
     has_begun: bool,
     /// All of them, where they are one JSON object.
@@ -36,7 +36,7 @@ struct Written {
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum State {
     /// In front of what stands around all of them.
     Around(usize),
     /// In front of a parameter, or of what ends them.
@@ -58,11 +58,11 @@ impl ParametersReader {
     /// A reader of the parameters that begin at byte `start`.
     #[must_use]
     pub fn new(form: &Parameters, start: usize) -> Self {
-        let place = match form.around {
-            Some(_) => Place::Around(start),
-            None => Place::Between(start),
+        let state = match form.around {
+            Some(_) => State::Around(start),
+            None => State::Between(start),
         };
-        Self { place, has_begun: false, object: None, written: Written::new() }
+        Self { state, has_begun: false, object: None, written: Written::new() }
     }
 
     /// Reads on; gives the byte behind the last of them, in front of what closes the call.
@@ -78,41 +78,41 @@ impl ParametersReader {
     ) -> Result<Option<usize>, Problem> {
         let Forms { parameters: form, ends, .. } = forms;
         loop {
-            self.place = match &mut self.place {
-                Place::Around(at) => {
+            self.state = match &mut self.state {
+                State::Around(at) => {
                     *at += leading_space(&text[*at..]);
                     let (at, rest) = (*at, &text[*at..]);
                     let open = form.around.as_ref().map_or("", |around| &around.open);
                     match (starts_with(rest, open), any_starts(rest, ends)) {
-                        (Some(true), _) => Place::Between(at + open.len()),
+                        (Some(true), _) => State::Between(at + open.len()),
                         (_, Some(true)) => {
-                            self.place = Place::Done(at);
+                            self.state = State::Done(at);
                             return Ok(Some(at));
                         }
                         (None, _) | (_, None) => return Ok(None),
                         (Some(false), Some(false)) => return Err(unexpected(&[open], text, at)),
                     }
                 }
-                Place::Between(at) => {
+                State::Between(at) => {
                     *at += leading_space(&text[*at..]);
                     let at = *at;
                     match self.next(forms, text, at, calls)? {
-                        Some(Place::Done(end)) => {
-                            self.place = Place::Done(end);
+                        Some(State::Done(end)) => {
+                            self.state = State::Done(end);
                             return Ok(Some(end));
                         }
-                        Some(place) => place,
+                        Some(state) => state,
                         None => return Ok(None),
                     }
                 }
-                Place::Key(start, at) => {
+                State::Key(start, at) => {
                     let start = *start;
                     let within = &text[..text.len().min(start + LONGEST)];
                     match find(within, *at, &form.key_end) {
                         Ok(end) => {
                             let key = key_of(form, &text[start..end]);
                             let start = end + form.key_end.len();
-                            Place::Attributes(key, start, start)
+                            State::Attributes(key, start, start)
                         }
                         Err(_) if within.len() < text.len() => {
                             return Err(unended(&form.key_end, start));
@@ -123,39 +123,39 @@ impl ParametersReader {
                         }
                     }
                 }
-                Place::Attributes(key, start, at) => match attributes(form, text, *start, at)? {
+                State::Attributes(key, start, at) => match attributes(form, text, *start, at)? {
                     None => return Ok(None),
                     Some((behind, is_text)) => {
-                        Place::Value(ValueReader::new(form, std::mem::take(key), is_text, behind))
+                        State::Value(ValueReader::new(form, std::mem::take(key), is_text, behind))
                     }
                 },
-                Place::Object(reader, is_marked) => {
+                State::Object(reader, is_marked) => {
                     let Some(end) = reader.read(text, calls)? else { return Ok(None) };
                     self.object = Some(reader.clone().take());
-                    if *is_marked { Place::BehindObject(end) } else { Place::Between(end) }
+                    if *is_marked { State::BehindObject(end) } else { State::Between(end) }
                 }
-                Place::BehindObject(at) => {
+                State::BehindObject(at) => {
                     *at += leading_space(&text[*at..]);
                     let close = form.whole.as_ref().map_or("", |whole| &whole.close);
                     match starts_with(&text[*at..], close) {
                         None => return Ok(None),
-                        Some(true) => Place::Between(*at + close.len()),
+                        Some(true) => State::Between(*at + close.len()),
                         Some(false) => return Err(unexpected(&[close], text, *at)),
                     }
                 }
-                Place::Value(value) => match value.end(forms, tool, text, calls) {
+                State::Value(value) => match value.end(forms, tool, text, calls) {
                     None => {
                         calls.read_args(text, value.searched());
                         return Ok(None);
                     }
                     Some((end, next)) => {
                         self.written.add(value, form, tool, &text[..end], calls);
-                        Place::Between(next)
+                        State::Between(next)
                     }
                 },
-                Place::Done(end) => return Ok(Some(*end)),
+                State::Done(end) => return Ok(Some(*end)),
             };
-            if let Place::Between(at) = self.place {
+            if let State::Between(at) = self.state {
                 calls.read_args(text, at);
             }
         }
@@ -168,14 +168,14 @@ impl ParametersReader {
         text: &[u8],
         at: usize,
         calls: &mut Calls,
-    ) -> Result<Option<Place>, Problem> {
+    ) -> Result<Option<State>, Problem> {
         let Forms { parameters: form, ends, .. } = forms;
         let rest = &text[at..];
         let around = form.around.as_ref().map(|around| &*around.close);
         let is_around = around.map_or(Some(false), |close| starts_with(rest, close));
         match (is_around, any_starts(rest, ends)) {
-            (Some(true), _) => return Ok(Some(Place::Done(at + around.map_or(0, str::len)))),
-            (_, Some(true)) => return Ok(Some(Place::Done(at))),
+            (Some(true), _) => return Ok(Some(State::Done(at + around.map_or(0, str::len)))),
+            (_, Some(true)) => return Ok(Some(State::Done(at))),
             (None, _) | (_, None) => return Ok(None),
             (Some(false), Some(false)) => {}
         }
@@ -187,7 +187,7 @@ impl ParametersReader {
                 self.has_begun = true;
                 let start = at + if is_marked { whole.map_or(0, str::len) } else { 0 };
                 let reader = ObjectReader::new(start, calls.scope.strictness);
-                return Ok(Some(Place::Object(reader, is_marked)));
+                return Ok(Some(State::Object(reader, is_marked)));
             }
             Some(_) => {}
         }
@@ -202,7 +202,7 @@ impl ParametersReader {
                     calls.begin_args(at);
                 }
                 let start = at + form.open.len();
-                Ok(Some(Place::Key(start, start)))
+                Ok(Some(State::Key(start, start)))
             }
             Some(false) => Err(unexpected(&[&*form.open, around.unwrap_or(&ends[0])], text, at)),
         }
@@ -226,20 +226,20 @@ impl ParametersReader {
         };
         let Forms { parameters: form, ends, .. } = forms;
         let may_end = calls.has_stopped || is_bare;
-        match &mut self.place {
-            Place::Value(value) => match value.cut_off(forms, tool, text, calls, may_end) {
+        match &mut self.state {
+            State::Value(value) => match value.cut_off(forms, tool, text, calls, may_end) {
                 Some(end) => self.written.add(value, form, tool, &text[..end], calls),
                 None => return Err(missing(value.close())),
             },
-            Place::Between(at) if is_begun(form, &text[*at..]) => return Err(missing(&form.open)),
-            Place::Between(_) | Place::BehindObject(_) if may_end => {}
-            Place::Done(_) => {}
-            Place::Object(reader, _) => return Err(reader.missing(text)),
-            Place::Around(_) | Place::Between(_) | Place::BehindObject(_) => {
+            State::Between(at) if is_begun(form, &text[*at..]) => return Err(missing(&form.open)),
+            State::Between(_) | State::BehindObject(_) if may_end => {}
+            State::Done(_) => {}
+            State::Object(reader, _) => return Err(reader.missing(text)),
+            State::Around(_) | State::Between(_) | State::BehindObject(_) => {
                 return Err(missing(&ends[0]));
             }
-            Place::Key(..) => return Err(missing(&form.key_end)),
-            Place::Attributes(..) => return Err(missing(&form.value_open)),
+            State::Key(..) => return Err(missing(&form.key_end)),
+            State::Attributes(..) => return Err(missing(&form.value_open)),
         }
         Ok(self.clone().take())
     }

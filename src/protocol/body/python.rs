@@ -24,7 +24,7 @@ use super::found::{character, expected, in_quotes, problem};
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::Python;
 use quote::Verdict;
-use states::{Bracket, Place, Unit};
+use states::{Bracket, State, Unit};
 use words::{MAX_WORD, Prefix, begins_word, word_end};
 
 /// Reads one list of Python calls, or a run of calls on lines of their own.
@@ -32,7 +32,7 @@ use words::{MAX_WORD, Prefix, begins_word, word_end};
 pub struct PythonReader {
     /// The first byte that has not been read.
     at: usize,
-    place: Place,
+    state: State,
     unit: Unit,
     /// The brackets that are open.
     open: Vec<Bracket>,
@@ -52,7 +52,7 @@ impl ItemReader for PythonReader {
     fn new(_form: &Python, start: usize, _scope: &Scope) -> Self {
         Self {
             at: start,
-            place: Place::Start,
+            state: State::Start,
             unit: Unit::None,
             open: Vec::new(),
             name: String::new(),
@@ -96,7 +96,7 @@ impl ItemReader for PythonReader {
 
     fn cut_off(&mut self, _form: &Python, text: &[u8], _calls: &mut Calls) -> Result<(), Problem> {
         let (what, at) = match (&self.unit, self.open.last()) {
-            (Unit::None, None) if self.place == Place::NextLine => return Ok(()),
+            (Unit::None, None) if self.state == State::NextLine => return Ok(()),
             (Unit::String(string), _) => {
                 ("the end of the string that begins here".into(), string.start)
             }
@@ -119,7 +119,7 @@ impl PythonReader {
 
     fn step(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Result<Advance, Problem> {
         match self.unit {
-            Unit::None if self.place == Place::Refused => self.refused(form, text, calls),
+            Unit::None if self.state == State::Refused => self.refused(form, text, calls),
             Unit::None => self.between(form, text, calls),
             Unit::Word(start) => self.word(text, calls, start),
             Unit::Sign(sign) => {
@@ -166,39 +166,39 @@ impl PythonReader {
             return Ok(Advance::More);
         };
         let closes = self.open.last().is_some_and(|bracket| bracket.close() == byte);
-        match (&self.place, byte) {
-            (Place::Start, b'[') if *form == Python::List => {
+        match (&self.state, byte) {
+            (State::Start, b'[') if *form == Python::List => {
                 self.at += 1;
                 self.open.push(Bracket::Calls);
-                self.place = Place::CallOrClose;
+                self.state = State::CallOrClose;
             }
-            (Place::Start | Place::CallOrClose | Place::NextLine | Place::Argument, _)
+            (State::Start | State::CallOrClose | State::NextLine | State::Argument, _)
                 if begins_word(byte) =>
             {
                 self.unit = Unit::Word(self.at);
             }
-            (Place::Start, _) => return Err(problem("a call", character(text, self.at), self.at)),
-            (Place::NextLine, _) => return Ok(Advance::End(self.end)),
-            (Place::CallOrClose | Place::BehindCall, b']') => return Ok(Advance::End(self.at + 1)),
-            (Place::CallOrClose, _) => return Ok(self.unexpected(text, calls, "a call")),
-            (Place::BehindCall, b',') => {
+            (State::Start, _) => return Err(problem("a call", character(text, self.at), self.at)),
+            (State::NextLine, _) => return Ok(Advance::End(self.end)),
+            (State::CallOrClose | State::BehindCall, b']') => return Ok(Advance::End(self.at + 1)),
+            (State::CallOrClose, _) => return Ok(self.unexpected(text, calls, "a call")),
+            (State::BehindCall, b',') => {
                 self.at += 1;
-                self.place = Place::CallOrClose;
+                self.state = State::CallOrClose;
             }
             // Another call has its own end, and so has the list. Anything else may stand behind a list that was not closed.
-            (Place::BehindCall, _) if begins_word(byte) => {
+            (State::BehindCall, _) if begins_word(byte) => {
                 return Ok(self.unexpected(text, calls, Bracket::Calls.behind_value()));
             }
-            (Place::BehindCall, _) => {
+            (State::BehindCall, _) => {
                 let expected = Bracket::Calls.behind_value();
                 return Err(problem(expected, character(text, self.at), self.at));
             }
-            (Place::Argument, b')') => return Ok(self.end_call(form, text, calls)),
-            (Place::Argument, _) => {
+            (State::Argument, b')') => return Ok(self.end_call(form, text, calls)),
+            (State::Argument, _) => {
                 let found = character(text, self.at);
                 return Ok(self.positional(calls, found, self.at));
             }
-            (Place::Equals(keyword), b'=') => {
+            (State::Equals(keyword), b'=') => {
                 let keyword = keyword.clone();
                 match text.get(self.at + 1) {
                     None => return Ok(Advance::More),
@@ -206,59 +206,59 @@ impl PythonReader {
                     Some(_) => {
                         self.at += 1;
                         self.args.raw_key(&json_string(&text[keyword]));
-                        self.place = Place::Value;
+                        self.state = State::Value;
                     }
                 }
             }
-            (Place::Equals(keyword), _) => {
+            (State::Equals(keyword), _) => {
                 let keyword = keyword.clone();
                 return Ok(self.no_keyword(text, calls, keyword));
             }
             (
-                Place::Value | Place::ItemOrClose | Place::KeyOrClose | Place::BehindString { .. },
+                State::Value | State::ItemOrClose | State::KeyOrClose | State::BehindString { .. },
                 b'"' | b'\'',
             ) => return Ok(self.open_string(text, Prefix::None)),
-            (Place::BehindString { .. }, _) if begins_word(byte) => self.unit = Unit::Word(self.at),
-            (Place::BehindString { .. }, _) => {
+            (State::BehindString { .. }, _) if begins_word(byte) => self.unit = Unit::Word(self.at),
+            (State::BehindString { .. }, _) => {
                 let said = json_string(&std::mem::take(&mut self.string));
                 self.scalar(&said);
             }
-            (Place::ItemOrClose | Place::KeyOrClose | Place::BehindValue, _) if closes => {
+            (State::ItemOrClose | State::KeyOrClose | State::BehindValue, _) if closes => {
                 return Ok(self.close(form, text, calls));
             }
-            (Place::Colon, b':') => {
+            (State::Colon, b':') => {
                 self.at += 1;
-                self.place = Place::Value;
+                self.state = State::Value;
             }
-            (Place::Colon, _) => {
+            (State::Colon, _) => {
                 let expected = "\":\" behind the key (a set is no argument)";
                 return Ok(self.unexpected(text, calls, expected));
             }
-            (Place::BehindValue, b',') => self.comma(),
-            (Place::BehindValue, _) => {
+            (State::BehindValue, b',') => self.comma(),
+            (State::BehindValue, _) => {
                 let expected = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
                 return Ok(self.unexpected(text, calls, expected));
             }
-            (Place::Value | Place::ItemOrClose | Place::KeyOrClose, _) => {
+            (State::Value | State::ItemOrClose | State::KeyOrClose, _) => {
                 return Ok(self.begin_value(text, calls, byte));
             }
-            (Place::Refused, _) => {}
+            (State::Refused, _) => {}
         }
         Ok(Advance::On)
     }
 
     /// Begins a value, or a key that is not a string.
     fn begin_value(&mut self, text: &[u8], calls: &mut Calls, byte: u8) -> Advance {
-        let is_key = self.place == Place::KeyOrClose;
+        let is_key = self.state == State::KeyOrClose;
         match byte {
             b'[' | b'(' | b'{' if !is_key => {
-                let (bracket, container, place) = match byte {
-                    b'[' => (Bracket::List, Container::Array, Place::ItemOrClose),
-                    b'(' => (Bracket::Group, Container::Array, Place::ItemOrClose),
-                    _ => (Bracket::Dict, Container::Object, Place::KeyOrClose),
+                let (bracket, container, state) = match byte {
+                    b'[' => (Bracket::List, Container::Array, State::ItemOrClose),
+                    b'(' => (Bracket::Group, Container::Array, State::ItemOrClose),
+                    _ => (Bracket::Dict, Container::Object, State::KeyOrClose),
                 };
                 self.args.open(container);
-                self.place = place;
+                self.state = state;
                 self.push(calls, bracket);
             }
             b'0'..=b'9' | b'.' => self.unit = Unit::Number { sign: None, start: self.at },
@@ -287,25 +287,25 @@ impl PythonReader {
         match self.open.last() {
             Some(Bracket::Call) => return self.end_call(form, text, calls),
             // Brackets around one value, and no comma: no tuple.
-            Some(Bracket::Group) if self.place == Place::BehindValue => self.args.close_around(),
+            Some(Bracket::Group) if self.state == State::BehindValue => self.args.close_around(),
             _ => self.args.close(),
         }
         self.open.pop();
         self.at += 1;
-        self.place = Place::BehindValue;
+        self.state = State::BehindValue;
         Advance::On
     }
 
     fn comma(&mut self) {
         self.at += 1;
-        self.place = match self.open.last_mut() {
-            Some(Bracket::Call) => Place::Argument,
-            Some(Bracket::Dict) => Place::KeyOrClose,
+        self.state = match self.open.last_mut() {
+            Some(Bracket::Call) => State::Argument,
+            Some(Bracket::Dict) => State::KeyOrClose,
             Some(bracket @ Bracket::Group) => {
                 *bracket = Bracket::Tuple;
-                Place::ItemOrClose
+                State::ItemOrClose
             }
-            _ => Place::ItemOrClose,
+            _ => State::ItemOrClose,
         };
     }
 
@@ -314,13 +314,13 @@ impl PythonReader {
         self.name = json_string(name);
         self.args = Writer::new(0);
         self.args.open(Container::Object);
-        self.place = Place::Argument;
+        self.state = State::Argument;
         calls.begin(start);
         calls.name(&self.name);
         calls.begin_args(self.at + 1);
         self.push(calls, Bracket::Call);
         if calls.is_refused() {
-            self.place = Place::Refused;
+            self.state = State::Refused;
         }
     }
 
@@ -337,11 +337,11 @@ impl PythonReader {
 
     fn behind_call(&mut self, form: &Python) -> Advance {
         match (self.open.is_empty(), form) {
-            (false, _) => self.place = Place::BehindCall,
+            (false, _) => self.state = State::BehindCall,
             (true, Python::List) => return Advance::End(self.at),
             (true, Python::Lines) => {
                 self.end = self.at;
-                self.place = Place::NextLine;
+                self.state = State::NextLine;
             }
         }
         Advance::On
@@ -387,7 +387,7 @@ impl PythonReader {
     fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
         calls.know_args(self.known());
         calls.refuse(kind, at);
-        self.place = Place::Refused;
+        self.state = State::Refused;
         self.unit = Unit::None;
     }
 

@@ -28,7 +28,7 @@ pub use args::XmlArgs;
 #[derive(Clone, Debug)]
 pub struct XmlReader {
     start: usize,
-    place: Place,
+    state: State,
     has_begun: bool,
     /// The tool's name, a canonical JSON string.
     name: Option<String>,
@@ -39,7 +39,7 @@ pub struct XmlReader {
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum State {
     /// Behind a part or a comment that ends in front of this byte, at what may be the next.
     Between(usize, TagReader),
     /// In the text of a name, which begins at this byte, at what may be a tag.
@@ -74,9 +74,9 @@ impl ItemReader for XmlReader {
     type Form = Xml;
 
     fn new(_: &Xml, start: usize, _: &Scope) -> Self {
-        let place = Place::Between(start, TagReader::new(start));
+        let state = State::Between(start, TagReader::new(start));
         let (name, server, tool, args) = (None, None, String::new(), None);
-        Self { start, place, has_begun: false, name, server, tool, args }
+        Self { start, state, has_begun: false, name, server, tool, args }
     }
 
     fn begins(form: &Xml, text: &[u8]) -> Option<bool> {
@@ -109,8 +109,8 @@ impl ItemReader for XmlReader {
             calls.begin(self.start);
         }
         loop {
-            match &mut self.place {
-                Place::Between(end, tag) => {
+            match &mut self.state {
+                State::Between(end, tag) => {
                     let end = *end;
                     let space = leading_space(&text[tag.start..]);
                     if space > 0 {
@@ -137,11 +137,11 @@ impl ItemReader for XmlReader {
                             if part == Some(CallPart::Args) {
                                 self.args = Some(XmlArgs::new(behind));
                             }
-                            self.place = Place::Between(behind, TagReader::new(behind));
+                            self.state = State::Between(behind, TagReader::new(behind));
                         }
                     }
                 }
-                Place::Name(part, start, tag) => {
+                State::Name(part, start, tag) => {
                     let (part, start) = (*part, *start);
                     match next_mark(form, text, tag.start) {
                         Err(at) => {
@@ -162,7 +162,7 @@ impl ItemReader for XmlReader {
                             if text[name.clone()] == *part.name(form).as_bytes() =>
                         {
                             self.named(part, form, &text[start..at], calls);
-                            self.place = Place::Between(end, TagReader::new(end));
+                            self.state = State::Between(end, TagReader::new(end));
                         }
                         Lexed::Markup(markup, _) => {
                             let (before, name) = match markup {
@@ -175,7 +175,7 @@ impl ItemReader for XmlReader {
                         }
                     }
                 }
-                Place::Args(args) => match args.scan(form, &self.tool, text, calls)? {
+                State::Args(args) => match args.scan(form, &self.tool, text, calls)? {
                     None => {
                         calls.read_args(text, args.position());
                         return Ok(None);
@@ -186,8 +186,8 @@ impl ItemReader for XmlReader {
                             Lexed::Markup(_, end) => end,
                             Lexed::Unknown | Lexed::Text => close,
                         };
-                        let place = Place::Between(end, TagReader::new(end));
-                        if let Place::Args(args) = std::mem::replace(&mut self.place, place) {
+                        let state = State::Between(end, TagReader::new(end));
+                        if let State::Args(args) = std::mem::replace(&mut self.state, state) {
                             self.args = Some(*args);
                         }
                     }
@@ -201,10 +201,10 @@ impl ItemReader for XmlReader {
             kind: ProblemKind::Missing(shown(before, part.name(form).as_bytes())),
             at: text.len(),
         };
-        match &self.place {
-            Place::Name(part, ..) => Err(missing("</", *part)),
-            Place::Args(args) => Err(args.missing(form, text)),
-            Place::Between(end, _) => {
+        match &self.state {
+            State::Name(part, ..) => Err(missing("</", *part)),
+            State::Args(args) => Err(args.missing(form, text)),
+            State::Between(end, _) => {
                 let rest = &text[*end..];
                 let rest = &rest[leading_space(rest)..];
                 let closing = [&form.prefix, "</"].concat();
@@ -231,20 +231,20 @@ impl XmlReader {
     /// The byte behind the last part, where the next may stand.
     #[must_use]
     pub fn end(&self) -> Option<usize> {
-        match self.place {
-            Place::Between(end, _) => Some(end),
-            Place::Name(..) | Place::Args(_) => None,
+        match self.state {
+            State::Between(end, _) => Some(end),
+            State::Name(..) | State::Args(_) => None,
         }
     }
 
     /// A part begins; its text does at byte `start`.
     fn enter(&mut self, part: CallPart, start: usize, calls: &mut Calls) {
-        self.place = match part {
+        self.state = match part {
             CallPart::Args => {
                 calls.begin_args(start);
-                Place::Args(Box::new(XmlArgs::new(start)))
+                State::Args(Box::new(XmlArgs::new(start)))
             }
-            part => Place::Name(part, start, TagReader::new(start)),
+            part => State::Name(part, start, TagReader::new(start)),
         };
     }
 

@@ -1,7 +1,7 @@
 //! Answers of several messages, each with a head that says who it is for.
 
 use super::super::text::space_width;
-use crate::dialect::{Heads, Str};
+use crate::dialect::{MessageHeads, Str};
 
 /// A dialect whose answers are several messages, each with a head.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub enum Addressee {
     Tool(Vec<u8>),
 }
 
-impl Heads {
+impl MessageHeads {
     /// Whether a message begins or ends in `text`.
     #[must_use]
     pub fn stands_in(&self, text: &[u8]) -> bool {

@@ -6,7 +6,7 @@ use super::super::marks::Marks;
 use super::super::run::TextRun;
 use super::heads::Headed;
 use super::mark::{Entry, Inner, Mark, Opening, Span};
-use crate::dialect::{Body, Dialect, Heads, Json, JsonShape, Pair, Str, Unmarked};
+use crate::dialect::{Body, Dialect, Json, JsonShape, MessageHeads, Pair, Str, Unmarked};
 
 /// What opens a block of calls, or a call outside blocks, in the dialect of this number.
 fn openers(number: usize, dialect: &Dialect) -> Vec<(Str, Opening)> {
@@ -109,7 +109,7 @@ impl Table {
         }
     }
 
-    fn heads(&mut self, dialect: usize, heads: &Heads) {
+    fn heads(&mut self, dialect: usize, heads: &MessageHeads) {
         for open in &heads.open {
             self.mark(open, Mark::Head(self.heads.len()));
         }

@@ -31,7 +31,7 @@ pub enum TrailingCommas {
 #[derive(Clone, Debug)]
 pub struct Scanner {
     at: usize,
-    place: Place,
+    state: State,
     unit: Unit,
     stack: Vec<Container>,
     controls: Controls,
@@ -40,7 +40,7 @@ pub struct Scanner {
 
 /// What may stand next between two units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum State {
     Value,
     /// Directly after `[`.
     ValueOrClose,
@@ -81,7 +81,7 @@ impl Scanner {
     pub fn new(controls: Controls) -> Self {
         Self {
             at: 0,
-            place: Place::Value,
+            state: State::Value,
             unit: Unit::None,
             stack: Vec::new(),
             controls,
@@ -110,7 +110,7 @@ impl Scanner {
     /// Whether the whole value has been read.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.place == Place::End
+        self.state == State::End
     }
 
     /// Passes over this many bytes. The position must be between two tokens.
@@ -162,57 +162,57 @@ impl Scanner {
                 self.at += 1;
                 continue;
             }
-            match (self.place, byte) {
-                (Place::End, _) => return Ok(None),
-                (Place::Value | Place::ValueOrClose, b'[') => {
-                    self.place = Place::ValueOrClose;
+            match (self.state, byte) {
+                (State::End, _) => return Ok(None),
+                (State::Value | State::ValueOrClose, b'[') => {
+                    self.state = State::ValueOrClose;
                     return Ok(Some(self.open(Container::Array)));
                 }
-                (Place::Value | Place::ValueOrClose, b'{') => {
-                    self.place = Place::KeyOrClose;
+                (State::Value | State::ValueOrClose, b'{') => {
+                    self.state = State::KeyOrClose;
                     return Ok(Some(self.open(Container::Object)));
                 }
-                (Place::Value | Place::ValueOrClose, b'"') => {
+                (State::Value | State::ValueOrClose, b'"') => {
                     return self.string_from(text, StringRole::Value);
                 }
-                (Place::Key | Place::KeyOrClose, b'"') => {
+                (State::Key | State::KeyOrClose, b'"') => {
                     return self.string_from(text, StringRole::Key);
                 }
-                (Place::ValueOrClose | Place::CommaOrClose, b']')
+                (State::ValueOrClose | State::CommaOrClose, b']')
                     if self.stack.last() == Some(&Container::Array) =>
                 {
                     return Ok(Some(self.close(Container::Array)));
                 }
-                (Place::KeyOrClose | Place::CommaOrClose, b'}')
+                (State::KeyOrClose | State::CommaOrClose, b'}')
                     if self.stack.last() == Some(&Container::Object) =>
                 {
                     return Ok(Some(self.close(Container::Object)));
                 }
-                (Place::CommaOrClose, b',') => {
+                (State::CommaOrClose, b',') => {
                     self.at += 1;
-                    self.place = match (self.stack.last(), self.trailing_commas) {
-                        (Some(Container::Object), TrailingCommas::Refused) => Place::Key,
-                        (Some(Container::Object), TrailingCommas::Allowed) => Place::KeyOrClose,
-                        (_, TrailingCommas::Refused) => Place::Value,
-                        (_, TrailingCommas::Allowed) => Place::ValueOrClose,
+                    self.state = match (self.stack.last(), self.trailing_commas) {
+                        (Some(Container::Object), TrailingCommas::Refused) => State::Key,
+                        (Some(Container::Object), TrailingCommas::Allowed) => State::KeyOrClose,
+                        (_, TrailingCommas::Refused) => State::Value,
+                        (_, TrailingCommas::Allowed) => State::ValueOrClose,
                     };
                 }
-                (Place::Colon, b':') => {
+                (State::Colon, b':') => {
                     self.at += 1;
-                    self.place = Place::Value;
+                    self.state = State::Value;
                 }
-                (Place::Value | Place::ValueOrClose, _) => return self.scalar(text, byte),
+                (State::Value | State::ValueOrClose, _) => return self.scalar(text, byte),
                 _ => return Err(self.unexpected()),
             }
         }
     }
 
     fn unexpected(&self) -> Fault {
-        let kind = match (self.place, self.stack.last()) {
-            (Place::Key | Place::KeyOrClose, _) => FaultKind::Key,
-            (Place::Colon, _) => FaultKind::Colon,
-            (Place::CommaOrClose, Some(Container::Object)) => FaultKind::ObjectComma,
-            (Place::CommaOrClose, _) => FaultKind::ArrayComma,
+        let kind = match (self.state, self.stack.last()) {
+            (State::Key | State::KeyOrClose, _) => FaultKind::Key,
+            (State::Colon, _) => FaultKind::Colon,
+            (State::CommaOrClose, Some(Container::Object)) => FaultKind::ObjectComma,
+            (State::CommaOrClose, _) => FaultKind::ArrayComma,
             _ => FaultKind::Value,
         };
         Fault { kind, at: self.at }
@@ -233,7 +233,7 @@ impl Scanner {
     /// Notes that a value is complete: the bracket that it is in decides what may follow.
     fn value(&mut self, token: Token) -> Token {
         self.unit = Unit::None;
-        self.place = if self.stack.is_empty() { Place::End } else { Place::CommaOrClose };
+        self.state = if self.stack.is_empty() { State::End } else { State::CommaOrClose };
         token
     }
 
@@ -332,7 +332,7 @@ impl Scanner {
         Ok(match role {
             StringRole::Key => {
                 self.unit = Unit::None;
-                self.place = Place::Colon;
+                self.state = State::Colon;
                 Token::Key(range)
             }
             StringRole::Value => self.value(Token::String(range)),

@@ -1,8 +1,8 @@
 //! Calls as a dialect writes them.
 
 use crate::dialect::{
-    Blocks, Body, DecisionKeys, Dialect, HeadForm, Heads, Ids, Inert, Json, JsonLayout, JsonShape,
-    Python, Str, Unmarked,
+    Blocks, Body, DecisionKeys, Dialect, HeadForm, Ids, Inert, Json, JsonLayout, JsonShape,
+    MessageHeads, Python, Str, Unmarked,
 };
 
 use super::super::canonical::json_string;
@@ -210,7 +210,12 @@ pub fn push_answer(
 }
 
 /// Adds calls that are each a message, or stand in a message.
-fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &[ShownCall]) {
+fn push_messages(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    heads: &MessageHeads,
+    calls: &[ShownCall],
+) {
     let form = &dialect.prompt.calls;
     for (index, call) in calls.iter().enumerate() {
         if index > 0 {

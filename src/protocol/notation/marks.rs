@@ -38,14 +38,14 @@ pub struct DialectMarks {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
     text: String,
-    place: Place,
+    anchor: Anchor,
     /// Whether calls, reasoning or answers are written with it.
     is_written: bool,
 }
 
 /// Where a pattern counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Anchor {
     /// Anywhere: it is a token.
     Anywhere,
     /// Where its last word ends: it is the beginning of a mark.
@@ -73,15 +73,15 @@ impl DialectMarks {
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
         let written = written_with(dialect);
-        let pattern = |text: &str, place| {
+        let pattern = |text: &str, anchor| {
             let is_written = written.iter().any(|mark| mark.contains(text));
-            Pattern { text: text.to_owned(), place, is_written }
+            Pattern { text: text.to_owned(), anchor, is_written }
         };
-        let place = if dialect.at_line_start { Place::Line } else { Place::Word };
+        let anchor = if dialect.at_line_start { Anchor::Line } else { Anchor::Word };
         let mut patterns: Vec<Pattern> = beginnings_in(dialect)
             .iter()
-            .map(|text| pattern(text, place))
-            .chain(dialect.tokens.iter().map(|token| pattern(token, Place::Anywhere)))
+            .map(|text| pattern(text, anchor))
+            .chain(dialect.tokens.iter().map(|token| pattern(token, Anchor::Anywhere)))
             .collect();
         patterns.sort_unstable();
         patterns.dedup();
@@ -166,7 +166,7 @@ impl DialectMarks {
             .filter(|found| {
                 let pattern = &self.patterns[found.pattern().as_usize()];
                 let range = first + found.start()..first + found.end();
-                which.has(pattern) && pattern.place.allows(text, range)
+                which.has(pattern) && pattern.anchor.allows(text, range)
             })
             .map(|found| first + found.start())
             .collect();
@@ -190,12 +190,12 @@ impl Which {
         match self {
             Self::All => true,
             Self::Foreign => !pattern.is_written,
-            Self::InString => pattern.place != Place::Line,
+            Self::InString => pattern.anchor != Anchor::Line,
         }
     }
 }
 
-impl Place {
+impl Anchor {
     /// Whether a pattern counts that was found at this range of `text`.
     fn allows(self, text: &[u8], range: Range<usize>) -> bool {
         let start = range.start;

@@ -201,11 +201,11 @@ impl Parser {
         };
         let at = *start + at;
         let rest = &text[at + length..];
-        let says_more = ahead.says_more(rest);
+        let may_decide = ahead.may_decide(rest);
         let most = self.longest_opening();
         let within = &rest[..rest.len().min(most)];
         let is_fenced = self.before.is_fenced();
-        let opening = match (says_more, is_fenced) {
+        let opening = match (may_decide, is_fenced) {
             (false, _) => Err(Undecided),
             (true, false) => grammar.opening(openings, within),
             (true, true) => grammar.opening_in_fence(openings, within),

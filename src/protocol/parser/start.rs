@@ -23,13 +23,13 @@ impl Parser {
     ) -> Option<bool> {
         let at = *start + known;
         let at = at + leading_space(&text[at..]);
-        let says_more = ahead.says_more(&text[at..]);
+        let may_decide = ahead.may_decide(&text[at..]);
         self.start = Start::Space(at - *start, ahead);
         if at == text.len() {
             return None;
         }
         let rest = &text[at..text.len().min(at.saturating_add(self.longest_opening()))];
-        if !says_more && at + rest.len() == text.len() {
+        if !may_decide && at + rest.len() == text.len() {
             self.at = at;
             return Some(false);
         }

@@ -81,7 +81,7 @@ pub(super) struct Lookahead {
 
 impl Lookahead {
     /// Whether `text`, all that follows so far, may decide more than at the last look.
-    pub(super) fn says_more(&mut self, text: &[u8]) -> bool {
+    pub(super) fn may_decide(&mut self, text: &[u8]) -> bool {
         let seen = self.seen.replace(text.len());
         let new = &text[seen.unwrap_or(0)..];
         if new.is_empty() {

@@ -8,7 +8,7 @@ use crate::dialect::Untyped;
 
 /// How a whole number that is written with a point, `5.0`, is read where any number is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wholes {
+pub enum WholeNumbers {
     /// As an integer.
     Integer,
     /// As in JSON: as a float.
@@ -55,7 +55,7 @@ pub fn typed_unless_text(
     {
         return Some(quoted);
     }
-    read_as(raw, schema, Wholes::Integer, max_depth, |value| match untyped {
+    read_as(raw, schema, WholeNumbers::Integer, max_depth, |value| match untyped {
         Untyped::Text => None,
         Untyped::Json => json(value, max_depth).map(|(_, json)| json),
     })
@@ -66,7 +66,7 @@ pub fn typed_unless_text(
 pub fn typed_within(
     raw: &[u8],
     schema: Option<Schema<'_>>,
-    wholes: Wholes,
+    wholes: WholeNumbers,
     max_depth: usize,
     untyped: impl FnOnce(&[u8]) -> Option<String>,
 ) -> String {
@@ -76,7 +76,7 @@ pub fn typed_within(
 fn read_as(
     raw: &[u8],
     schema: Option<Schema<'_>>,
-    wholes: Wholes,
+    wholes: WholeNumbers,
     max_depth: usize,
     untyped: impl FnOnce(&[u8]) -> Option<String>,
 ) -> Option<String> {
@@ -93,7 +93,7 @@ fn read_as(
 }
 
 /// The value as one of these types.
-fn of_types(raw: &[u8], types: Types, wholes: Wholes, max_depth: usize) -> Option<String> {
+fn of_types(raw: &[u8], types: Types, wholes: WholeNumbers, max_depth: usize) -> Option<String> {
     let value = trim(raw);
     if types.has(Types::STRING) {
         let (kind, json) = json(value, max_depth)?;
@@ -101,7 +101,7 @@ fn of_types(raw: &[u8], types: Types, wholes: Wholes, max_depth: usize) -> Optio
         let is_one = kind != Types::STRING && types.has(kind);
         return (is_one && (has_parts || json.as_bytes() == raw)).then_some(json);
     }
-    let is_float = types.has(Types::NUMBER) && wholes == Wholes::Float;
+    let is_float = types.has(Types::NUMBER) && wholes == WholeNumbers::Float;
     let plain = Some(value)
         .filter(|_| types.has(Types::INTEGER))
         .and_then(|value| integer(value, is_float))
@@ -354,7 +354,7 @@ mod tests {
     fn a_whole_number_stays_a_float_where_that_is_asked_for() {
         let read = |kind| {
             let document = SchemaDocument::new(&json!({ "type": kind }));
-            typed_within(b"5.0", Some(document.root()), Wholes::Float, 9, |_| None)
+            typed_within(b"5.0", Some(document.root()), WholeNumbers::Float, 9, |_| None)
         };
         assert_eq!((&*read("number"), &*read("integer")), ("5.0", "5"));
     }

@@ -178,7 +178,7 @@ impl Queue {
         state.waking += 1;
         drop(state);
         let woken = Python::try_attach(|py| {
-            self.call_soon(py, Bound::new(py, Look(Some(Arc::clone(self))))?.into_any())
+            self.call_soon(py, Bound::new(py, OnWake(Some(Arc::clone(self))))?.into_any())
         });
         let mut state = self.lock();
         state.waking -= 1;
@@ -289,10 +289,10 @@ fn cancel(task: &Bound<'_, PyAny>) {
 
 /// What the loop calls when it was woken. A loop that drops it without calling it was closed.
 #[pyclass]
-struct Look(Option<Arc<Queue>>);
+struct OnWake(Option<Arc<Queue>>);
 
 #[pymethods]
-impl Look {
+impl OnWake {
     fn __call__(&mut self, py: Python<'_>) {
         if let Some(queue) = self.0.take() {
             queue.look(py);
@@ -300,7 +300,7 @@ impl Look {
     }
 }
 
-impl Drop for Look {
+impl Drop for OnWake {
     fn drop(&mut self) {
         if let Some(queue) = self.0.take() {
             queue.close(Closed::Loop);

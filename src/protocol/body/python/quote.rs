@@ -9,7 +9,7 @@ use super::words::{MAX_WORD, Prefix, is_quote, word_end};
 
 /// A look at what stands behind a quote. It goes on where it was once there is more text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct QuoteLookahead {
     /// The quote.
     pub quote: usize,
     at: usize,
@@ -40,7 +40,7 @@ pub(super) enum Verdict {
 /// Words that go on an expression behind a string.
 const OPERATORS: [&[u8]; 8] = [b"and", b"or", b"not", b"in", b"is", b"if", b"else", b"for"];
 
-impl Look {
+impl QuoteLookahead {
     pub(super) fn new(quote: usize) -> Self {
         Self { quote, at: quote + 1, stage: Stage::Quote }
     }

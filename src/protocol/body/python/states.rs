@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::quote::Look;
+use super::quote::QuoteLookahead;
 use super::words::Prefix;
 
 /// What may stand next between two units.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum State {
     /// In front of everything.
     Start,
     /// A call, or the end of the list.
@@ -52,7 +52,7 @@ pub(super) enum Unit {
     /// A string whose characters begin here.
     String(Quoted),
     /// A string whose next quote is being looked at.
-    Quote(Quoted, Look),
+    Quote(Quoted, QuoteLookahead),
 }
 
 #[derive(Clone, Copy, Debug)]

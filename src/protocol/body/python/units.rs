@@ -8,8 +8,8 @@ use super::super::advance::Advance;
 use super::super::found::{expected, in_quotes, problem};
 use super::PythonReader;
 use super::literal::{number, string_end, unescape};
-use super::quote::Look;
-use super::states::{Place, Quoted, Unit};
+use super::quote::QuoteLookahead;
+use super::states::{Quoted, State, Unit};
 use super::words::{MAX_WORD, Prefix, is_quote, word_end};
 
 impl PythonReader {
@@ -34,22 +34,22 @@ impl PythonReader {
                 in_quotes(word)
             }
         };
-        match self.place.clone() {
-            Place::Start | Place::CallOrClose | Place::NextLine if next == b'(' => {
+        match self.state.clone() {
+            State::Start | State::CallOrClose | State::NextLine if next == b'(' => {
                 self.unit = Unit::None;
                 self.begin_call(calls, start, word);
                 Ok(Advance::On)
             }
-            Place::NextLine => Ok(Advance::End(self.end)),
-            Place::Start => Err(problem("a call", found(), start)),
-            Place::CallOrClose => {
+            State::NextLine => Ok(Advance::End(self.end)),
+            State::Start => Err(problem("a call", found(), start)),
+            State::CallOrClose => {
                 self.refuse(calls, expected("a call", found()), start);
                 Ok(Advance::On)
             }
-            Place::Argument if too_long => Ok(self.positional(calls, found(), start)),
-            Place::Argument => {
+            State::Argument if too_long => Ok(self.positional(calls, found(), start)),
+            State::Argument => {
                 self.unit = Unit::None;
-                self.place = Place::Equals(start..self.at);
+                self.state = State::Equals(start..self.at);
                 Ok(Advance::On)
             }
             _ if is_quote(next)
@@ -62,7 +62,7 @@ impl PythonReader {
                 self.refuse(calls, expected("a plain string", found.into()), start);
                 Ok(Advance::On)
             }
-            Place::BehindString { .. } => {
+            State::BehindString { .. } => {
                 let wanted = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
                 self.refuse(calls, expected(wanted, found()), start);
                 Ok(Advance::On)
@@ -121,11 +121,11 @@ impl PythonReader {
             [_, second, third, ..] if [second, third] == [quote; 2] => (true, 3),
             _ => (false, 1),
         };
-        let is_joined = matches!(self.place, Place::BehindString { .. });
-        if self.place == Place::KeyOrClose {
-            self.place = Place::BehindString { is_key: true };
-        } else if self.place != Place::Refused && !is_joined {
-            self.place = Place::BehindString { is_key: false };
+        let is_joined = matches!(self.state, State::BehindString { .. });
+        if self.state == State::KeyOrClose {
+            self.state = State::BehindString { is_key: true };
+        } else if self.state != State::Refused && !is_joined {
+            self.state = State::BehindString { is_key: false };
         }
         self.at += width;
         self.unit = Unit::String(Quoted { start: self.at, quote, is_triple, is_joined, prefix });
@@ -143,14 +143,14 @@ impl PythonReader {
                 self.at = go_on;
                 Advance::More
             }
-            Ok(end) if string.is_triple || self.place == Place::Refused => {
+            Ok(end) if string.is_triple || self.state == State::Refused => {
                 self.at = end + if string.is_triple { 3 } else { 1 };
                 self.piece(text, calls, string, end)?;
                 Advance::On
             }
             Ok(end) => {
                 self.at = end;
-                self.unit = Unit::Quote(string, Look::new(end));
+                self.unit = Unit::Quote(string, QuoteLookahead::new(end));
                 Advance::On
             }
         })
@@ -169,7 +169,7 @@ impl PythonReader {
         end: usize,
     ) -> Result<(), Problem> {
         self.unit = Unit::None;
-        if self.place == Place::Refused {
+        if self.state == State::Refused {
             return Ok(());
         }
         let characters = &text[string.start..end];
@@ -194,9 +194,9 @@ impl PythonReader {
     /// A value that has no brackets, or a key, is complete.
     pub(super) fn scalar(&mut self, json: &str) {
         self.unit = Unit::None;
-        match self.place {
-            Place::KeyOrClose | Place::BehindString { is_key: true } => {
-                self.place = Place::Colon;
+        match self.state {
+            State::KeyOrClose | State::BehindString { is_key: true } => {
+                self.state = State::Colon;
                 if json.starts_with('"') {
                     self.args.raw_key(json);
                 } else {
@@ -204,7 +204,7 @@ impl PythonReader {
                 }
             }
             _ => {
-                self.place = Place::BehindValue;
+                self.state = State::BehindValue;
                 self.args.raw_scalar(json);
             }
         }

@@ -22,7 +22,7 @@ pub struct XmlArgs {
     open: Vec<OpenElement>,
     /// How many stretches of text the elements have.
     texts: usize,
-    place: Place,
+    state: State,
     has_begun: bool,
     json: String,
 }
@@ -38,7 +38,7 @@ struct OpenElement {
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum State {
     /// Between tags: the text from the first byte on has no tag up to the second.
     Text(usize, usize),
     /// At what may be a tag, behind text that begins at this byte.
@@ -56,9 +56,9 @@ impl XmlArgs {
     pub fn new(start: usize) -> Self {
         let root = Element { content: start..start, ..Element::default() };
         let level = OpenElement { element: 0, last: None, described: None };
-        let place = Place::Text(start, start);
+        let state = State::Text(start, start);
         let (elements, open) = (vec![root], vec![level]);
-        Self { elements, open, texts: 0, place, has_begun: false, json: String::new() }
+        Self { elements, open, texts: 0, state, has_begun: false, json: String::new() }
     }
 
     /// Reads on; gives the first byte of the closing tag that closes none of them. `tool` is the call's name, a canonical
@@ -105,13 +105,13 @@ impl XmlArgs {
         text: &[u8],
         calls: &mut Calls,
     ) -> Result<String, Problem> {
-        if let (Place::String(reader), [_, _]) = (&self.place, &self.open[..])
+        if let (State::String(reader), [_, _]) = (&self.state, &self.open[..])
             && let Some(tag) = reader.last(text)
         {
             self.close_element(tag.start, tag.end);
         }
-        let rest = match &self.place {
-            Place::Text(from, _) | Place::Tag(from, _) => &text[*from..],
+        let rest = match &self.state {
+            State::Text(from, _) | State::Tag(from, _) => &text[*from..],
             _ => b"?",
         };
         let rest = &rest[leading_space(rest)..];
@@ -132,22 +132,22 @@ impl XmlArgs {
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
         loop {
-            match &mut self.place {
-                Place::Text(from, at) => match next_mark(form, text, *at) {
-                    Ok(found) => self.place = Place::Tag(*from, TagReader::new(found)),
+            match &mut self.state {
+                State::Text(from, at) => match next_mark(form, text, *at) {
+                    Ok(found) => self.state = State::Tag(*from, TagReader::new(found)),
                     Err(end) => {
                         *at = end;
                         return Ok(None);
                     }
                 },
-                Place::Tag(from, tag) => {
+                State::Tag(from, tag) => {
                     let (from, start) = (*from, tag.start);
                     match tag.read(form, text) {
                         Lexed::Unknown => return Ok(None),
-                        Lexed::Text => self.place = Place::Text(from, start + 1),
+                        Lexed::Text => self.state = State::Text(from, start + 1),
                         Lexed::Markup(markup, end) => {
                             self.text(text, from, start, calls);
-                            self.place = Place::Text(end, end);
+                            self.state = State::Text(end, end);
                             let tools = calls.scope.tools.clone();
                             let root =
                                 tools.as_deref().and_then(|tools: &Tools| tools.schema(tool));
@@ -155,7 +155,7 @@ impl XmlArgs {
                         }
                     }
                 }
-                Place::Either(tag) => {
+                State::Either(tag) => {
                     let space = leading_space(&text[tag.start..]);
                     if space > 0 {
                         *tag = TagReader::new(tag.start + space);
@@ -164,18 +164,18 @@ impl XmlArgs {
                     match tag.read(form, text) {
                         Lexed::Unknown => return Ok(None),
                         Lexed::Markup(Markup::Open(_) | Markup::Empty(_), _) => {
-                            self.place = Place::Tag(start, TagReader::new(start));
+                            self.state = State::Tag(start, TagReader::new(start));
                         }
                         // It was opened and never closed.
                         Lexed::Markup(Markup::Close(name), _)
                             if text[name.clone()] != *self.key(text) =>
                         {
-                            self.place = Place::Tag(start, TagReader::new(start));
+                            self.state = State::Tag(start, TagReader::new(start));
                         }
-                        _ => self.place = self.string(),
+                        _ => self.state = self.string(),
                     }
                 }
-                Place::String(reader) => {
+                State::String(reader) => {
                     let around = match &self.open[..] {
                         [_, _] => form.parts.as_ref().map(|parts| parts.args.as_bytes()),
                         [.., around, _] => Some(&text[self.elements[around.element].key.clone()]),
@@ -186,7 +186,7 @@ impl XmlArgs {
                         None => return Ok(None),
                     }
                 }
-                Place::Done(end) => return Ok(Some(*end)),
+                State::Done(end) => return Ok(Some(*end)),
             }
         }
     }
@@ -207,10 +207,10 @@ impl XmlArgs {
     /// Up to where the text is known to be that of arguments.
     #[must_use]
     pub fn position(&self) -> usize {
-        match &self.place {
-            Place::Text(_, at) | Place::Done(at) => *at,
-            Place::Tag(_, tag) | Place::Either(tag) => tag.start,
-            Place::String(reader) => reader.position(),
+        match &self.state {
+            State::Text(_, at) | State::Done(at) => *at,
+            State::Tag(_, tag) | State::Either(tag) => tag.start,
+            State::String(reader) => reader.position(),
         }
     }
 
@@ -223,12 +223,12 @@ impl XmlArgs {
                 shown("</", parts.args.as_bytes())
             }),
         };
-        match &self.place {
-            Place::String(reader) if reader.is_in_cdata() => missing("\"]]>\"".into()),
-            Place::String(reader) if reader.last(text).is_some() => {
+        match &self.state {
+            State::String(reader) if reader.is_in_cdata() => missing("\"]]>\"".into()),
+            State::String(reader) if reader.last(text).is_some() => {
                 missing(closing(&self.open[..self.open.len() - 1]))
             }
-            Place::String(_) => match self.stray(form, text) {
+            State::String(_) => match self.stray(form, text) {
                 Some((found, at)) => {
                     let expected = closing(&self.open);
                     Problem { kind: ProblemKind::Unclosed { expected, found }, at }
@@ -303,10 +303,10 @@ impl XmlArgs {
     }
 
     /// The text of the innermost element is a string.
-    fn string(&mut self) -> Place {
+    fn string(&mut self) -> State {
         let element = self.innermost();
         element.is_string = true;
-        Place::String(StringReader::new(element.key.clone(), element.content.start))
+        State::String(StringReader::new(element.key.clone(), element.content.start))
     }
 
     fn markup(
@@ -339,8 +339,8 @@ impl XmlArgs {
                 let described = schema.map(Schema::place);
                 self.open.push(OpenElement { element, last: None, described });
                 match content(schema) {
-                    Content::String => self.place = self.string(),
-                    Content::Either => self.place = Place::Either(TagReader::new(end)),
+                    Content::String => self.state = self.string(),
+                    Content::Either => self.state = State::Either(TagReader::new(end)),
                     Content::Elements => {}
                 }
             }
@@ -356,7 +356,7 @@ impl XmlArgs {
                     return Err(problem(shown("</", key), shown("</", name), start));
                 }
                 if is_outside {
-                    self.place = Place::Done(start);
+                    self.state = State::Done(start);
                 } else {
                     self.close_element(start, end);
                 }
@@ -367,12 +367,12 @@ impl XmlArgs {
 
     /// The innermost element is closed by the tag between these bytes.
     fn close_element(&mut self, start: usize, end: usize) {
-        let has_cdata = matches!(&self.place, Place::String(reader) if reader.has_cdata());
+        let has_cdata = matches!(&self.state, State::String(reader) if reader.has_cdata());
         let element = self.innermost();
         element.content.end = start;
         element.has_cdata |= has_cdata;
         self.open.pop();
-        self.place = Place::Text(end, end);
+        self.state = State::Text(end, end);
     }
 
     fn add(&mut self, element: Element) -> usize {

@@ -15,12 +15,12 @@ use crate::dialect::Xml;
 pub struct StringReader {
     /// The element's name.
     key: Range<usize>,
-    place: Place,
+    state: State,
     has_cdata: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum State {
     /// In the text, up to this byte.
     Text(usize),
     Cdata(TagReader),
@@ -34,7 +34,7 @@ impl StringReader {
     /// A reader of the text of the element with this name that begins at byte `start`.
     #[must_use]
     pub fn new(key: Range<usize>, start: usize) -> Self {
-        Self { key, place: Place::Text(start), has_cdata: false }
+        Self { key, state: State::Text(start), has_cdata: false }
     }
 
     /// Reads on; gives the closing tag once it is known to be one. `around` closes the element around this one; any closing
@@ -43,8 +43,8 @@ impl StringReader {
         let key = &text[self.key.clone()];
         let mark = form.prefix.len() + 1;
         loop {
-            self.place = match &mut self.place {
-                Place::Text(at) => {
+            self.state = match &mut self.state {
+                State::Text(at) => {
                     *at = match next_mark(form, text, *at) {
                         Ok(found) => found,
                         Err(end) => {
@@ -54,31 +54,31 @@ impl StringReader {
                     };
                     let rest = &text[*at + mark..];
                     if form.entities && begins(rest, b"![CDATA[")? {
-                        Place::Cdata(TagReader::new(*at))
+                        State::Cdata(TagReader::new(*at))
                     } else if begins_closing(rest, key)? {
-                        Place::Closing(*at, *at + mark + 1 + key.len())
+                        State::Closing(*at, *at + mark + 1 + key.len())
                     } else {
-                        Place::Text(*at + 1)
+                        State::Text(*at + 1)
                     }
                 }
-                Place::Cdata(tag) => match tag.read(form, text) {
+                State::Cdata(tag) => match tag.read(form, text) {
                     Lexed::Unknown => return None,
-                    Lexed::Text => Place::Text(tag.start + 1),
+                    Lexed::Text => State::Text(tag.start + 1),
                     Lexed::Markup(_, end) => {
                         self.has_cdata = true;
-                        Place::Text(end)
+                        State::Text(end)
                     }
                 },
-                Place::Closing(start, at) => {
+                State::Closing(start, at) => {
                     if form.prefix.is_empty() {
                         *at += leading_space(&text[*at..]);
                     }
                     match text.get(*at)? {
-                        b'>' => Place::Behind(*start..*at + 1, TagReader::new(*at + 1)),
-                        _ => Place::Text(*start + 1),
+                        b'>' => State::Behind(*start..*at + 1, TagReader::new(*at + 1)),
+                        _ => State::Text(*start + 1),
                     }
                 }
-                Place::Behind(tag, follower) => {
+                State::Behind(tag, follower) => {
                     let space = leading_space(&text[follower.start..]);
                     if space > 0 {
                         *follower = TagReader::new(follower.start + space);
@@ -94,7 +94,7 @@ impl StringReader {
                     if may_follow {
                         return Some(tag.clone());
                     }
-                    Place::Text(tag.end)
+                    State::Text(tag.end)
                 }
             };
         }
@@ -103,18 +103,18 @@ impl StringReader {
     /// Up to where the text is known to be the element's.
     #[must_use]
     pub fn position(&self) -> usize {
-        match &self.place {
-            Place::Text(at) | Place::Closing(at, _) => *at,
-            Place::Cdata(tag) => tag.start,
-            Place::Behind(tag, _) => tag.start,
+        match &self.state {
+            State::Text(at) | State::Closing(at, _) => *at,
+            State::Cdata(tag) => tag.start,
+            State::Behind(tag, _) => tag.start,
         }
     }
 
     /// The closing tag, if nothing but space stands behind it at the end of the text.
     #[must_use]
     pub fn last(&self, text: &[u8]) -> Option<Range<usize>> {
-        match &self.place {
-            Place::Behind(tag, follower) if follower.start == text.len() => Some(tag.clone()),
+        match &self.state {
+            State::Behind(tag, follower) if follower.start == text.len() => Some(tag.clone()),
             _ => None,
         }
     }
@@ -128,7 +128,7 @@ impl StringReader {
     /// Whether the text ends in a CDATA section.
     #[must_use]
     pub fn is_in_cdata(&self) -> bool {
-        matches!(self.place, Place::Cdata(_))
+        matches!(self.state, State::Cdata(_))
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::super::canonical::{Writer, json_string};
 use super::super::super::json::Container;
 use super::super::super::text::{is_blank, trim};
-use super::super::super::tools::{Schema, Types, Wholes, scalar, typed_within};
+use super::super::super::tools::{Schema, Types, WholeNumbers, scalar, typed_within};
 use super::string::{Comments, decoded};
 use crate::dialect::Xml;
 
@@ -268,7 +268,7 @@ impl Arguments<'_> {
             return json_string(text);
         }
         let left = self.max_depth.saturating_sub(depth);
-        typed_within(text, schema, Wholes::Float, left, |value| {
+        typed_within(text, schema, WholeNumbers::Float, left, |value| {
             if element.has_cdata { None } else { scalar(value) }
         })
     }
