@@ -11,7 +11,9 @@ DEV    := $(VENV)/.dev
 TYPES  := $(VENV)/.types
 MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 INSTALL = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
-BUILD   = $(INSTALL) --release
+# How the extension is built: `release` is what people install, `tested` is built sooner.
+PROFILE ?= release
+BUILD   = $(INSTALL) --profile $(PROFILE)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
