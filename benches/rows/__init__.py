@@ -190,6 +190,16 @@ ROWS = (
         agents.one_run,
         (Share(1.5, "floor"),),
     ),
+    *(
+        Row(
+            f"late-run/{turns}",
+            f"a run of an agent with four calls, as turn {turns:,} of a conversation in SQLite",
+            f"the same as turn {agents.EARLY}",
+            partial(agents.late_run, turns=turns),
+            (Share(share, "floor"),),
+        )
+        for turns, share in ((1_000, 1.3), (10_000, 1.5))
+    ),
     Row(
         "to-messages",
         "fold 6,000 events into messages",

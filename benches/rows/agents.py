@@ -1,7 +1,8 @@
-"""The cost of the agent's loop: one run, and the same turns in a loop written by hand."""
+"""The cost of the agent's loop: a run beside the same turns in a loop by hand, and a late run beside an early one."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,7 +10,17 @@ from figures import Samples
 from measure import Bench
 from sides import Tool, block, cut, drain, execution
 
-from cogency_rs import Accumulator, Agent, Memory, TurnOutcome, assemble, parse_tokens
+from cogency_rs import (
+    Accumulator,
+    Agent,
+    CallRecord,
+    Memory,
+    ModelRequest,
+    SQLite,
+    TurnOutcome,
+    assemble,
+    parse_tokens,
+)
 from cogency_rs.ids import uuid7
 
 CALLS = 4
@@ -51,3 +62,64 @@ async def one_run(bench: Bench) -> Samples:
             await drain(turn.process(parse_tokens(model(messages), errors="event", lenient=True)))
 
     return await bench.timed(ours=ours, floor=by_hand)
+
+
+EARLY = 10
+"""The turns of a conversation that is still short."""
+
+
+class Model(Script):
+    """The same as a model that leaves the messages alone, as `OpenAIModel` does."""
+
+    keeps_messages = True
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        return self(request.messages)
+
+
+async def late_run(bench: Bench, turns: int) -> Samples:
+    """A run with one batch of calls as the next turn of a long conversation, and of a short one; both in SQLite.
+
+    The long one grows while it is measured, and a short one is made for each run.
+    """
+    async with SQLite(bench.folder / "log.db") as storage:
+        agent = Agent(Model(), tools=[Tool()], storage=storage)
+        await _append_turns(storage, "long", turns)
+        shorts: list[str] = []
+
+        async def add_short() -> None:
+            shorts.append(uuid7())
+            await _append_turns(storage, shorts[-1], EARLY)
+
+        async def run(conversation: str) -> None:
+            result = await agent.run("What is there?", conversation_id=conversation)
+            assert result.output == ANSWERS[-1]
+
+        await run("long")  # the first prompt folds what the others go on with
+        return await bench.timed(
+            before=add_short, ours=lambda: run("long"), floor=lambda: run(shorts[-1])
+        )
+
+
+async def _append_turns(storage: SQLite, conversation: str, turns: int) -> None:
+    call = json.dumps({"name": "t", "args": {"text": "x"}})
+    result = {"tool": "t", "status": "success", "content": "x"}
+    for turn in range(turns):
+        batch, time = uuid7(), 1.0 + turn
+        records = [
+            CallRecord(uuid7(), batch, place, "t", status="success", started_at=time)
+            for place in range(CALLS)
+        ]
+        await storage.append(
+            conversation,
+            user_id="",
+            rows=[
+                ("user", f"What is there at {turn}?", time),
+                ("respond", "I look.", time),
+                *[("call", call, time)] * CALLS,
+            ],
+            calls=[record._replace(status="open") for record in records],
+        )
+        results = json.dumps([result] * CALLS)
+        rows = [("result", results, time), ("respond", ANSWERS[-1], time)]
+        await storage.append(conversation, user_id="", rows=rows, calls=records)

@@ -1,6 +1,6 @@
 """The Rust core. `cogency_rs` exports what users need; the rest is for the package's Python shells."""
 
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
@@ -40,6 +40,7 @@ __all__ = [
     "__version__",
     "check_json",
     "decide",
+    "estimated_tokens",
     "event_of_cut",
     "forget_random_numbers",
     "format_results",
@@ -867,6 +868,14 @@ class Folding:
 
     def last_question(self) -> int | None:
         """The index of the last message that is a question; `None` if there is none."""
+
+def estimated_tokens(
+    messages: Iterable[Mapping[str, Any]],
+) -> tuple[int, list[Mapping[str, Any]]]:
+    """The tokens of the messages of text, each a quarter of its characters, rounded up; and the other messages.
+
+    A message of text is a dict of `role` and `content`, a `str`. The cost is linear in the messages.
+    """
 
 def to_messages(
     events: Iterable[Any], *, escape_tags: bool = False, dialect: Dialects = "cogency"

@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::arguments::ArgumentSchema;
     #[pymodule_export]
-    use super::context::{FoldOptions, Folding, system_prompt, to_messages};
+    use super::context::{FoldOptions, Folding, estimated_tokens, system_prompt, to_messages};
     #[pymodule_export]
     use super::dialect::{Dialect, ToolSchemas, turning_marks};
     #[pymodule_export]

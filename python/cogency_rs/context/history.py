@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
-from .._core import Folding, FoldOptions
+from .._core import Folding, FoldOptions, estimated_tokens
 from ..errors import ConfigError, StorageError
 from ..guards.checks import (
     check_choice,
@@ -45,31 +45,24 @@ HistoryTransform = Callable[[Messages], Messages | Awaitable[Messages]]
 MOST_ROWS = 10_000
 """How many rows of a conversation are shown without a bound. `install()` refuses more, as cogency 3.3.0 does."""
 
-CHARACTERS_OF_A_TOKEN = 4
-
 _FIRST_LOAD = 64
 """How many rows are loaded first, at least, if a history has a bound."""
 
 
 def estimate_tokens(text: str) -> int:
     """Estimate how many tokens a text has: a quarter of its characters, rounded up."""
-    return -(-len(text) // CHARACTERS_OF_A_TOKEN)
+    return -(-len(text) // 4)
 
 
 def tokens_of(messages: Iterable[Mapping[str, Any]], count: Callable[[str], int]) -> int:
     """How many tokens messages have, their calls included, as `count` says.
 
-    A prompt is counted at every step, and a long conversation's must not take longer than sending it. So nothing is
-    called for a message of text that is estimated.
+    A prompt is counted at every step, however long it is: the estimate of text is the core's.
     """
     tokens = 0
-    is_estimate = count is estimate_tokens
-    for message in messages:
-        text = message.get("content")
-        if type(text) is not str or len(message) > 2:
-            text = _text_of(message)
-        tokens -= -len(text) // CHARACTERS_OF_A_TOKEN if is_estimate else -count(text)
-    return tokens
+    if count is estimate_tokens:
+        tokens, messages = estimated_tokens(messages)
+    return tokens + sum(count(_text_of(message)) for message in messages)
 
 
 def _text_of(message: Mapping[str, Any]) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .log import IN_DOUBT, NEW, CallRecord
-from .schema import has_column, has_table
+from .log import NEW, CallRecord
+from .schema import IS_OPEN, OPEN_CALLS, has_column, has_index, has_table
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
-__all__ = ["columns_there", "read_calls", "read_calls_by_row", "save_calls"]
+__all__ = ["columns_there", "read_calls", "read_calls_by_row", "read_open_calls", "save_calls"]
 
 # In the order of `CallRecord`.
 _COLUMNS = "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
@@ -25,11 +26,10 @@ _SAVE = f"""
         completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision
 """
 _READ = """
-    SELECT {} FROM calls
-    WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user){}
+    SELECT {} FROM calls {}
+    WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user) AND {}
     ORDER BY batch, position
 """
-_IN_DOUBT = f" AND status IN {tuple(sorted(IN_DOUBT))}"
 
 
 def save_calls(
@@ -59,31 +59,43 @@ def save_calls(
 
 
 def read_calls(
-    connection: sqlite3.Connection,
-    conversation_id: str,
-    user_id: str,
-    *,
-    only_in_doubt: bool = False,
+    connection: sqlite3.Connection, conversation_id: str, user_id: str
 ) -> list[CallRecord]:
     """The calls of a conversation, by batch and position; empty if this package never wrote to the file."""
-    if not has_table(connection, "calls"):
-        return []
-    values = {"conversation": conversation_id, "user": user_id}
-    query = _READ.format(columns_there(connection, _COLUMNS), _IN_DOUBT if only_in_doubt else "")
-    return [CallRecord(*row) for row in connection.execute(query, values)]
+    return [CallRecord(*row) for row in _read(connection, _COLUMNS, conversation_id, user_id)]
+
+
+def read_open_calls(
+    connection: sqlite3.Connection, conversation_id: str, user_id: str
+) -> list[CallRecord]:
+    """Those of the calls that are not settled. The cost does not depend on the others."""
+    # SQLite does not choose the index by itself. A file that an earlier version wrote has none.
+    by = f"INDEXED BY {OPEN_CALLS}" if has_index(connection, OPEN_CALLS) else ""
+    rows = _read(connection, _COLUMNS, conversation_id, user_id, by=by, which=IS_OPEN)
+    return [CallRecord(*row) for row in rows]
 
 
 def read_calls_by_row(
     connection: sqlite3.Connection, conversation_id: str
 ) -> dict[str, CallRecord]:
     """The calls of a conversation, by the id of their row."""
-    if not has_table(connection, "calls"):
-        return {}
-    values = {"conversation": conversation_id, "user": ""}
-    rows = connection.execute(
-        _READ.format(columns_there(connection, f"message_id, {_COLUMNS}"), ""), values
-    )
+    rows = _read(connection, f"message_id, {_COLUMNS}", conversation_id, "")
     return {id: CallRecord(*row) for id, *row in rows if id is not None}
+
+
+def _read(
+    connection: sqlite3.Connection,
+    columns: str,
+    conversation_id: str,
+    user_id: str,
+    *,
+    by: str = "",
+    which: str = "TRUE",
+) -> Iterable[Sequence[Any]]:
+    if not has_table(connection, "calls"):
+        return ()
+    values = {"conversation": conversation_id, "user": user_id}
+    return connection.execute(_READ.format(columns_there(connection, columns), by, which), values)
 
 
 def columns_there(connection: sqlite3.Connection, columns: str) -> str:

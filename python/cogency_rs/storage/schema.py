@@ -15,9 +15,20 @@ import sqlite3
 import time
 
 from ..errors import StorageError
+from .log import IN_DOUBT
 from .revisions import is_watched, watch
 
-__all__ = ["COGENCYS", "STEPS", "check_version", "has_column", "has_table", "upgrade"]
+__all__ = [
+    "COGENCYS",
+    "IS_OPEN",
+    "OPEN_CALLS",
+    "STEPS",
+    "check_version",
+    "has_column",
+    "has_index",
+    "has_table",
+    "upgrade",
+]
 
 COGENCYS = """
 BEGIN;
@@ -77,6 +88,13 @@ CREATE TABLE IF NOT EXISTS calls (
 """
 # `message_id` is that of the call's row. `call_id` is not the key, since some servers repeat ids.
 
+OPEN_CALLS = "open_calls"
+"""The index of the calls that are not settled: a long conversation has many calls, and hardly ever an open one."""
+IS_OPEN = f"status IN {tuple(sorted(IN_DOUBT))}"
+_OPEN_CALLS = f"""
+CREATE INDEX IF NOT EXISTS {OPEN_CALLS} ON calls (conversation_id, batch, position) WHERE {IS_OPEN}
+"""
+
 _CLAIMS = """
 CREATE TABLE IF NOT EXISTS claims (
     conversation_id TEXT PRIMARY KEY NOT NULL,
@@ -101,7 +119,8 @@ def _add_decisions(connection: sqlite3.Connection) -> None:
 
 
 def _allow_early_calls(connection: sqlite3.Connection) -> None:
-    """Change no table: a call may be `early` and get its row later, which version 2 does not know."""
+    """Let a call be `early` and get its row later, which version 2 does not know; and find open calls quickly."""
+    connection.execute(_OPEN_CALLS)
 
 
 STEPS = (_make_tables, _add_decisions, _allow_early_calls, watch)
@@ -168,6 +187,12 @@ def _find_version(connection: sqlite3.Connection, path: str) -> int:
 def has_table(connection: sqlite3.Connection, name: str) -> bool:
     """Whether a file has a table of this name."""
     query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return connection.execute(query, (name,)).fetchone() is not None
+
+
+def has_index(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether a file has an index of this name."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?"
     return connection.execute(query, (name,)).fetchone() is not None
 
 

@@ -21,7 +21,7 @@ from ..errors import StorageError
 from ..guards.checks import check_choice, refused
 from ..ids import uuid7
 from ..types import MessageMatch
-from .calls import read_calls, save_calls
+from .calls import read_calls, read_open_calls, save_calls
 from .claims import Claim
 from .connection import MEMORY
 from .conversations import delete_conversation, list_conversations, owner_of
@@ -251,7 +251,7 @@ class SQLite(Messages):
     async def open_calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         """Read the calls of a conversation that are not settled, in the order of their batches and positions."""
         return await self._open().read(
-            lambda connection: read_calls(connection, conversation_id, user_id, only_in_doubt=True)
+            lambda connection: read_open_calls(connection, conversation_id, user_id)
         )
 
     async def owner(self, conversation_id: str) -> str | None:

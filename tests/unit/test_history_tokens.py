@@ -1,0 +1,49 @@
+"""The tokens of a prompt are those of its messages, each counted by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from cogency_rs.context.history import estimate_tokens, tokens_of
+from support.examples import examples
+
+texts = st.text(max_size=9)
+calls = [{"id": "1", "type": "function", "function": {"name": "t", "arguments": "{}"}}]
+messages = st.one_of(
+    st.fixed_dictionaries({"role": st.just("user"), "content": texts}),
+    st.fixed_dictionaries(
+        {"role": st.just("assistant"), "content": texts, "tool_calls": st.just(calls)}
+    ),
+    st.fixed_dictionaries(
+        {"role": st.just("user"), "content": st.just([{"type": "text", "text": "é"}])}
+    ),
+    st.fixed_dictionaries(
+        {"role": st.just("tool"), "content": texts, "tool_call_id": st.just("1")}
+    ),
+    st.fixed_dictionaries({"content": texts}),
+)
+
+
+def text_of(message: dict[str, Any]) -> str:
+    content = message["content"]
+    text = content if isinstance(content, str) else json.dumps(content)
+    return text + (json.dumps(message["tool_calls"]) if "tool_calls" in message else "")
+
+
+@examples(100)
+@given(st.lists(messages, max_size=9))
+def test_the_estimate_is_the_sum_of_the_estimates(messages):
+    expected = sum(estimate_tokens(text_of(message)) for message in messages)
+    assert tokens_of(messages, estimate_tokens) == expected
+    assert tokens_of(messages, lambda text: estimate_tokens(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("é" * 8, 2), ("😀" * 9, 3)]
+)
+def test_a_token_is_four_characters(text, tokens):
+    assert tokens_of([{"role": "user", "content": text}], estimate_tokens) == tokens
