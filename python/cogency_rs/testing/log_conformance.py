@@ -23,7 +23,7 @@ from ..context.assembly import assemble
 from ..errors import BusyError, ConfigError, StorageError
 from ..ids import uuid7
 from ..protocol.parser import parse_tokens
-from ..storage.log import ROW_TYPES, CallRecord
+from ..storage.log import ROW_TYPES, CallRecord, CallStatus
 from ..tools import ToolContext
 from ..tools.function_tool import tool
 from ..turn.accumulator import Accumulator
@@ -398,7 +398,16 @@ class LogConformance(ChangeConformance, OwnerConformance):
     async def test_the_open_calls_are_those_that_are_not_settled(self, log: Any) -> None:
         open_calls = optional(log, "open_calls")
         equal(await open_calls("c"), [], "the open calls of no conversation")
-        states = ("early", "saved", "open", "waiting", "success", "failure", "denied", "unknown")
+        states: tuple[CallStatus, ...] = (
+            "early",
+            "saved",
+            "open",
+            "waiting",
+            "success",
+            "failure",
+            "denied",
+            "unknown",
+        )
         calls = [
             call._replace(status=status)
             for call, status in zip(_calls(len(states)), states, strict=True)
