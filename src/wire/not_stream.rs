@@ -4,7 +4,7 @@ use super::fault::{Fault, FaultKind};
 use super::json::Raw;
 use super::options::{Secret, without_begun_secret};
 
-/// What an answer is, by its first byte that is not white space.
+/// What an answer is, by its first character that is neither white space nor a byte order mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Server-sent events, or text that will turn out not to be.
@@ -15,22 +15,34 @@ pub enum Shape {
     Json,
 }
 
-impl Shape {
-    /// The shape of an answer that begins with these bytes, and where it begins; `None` if they are only white space.
-    pub fn of(bytes: &[u8]) -> Option<(Self, usize)> {
-        let start = bytes.iter().position(|&byte| !is_passed_over(byte))?;
-        let shape = match bytes[start] {
-            b'<' => Self::Page,
-            b'{' | b'[' => Self::Json,
-            _ => Self::Events,
-        };
-        Some((shape, start))
-    }
+/// The beginning of an answer, up to the byte that says what it is.
+#[derive(Clone, Debug, Default)]
+pub struct Beginning {
+    /// How many bytes of a byte order mark are there, if it is not whole.
+    of_mark: usize,
 }
 
-/// Whether a byte is white space, or a part of a byte order mark.
-fn is_passed_over(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || "\u{feff}".as_bytes().contains(&byte)
+impl Beginning {
+    /// The shape of an answer that goes on with these bytes, and the place of the byte that says so; `None` if there are only white
+    /// space and byte order marks.
+    pub fn shape(&mut self, bytes: &[u8]) -> Option<(Shape, usize)> {
+        const MARK: &[u8] = "\u{feff}".as_bytes();
+        for (place, &byte) in bytes.iter().enumerate() {
+            if byte == MARK[self.of_mark] {
+                self.of_mark = (self.of_mark + 1) % MARK.len();
+            } else if self.of_mark > 0 {
+                return Some((Shape::Events, place)); // a letter whose bytes begin like the mark's
+            } else if !byte.is_ascii_whitespace() {
+                let shape = match byte {
+                    b'<' => Shape::Page,
+                    b'{' | b'[' => Shape::Json,
+                    _ => Shape::Events,
+                };
+                return Some((shape, place));
+            }
+        }
+        None
+    }
 }
 
 /// The fault of an answer of JSON: the error that it reports, or that it is not a stream.

@@ -8,7 +8,7 @@ use super::events::{Events, TooLong};
 use super::fault::{Fault, FaultKind};
 use super::json::{NotJson, Raw};
 use super::messages::Message;
-use super::not_stream::{self, Shape};
+use super::not_stream::{self, Beginning, Shape};
 use super::ollama;
 #[cfg(all(feature = "net", feature = "tokio"))]
 use super::options::Secret;
@@ -39,7 +39,7 @@ enum Answer {
 #[derive(Clone, Debug)]
 enum Body {
     /// Only white space has come.
-    Unknown,
+    Unknown(Beginning),
     Events,
     Page,
     /// JSON that is not read before its end, unless its first line is one of Ollama's.
@@ -80,7 +80,7 @@ impl Reader {
                 Api::Messages => Answer::Message(Message::default()),
             },
             events: Events::new(options.max_bytes),
-            body: Body::Unknown,
+            body: Body::Unknown(Beginning::default()),
             head: Vec::new(),
             is_stream: false,
             pending: Pending::default(),
@@ -143,22 +143,23 @@ impl Reader {
             self.head.extend_from_slice(&bytes[..left]);
         }
         let mut bytes = bytes;
-        if matches!(self.body, Body::Unknown) {
+        if let Body::Unknown(beginning) = &mut self.body {
             // White space may be empty lines between events.
-            let shape = Shape::of(bytes);
+            let shape = beginning.shape(bytes);
             let (space, rest) = bytes.split_at(shape.map_or(bytes.len(), |(_, start)| start));
             self.read_events(space, sink);
             bytes = rest;
-            self.body = match shape.map(|(shape, _)| shape) {
-                None => Body::Unknown,
-                Some(Shape::Events) => Body::Events,
-                Some(Shape::Page) => Body::Page,
-                Some(Shape::Json) => Body::Json { text: Vec::new(), line: Line::First },
-            };
+            if let Some((shape, _)) = shape {
+                self.body = match shape {
+                    Shape::Events => Body::Events,
+                    Shape::Page => Body::Page,
+                    Shape::Json => Body::Json { text: Vec::new(), line: Line::First },
+                };
+            }
         }
         match &mut self.body {
             _ if self.state == State::Over => {}
-            Body::Unknown => {}
+            Body::Unknown(_) => {}
             Body::Events => self.read_events(bytes, sink),
             Body::Page if self.head.len() < HEAD => {}
             Body::Page => self.fail(self.page(), sink),
@@ -244,7 +245,7 @@ impl Reader {
                 self.body = Body::Lines(Vec::new());
                 self.take_last(b"", &line, sink);
             }
-            Body::Unknown | Body::Events => {
+            Body::Unknown(_) | Body::Events => {
                 let mut events = std::mem::replace(&mut self.events, Events::new(0));
                 if let Some(event) = events.finish() {
                     self.take_last(event.kind, event.data, sink);

@@ -31,6 +31,16 @@ fn an_answer_that_is_not_a_stream_is_one_fault_in_one_sentence() {
             r#"the answer is not a stream of events, but JSON: "{\"choices\": [""#,
         ),
         (
+            "\u{feff} {\"choices\": [",
+            FaultKind::NotStream,
+            r#"the answer is not a stream of events, but JSON: "{\"choices\": [""#,
+        ),
+        (
+            "\u{fefb}{\"choices\": [", // a letter that begins with two bytes of the mark
+            FaultKind::NotStream,
+            "the answer is not a stream of events, but text: \"\u{fefb}{\\\"choices\\\": [\"",
+        ),
+        (
             "Service\nUnavailable",
             FaultKind::NotStream,
             r#"the answer is not a stream of events, but text: "Service Unavailable""#,
