@@ -1,7 +1,7 @@
 //! What a provider's stream says, read whole: lines, then events, then trees of JSON.
 //!
-//! It reads server-sent events only, and says nothing of a stream with JSON that `serde_json` does not have, such as half of a
-//! surrogate pair. What is compared has no notes, and of a fault only its kind.
+//! It reads server-sent events only, and says nothing of a stream with JSON that `serde_json` does not have or writes in another way,
+//! such as half of a surrogate pair. What is compared has no notes, and of a fault only its kind.
 
 use std::collections::HashMap;
 
@@ -136,7 +136,11 @@ impl Answer {
             return Some(());
         }
         let value: Result<Value, _> = serde_json::from_str(data);
-        if value.is_err() && is_beyond(data) {
+        let is_known = match &value {
+            Ok(value) => !is_rewritten(value, data),
+            Err(_) => !is_beyond(data),
+        };
+        if !is_known {
             return None;
         }
         let is_done = data.starts_with("[DONE]");
@@ -448,6 +452,16 @@ fn is_falsy(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+/// Whether `serde_json` writes a number of a text in another way, such as `1e9` as `1e+9`.
+fn is_rewritten(value: &Value, text: &str) -> bool {
+    match value {
+        Value::Number(number) => !text.contains(&number.to_string()),
+        Value::Array(items) => items.iter().any(|item| is_rewritten(item, text)),
+        Value::Object(fields) => fields.values().any(|field| is_rewritten(field, text)),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 

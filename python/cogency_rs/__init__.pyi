@@ -21,21 +21,14 @@ from .agent import (
     StepStream as StepStream,
     TextDriver as TextDriver,
 )
-from .calls.records import (
-    ToolExecution as ToolExecution,
-)
-from .compat.dropin import (
-    install as install,
-    uninstall as uninstall,
-)
+from .calls.records import ToolExecution as ToolExecution
+from .compat.dropin import install as install, uninstall as uninstall
 from .context.assembly import (
     assemble as assemble,
     system_prompt as system_prompt,
     to_messages as to_messages,
 )
-from .context.history import (
-    History as History,
-)
+from .context.history import History as History
 from .errors import (
     BlockTool as BlockTool,
     BusyError as BusyError,
@@ -98,15 +91,9 @@ from .protocol.parser import (
     parse_execute_block as parse_execute_block,
     parse_tokens as parse_tokens,
 )
-from .runs.context import (
-    RunContext as RunContext,
-)
-from .runs.limits import (
-    UsageLimits as UsageLimits,
-)
-from .runs.response import (
-    ModelResponse as ModelResponse,
-)
+from .runs.context import RunContext as RunContext
+from .runs.limits import UsageLimits as UsageLimits
+from .runs.response import ModelResponse as ModelResponse
 from .runs.results import (
     RunResult as RunResult,
     Step as Step,
@@ -133,21 +120,14 @@ from .telemetry import (
     instrument as instrument,
     uninstrument as uninstrument,
 )
-from .tools import (
-    ToolContext as ToolContext,
-    ToolOptions as ToolOptions,
-)
-from .tools.files import (
-    file_tools as file_tools,
-)
+from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
+from .tools.files import file_tools as file_tools
 from .tools.function_tool import (
     FunctionTool as FunctionTool,
     Param as Param,
     tool as tool,
 )
-from .turn.accumulator import (
-    Accumulator as Accumulator,
-)
+from .turn.accumulator import Accumulator as Accumulator
 from .types import (
     Event as Event,
     Execution as Execution,

@@ -20,7 +20,7 @@ pub fn protocol_error(py: Python<'_>, message: &str, original_input: &Bound<'_, 
 
 /// The error for a wrong argument, in the words that the package has for all of them.
 pub fn refused(name: &str, given: &Bound<'_, PyAny>, accepted: &str) -> PyErr {
-    let checks = given.py().import("cogency_rs.guards.checks");
+    let checks = given.py().import("cogency_rs.guards.arguments");
     let error = checks.and_then(|checks| checks.call_method1("refused", (name, given, accepted)));
     error.map_or_else(|error| error, PyErr::from_value)
 }

@@ -9,7 +9,7 @@ import pytest
 from mcp_types import CallToolResult
 
 from cogency_rs import ToolOptions, ToolResult
-from cogency_rs.guards.redaction import NO_SECRETS
+from cogency_rs.guards.secrets import NO_SECRETS
 from cogency_rs.servers.content import as_tool_result
 from cogency_rs.servers.tool import MCPTool
 from support.tools import INJECTED

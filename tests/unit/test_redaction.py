@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cogency_rs.errors import ConfigError
-from cogency_rs.guards.redaction import (
+from cogency_rs.guards.secrets import (
     CleanedError,
     Secrets,
     check_url,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 from ..context.history import History
 from ..errors import ConfigError
 from ..execution.batch_options import BatchOptions
-from ..guards.checks import check_choice, check_flag, check_names, check_text
+from ..guards.arguments import check_choice, check_flag, check_names, check_text
 from ..hooks import Hooks, Middleware
 from ..hooks.approval import Approve
 from ..hooks.hooks import sorted_hooks
@@ -42,7 +42,7 @@ from .run import Run
 from .runtime import check_model
 from .serving import Serving
 from .settings import AgentSettings
-from .stored import Decisions
+from .stored_state import Decisions
 from .stream import EventStream, StepStream
 
 if TYPE_CHECKING:

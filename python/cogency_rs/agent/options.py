@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ..errors import ConfigError
-from ..guards.checks import check_flag, check_instance
+from ..guards.arguments import check_flag, check_instance
 from ..storage.log import is_log
 from ..storage.memory import Memory
 from ..types import Dialects

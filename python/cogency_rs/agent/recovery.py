@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..guards.checks import check_count
+from ..guards.arguments import check_count
 from ..runs.results import StopReason, StopSignal
 
 __all__ = ["Recovery", "Repetition"]

@@ -14,7 +14,7 @@ from ..protocol.codec import format_call_agent
 from ..tools import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of
 from ..types import ToolCall, ToolResult
-from .stored import OpenBatch, StoredState, unknown
+from .stored_state import OpenBatch, StoredState, unknown
 
 __all__ = [
     "approved_by",

@@ -21,7 +21,14 @@ from ..hooks import ToolApproved, ToolDenied
 from ..hooks.approval import Approve
 from ..protocol.codec import format_results_array
 from ..runs.context import RunContext
-from ..runs.results import NO_OUTPUT, RunResult, RunStatus, StopReason, StopSignal, first_signal
+from ..runs.results import (
+    NO_OUTPUT,
+    RunResult,
+    RunStatus,
+    StopReason,
+    StopSignal,
+    first_signal,
+)
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.owners import check_user
@@ -30,7 +37,7 @@ from ..telemetry import current
 from ..tools.toolbox import Toolbox
 from ..turn.turn_log import started
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
-from .answer import answer_in
+from .cut_answer import answer_in
 from .delegate import calling, has_delegate
 from .output import text_of
 from .prompts import Prompts
@@ -43,13 +50,13 @@ from .resumption import (
     recalled,
     undecided,
 )
+from .run_hooks import Triggers
 from .run_log import RunLog
 from .runtime import Runtime
 from .serving import Serving
 from .settings import AgentSettings
 from .stepping import FinishedStep, Refused, RunningStep, Stepping
-from .stored import OpenBatch, StoredState, decisions_of, given_up_records
-from .triggers import Triggers
+from .stored_state import OpenBatch, StoredState, decisions_of, given_up_records
 
 __all__ = ["Run", "Shown"]
 

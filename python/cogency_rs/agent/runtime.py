@@ -39,7 +39,7 @@ from ..tools.cogency import guidance_for
 from ..tools.toolbox import Toolbox
 from ..types import CallMode, Dialects, Execution, StreamMode, ToolCall
 from .prompts import Prompts
-from .triggers import Triggers
+from .run_hooks import Triggers
 
 if TYPE_CHECKING:
     from .dialogue import Passage

@@ -21,8 +21,8 @@ from ..tools.options import all_options
 from ..tools.toolbox import ResolvedCall
 from ..turn.accumulator import Accumulator
 from ..types import ToolCall, TurnOutcome
-from .answer import Answer
 from .call_limit import CallLimit
+from .cut_answer import Answer
 from .deadline import Deadline
 from .output import Fault, text_of
 from .recovery import Repetition

@@ -12,6 +12,7 @@ from ..types import ToolResult
 
 __all__ = [
     "as_result",
+    "cancelled",
     "exception_of",
     "failure",
     "failure_of",
@@ -30,6 +31,11 @@ def failure(message: str, exception: BaseException | None = None) -> ToolResult:
 def exception_of(result: object) -> BaseException | None:
     """The cause of a failure, if it is known. A result of another class, such as cogency's, may not hold it."""
     return getattr(result, "exception", None)
+
+
+def cancelled(error: BaseException | None = None) -> ToolResult:
+    """Make the result of a call that was stopped together with its batch."""
+    return failure("Cancelled", error)
 
 
 def failure_of(error: BaseException) -> ToolResult:

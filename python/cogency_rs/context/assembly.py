@@ -14,7 +14,7 @@ from .._core import (
     to_messages,
 )
 from ..errors import ConfigError
-from ..guards.checks import check_instance, check_text
+from ..guards.arguments import check_instance, check_text
 from ..protocol.codec import tool_line
 from ..tools import options_of
 from ..tools.cogency import guidance_for
@@ -23,7 +23,15 @@ from ..tools.signature import json_schema_of, signature
 from ..tools.toolbox import Toolbox, server_of
 from ..types import Dialects
 from .foldings import fold_conversation, newest_rows
-from .history import CogencyHistory, History, HistoryTransform, Messages, Pin, Shown, TooLong
+from .history import (
+    CogencyHistory,
+    History,
+    HistoryTransform,
+    Messages,
+    Pin,
+    Shown,
+    TooLong,
+)
 
 __all__ = ["assemble", "system_prompt", "to_messages"]
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from .._core import Folding, FoldOptions, estimated_tokens
 from ..errors import ConfigError, StorageError
-from ..guards.checks import (
+from ..guards.arguments import (
     check_choice,
     check_count,
     check_flag,

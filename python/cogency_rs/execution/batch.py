@@ -23,6 +23,7 @@ from .._core import Schedule
 from ..calls.records import ToolExecution, status_of, utc
 from ..calls.results import (
     as_result,
+    cancelled,
     failure,
     failure_of,
     is_own_failure,
@@ -54,14 +55,11 @@ from .workers import run_in_thread
 if TYPE_CHECKING:
     from ..telemetry.spans import Tracing
 
-__all__ = ["CANCELLED", "ToolBatch"]
+__all__ = ["ToolBatch"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 CarryOut = Callable[[int], Coroutine[Any, Any, ToolResult]]
-
-CANCELLED = "Cancelled"
-"""The message that the model reads for a call that was stopped together with its batch."""
 
 
 class ToolBatch:
@@ -418,7 +416,7 @@ class ToolBatch:
         if index in self._late:
             return self._timed_out(index)
         if index >= self._cancelled_from:
-            return failure(CANCELLED, error)
+            return cancelled(error)
         return failure_of(error)
 
     # One call, in its task

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..guards.checks import (
+from ..guards.arguments import (
     check_count,
     check_function,
     check_list,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..calls.records import ToolExecution
-from ..guards.checks import check_execution
+from ..guards.arguments import check_execution
 from ..hooks import Approve, Hooks, Middleware
 from ..hooks.hooks import sorted_hooks
 from ..tools.registry import check_calls

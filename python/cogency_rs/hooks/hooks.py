@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 from ..calls.records import ToolExecution
 from ..calls.results import as_result, failure, reason, stopped
 from ..errors import BlockTool, ConfigError, HookError, SkipTool, StopRun
-from ..guards.checks import check_list, refused
+from ..guards.arguments import check_list, refused
 from ..tools.context import Deps, ToolContext
 from ..tools.toolbox import ResolvedCall, names_of
 from ..types import ToolCall, ToolResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-from ..guards.redaction import Found
+from ..guards.secrets import Found
 from .settings import ModelSettings
 
 __all__ = [

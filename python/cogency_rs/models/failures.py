@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from ..errors import LLMError
-from ..guards.redaction import NO_SECRETS, Secrets, shown_url
-from .answer import NotStreamError, ReportedError
+from ..guards.secrets import NO_SECRETS, Secrets, shown_url
 from .connection import Connection
 from .deltas import Finish
+from .service_answer import NotStreamError, ReportedError
 
 __all__ = ["Service"]
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from .._core import Exchange, HttpClient, __version__
 from ..errors import ConfigError
 from ..guards.json_text import read_json
-from ..guards.redaction import Found, Secrets, in_headers, in_url, key, proxies
+from ..guards.secrets import Found, Secrets, in_headers, in_url, key, proxies
 from .connection import Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
 from .settings import Timeout, timeout_of

@@ -8,8 +8,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ConfigError
-from ..guards.checks import check_text
-from ..guards.redaction import check_url, shown_url
+from ..guards.arguments import check_text
+from ..guards.secrets import check_url, shown_url
 from .chat_completions import ChatCompletions
 from .connection import Connection
 from .failures import Service

@@ -17,7 +17,7 @@ from typing import Any
 
 from .._core import AnswerReader
 from ..errors import ConfigError
-from ..guards.redaction import Found, in_headers, in_settings, in_url, key
+from ..guards.secrets import Found, in_headers, in_settings, in_url, key
 from .connection import Question, Read
 
 __all__ = ["SdkConnection"]

@@ -14,12 +14,12 @@ from typing import Any, Protocol, Self
 from .._core import Thought
 from ..calls.trace_context import trace_parent
 from ..errors import LLMError
-from ..guards.redaction import Secrets, in_proxies, in_settings
-from .answer import Answer
+from ..guards.secrets import Secrets, in_proxies, in_settings
 from .connection import BeganAnswer, Operation, Question
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
+from .service_answer import Answer
 from .settings import ModelSettings
 
 __all__ = ["Endpoint", "ServedModel"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import monotonic
 
-from ..guards.checks import check_count, check_seconds
+from ..guards.arguments import check_count, check_seconds
 from ..models.deltas import NO_USAGE, Usage
 from .results import StopReason, StopSignal
 

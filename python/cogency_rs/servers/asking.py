@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, cast
 
-from ..guards.checks import refused
+from ..guards.arguments import refused
 
 __all__ = ["ApproveCalls", "Asking"]
 

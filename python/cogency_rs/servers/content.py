@@ -12,7 +12,7 @@ from ..types import ToolResult
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-    from ..guards.redaction import Secrets
+    from ..guards.secrets import Secrets
 
 __all__ = ["as_tool_result"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, ToolError
 from ..execution.patience import outlast
-from ..guards.checks import check_seconds
+from ..guards.arguments import check_seconds
 from ..tools import ToolOptions
 from ..types import ToolResult
 from .asking import ApproveCalls, Asking

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 from urllib.parse import urlsplit
 
-from ..guards.redaction import (
+from ..guards.secrets import (
     NO_SECRETS,
     Secrets,
     check_url,

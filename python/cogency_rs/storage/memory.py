@@ -19,7 +19,15 @@ from typing import Any
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
 from .claims import Claim, Claims
-from .log import IN_DOUBT, ROW_TYPES, CallRecord, Conversation, LogPage, Row, check_row_type
+from .log import (
+    IN_DOUBT,
+    ROW_TYPES,
+    CallRecord,
+    Conversation,
+    LogPage,
+    Row,
+    check_row_type,
+)
 from .owners import not_the_owner
 
 __all__ = ["Memory"]

@@ -18,7 +18,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..errors import StorageError
-from ..guards.checks import check_choice, refused
+from ..guards.arguments import check_choice, refused
 from ..ids import uuid7
 from ..types import MessageMatch
 from .calls import read_calls, read_open_calls, save_calls

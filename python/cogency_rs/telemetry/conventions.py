@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from ..calls.records import status_of
 from ..calls.results import exception_of
 from ..errors import LLMError, ToolError
-from ..guards.redaction import CleanedError
+from ..guards.secrets import CleanedError
 from ..models import ModelRequest, Usage
 from ..tools.toolbox import server_of
 from ..types import ToolResult

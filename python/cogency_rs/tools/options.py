@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from ..guards.checks import (
+from ..guards.arguments import (
     check_count,
     check_flag,
     check_function,

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ..calls.results import failure
 from ..errors import ConfigError, ToolError
-from ..guards.checks import check_list, refused
+from ..guards.arguments import check_list, refused
 from ..types import ToolCall, ToolResult
 from . import ToolContext
 from .arguments import checks_itself, faults

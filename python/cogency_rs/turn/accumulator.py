@@ -13,13 +13,13 @@ from typing import Any, Literal, cast
 
 from .._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
 from ..calls.records import ToolExecution
-from ..calls.results import failure
+from ..calls.results import cancelled
 from ..errors import ConfigError, StopRun
-from ..execution.batch import CANCELLED, ToolBatch
+from ..execution.batch import ToolBatch
 from ..execution.batch_options import BatchOptions
 from ..execution.observers import OnToolEnd, OnToolStart
 from ..execution.tool_events import ToolEvents
-from ..guards.checks import check_execution, check_flag, check_function, check_list
+from ..guards.arguments import check_execution, check_flag, check_function, check_list
 from ..hooks import Approve, Hooks, Middleware
 from ..hooks.approval import need_of
 from ..hooks.hooks import sorted_hooks
@@ -332,7 +332,7 @@ class Accumulator:
         if stopped is not None and stopped.is_over:
             left = self._results(stopped, turn, log, CircuitBreaker())
         else:
-            left = turn.results([failure(CANCELLED)] * len(log.calls), CircuitBreaker())
+            left = turn.results([cancelled()] * len(log.calls), CircuitBreaker())
         await log.save_what_is_left(left)
 
     def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:

@@ -9,7 +9,7 @@ from typing import Any
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas, turning_marks
 from ...context.assembly import written_dialect
 from ...errors import LLMError
-from ...guards.checks import refused
+from ...guards.arguments import refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...protocol.parser import parse_tokens
 from ...runs.context import RunContext

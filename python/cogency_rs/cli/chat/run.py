@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ...guards.redaction import shown_url
+from ...guards.secrets import shown_url
 from ...storage.owners import not_the_owner
 from .. import log
 from ..exits import UnusableError, complain, complaints

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from ...agent import Agent, EventStream, RunResult
-from ...agent.stored import StoredState
+from ...agent.stored_state import StoredState
 from ...errors import CogencyError
 from ...hooks import Decision, ToolApproved
 from ...ids import uuid7

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from ...errors import ConfigError
-from ...guards.redaction import Secrets, in_settings, in_url, shown_url
+from ...guards.secrets import Secrets, in_settings, in_url, shown_url
 
 __all__ = ["Cluster", "check_address", "check_answers", "check_installed"]
 

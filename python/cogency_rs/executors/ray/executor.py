@@ -17,7 +17,7 @@ from ...calls.results import reason
 from ...errors import ConfigError, ToolError
 from ...execution.patience import all_done, outlast
 from ...execution.workers import in_thread
-from ...guards.checks import check_count, check_seconds
+from ...guards.arguments import check_count, check_seconds
 from ...hooks import Invocation
 from ...tools import options_of
 from .. import Executor

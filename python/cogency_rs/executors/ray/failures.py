@@ -6,7 +6,7 @@ The outcome of a call is unknown unless its error is in the table of errors afte
 from __future__ import annotations
 
 from ...errors import ToolError, UnknownOutcome
-from ...guards.redaction import NO_SECRETS, Secrets
+from ...guards.secrets import NO_SECRETS, Secrets
 
 __all__ = ["failure_of_call", "failure_of_shipping", "one_line"]
 

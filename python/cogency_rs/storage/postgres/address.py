@@ -12,7 +12,7 @@ from functools import cached_property
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from ...errors import ConfigError
-from ...guards.redaction import Secrets, in_url, key
+from ...guards.secrets import Secrets, in_url, key
 
 __all__ = ["SCHEMA", "Address", "is_dsn", "read_dsn"]
 

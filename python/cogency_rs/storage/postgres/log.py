@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ...errors import StorageError
-from ...guards.checks import check_count, check_text
+from ...guards.arguments import check_count, check_text
 from ...ids import uuid7
 from ..claims import Claim
 from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type

@@ -15,15 +15,22 @@ from typing import Any, NamedTuple
 from ..calls.records import status_of
 from ..calls.results import failure
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
-from ..guards.checks import check_mapping, refused
+from ..guards.arguments import check_mapping, refused
 from ..guards.json_text import read_json
 from ..hooks import Decision, ToolApproved, ToolDenied
 from ..hooks.approval import read_decision, write_decision
 from ..protocol.codec import parse_tool_call
 from ..runs.results import NO_OUTPUT
-from ..storage.log import IN_DOUBT, UNSETTLED, CallRecord, CallStatus, dropped, overrides
+from ..storage.log import (
+    IN_DOUBT,
+    UNSETTLED,
+    CallRecord,
+    CallStatus,
+    dropped,
+    overrides,
+)
 from ..types import ToolCall, ToolResult
-from .answer import report_of
+from .cut_answer import report_of
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
 
