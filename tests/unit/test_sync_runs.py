@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -137,8 +138,10 @@ async def test_where_a_loop_runs_it_is_refused_with_what_to_write():
 
 async def test_a_client_that_was_closed_is_made_again():
     with answering() as (server, url):
-        model = OpenAIModel("m", base_url=url)
+        model, opened = OpenAIModel("m", base_url=url), [0]
         for _ in range(3):
             async with model:
                 await asyncio.gather(*(Agent(model).run("Hello?") for _ in range(2)))
-        assert server.opened == 6
+            opened.append(server.opened)
+        # Of two runs at once, the second may get the connection of the first.
+        assert all(before < after <= before + 2 for before, after in pairwise(opened))
