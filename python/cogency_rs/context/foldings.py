@@ -216,10 +216,11 @@ class _Folded:
         """Merge these messages for good, turn by turn."""
         since = 0
         end = self._settled + len(messages)
-        for question in self._folding.questions():
+        questions = self._folding.questions()
+        for question in questions[bisect_left(questions, self._settled) :]:
             place = question - self._settled
-            if place < 0 or question >= end:
-                continue
+            if question >= end:
+                break
             if place and messages[place - 1]["role"] == messages[place]["role"]:
                 continue
             self._keep_merged(messages[since:place])
