@@ -102,14 +102,14 @@ async def runs(agent: Agent[Any, str], conversation: str, name: str) -> None:
 
 async def streams(agent: Agent[Any, str], conversation: str, name: str) -> None:
     """Read the events of a run."""
-    async with agent.stream(f"Call {name}", conversation_id=conversation) as events:
+    async with agent.run(f"Call {name}", conversation_id=conversation) as events:
         async for _ in events:
             pass
 
 
 async def leaves(agent: Agent[Any, str], conversation: str, name: str) -> None:
     """Leave a run after its results."""
-    async with agent.stream(f"Call {name}", conversation_id=conversation) as events:
+    async with agent.run(f"Call {name}", conversation_id=conversation) as events:
         async for event in events:
             if event["type"] == "result":
                 break
@@ -117,7 +117,7 @@ async def leaves(agent: Agent[Any, str], conversation: str, name: str) -> None:
 
 async def cancels(agent: Agent[Any, str], conversation: str, _: str) -> None:
     """Cancel a run in its tool."""
-    async with agent.stream("Call hangs", conversation_id=conversation) as events:
+    async with agent.run("Call hangs", conversation_id=conversation) as events:
         async for event in events:
             if event["type"] == "execute":
                 break

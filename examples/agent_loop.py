@@ -41,7 +41,7 @@ async def main(question: str) -> None:
             model = ScriptedModel(SCRIPT, delay=0.01)
             agent = Agent(model, tools=[add], storage=storage, limits=UsageLimits(steps=5))
             shown = None
-            async with agent.stream(question) as events:
+            async with agent.run(question) as events:
                 async for event in events:
                     if event["type"] != shown or shown == "call":
                         print("" if shown is None else "\n", f"{event['type']:8}", sep="", end="")

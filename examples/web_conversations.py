@@ -17,10 +17,10 @@ from weakref import WeakValueDictionary
 
 from cogency_rs import (
     Agent,
-    EventStream,
     Invocation,
     Next,
     OwnerError,
+    RunHandle,
     ToolResult,
     format_results_array,
 )
@@ -78,8 +78,7 @@ class Conversation:
         Raises:
             Busy: a run goes on.
         """
-        stream = self._agent.stream(text, conversation_id=self._id, user_id=self._user)
-        await self._begin(stream)
+        await self._begin(self._agent.run(text, conversation_id=self._id, user_id=self._user))
 
     async def resume(self, decisions: dict[str, bool]) -> None:
         """Go on where the last run stopped, with decisions about its calls.
@@ -87,8 +86,7 @@ class Conversation:
         Raises:
             Busy: a run goes on.
         """
-        stream = self._agent.resume_stream(self._id, decisions, user_id=self._user)
-        await self._begin(stream)
+        await self._begin(self._agent.resume(self._id, decisions, user_id=self._user))
 
     async def stop(self) -> None:
         """Stop the run, if there is one. Its calls have their results when this returns."""
@@ -122,19 +120,20 @@ class Conversation:
         finally:
             self._pages.discard(page)
 
-    async def _begin(self, stream: EventStream[str]) -> None:
+    async def _begin(self, run: RunHandle[str]) -> None:
         async with self._turn:
             if self._task is not None:
+                run.close()  # it never begins
                 raise Busy("this conversation has a run already: stop it, or wait for its end")
             self._log, self._events, self._is_stopped = await self._read(), [], False
             self._running.add(self)
-            self._task = asyncio.create_task(self._carry_out(stream))
+            self._task = asyncio.create_task(self._carry_out(run))
             self._tell({"type": "begin"})
 
-    async def _carry_out(self, stream: EventStream[str]) -> None:
+    async def _carry_out(self, run: RunHandle[str]) -> None:
         try:
-            async with stream:
-                async for event in stream:
+            async with run:
+                async for event in run:
                     self._events.append(event)
                     self._tell(event)
         except Exception as error:

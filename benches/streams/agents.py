@@ -49,7 +49,7 @@ class Watched:
         """
         times: list[int] = []
         rest = ""
-        async for event in agent.stream("Hi"):
+        async for event in agent.run("Hi"):
             if event["type"] != "respond":
                 continue
             now = time.time_ns()

@@ -46,7 +46,7 @@ from cogency_rs import Agent, OpenAIModel
 
 async def main():
     model = OpenAIModel("m", base_url=sys.argv[1], api_key="k", extra_headers={headers}{verify})
-    async for event in Agent(model).stream("Hi"):
+    async for event in Agent(model).run("Hi"):
         if event["type"] == "respond":
             print(event["content"], flush=True)
 

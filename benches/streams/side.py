@@ -144,7 +144,7 @@ def agent(driver: str) -> Callable[[Any], Callable[[], AsyncIterator[bytes]]]:
         made: Any = Agent(model(options), driver=driver)
 
         async def texts() -> AsyncIterator[bytes]:
-            async for event in made.stream("Hi"):
+            async for event in made.run("Hi"):
                 if event["type"] == "respond":
                     yield event["content"].encode()
 

@@ -12,13 +12,12 @@ from ._core import (
 from .agent import (
     Agent as Agent,
     Driver as Driver,
-    EventStream as EventStream,
     NativeDriver as NativeDriver,
     ReActDriver as ReActDriver,
     Recovery as Recovery,
+    RunHandle as RunHandle,
     Runtime as Runtime,
     ScriptedDriver as ScriptedDriver,
-    StepStream as StepStream,
     TextDriver as TextDriver,
 )
 from .calls.records import ToolExecution as ToolExecution

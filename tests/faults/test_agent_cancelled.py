@@ -198,7 +198,7 @@ async def test_a_run_that_is_left_after_any_event(driver, how):
     loop.set_exception_handler(lambda _, context: reported.append(repr(context)))
     for count in itertools.count(1):
         scene, this_task = Scene(Memory(), driver), asyncio.current_task()
-        stream = scene.agent().stream("Do it.", conversation_id="c")
+        stream = scene.agent().run("Do it.", conversation_id="c")
         seen = 0
         if how == "closed":
             for _ in range(count):
@@ -228,7 +228,7 @@ async def test_a_run_that_is_left_after_any_event(driver, how):
 
 async def test_leaving_after_the_end_of_an_answer_does_not_cancel_the_answer():
     scene = Scene(Memory(), "scripted")
-    async with scene.agent(has_results=True).stream("?", conversation_id="c") as stream:
+    async with scene.agent(has_results=True).run("?", conversation_id="c") as stream:
         async for event in stream:
             if event["type"] == "metric":
                 break

@@ -189,7 +189,7 @@ async def test_a_run_that_is_cancelled_anywhere(driver) -> None:
     for at in itertools.count(1):
         bench, log = Bench(), Memory()
         agent = Agent(Model(bench), tools=bench.tools(), driver=driver, storage=log)
-        events = agent.stream("hm", conversation_id="c")
+        events = agent.run("hm", conversation_id="c")
         ending = await cancelled_at(consume(events), at, MOMENTS[1])
         assert ending.cancelled is ending.requested
         assert ending.leaked == set()

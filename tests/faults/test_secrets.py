@@ -90,7 +90,7 @@ async def come_of(
 ) -> None:
     """Run an agent; take its events, its result or its error, its rows, its spans and the log."""
     try:
-        stream = agent.stream(text, conversation_id="c")
+        stream = agent.run(text, conversation_id="c")
         async for event in stream:
             outcome.add(event)
         outcome.add(stream.result)

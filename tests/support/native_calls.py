@@ -50,7 +50,7 @@ def events(*answers: Any, mode: Any = "token", **options: Any) -> list[dict[str,
     agent, _ = agent_of(*answers, **options)
 
     async def collect() -> list[dict[str, Any]]:
-        return [event async for event in agent.stream("19 + 23?", mode=mode)]
+        return [event async for event in agent.run("19 + 23?").events(mode)]
 
     return asyncio.run(collect())
 

@@ -283,7 +283,7 @@ async def test_resumed_calls_do_not_count_as_a_step():
 
 async def test_resume_streams_too():
     mine, _, [id] = await waiting_run("ada")
-    async with mine.resume_stream("c", {id: True}) as events:
+    async with mine.resume("c", {id: True}) as events:
         seen = [event["type"] async for event in events]
     assert seen == ["call", "execute", "result", "metric", "respond", "metric"]
     assert events.result.output == "done"

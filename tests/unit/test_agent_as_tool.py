@@ -180,15 +180,15 @@ async def test_a_stop_of_the_caller_stops_the_child_before_its_next_step():
     class Stops(Hooks):
         def before_step(self, ctx: Any) -> None:
             if ctx.step == 1:
-                stream.stop("enough")
+                run.stop("enough")
 
     child = agent(lambda _: ALWAYS, hooks=[Stops()])
-    stream = with_child(child, ASK).iter("?")
-    steps = [step async for step in stream]
+    run = with_child(child, ASK).run("?")
+    steps = [step async for step in run.steps()]
     assert len(model_of(child).requests) == 1
     assert "enough" in str(steps[0].executions[0].error)
-    assert stream.result.stop is not None
-    assert stream.result.stop.message == "enough"
+    assert run.result.stop is not None
+    assert run.result.stop.message == "enough"
 
 
 async def test_the_child_s_error_is_the_call_s_failure():

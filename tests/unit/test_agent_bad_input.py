@@ -145,13 +145,11 @@ def test_a_wrong_argument_is_refused_at_construction(make, says):
 
 
 @pytest.mark.parametrize("question", [None, 7, b"hi", ["hi"]])
-@pytest.mark.parametrize("ask", ["run", "stream", "iter", "run_sync"])
+@pytest.mark.parametrize("ask", ["run", "run_sync"])
 def test_a_question_that_is_not_text_is_refused_before_anything_runs(ask, question):
     mine = agent("hi")
     with pytest.raises(TypeError, match="question must be text"):
-        started = getattr(mine, ask)(question)
-        if ask == "run":
-            started.send(None)
+        getattr(mine, ask)(question)
 
 
 async def test_a_script_that_runs_out_says_how_long_it_was():

@@ -86,7 +86,7 @@ async def test_c27_an_after_hook_turns_a_failure_into_a_success_and_an_event_sho
 
     hooks = [hook("Mender", after_tool_execute=mend)]
     mine = agent(calls("fail"), "done", hooks=hooks, on_failure="raise")
-    async with mine.stream("?", conversation_id="c") as stream:
+    async with mine.run("?", conversation_id="c") as stream:
         events = [event async for event in stream]
     assert stream.result.status == "completed", "nothing is raised"
     [event] = [event for event in events if event["type"] == "tool_changed"]
@@ -122,7 +122,7 @@ async def test_c32_on_block_stop_starts_nothing_after_the_blocked_call_and_each_
 
 async def test_c35_an_event_tells_of_every_block():
     mine = agent(THREE, "done", hooks=[hook(before_tool_execute=block_adding)])
-    async with mine.stream("?") as stream:
+    async with mine.run("?") as stream:
         events = [event async for event in stream]
     [event] = [event for event in events if event["type"] == "tool_blocked"]
     assert event["name"] == "add"
@@ -377,7 +377,7 @@ async def test_hooks_see_the_run_they_are_in():
 
 async def test_after_run_is_called_even_if_the_last_event_is_not_read():
     journal: list[str] = []
-    async with agent("hi", hooks=[Journal(journal)]).stream("?") as stream:
+    async with agent("hi", hooks=[Journal(journal)]).run("?") as stream:
         async for event in stream:
             if event["type"] == "metric":
                 break

@@ -74,7 +74,7 @@ async def interrupted(agent: Agent[Any, str], model: Hanging, how: str) -> None:
         assert (result.status, result.stop.reason) == ("stopped", "time_limit")
         return
     text = ""
-    async with agent.stream("How deep?", conversation_id="c") as events:
+    async with agent.run("How deep?", conversation_id="c") as events:
         async for event in events:
             text += event["content"] if event["type"] == "respond" else ""
             if text.strip() == "The sea is":

@@ -166,7 +166,7 @@ async def test_a_time_limit_stops_a_run_whose_model_is_silent(clock):
         await asyncio.Event().wait()
 
     mine = agent(silent, limits=MINUTE)
-    async with mine.stream("?", conversation_id="c", mode="token") as stream:
+    async with mine.run("?", conversation_id="c") as stream:
         assert [event async for event in stream][-1]["type"] == "metric"
     result = stream.result
     assert (result.status, result.steps[0].kind) == ("stopped", "error")
@@ -189,10 +189,10 @@ async def test_a_time_limit_during_an_answer_leaves_the_text_so_far(clock, strea
     if stream is None:
         result = await mine.run("?", conversation_id="c")
     else:
-        async with mine.stream("?", conversation_id="c", mode=stream) as events:
-            async for _ in events:
+        async with mine.run("?", conversation_id="c") as run:
+            async for _ in run.events(stream):
                 pass
-        result = events.result
+        result = run.result
     assert (result.text, result.status) == ("The sea is", "stopped")
     assert (result.steps[0].text, result.steps[0].thoughts) == ("The sea is", "Deep.")
     assert [(type, text.strip()) for type, text in rows(mine)[1:]] == [
@@ -209,7 +209,7 @@ async def test_a_model_that_never_waits_is_still_stopped(clock):
             yield "on and on. "
 
     mine = Agent(endless, limits=MINUTE)
-    async with mine.stream("?") as events:
+    async with mine.run("?") as events:
         async for event in events:
             assert event["type"] in ("user", "respond", "metric")
     assert events.result.stop is not None
@@ -231,7 +231,7 @@ async def test_c51_a_stop_waits_for_the_end_of_the_step():
         return "finished"
 
     mine = agent(calls("ask_to_stop"), "never", tools=[ask_to_stop])
-    stream = mine.stream("?", conversation_id="c")
+    stream = mine.run("?", conversation_id="c")
     events = [event async for event in stream]
     assert [event["type"] for event in events][-5:] == [
         *("execute", "result", "metric", "interrupt", "cancelled")
@@ -247,17 +247,17 @@ async def test_c51_a_stop_waits_for_the_end_of_the_step():
 
 async def test_c51_a_stop_before_the_first_step_asks_no_model():
     mine = agent("never")
-    stream = mine.iter("?", conversation_id="c")
-    stream.stop("too late")
-    assert [step async for step in stream] == []
-    assert stream.result.status == "stopped"
+    run = mine.run("?", conversation_id="c")
+    run.stop("too late")
+    assert [step async for step in run.steps()] == []
+    assert run.result.status == "stopped"
     assert types(mine) == ["user", "cancelled"]
     assert model_of(mine).requests == []
 
 
 async def test_c51_a_stop_while_the_model_answers_keeps_the_answer():
     mine = agent("It is all said.")
-    stream = mine.stream("?", conversation_id="c")
+    stream = mine.run("?", conversation_id="c")
     async for event in stream:
         if event["type"] == "respond":
             stream.stop("thanks")
@@ -267,7 +267,7 @@ async def test_c51_a_stop_while_the_model_answers_keeps_the_answer():
 
 async def test_another_thread_may_stop_a_run():
     def work() -> None:
-        stream.stop("from a thread")
+        run.stop("from a thread")
         done.set()
 
     done = threading.Event()
@@ -280,10 +280,10 @@ async def test_another_thread_may_stop_a_run():
         return "ok"
 
     mine = agent(calls("wait_for_it"), "never", tools=[wait_for_it])
-    stream = mine.iter("?", conversation_id="c")
-    assert len([step async for step in stream]) == 1
-    assert stream.result.stop is not None
-    assert stream.result.stop.message == "from a thread"
+    run = mine.run("?", conversation_id="c")
+    assert len([step async for step in run.steps()]) == 1
+    assert run.result.stop is not None
+    assert run.result.stop.message == "from a thread"
 
 
 async def test_a_hook_cannot_take_back_a_stop_that_a_person_asked_for():
@@ -292,12 +292,12 @@ async def test_a_hook_cannot_take_back_a_stop_that_a_person_asked_for():
             ctx.go_on()
 
     mine = agent(always, hooks=[Keeps()])
-    stream = mine.iter("?")
-    async for step in stream:
+    run = mine.run("?")
+    async for step in run.steps():
         if step.index == 1:
-            stream.stop()
-    assert stream.result.status == "stopped"
-    assert len(stream.result.steps) <= 3
+            run.stop()
+    assert run.result.status == "stopped"
+    assert len(run.result.steps) <= 3
 
 
 async def test_a_hook_may_go_on_over_a_limit():

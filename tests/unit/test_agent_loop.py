@@ -174,19 +174,19 @@ async def test_c46_on_stop_may_ask_to_go_on():
     assert result.stop.message == "stopped after 1"
 
 
-async def test_c47_iter_gives_a_step_for_each_answer_and_none_for_a_step_that_a_hook_refused():
+async def test_c47_there_is_a_step_for_each_answer_and_none_for_a_step_that_a_hook_refused():
     class Guard(Hooks):
         def before_step(self, ctx: Any) -> None:
             if ctx.step == 2:
                 raise StopRun("two are enough")
 
     mine = agent(adding(1, 2), adding(3, 4), adding(5, 6), hooks=[Guard()])
-    async with mine.iter("?") as steps:
-        seen = [step async for step in steps]
+    async with mine.run("?") as run:
+        seen = [step async for step in run.steps()]
         assert [step.index for step in seen] == [0, 1]
-        assert steps.result.steps == tuple(seen)
-        assert steps.result.stop is not None
-        assert steps.result.stop.message == "two are enough"
+        assert run.result.steps == tuple(seen)
+        assert run.result.stop is not None
+        assert run.result.stop.message == "two are enough"
     assert len(model_of(mine).requests) == 2
 
 
@@ -225,12 +225,12 @@ async def test_c49_the_reason_of_a_stop_run_is_kept(given, reason, context):
 
 
 async def test_c52_a_failed_tool_does_not_fail_the_run():
-    stream = (mine := agent(calls("fail"), "sorry")).iter("?")
-    assert stream._run.status == "pending"
-    assert (await anext(stream)).executions[0].status == "failure"
-    assert stream._run.status == "in_progress"
-    assert [step.text async for step in stream] == ["sorry"]
-    assert stream.result.status == "completed"
+    run = (mine := agent(calls("fail"), "sorry")).run("?")
+    assert run._run.status == "pending"
+    assert (await anext(run.steps())).executions[0].status == "failure"
+    assert run._run.status == "in_progress"
+    assert [step.text async for step in run.steps()] == ["sorry"]
+    assert run.result.status == "completed"
     model_of(mine).assert_complete()
 
 
@@ -277,7 +277,7 @@ async def test_c57_an_exception_of_the_model_is_told_to_hooks_fails_the_run_and_
     journal: list[str] = []
     broken = ConnectionError("the line is dead")
     mine = agent(["Hel", broken], hooks=[Journal(journal)])
-    stream = mine.stream("?", conversation_id="c")
+    stream = mine.run("?", conversation_id="c")
     with pytest.raises(ConnectionError, match="the line is dead") as raised:
         [event async for event in stream]
     assert raised.value is broken
@@ -329,8 +329,8 @@ async def test_a_run_stops_at_the_finish_reasons_that_are_named():
 
 async def test_the_events_of_a_run_in_their_order():
     mine = agent("So.\n" + adding(1, 2), "3")
-    async with mine.stream("1 + 2?", mode="event") as events:
-        seen = [event async for event in events]
+    async with mine.run("1 + 2?") as run:
+        seen = [event async for event in run.events("event")]
     assert [event["type"] for event in seen] == [
         *("user", "respond", "call", "execute", "result", "metric", "respond", "metric"),
     ]
@@ -341,12 +341,12 @@ async def test_the_events_of_a_run_in_their_order():
 async def test_which_events_of_a_run_are_in_the_log():
     """Those in the protocol's table. An `error` that the model caused is a row too, so that the model is told."""
     mine = agent("So.\n" + adding(1, 2), "<execute>[{]</execute>", "<think>hm</think>3", "4")
-    stream = mine.stream("1 + 2?", conversation_id="c", mode="event")
+    run = mine.run("1 + 2?", conversation_id="c")
     seen: list[str] = []
-    async for event in stream:
+    async for event in run.events("event"):
         seen.append(event["type"])
         if event["type"] == "think":
-            stream.stop("that will do")
+            run.stop("that will do")
     saved = ["user", "respond", "call", "result", "error", "think", "respond", "cancelled"]
     passing = {"execute", "metric", "interrupt"}
     assert set(seen) == {*saved, *passing}
@@ -359,9 +359,9 @@ async def test_each_text_between_calls_is_a_paragraph():
     one, two = (f"<tool>{json.dumps(body)}</tool>" for body in bodies)
     for mode in ("event", "token"):
         mine = agent(f"First.\n{one}\nSecond.\n{two}", "done", dialect="forge-json")
-        async with mine.stream("?", mode=mode) as events:
-            [_ async for _ in events]
-        assert events.result.steps[0].text == "First.\n\nSecond."
+        async with mine.run("?") as run:
+            [_ async for _ in run.events(mode)]
+        assert run.result.steps[0].text == "First.\n\nSecond."
 
 
 async def test_the_order_in_which_hooks_are_called():

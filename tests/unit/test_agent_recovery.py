@@ -67,7 +67,7 @@ async def test_f23_the_model_is_told_what_was_wrong_and_the_correct_form_for_one
     answer, code, what
 ):
     mine = forge_agent(answer, ADD, ADD, require_tool=True, limits=UsageLimits(steps=3))
-    stream = mine.stream("?", conversation_id="c")
+    stream = mine.run("?", conversation_id="c")
     events = [event async for event in stream]
     [error] = [event for event in events if event["type"] == "error"]
     assert error["code"] == code

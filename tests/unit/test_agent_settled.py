@@ -101,7 +101,7 @@ async def test_each_call_has_one_result_and_the_conversation_goes_on(steps, opti
         ]
         log = Memory()
         mine = agent(*answers, "done", tools=[act], hooks=[Interferes()], storage=log, **options)
-        stream = mine.stream("?", conversation_id="c")
+        stream = mine.run("?", conversation_id="c")
         try:
             async with stream:
                 [_ async for _ in stream]

@@ -88,12 +88,12 @@ def an_accumulator() -> AsyncGenerator[Any, None]:
 
 
 STREAMS = {
-    "a run": lambda traces: an_agent().stream("?"),
-    "a run with calls that begin early": lambda traces: an_agent(calls="stream").stream("?"),
-    "a run with hooks": lambda traces: an_agent(hooks=[Watching()]).stream("?"),
-    "a run with traces": lambda traces: an_agent(telemetry=traces.provider).stream("?"),
-    "steps of a run": lambda traces: an_agent(telemetry=traces.provider).iter("?"),
-    "a run in SQLite": lambda traces: an_agent(storage=SQLite(":memory:")).stream("?"),
+    "a run": lambda traces: an_agent().run("?"),
+    "a run with calls that begin early": lambda traces: an_agent(calls="stream").run("?"),
+    "a run with hooks": lambda traces: an_agent(hooks=[Watching()]).run("?"),
+    "a run with traces": lambda traces: an_agent(telemetry=traces.provider).run("?"),
+    "steps of a run": lambda traces: an_agent(telemetry=traces.provider).run("?").steps(),
+    "a run in SQLite": lambda traces: an_agent(storage=SQLite(":memory:")).run("?"),
     "a turn": lambda traces: an_accumulator(),
 }
 
@@ -128,7 +128,7 @@ def log(request) -> Any:
 
 async def test_a_task_that_the_consumer_makes_waits_for_the_run_and_then_has_its_turn(log):
     agent, answers = Agent(ScriptedModel(lambda _: "first"), storage=log), []
-    async for _ in agent.stream("?", conversation_id="c"):
+    async for _ in agent.run("?", conversation_id="c"):
         if not answers:
             answers.append(asyncio.create_task(run_again(agent)))
     assert await answers[0] == "again"
@@ -147,7 +147,7 @@ async def test_a_task_that_the_consumer_of_a_turn_makes_waits_for_the_turn(log):
 
 async def test_the_consumer_itself_is_refused_at_once_since_the_run_would_wait_for_it(log):
     agent = Agent(ScriptedModel(lambda _: "first"), storage=log)
-    async with agent.stream("?", conversation_id="c") as events:
+    async with agent.run("?", conversation_id="c") as events:
         await anext(events)
         with pytest.raises(BusyError, match="this is part of a run of conversation 'c'"):
             await run_again(agent)

@@ -69,11 +69,11 @@ def agent_of(driver: Any, *answers: Any, **options: Any) -> tuple[Agent[Any, Any
 async def said(agent: Agent[Any, Any], mode: str, **options: Any) -> tuple[str, Any]:
     """The text that a reader of a run sees, and the result."""
     text = ""
-    async with agent.stream("?", conversation_id="c", mode=mode, **options) as events:
-        async for event in events:
+    async with agent.run("?", conversation_id="c", **options) as run:
+        async for event in run.events(mode):
             if event["type"] == "respond":
                 text += event["content"]
-    return text, events.result
+    return text, run.result
 
 
 # Text

@@ -166,7 +166,7 @@ def test_pieces_of_calls_pass_through_in_their_place() -> None:
         {"type": "execute"},
         {"type": "tool_call_start", "index": 1, "name": None, "timestamp": 1.0},
     ]
-    stream = agent_of(ScriptedDriver([step, "done"])).stream("q")
+    stream = agent_of(ScriptedDriver([step, "done"])).run("q")
 
     async def all() -> list[str]:
         return [event["type"] async for event in stream]
@@ -224,7 +224,7 @@ def events_of(driver: str, answers: list[Any]) -> list[tuple[Any, ...]]:
     agent = agent_of(driver, model=ScriptedModel(answers))
 
     async def all() -> list[dict[str, Any]]:
-        return [event async for event in agent.stream("q", mode="event")]
+        return [event async for event in agent.run("q").events("event")]
 
     seen: list[tuple[Any, ...]] = []
     for event in asyncio.run(all()):

@@ -460,7 +460,7 @@ async def test_native_calls_are_dropped_if_one_is_broken() -> None:
     bench, log = Bench(), Memory()
     broken = [*deltas("read", "read")[:-1], ToolCallDelta(2, "x", "read", '{"n": nope')]
     agent = Agent(Slow(bench, broken, ["fine"]), tools=bench.tools(), driver="native", storage=log)
-    events = [event["type"] async for event in agent.stream("hm", conversation_id="c")]
+    events = [event["type"] async for event in agent.run("hm", conversation_id="c")]
     assert bench.begun_early == [0, 1]
     assert "call" not in events
     assert "call_ready" not in events

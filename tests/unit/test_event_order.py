@@ -83,8 +83,8 @@ async def test_a_run_shows_text_before_the_call_that_follows_it(driver, mode):
     agent = Agent(
         ScriptedModel([answer, "3."]), tools=[add], driver=driver, calls="stream", storage=storage
     )
-    async with agent.stream("?", conversation_id="c", mode=mode) as stream:
-        events = [event async for event in stream]
+    async with agent.run("?", conversation_id="c") as run:
+        events = [event async for event in run.events(mode)]
     shown = order([event for event in events if event["type"] in SHOWN])
     assert shown == [("respond", "Before."), ("call", 0), ("respond", "3.")]
     assert [row["type"] for row in (await storage.read("c")).rows] == [

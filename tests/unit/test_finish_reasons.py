@@ -142,7 +142,7 @@ async def test_a_whole_call_runs_unless_its_answer_was_refused_or_broken_off(dri
 @pytest.mark.parametrize("driver", DRIVERS)
 async def test_a_refusal_says_why_and_asks_no_further(driver):
     agent = agent_of(driver, ["I", Finish("refusal", details="cyber: not this")], "never asked")
-    async with agent.stream("?", conversation_id="c") as stream:
+    async with agent.run("?", conversation_id="c") as stream:
         events = [event async for event in stream]
     result = stream.result
     assert (result.status, str(result.stop.reason)) == ("stopped", "refused")

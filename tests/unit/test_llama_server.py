@@ -250,7 +250,7 @@ async def test_cancelling_a_run_stops_its_answer_on_the_server(server):
         began = asyncio.Event()
 
         async def run() -> None:
-            async for event in Agent(served).stream("for ever", mode="token"):
+            async for event in Agent(served).run("for ever"):
                 if event["type"] == "respond":
                     began.set()
 

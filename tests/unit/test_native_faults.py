@@ -52,7 +52,7 @@ def test_broken_arguments_are_an_error_and_no_call_of_the_batch_runs(
     agent, model = agent_of(broken, "It is 42.", tools=[add])
 
     async def all() -> list[dict[str, Any]]:
-        return [event async for event in agent.stream("19 + 23?")]
+        return [event async for event in agent.run("19 + 23?")]
 
     error = next(event for event in asyncio.run(all()) if event["type"] == "error")
     assert (error["kind"], error["code"]) == (kind, "invalid_payload")
@@ -105,7 +105,7 @@ def test_c9_an_error_of_the_model_is_raised_after_the_text_and_is_not_retried(te
     seen = []
 
     async def all() -> None:
-        async for event in agent.stream("q"):
+        async for event in agent.run("q"):
             seen.append((event["type"], event.get("content")))  # noqa: PERF401  # before the error
 
     with pytest.raises(LLMError, match="down"):

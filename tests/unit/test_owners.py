@@ -34,10 +34,14 @@ async def read_all(events: AsyncIterable[Any]) -> list[Any]:
 
 WAYS = {
     "run": lambda agent, user: agent.run("And?", conversation_id="c", user_id=user),
-    "stream": lambda agent, user: read_all(agent.stream("And?", conversation_id="c", user_id=user)),
-    "iter": lambda agent, user: read_all(agent.iter("And?", conversation_id="c", user_id=user)),
+    "run, watched": lambda agent, user: read_all(
+        agent.run("And?", conversation_id="c", user_id=user)
+    ),
+    "run, by its steps": lambda agent, user: read_all(
+        agent.run("And?", conversation_id="c", user_id=user).steps()
+    ),
     "resume": lambda agent, user: agent.resume("c", user_id=user),
-    "resume_stream": lambda agent, user: read_all(agent.resume_stream("c", user_id=user)),
+    "resume, watched": lambda agent, user: read_all(agent.resume("c", user_id=user)),
     "delete": lambda agent, user: agent.storage.delete_conversation("c", user),
 }
 

@@ -59,7 +59,7 @@ def events(agent: Agent, mode: Any = "event") -> list[dict[str, Any]]:
     seen: list[dict[str, Any]] = []
 
     async def collect() -> None:
-        async for event in agent.stream("2 + 3?", mode=mode):
+        async for event in agent.run("2 + 3?").events(mode):
             seen.append(event)  # noqa: PERF401  # events before an error count
 
     try:
@@ -171,7 +171,7 @@ def pseudo_calls(result: Any) -> list[tuple[str, str, str]]:
 
 def test_c17_the_run_fails_if_no_retry_gives_a_decision() -> None:
     agent, model = agent_of("no", "no", "no", driver=ReActDriver(max_retries=2))
-    stream = agent.stream("2 + 3?")
+    stream = agent.run("2 + 3?")
     seen: list[dict[str, Any]] = []
 
     async def collect() -> None:

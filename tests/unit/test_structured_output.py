@@ -163,7 +163,7 @@ async def test_an_answer_that_must_call_a_tool_has_no_schema():
     model = ScriptedModel(["no"] * 2)
     model.structured_output = True  # type: ignore[attr-defined]
     agent = Agent(model, driver="native", output_type=City, require_tool=True, tools=[add])
-    run = agent.stream("?")
+    run = agent.run("?")
     async with run as events:
         async for event in events:
             if event["type"] == "error":

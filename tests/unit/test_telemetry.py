@@ -56,7 +56,7 @@ async def test_a_run_is_part_of_the_caller_s_trace_and_the_caller_s_spans_are_no
     tracer = traces.provider.get_tracer("test")
     mine = agent(adding(1, 2), "3.", telemetry=traces.provider)
     with tracer.start_as_current_span("request") as span:
-        async with mine.stream("1 + 2?") as events:
+        async with mine.run("1 + 2?") as events:
             async for event in events:
                 assert trace.get_current_span() is span
                 if event["type"] == "respond":
@@ -149,7 +149,7 @@ async def test_runs_at_the_same_time_have_traces_of_their_own(traces):
 
 async def test_a_stream_may_be_read_from_another_task_each_time(traces, caplog):
     mine = agent(adding(1, 2), "3.", telemetry=traces.provider)
-    async with mine.stream("?") as events:
+    async with mine.run("?") as events:
         while await asyncio.create_task(anext(events, None)) is not None:
             pass
     assert len(traces.tree()) == 4
@@ -160,7 +160,7 @@ async def test_a_stream_that_is_forgotten_ends_its_spans_too(traces, caplog):
     mine = agent(adding(1, 2), "3.", telemetry=traces.provider)
 
     async def forget() -> None:
-        async for event in mine.stream("?"):
+        async for event in mine.run("?"):
             if event["type"] == "execute":
                 break
 

@@ -198,7 +198,7 @@ async def test_a_run_that_is_cancelled_ends_all_its_spans(traces):
 @pytest.mark.parametrize("event", ["user", "respond", "execute", "result"])
 async def test_a_stream_that_is_closed_early_ends_its_spans_without_an_error(traces, event):
     mine = agent(f"Adding.{adding(1, 2)}", "3.", telemetry=traces.provider)
-    async with mine.stream("?") as events:
+    async with mine.run("?") as events:
         async for each in events:
             if each["type"] == event:
                 break

@@ -12,8 +12,8 @@ from . import drivers
 from .agent import Agent
 from .drivers import Driver, TextDriver
 from .recovery import Recovery
+from .run_handle import RunHandle
 from .runtime import Runtime
-from .stream import EventStream, StepStream
 
 if TYPE_CHECKING:
     from .drivers import (
@@ -25,19 +25,18 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "Driver",
-    "EventStream",
     "ModelResponse",
     "NativeDriver",
     "ReActDriver",
     "Recovery",
     "RunContext",
+    "RunHandle",
     "RunResult",
     "RunStatus",
     "Runtime",
     "ScriptedDriver",
     "Step",
     "StepKind",
-    "StepStream",
     "StopReason",
     "StopSignal",
     "TextDriver",

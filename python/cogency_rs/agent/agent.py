@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
@@ -24,7 +23,7 @@ from ..storage.log import is_log
 from ..telemetry import Telemetry, tracing_of
 from ..tools import ToolContext
 from ..tools.toolbox import Toolbox, told_apart
-from ..types import Access, CallMode, Dialects, StreamMode, ToolCall
+from ..types import Access, CallMode, Dialects, ToolCall
 from .delegate import Delegate
 from .drivers import Driver
 from .options import (
@@ -39,11 +38,11 @@ from .options import (
 from .prompts import Prompts
 from .recovery import Recovery
 from .run import Run
+from .run_handle import RunHandle
 from .runtime import check_model
 from .serving import Serving
 from .settings import AgentSettings
 from .stored_state import Decisions
-from .stream import EventStream, StepStream
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -253,7 +252,7 @@ class Agent(Generic[Deps, Output]):
         if self._settings.serving is not None:
             await self._settings.serving.__aexit__(kind, error, traceback)
 
-    async def run(
+    def run(
         self,
         question: str,
         *,
@@ -261,8 +260,8 @@ class Agent(Generic[Deps, Output]):
         user_id: str = "",
         deps: Deps | None = None,
         limits: UsageLimits | None = None,
-    ) -> RunResult[Output]:
-        """Answer a question.
+    ) -> RunHandle[Output]:
+        """Answer a question: `await` it for the result, or iterate over its events (`async for`) or its `steps()`.
 
         Args:
             question: the user's question.
@@ -272,6 +271,9 @@ class Agent(Generic[Deps, Output]):
             limits: the limits of this run, in place of the agent's own.
 
         Raises:
+            ConfigError: an argument has a wrong value.
+
+        The run itself raises, and passes on exceptions of the model unchanged:
             BusyError: another run has the conversation, with `on_busy="error"`.
             OwnerError: the conversation was begun by another user; nothing was written.
             HookError: a hook failed; the message says which.
@@ -279,52 +281,10 @@ class Agent(Generic[Deps, Output]):
             StorageError: the log could not be read or written.
             asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and every
                 call has its result in the log.
-
-        Exceptions of the model pass on unchanged.
         """
-        run = self._run(question, conversation_id, user_id, deps, "event", limits)
-        return await _over(run)
+        return RunHandle(self._run(question, conversation_id, user_id, deps, limits))
 
-    def stream(
-        self,
-        question: str,
-        *,
-        conversation_id: str | None = None,
-        user_id: str = "",
-        deps: Deps | None = None,
-        limits: UsageLimits | None = None,
-        mode: StreamMode = "token",
-    ) -> EventStream[Output]:
-        """Answer a question, and yield the events meanwhile; takes and raises the same as `run`.
-
-        Args:
-            question: see `run`.
-            conversation_id: see `run`.
-            user_id: see `run`.
-            deps: see `run`.
-            limits: see `run`.
-            mode: `"token"` for text as it arrives, `"event"` for whole texts.
-
-        Returns:
-            An async iterator of event dicts; close it if you leave it early. Besides the events of a turn there are
-            `user` (the question), `metric` after each step (tokens and seconds of the `step` and in `total`), and
-            `interrupt` and `cancelled` if the run was asked to stop. Its `result` is set after the last event.
-        """
-        return EventStream(self._run(question, conversation_id, user_id, deps, mode, limits))
-
-    def iter(
-        self,
-        question: str,
-        *,
-        conversation_id: str | None = None,
-        user_id: str = "",
-        deps: Deps | None = None,
-        limits: UsageLimits | None = None,
-    ) -> StepStream[Output]:
-        """Answer a question, and yield each `Step` when it is over; takes and raises the same as `run`."""
-        return StepStream(self._run(question, conversation_id, user_id, deps, "event", limits))
-
-    async def resume(
+    def resume(
         self,
         conversation_id: str,
         decisions: Decisions | None = None,
@@ -332,7 +292,7 @@ class Agent(Generic[Deps, Output]):
         user_id: str = "",
         deps: Deps | None = None,
         limits: UsageLimits | None = None,
-    ) -> RunResult[Output]:
+    ) -> RunHandle[Output]:
         """Go on where a run of a conversation stopped, because it waited for somebody or its program ended.
 
         Calls that were running when a program ended are not run again, except calls of tools that are `idempotent` or
@@ -348,24 +308,12 @@ class Agent(Generic[Deps, Output]):
             limits: see `run`.
 
         Returns:
-            The result of the run. If the conversation has its answer already, the result has that answer.
-        """
-        return await _over(
-            self._resumed(conversation_id, decisions, user_id, deps, "event", limits)
-        )
+            The run, as `run` does. If the conversation has its answer already, the result has that answer.
 
-    def resume_stream(
-        self,
-        conversation_id: str,
-        decisions: Decisions | None = None,
-        *,
-        user_id: str = "",
-        deps: Deps | None = None,
-        limits: UsageLimits | None = None,
-        mode: StreamMode = "token",
-    ) -> EventStream[Output]:
-        """Do the same as `resume`, and yield the events meanwhile, as `stream` does."""
-        return EventStream(self._resumed(conversation_id, decisions, user_id, deps, mode, limits))
+        Raises:
+            ConfigError: the log does not keep calls, or an argument has a wrong value.
+        """
+        return RunHandle(self._resumed(conversation_id, decisions, user_id, deps, limits))
 
     def run_sync(self, question: str, **options: Any) -> RunResult[Output]:
         """Do the same as `run`, where no event loop runs. Ctrl-C cancels the run.
@@ -405,7 +353,10 @@ class Agent(Generic[Deps, Output]):
         """Carry out a run for another agent's run."""
         deps: Any = context.deps
         caller = parent if isinstance(parent, Run) else None
-        return await _over(self._run(question, None, context.user_id, deps, "event", None, caller))
+        run: RunHandle[Output] = RunHandle(
+            self._run(question, None, context.user_id, deps, None, caller)
+        )
+        return await run
 
     def _run(
         self,
@@ -413,14 +364,13 @@ class Agent(Generic[Deps, Output]):
         conversation_id: str | None,
         user_id: str,
         deps: Any,
-        stream: StreamMode,
         limits: UsageLimits | None,
         parent: Run | None = None,
     ) -> Run:
         check_text("question", question)
         is_new = not conversation_id
         ctx = self._context(conversation_id or uuid7(), user_id, deps, question, limits, parent)
-        return Run(self._settings, ctx, stream=stream, is_new=is_new, parent=parent)
+        return Run(self._settings, ctx, is_new=is_new, parent=parent)
 
     def _resumed(
         self,
@@ -428,7 +378,6 @@ class Agent(Generic[Deps, Output]):
         decisions: Decisions | None,
         user_id: str,
         deps: Any,
-        stream: StreamMode,
         limits: UsageLimits | None,
     ) -> Run:
         storage = self._settings.storage
@@ -438,7 +387,7 @@ class Agent(Generic[Deps, Output]):
             )
         check_text("conversation_id", conversation_id)
         ctx = self._context(conversation_id, user_id, deps, "", limits)
-        return Run(self._settings, ctx, stream=stream, decisions=decisions, is_resumed=True)
+        return Run(self._settings, ctx, decisions=decisions, is_resumed=True)
 
     def _context(
         self,
@@ -473,13 +422,3 @@ def _is_in_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-async def _over(run: Run) -> RunResult[Any]:
-    """Carry out a run; returns its result."""
-    async with aclosing(run.items("nothing")) as items:
-        async for _ in items:
-            pass
-    if run.result is None:
-        raise RuntimeError("a run ended without a result")
-    return run.result

@@ -67,8 +67,8 @@ _CUT = (
     "write now is joined to it as it is. Repeat nothing."
 )
 
-Shown = Literal["events", "steps", "nothing"]
-"""What a run yields while it is carried out."""
+Shown = Literal["tokens", "events", "steps", "nothing"]
+"""What a run yields: events with text as it arrives, events with whole texts, steps, or nothing."""
 
 Beginning = tuple[list[dict[str, Any]], RunningStep | None]
 """The events with which a run begins, and the step to go on with if an earlier run left one."""
@@ -83,7 +83,6 @@ class Run:
     Args:
         settings: the agent's.
         ctx: the run as hooks and drivers see it.
-        stream: whether text comes as it arrives.
         decisions: the decisions about calls, if the run is resumed.
         is_new: whether the log cannot have any row of its conversation yet.
         is_resumed: whether it goes on where an earlier run stopped, and asks no question.
@@ -100,14 +99,13 @@ class Run:
         settings: AgentSettings,
         ctx: RunContext[Any],
         *,
-        stream: StreamMode,
         decisions: Mapping[str, ToolApproved | ToolDenied | bool] | None = None,
         is_new: bool = False,
         is_resumed: bool = False,
         parent: Run | None = None,
     ) -> None:
         self.ctx = ctx
-        self._stream: StreamMode = stream
+        self._stream: StreamMode = "event"
         self._decisions = decisions_of(decisions)
         self._is_new = is_new
         self._is_resumed = is_resumed
@@ -128,10 +126,13 @@ class Run:
         self._asked = message
 
     def items(self, shown: Shown) -> AsyncGenerator[Any, None]:
-        """Carry out the run: yields its events, or a `Step` after each step, or nothing."""
+        """Carry out the run, once."""
+        self._stream = "token" if shown == "tokens" else "event"
         settings = self._settings
         tracing = settings.tracing or current()
-        items = self._items(shows_events=shown == "events", shows_steps=shown == "steps")
+        items = self._items(
+            shows_events=shown in ("tokens", "events"), shows_steps=shown == "steps"
+        )
         if tracing is None:
             return items
         return tracing.run(items, settings.name, settings.model, self.ctx, lambda: self.result)

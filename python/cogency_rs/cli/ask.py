@@ -151,12 +151,8 @@ def _answered(
         answer = Answer(holds=bool(assembly.tools) and not sys.stdout.isatty())
         run = Watched(
             background,
-            lambda: agent.stream(
-                text,
-                conversation_id=conversation,
-                user_id=options.user,
-                mode="event" if json else "token",
-            ),
+            lambda: agent.run(text, conversation_id=conversation, user_id=options.user),
+            "event" if json else "token",
         )
         try:
             if json:

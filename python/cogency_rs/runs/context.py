@@ -83,7 +83,7 @@ class RunContext(Generic[Deps]):
     def go_on(self) -> None:
         """Ask the run to go on after the current step, even if something asked it to stop.
 
-        A request through `RunStream.stop` is not overruled.
+        A request through `RunHandle.stop` is not overruled.
         """
         self._is_to_go_on = True
 

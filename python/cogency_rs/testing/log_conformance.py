@@ -325,7 +325,7 @@ class LogConformance(ChangeConformance, OwnerConformance):
     ) -> None:
         agent: Agent[Any, str] = Agent(ScriptedModel(lambda _: "Good morning."), storage=log)
         started: list[asyncio.Task[Any]] = []
-        async with agent.stream("first", conversation_id="c") as events:
+        async with agent.run("first", conversation_id="c") as events:
             async for _ in events:
                 if not started:
                     run = agent.run("second", conversation_id="c")

@@ -18,9 +18,9 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from ...agent import EventStream, RunResult
+from ...agent import RunHandle, RunResult
 from ...hooks import Invocation, Next
-from ...types import ToolResult
+from ...types import StreamMode, ToolResult
 from ..exits import complain
 from .events import CallBegan, CallEnded, Warned
 
@@ -100,7 +100,13 @@ class Work(Generic[T]):
 class Watched:
     """A run on the loop, as the main thread sees it: iterate over it for its events."""
 
-    def __init__(self, background: Background, start: Callable[[], EventStream[str]]) -> None:
+    def __init__(
+        self,
+        background: Background,
+        start: Callable[[], RunHandle[str]],
+        mode: StreamMode = "token",
+    ) -> None:
+        self._mode: StreamMode = mode
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._watch = background.watch
         self._watch.listener = self._inbox.put
@@ -129,11 +135,11 @@ class Watched:
         self._run.cancel()
         return iter(self)
 
-    async def _carried_out(self, start: Callable[[], EventStream[str]]) -> RunResult[str]:
-        async with start() as stream:
-            async for event in stream:
+    async def _carried_out(self, start: Callable[[], RunHandle[str]]) -> RunResult[str]:
+        async with start() as run:
+            async for event in run.events(self._mode):
                 self._inbox.put(event)
-        return stream.result
+        return run.result
 
 
 _OVER = object()

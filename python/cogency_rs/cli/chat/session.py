@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from time import monotonic
 from typing import Any, TypeVar
 
-from ...agent import Agent, EventStream, RunResult
+from ...agent import Agent, RunHandle, RunResult
 from ...agent.stored_state import StoredState
 from ...errors import CogencyError
 from ...hooks import Decision, ToolApproved
@@ -137,7 +137,7 @@ class ChatSession:
             KeyboardInterrupt: Ctrl-C; the answer was stopped, and what it left is settled in the log.
         """
         self._answer(
-            lambda: self.agent.stream(
+            lambda: self.agent.run(
                 question, conversation_id=self.conversation_id, user_id=self.user
             )
         )
@@ -150,7 +150,7 @@ class ChatSession:
         """
         if self._unfinished() is None:
             return False
-        self._answer(lambda: self.agent.resume_stream(self.conversation_id, user_id=self.user))
+        self._answer(lambda: self.agent.resume(self.conversation_id, user_id=self.user))
         return True
 
     def offer_to_go_on(self) -> None:
@@ -181,7 +181,7 @@ class ChatSession:
 
     # An answer
 
-    def _answer(self, start: Callable[[], EventStream[str]]) -> None:
+    def _answer(self, start: Callable[[], RunHandle[str]]) -> None:
         """Show an answer to its end; whatever goes wrong, the conversation goes on."""
         began, usage, steps, is_resumed = monotonic(), Usage(), 0, False
         try:
@@ -209,7 +209,7 @@ class ChatSession:
         except Exception as error:  # the user's own model or tool may raise anything
             self.view.error(one_line(f"{type(error).__name__}: {error}"))
 
-    def _watched(self, start: Callable[[], EventStream[str]]) -> RunResult[str] | None:
+    def _watched(self, start: Callable[[], RunHandle[str]]) -> RunResult[str] | None:
         """Show a run; `None` if it was stopped from elsewhere."""
         run = Watched(self._background, start)
         try:
@@ -239,13 +239,13 @@ class ChatSession:
                 )
         return decisions
 
-    def _resumed(self, decisions: Mapping[str, Decision]) -> Callable[[], EventStream[str]]:
+    def _resumed(self, decisions: Mapping[str, Decision]) -> Callable[[], RunHandle[str]]:
         self._background.watch.edited = {
             id: decision.args
             for id, decision in decisions.items()
             if isinstance(decision, ToolApproved) and decision.args is not None
         }
-        return lambda: self.agent.resume_stream(self.conversation_id, decisions, user_id=self.user)
+        return lambda: self.agent.resume(self.conversation_id, decisions, user_id=self.user)
 
     # Commands
 

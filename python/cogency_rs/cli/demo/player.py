@@ -87,7 +87,7 @@ def print_events(turns: Sequence[RecordedTurn], pace: Pace) -> None:
 
 
 def _asking(agent: Agent[Any, str], question: str, conversation_id: str) -> Callable[[], Any]:
-    return lambda: agent.stream(question, conversation_id=conversation_id)
+    return lambda: agent.run(question, conversation_id=conversation_id)
 
 
 def _print(run: Watched) -> None:

@@ -1,0 +1,184 @@
+"""`RunHandle`: a run that is awaited for its result, or watched while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
+from contextlib import aclosing
+from inspect import CORO_CREATED, getcoroutinestate
+from types import TracebackType
+from typing import Any, Generic, Self
+
+from ..guards.arguments import check_choice
+from ..runs.results import Output, RunResult, Step
+from ..types import StreamMode
+from .run import Run, Shown
+
+__all__ = ["RunHandle"]
+
+
+class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
+    """A run of an agent. It begins when it is awaited, or when its first event or step is asked for.
+
+    ```python
+    result = await agent.run("…")  # to its end, with nothing to watch
+    async for event in agent.run("…"): ...  # its events
+    async for step in agent.run("…").steps(): ...  # its steps, each when it is over
+    ```
+
+    It is a coroutine too, so `asyncio.create_task` and whatever else takes one takes it. Awaited after it was watched,
+    it goes on to its end.
+
+    Close it if you stop watching early (`async with agent.run("…") as run`, or `aclose`): then the model's stream is
+    closed, running tools are cancelled and awaited, and the log says that the run was cancelled.
+
+    Attributes:
+        conversation_id: the conversation's id, for the next run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.conversation_id: str = run.ctx.conversation_id
+        # Neither refers back to the handle, so a run is closed as soon as its handle is dropped. The coroutine is made
+        # at once, so that Python warns of a run that nobody awaits or watches.
+        self._coroutine: Coroutine[Any, Any, RunResult[Output]] | None = _to_its_end(run)
+        self._watched: tuple[Shown, AsyncGenerator[Any, None]] | None = None
+
+    @property
+    def result(self) -> RunResult[Output]:
+        """The result of the run.
+
+        Raises:
+            RuntimeError: the run is not over.
+        """
+        if self._run.result is None:
+            raise RuntimeError("the run is not over: its result is there after its last event")
+        return self._run.result
+
+    def stop(self, message: str = "") -> None:
+        """Ask the run to stop before its next step, when its calls have their results; from any thread."""
+        self._run.stop(message)
+
+    def events(self, mode: StreamMode = "token") -> AsyncGenerator[dict[str, Any], None]:
+        """The events of the run, as dicts.
+
+        Besides the events of a turn there are `user` (the question), `metric` after each step (tokens and seconds of
+        the `step` and in `total`), and `interrupt` and `cancelled` if the run was asked to stop.
+
+        Args:
+            mode: `"token"` for text as it arrives, as `async for event in run` has it; `"event"` for whole texts.
+
+        Raises:
+            RuntimeError: the run was begun in another way.
+        """
+        check_choice("mode", mode, "token", "event")
+        return self._watch("tokens" if mode == "token" else "events")
+
+    def steps(self) -> AsyncGenerator[Step, None]:
+        """The steps of the run, each when it is over and in the log.
+
+        Raises:
+            RuntimeError: the run was begun in another way.
+        """
+        return self._watch("steps")
+
+    def __aiter__(self) -> AsyncGenerator[dict[str, Any], None]:
+        return self.events()
+
+    def __anext__(self) -> Awaitable[dict[str, Any]]:
+        return anext(self.events())
+
+    async def aclose(self) -> None:
+        """End the run, if it is watched and not over. One that a task awaits ends when that task is cancelled."""
+        if self._watched is not None:
+            await self._watched[1].aclose()
+        elif not self._is_awaited:
+            self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    # What a coroutine has
+
+    def __await__(self) -> Generator[Any, Any, RunResult[Output]]:
+        if self._is_awaited:  # a second await would go on in the middle of the first
+            raise RuntimeError(
+                "the run is awaited already: when it is over, its result is `result`"
+            )
+        return self._awaited().__await__()
+
+    def send(self, value: Any, /) -> Any:
+        """Go on to where the run waits next, as `Coroutine.send` does."""
+        return self._awaited().send(value)
+
+    def throw(self, kind: Any, value: Any = None, traceback: Any = None, /) -> Any:
+        """Raise an exception where the run waits, as `Coroutine.throw` does."""
+        error = kind if value is None else value
+        return self._awaited().throw(
+            error if traceback is None else error.with_traceback(traceback)
+        )
+
+    def close(self) -> None:
+        """Give up a run that was awaited and goes on no more, as `Coroutine.close` does."""
+        if self._coroutine is not None:
+            self._coroutine.close()
+
+    def __getattr__(self, name: str) -> Any:
+        # What debuggers and asyncio's own messages ask of a coroutine: its name, its frame, what it awaits.
+        if name in _OF_COROUTINES and self._coroutine is not None:
+            return getattr(self._coroutine, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def _is_awaited(self) -> bool:
+        coroutine: Any = self._coroutine
+        return coroutine is not None and getcoroutinestate(coroutine) != CORO_CREATED
+
+    def _awaited(self) -> Coroutine[Any, Any, RunResult[Output]]:
+        """What carries out the run, or the rest of one that was watched."""
+        if self._coroutine is None:
+            self._coroutine = _to_its_end(self._run, self._watched and self._watched[1])
+        return self._coroutine
+
+    def _watch(self, shown: Shown) -> AsyncGenerator[Any, None]:
+        """The items of the run. Asked for again, they are those that were not taken yet."""
+        if self._watched is None:
+            if self._is_awaited:
+                raise RuntimeError(
+                    "the run is awaited already: to watch it, iterate over it instead"
+                )
+            self.close()
+            self._coroutine = None
+            self._watched = shown, self._run.items(shown)
+        begun, items = self._watched
+        if begun != shown:
+            raise RuntimeError(
+                f"the run yields its {begun} already, and cannot yield its {shown} too"
+            )
+        return items
+
+
+_OF_COROUTINES = frozenset(
+    ("__name__", "__qualname__", "cr_await", "cr_code", "cr_frame", "cr_running", "cr_suspended")
+)
+
+
+async def _to_its_end(run: Run, items: AsyncGenerator[Any, None] | None = None) -> RunResult[Any]:
+    """Carry out a run, or what is left of it; returns its result."""
+    async with aclosing(run.items("nothing") if items is None else items) as left:
+        async for _ in left:
+            pass
+    if run.result is None:
+        raise RuntimeError("the run was closed before it began")
+    return run.result
+
+
+_to_its_end.__name__ = "run"
+_to_its_end.__qualname__ = "Agent.run"  # so that messages about a run name what its user called
