@@ -80,6 +80,7 @@ _PUBLIC = {
     "models": (
         "AnthropicModel",
         "Delta",
+        "LocalModel",
         "Model",
         "ModelRequest",
         "OpenAIModel",

@@ -67,6 +67,7 @@ from .hooks import (
 from .models import (
     AnthropicModel as AnthropicModel,
     Delta as Delta,
+    LocalModel as LocalModel,
     Model as Model,
     ModelRequest as ModelRequest,
     OpenAIModel as OpenAIModel,

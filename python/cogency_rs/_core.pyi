@@ -537,7 +537,7 @@ class HttpClient:
     Args:
         user_agent: what the program calls itself.
         connect_timeout: how many seconds a connection may take to be there.
-        proxy: the address of a proxy; those of the environment if not given.
+        proxy: the address of a proxy; those of the environment if not given; "" for none.
         certificates: the path of a file of certificates, as PEM; those that the machine trusts if not given.
 
     Raises:

@@ -17,7 +17,7 @@ use super::process::PerProcess;
 pub struct Settings {
     /// How long a connection may take to be there.
     pub connect_timeout: Duration,
-    /// The address of a proxy; those of the environment if not given.
+    /// The address of a proxy; those of the environment if not given, and no proxy if it is empty.
     pub proxy: Option<String>,
     /// A file with the certificates that are trusted, in the form PEM; those that this machine trusts if not given.
     pub certificates: Option<PathBuf>,
@@ -126,6 +126,7 @@ fn builder(settings: &Settings) -> Result<reqwest::ClientBuilder, NotMade> {
         .user_agent(&settings.user_agent);
     Ok(match &settings.proxy {
         None => builder,
+        Some(address) if address.is_empty() => builder.no_proxy(),
         Some(address) => {
             let proxy = Proxy::all(address).map_err(|error| NotMade::Proxy(words(error)))?;
             builder.proxy(proxy)

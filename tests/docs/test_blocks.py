@@ -10,6 +10,7 @@ import pytest
 
 from support.pages import PAGES, Block, blocks_of, is_all_fragments, name_of
 from support.programs import printed_by
+from support.tiny_model import tiny_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,13 @@ PROGRAMS = [block for block in BLOCKS if block.reason is None]
 # Importing cogency causes this warning.
 FLAGS = ["-W", "ignore:Using fallback UUID7:DeprecationWarning"]
 
+# What the model in `model.gguf` answers, by words in the last message.
+ANSWERS = {
+    "Sunny in Paris": "It is sunny in Paris, at 21 degrees.",
+    "weather in Paris": '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>',
+    "": "Good day to you!",
+}
+
 COGENCY = re.compile(r"^\s*(?:from|import) cogency\b|\binstall\(", re.MULTILINE)
 
 
@@ -28,6 +36,10 @@ COGENCY = re.compile(r"^\s*(?:from|import) cogency\b|\binstall\(", re.MULTILINE)
 def test_a_block_runs(block: Block, tmp_path: Path):
     if COGENCY.search(block.code) and importlib.util.find_spec("cogency") is None:
         pytest.skip("cogency is not installed; it supports Python 3.11 and 3.12")
+    if "LocalModel(" in block.code:
+        if importlib.util.find_spec("xllamacpp") is None:
+            pytest.skip("llama.cpp is not installed")
+        (tmp_path / "model.gguf").write_bytes(tiny_model(ANSWERS))
     program = tmp_path / "block.py"
     program.write_text(block.code, encoding="utf-8")
     printed = printed_by(program, cwd=tmp_path, flags=FLAGS)

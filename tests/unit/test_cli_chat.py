@@ -315,7 +315,9 @@ def test_a_refusal_of_the_server_is_shown_with_what_to_do(command, monkeypatch, 
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        ([], "no model is named; give --model NAME, and --base-url URL"),
+        ([], "no model is named; give --gguf FILE for one that runs here, or --model NAME"),
+        (["--gguf", "none.gguf"], "the model 'none.gguf' cannot be read: No such file"),
+        (["--gguf", "x.gguf", "--model", "m"], "--gguf names the model already; leave out --model"),
         (["--model", "m"], "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY"),
         (
             ["--model", "m", "--base-url", "a:1"],

@@ -20,6 +20,7 @@ from .chat.options import (
     Db,
     DialectName,
     Files,
+    Gguf,
     Instructions,
     Mcp,
     ModelFrom,
@@ -61,6 +62,7 @@ def ask(
     ],
     model: ModelName = None,
     base_url: BaseUrl = None,
+    gguf: Gguf = None,
     provider: ProviderName = "openai",
     model_from: ModelFrom = None,
     dialect: DialectName = None,
@@ -98,6 +100,7 @@ def ask(
     options = AgentOptions(
         model=model,
         base_url=base_url,
+        gguf=gguf,
         provider=provider,
         model_from=model_from,
         dialect=dialect,

@@ -9,12 +9,14 @@ from .request import Model, ModelRequest, SpecificTool, ToolChoice, ToolDeclarat
 
 if TYPE_CHECKING:
     from .anthropic import AnthropicModel as AnthropicModel
+    from .local import LocalModel as LocalModel
     from .openai import OpenAIModel as OpenAIModel
 
 __all__ = [
     "AnthropicModel",
     "Delta",
     "Finish",
+    "LocalModel",
     "Model",
     "ModelRequest",
     "OpenAIModel",
@@ -29,11 +31,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    match name:  # a program with a model of its own loads neither
+    match name:  # a program with a model of its own loads none
         case "AnthropicModel":
             from .anthropic import AnthropicModel
 
             return AnthropicModel
+        case "LocalModel":
+            from .local import LocalModel
+
+            return LocalModel
         case "OpenAIModel":
             from .openai import OpenAIModel
 

@@ -44,7 +44,7 @@ class AnthropicModel(ServedModel):
         base_url: where the API is; `ANTHROPIC_BASE_URL` or Anthropic's own if not given.
         api_key: the key, or an async function that is asked for one before each request; `ANTHROPIC_API_KEY` if not
             given, or the token `ANTHROPIC_AUTH_TOKEN`. A server on this machine or in a private network needs none.
-        proxy: the address of a proxy; those of the environment if not given.
+        proxy: the address of a proxy; those of the environment if not given; "" for none.
         verify: a file of certificates, as PEM, that are trusted in place of those of the machine.
         client: an `AsyncAnthropic` of your own, which needs the extra `anthropic`, instead of all these; it stays yours
             to close.

@@ -52,7 +52,7 @@ class HttpConnection:
         api_key: the key; `None` if it needs none.
         headers_of: returns the headers of a request with this key.
         models_path: where the list of its models is.
-        proxy: the address of a proxy; those of the environment if not given.
+        proxy: the address of a proxy; those of the environment if not given; "" for none.
         verify: a file of certificates, as PEM, which are trusted in place of the machine's.
         timeout: see `timeout_of`.
 

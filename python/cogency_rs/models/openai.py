@@ -37,7 +37,7 @@ class OpenAIModel(ServedModel):
             A server on this machine or in a private network needs none.
         organization: whose account pays; `OPENAI_ORG_ID` if not given.
         project: for which project; `OPENAI_PROJECT_ID` if not given.
-        proxy: the address of a proxy; those of the environment if not given.
+        proxy: the address of a proxy; those of the environment if not given; "" for none.
         verify: a file of certificates, as PEM, that are trusted in place of those of the machine.
         client: an `AsyncOpenAI` of your own, which needs the extra `openai`, instead of all these; it stays yours to
             close.

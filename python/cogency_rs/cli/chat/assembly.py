@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...agent import Agent, UsageLimits
-from ...errors import ConfigError
+from ...errors import ConfigError, LLMError
 from ...storage import SQLite
 from ...storage.postgres.address import is_dsn
 from ...types import CallMode
@@ -44,7 +44,10 @@ class Assembly:
     @property
     def model_name(self) -> str:
         """The model's name for people."""
-        return self.options.model_from or str(self.options.model)
+        options = self.options
+        if options.gguf is not None:
+            return options.gguf.stem
+        return options.model_from or str(options.model)
 
     def agent(
         self, *, middleware: Iterable[Any] = (), calls: CallMode = "stream"
@@ -99,6 +102,8 @@ async def assembled(
     async with AsyncExitStack() as stack:
         if options.model_from is None:
             await stack.enter_async_context(model)
+        if options.gguf is not None:
+            await _load(model)
         if options.db is None:
             folder = stack.enter_context(TemporaryDirectory(prefix="cogency-rs-"))
             db = Path(folder, "log.db")
@@ -117,12 +122,18 @@ def model_of(options: AgentOptions) -> Any:
     Raises:
         UnusableError: they name no model, or its SDK or key is missing.
     """
+    if options.gguf is not None:
+        if options.model_from is not None or options.model is not None:
+            raise UnusableError(
+                "--gguf names the model already; leave out --model and --model-from"
+            )
+        return _local_model(options.gguf)
     if options.model_from is not None:
         return named_value(options.model_from)
     if options.model is None:
         raise UnusableError(
-            "no model is named; give --model NAME, and --base-url URL for a server of your own, "
-            "such as http://localhost:11434/v1; `cogency-rs demo` needs neither"
+            "no model is named; give --gguf FILE for one that runs here, or --model NAME, and --base-url URL for a "
+            "server of your own, such as http://localhost:11434/v1; `cogency-rs demo` needs none"
         )
     if options.provider not in _MODELS:
         raise UnusableError(f"--provider is openai or anthropic, not {options.provider}")
@@ -133,6 +144,23 @@ def model_of(options: AgentOptions) -> Any:
         return make(options.model, base_url=options.base_url)
     except ConfigError as error:
         raise UnusableError(words_of(error).replace("base_url", "--base-url", 1)) from error
+
+
+def _local_model(file: Path) -> Any:
+    from ...models import LocalModel
+
+    try:
+        return LocalModel(file)
+    except ConfigError as error:
+        raise UnusableError(str(error)) from error
+
+
+async def _load(model: Any) -> None:
+    """Load a model now: later, the line that says so would disturb the chat's."""
+    try:
+        await model.load()
+    except LLMError as error:
+        raise UnusableError(str(error)) from error
 
 
 def _own_tools(options: AgentOptions) -> list[Any]:

@@ -15,6 +15,7 @@ from .options import (
     Db,
     DialectName,
     Files,
+    Gguf,
     Instructions,
     Mcp,
     ModelFrom,
@@ -41,6 +42,7 @@ def chat(
     ] = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
+    gguf: Gguf = None,
     provider: ProviderName = "openai",
     model_from: ModelFrom = None,
     dialect: DialectName = None,
@@ -76,6 +78,7 @@ def chat(
     options = AgentOptions(
         model=model,
         base_url=base_url,
+        gguf=gguf,
         provider=provider,
         model_from=model_from,
         dialect=dialect,

@@ -95,7 +95,7 @@ def _model(session: ChatSession, name: str) -> None:
     if not name:
         session.view.page.line(f"\n  {one_line(assembly.model_name)}")
         return
-    options = replace(assembly.options, model=name, model_from=None)
+    options = replace(assembly.options, model=name, model_from=None, gguf=None)
     session.use(replace(assembly, options=options, model=session.entered(model_of(options))))
     session.view.page.line(f"\n  {one_line(name)} answers from now on")
 

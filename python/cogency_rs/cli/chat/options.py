@@ -16,6 +16,7 @@ __all__ = [
     "Db",
     "DialectName",
     "Files",
+    "Gguf",
     "Instructions",
     "Mcp",
     "ModelFrom",
@@ -46,6 +47,10 @@ BaseUrl = Annotated[
         envvar="COGENCY_RS_BASE_URL",
         help="Where the API is, such as http://localhost:11434/v1; the provider's own without.",
     ),
+]
+Gguf = Annotated[
+    Path | None,
+    typer.Option("--gguf", metavar="FILE", help="Run the model in this file, in the same process."),
 ]
 ProviderName = Annotated[
     str,
@@ -120,6 +125,7 @@ class AgentOptions:
 
     model: str | None = None
     base_url: str | None = None
+    gguf: Path | None = None
     provider: str = "openai"
     model_from: str | None = None
     dialect: str | None = None

@@ -1,0 +1,263 @@
+"""A model in a file, run in this process by llama.cpp."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import secrets
+import sys
+import threading
+from collections.abc import AsyncGenerator, Generator
+from concurrent.futures import Future
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import ConfigError, LLMError
+from ..guards.arguments import check_count
+from .chat_completions import ChatCompletions
+from .deltas import Delta
+from .failures import Service
+from .http import HttpConnection
+from .request import ModelRequest
+from .served import ServedModel
+from .settings import ModelSettings, Timeout, timeout_of
+
+__all__ = ["LocalModel"]
+
+_MAGIC = b"GGUF"
+_NOT_INSTALLED = (
+    "LocalModel runs llama.cpp, which comes with the extra `local`: pip install 'cogency-rs[local]'. Where xllamacpp "
+    "has no wheel (Windows on ARM, musl), run a server such as Ollama: OpenAIModel(base_url=...)"
+)
+
+
+class LocalModel:
+    """A model in a GGUF file, run in this process by llama.cpp: no server to start, no key, no network.
+
+    The file is loaded when the model is first asked, or by `load`, and stays until `aclose`. Runs that ask at the same
+    time share the model; while each of its `slots` has an answer to write, further ones wait. Closing an answer stops
+    the model at once.
+
+    Args:
+        path: the file.
+        context: how many tokens a prompt and its answer may have together; more of them take more memory.
+        slots: how many answers are written at the same time. Each has a context of its own.
+        threads: how many threads compute; by default one for each physical core.
+        gpu_layers: how many layers of the model a graphics card computes, if llama.cpp was built for it; by default as
+            many as fit.
+        settings: sent with every question: `temperature`, `seed`, `max_tokens`, `top_k`, and the other settings of
+            llama.cpp's server.
+
+    Attributes:
+        name: the file's name, without its ending.
+
+    Raises:
+        ConfigError: llama.cpp is not installed, there is no such file, it is not GGUF, or an argument has a wrong
+            value.
+
+    It needs the extra `local`. llama.cpp's own server answers, on a port of this machine alone and with a random key.
+    """
+
+    provider = "llama.cpp"
+    transport = "local"
+    keeps_messages = True
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        context: int = 8192,
+        slots: int = 2,
+        threads: int | None = None,
+        gpu_layers: int | None = None,
+        **settings: Any,
+    ) -> None:
+        self._path = _checked(Path(path))
+        self.name = self._path.stem
+        check_count("context", context, or_none=False)
+        check_count("slots", slots, or_none=False)
+        check_count("threads", threads)
+        check_count("gpu_layers", gpu_layers, least=0)
+        if find_spec("xllamacpp") is None:
+            raise ConfigError(_NOT_INSTALLED)
+        self._context, self._slots = context, slots
+        self._threads, self._gpu_layers = threads, gpu_layers
+        self._settings = settings
+        self._lock = threading.Lock()  # runs may be in several threads; held for a moment only
+        self._loading: Future[_Loaded] | None = None
+        timeout_of(ModelSettings(settings).of_client)  # refuses those that no question could have
+
+    def __repr__(self) -> str:
+        return f"LocalModel({str(self._path)!r})"
+
+    async def load(self) -> None:
+        """Load the file, if it is not loaded. In a terminal, a line says so meanwhile.
+
+        Raises:
+            LLMError: llama.cpp cannot run the model.
+        """
+        await self._loaded()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+        """Ask, and give the answer while it is written; see `Model`.
+
+        Raises:
+            LLMError: llama.cpp cannot run the model, or refused the request. The message says what to do.
+        """
+        while not self._takes(loaded := await self._loaded()):
+            pass  # it was closed in this moment, and is loaded again
+        try:
+            async with aclosing(loaded.client.stream(request)) as answer:
+                async for delta in answer:
+                    yield delta
+        finally:
+            self._lets_go(loaded)
+
+    async def aclose(self) -> None:
+        """Give the model's memory back, after the answers that are being written. Asked again, it is loaded again."""
+        with self._lock:
+            loading, self._loading = self._loading, None
+        if loading is None:
+            return
+        try:
+            loaded = await asyncio.shield(asyncio.wrap_future(loading))
+        except LLMError:
+            return
+        self._lets_go(loaded)
+        await asyncio.shield(asyncio.wrap_future(loaded.is_unused))
+        await loaded.client.aclose()
+        await asyncio.to_thread(loaded.server.clear)  # llama.cpp waits for its threads
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _loaded(self) -> _Loaded:
+        """The model, loaded. Of all that ask at first, one loads it; it goes on if those that wait are cancelled."""
+        with self._lock:
+            if (loading := self._loading) is None:
+                loading = self._loading = Future()
+                threading.Thread(target=self._load, args=(loading,), name=repr(self)).start()
+        return await asyncio.shield(asyncio.wrap_future(loading))
+
+    def _takes(self, loaded: _Loaded) -> bool:
+        with self._lock:
+            loaded.users += bool(loaded.users)
+            return bool(loaded.users)
+
+    def _lets_go(self, loaded: _Loaded) -> None:
+        with self._lock:
+            loaded.users -= 1
+            is_unused = not loaded.users
+        if is_unused:
+            loaded.is_unused.set_result(None)
+
+    def _load(self, loading: Future[_Loaded]) -> None:
+        llama: Any = importlib.import_module("xllamacpp")
+        key = secrets.token_urlsafe(32)
+        try:
+            with _shown(f"loading {self.name} ({self._path.stat().st_size / 1e6:,.0f} MB)"):
+                server = llama.Server(self._parameters(llama, key))
+            loading.set_result(_Loaded([server], self._served(server.listening_address, key)))
+        except Exception as error:
+            with self._lock:
+                if self._loading is loading:
+                    self._loading = None  # the next that asks tries again
+            loading.set_exception(
+                LLMError(
+                    f"llama.cpp cannot run {str(self._path)!r}: the file may be damaged or of an unknown kind, or "
+                    f"context={self._context} and slots={self._slots} may take more memory than there is ({error})",
+                    cause=error,
+                )
+            )
+
+    def _parameters(self, llama: Any, key: str) -> Any:
+        given = llama.CommonParams()
+        given.model.path = str(self._path)
+        given.model_alias = {self.name}
+        given.hostnames, given.port, given.api_keys = ["127.0.0.1"], 0, [key]
+        given.endpoint_slots = given.endpoint_props = given.endpoint_metrics = given.ui = False
+        given.offline = True
+        given.verbosity = -1
+        given.sse_ping_interval = 1  # seconds in which it notices that nobody reads an answer
+        given.n_parallel, given.n_ctx = self._slots, self._context * self._slots
+        if self._threads is not None:
+            given.cpuparams.n_threads = given.cpuparams_batch.n_threads = self._threads
+        if self._gpu_layers is not None:
+            given.n_gpu_layers = self._gpu_layers
+        return given
+
+    def _served(self, address: str, key: str) -> ServedModel:
+        # No proxy is between, and it waits as long as the model computes.
+        connection = HttpConnection(
+            f"{address}/v1",
+            key,
+            lambda key: {"authorization": f"Bearer {key}"},
+            models_path="/models",
+            proxy="",
+            verify=None,
+            timeout=Timeout(read=None),
+        )
+        return ServedModel(
+            structured_output=False,
+            provider=self.provider,
+            service=Service(connection, self.name, str(self._path), key=""),
+            endpoint=ChatCompletions(None, counts_along=True),
+            settings={"timeout": None, "max_retries": 0, **self._settings},
+        )
+
+
+@dataclass
+class _Loaded:
+    """A model that is loaded.
+
+    Attributes:
+        server: llama.cpp's server, in a list so that its last reference can be dropped, which stops it. It would keep
+            the interpreter meanwhile if it still wrote an answer.
+        client: asks it.
+        users: how many answers are being written, and one more until it is closed.
+        is_unused: done when there is no user left.
+    """
+
+    server: list[Any]
+    client: ServedModel
+    users: int = 1
+    is_unused: Future[None] = field(default_factory=Future[None])
+
+
+def _checked(path: Path) -> Path:
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_MAGIC))
+    except OSError as error:
+        raise ConfigError(f"the model {str(path)!r} cannot be read: {error.strerror}") from error
+    if begins != _MAGIC:
+        raise ConfigError(
+            f"{str(path)!r} is not a GGUF file, which is what llama.cpp runs: look for a file that ends in .gguf"
+        )
+    return path
+
+
+@contextmanager
+def _shown(line: str) -> Generator[None, None, None]:
+    """Show a line in the terminal, if there is one, while the block lasts."""
+    is_shown = sys.stderr is not None and sys.stderr.isatty()
+    if is_shown:
+        print(f"{line} …", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if is_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
