@@ -125,7 +125,12 @@ CASES: dict[str, tuple[Any, str]] = {
     "an unknown calls": (made(calls="explode"), r"calls must be"),
     "a storage without methods": (
         made(storage=object()),
-        r"cannot be the log of an agent: .*save_message and load_messages; give SQLite\(\)",
+        r"cannot be the log of an agent: .*save_message and load_messages; give the path of a file",
+    ),
+    "a storage that is an empty path": (made(storage=" "), r"storage=' ' names no file"),
+    "an address of another database": (
+        made(storage="mysql://ada:secret@host/db"),
+        r"^storage cannot be an address that begins with mysql://; there is postgresql://",
     ),
     "a storage that only saves": (made(storage=SavesOnly()), r"cannot be the log of an agent"),
     "a storage's class": (made(storage=SavesAndLoads), r"cannot be the log of an agent"),

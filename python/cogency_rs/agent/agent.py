@@ -70,7 +70,8 @@ class Agent(Generic[Deps, Output]):
         output_type: the type of the final answer: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter
             of a tool may be. The model is asked for it as JSON and told what is wrong with its answer;
             `RunResult.output` is the value. By default the answer is text.
-        storage: the log; by default a `Memory`, which is gone with the agent and drops what was used longest ago.
+        storage: the log: the path of a file (`"talk.db"`), an address (`"postgresql://user@host/database"`), or a
+            `Log`; by default a `Memory`, which is gone with the agent and drops what was used longest ago.
         limits: how much one run may use.
         recovery: how long a run goes on with errors.
         history: how much of a conversation the model is shown.

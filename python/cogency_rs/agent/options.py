@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from os import PathLike, fsdecode, fspath
+from typing import Any, Literal, cast
 
 from ..errors import ConfigError
 from ..guards.arguments import check_flag, check_instance
@@ -30,9 +31,11 @@ _DRIVERS = {"text": "TextDriver", "native": "NativeDriver", "react": "ReActDrive
 
 
 def storage_of(storage: Any, on_busy: str) -> Any:
-    """Return the storage, if it can be the agent's log."""
+    """Return the storage, if it can be the agent's log; for the path of a file or an address, the log that is there."""
     if storage is None:
         return Memory()
+    if isinstance(storage, str | PathLike):
+        return _log_at(fspath(cast("str | PathLike[str]", storage)))
     given: object = storage
     missing = [
         name
@@ -42,7 +45,7 @@ def storage_of(storage: Any, on_busy: str) -> Any:
     if isinstance(storage, type) or (missing and not is_log(storage)):
         raise ConfigError(
             f"{storage!r} cannot be the log of an agent: it needs the methods of Log, or at least "
-            "save_message and load_messages; give SQLite(), or leave it out for a log in memory"
+            "save_message and load_messages; give the path of a file, or leave it out for a log in memory"
         )
     if is_log(storage) and not hasattr(type(given), "owner"):
         raise ConfigError(
@@ -54,6 +57,28 @@ def storage_of(storage: Any, on_busy: str) -> Any:
             f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'
         )
     return storage
+
+
+def _log_at(place: str | bytes) -> Any:
+    """The log in a file, or in a database that an address names."""
+    place = fsdecode(place)
+    if not place.strip():
+        raise ConfigError(f"storage={place!r} names no file")
+    from ..storage.postgres.address import is_dsn
+
+    if is_dsn(place):
+        from ..storage import PostgreSQL
+
+        return PostgreSQL(place)
+    scheme, mark, _ = place.partition("://")
+    if mark:
+        raise ConfigError(
+            f"storage cannot be an address that begins with {scheme}://; there is postgresql://user@host/database, and "
+            "the path of a file is for SQLite"
+        )
+    from ..storage import SQLite
+
+    return SQLite(place)
 
 
 def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:

@@ -4,6 +4,19 @@
 thread, `session.py` the connections, and `faults.py` the meaning of errors.
 """
 
-from .log import PostgreSQL
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .log import PostgreSQL as PostgreSQL
 
 __all__ = ["PostgreSQL"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "PostgreSQL":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .log import PostgreSQL  # whoever only asks whether a text is an address needs none of it
+
+    return PostgreSQL
