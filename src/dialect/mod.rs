@@ -7,15 +7,11 @@
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
 mod check;
-mod cogency;
 mod from_json;
-mod models;
 pub mod presets;
 mod prompt;
-mod prompts;
 pub mod template;
 mod text;
-mod tokens;
 
 use std::hash::{Hash, Hasher};
 
