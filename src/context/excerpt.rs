@@ -11,7 +11,6 @@ use crate::protocol::call::name_on_server;
 use crate::protocol::canonical::{canonical_string, json_string};
 use crate::protocol::json::{Container, Scanner, Token, unescaped};
 use crate::protocol::stored::ShownCall;
-use crate::protocol::text::is_blank;
 
 /// How many characters of each result are shown at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -110,7 +109,7 @@ fn cuts_in_items(results: &[u8], calls: &[ShownCall], bounds: &Bounds) -> Option
     let Ok(Some(Token::Open(Container::Array))) = scanner.next(results) else { return None };
     let mut items = Vec::new();
     let (mut item, mut key, mut start) = (ItemFields::default(), Key::Other, 0);
-    while let Some(token) = scanner.next(results).ok()? {
+    scanner.rest(results, |scanner, token| {
         let end = scanner.position();
         match (scanner.depth(), token) {
             (0, _) | (ITEM, Token::Open(Container::Object)) => {}
@@ -141,10 +140,8 @@ fn cuts_in_items(results: &[u8], calls: &[ShownCall], bounds: &Bounds) -> Option
             (depth, Token::Open(_)) if depth == ITEM + 1 => start = end - 1,
             _ => {}
         }
-    }
-    if !(scanner.is_complete() && is_blank(&results[scanner.position()..])) {
-        return None;
-    }
+        Some(())
+    })?;
     let mut cuts = Vec::new();
     let count = items.len();
     for (index, ItemFields { tool, contents }) in items.into_iter().enumerate() {

@@ -2,7 +2,6 @@
 
 use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token, unescaped};
-use crate::protocol::text::is_blank;
 
 /// What the model wrote, and what it is told about that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub fn stored_report(text: &[u8]) -> Option<ShownReport> {
     let Ok(Some(Token::Open(Container::Object))) = scanner.next(text) else { return None };
     let (mut kind, mut raw, mut content) = (None, None, None);
     let mut key = Text::default();
-    while let Some(token) = scanner.next(text).ok()? {
+    scanner.rest(text, |scanner, token| {
         match (scanner.depth(), token) {
             (1, Token::Key(range)) => key = unescaped(&text[range]),
             // Of equal keys the last one counts, whatever its value is.
@@ -45,12 +44,12 @@ pub fn stored_report(text: &[u8]) -> Option<ShownReport> {
             }
             _ => {}
         }
-    }
-    let is_whole = scanner.is_complete() && is_blank(&text[scanner.position()..]);
+        Some(())
+    })?;
     let (kind, raw, content) = (kind?, raw?, content?);
     let is_known = KINDS.contains(&kind.as_bytes());
     let is_of_cut_answer = kind.as_bytes() == b"truncated" && raw.is_empty();
-    (is_whole && is_known).then_some(ShownReport { raw, content, is_of_cut_answer })
+    is_known.then_some(ShownReport { raw, content, is_of_cut_answer })
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
-use crate::protocol::text::is_blank;
 use crate::protocol::write::{Renderer, push_escaped};
 
 /// The message of the array that these pieces are, in its frame.
@@ -69,8 +68,9 @@ fn array_len(text: &[u8]) -> Option<usize> {
     let mut scanner = Scanner::default();
     let Ok(Some(Token::Open(Container::Array))) = scanner.next(text) else { return None };
     let mut items = 0;
-    while let Ok(Some(_)) = scanner.next(text) {
+    let whole = scanner.rest(text, |scanner, _| {
         items += usize::from(scanner.depth() == 1);
-    }
-    (scanner.is_complete() && is_blank(&text[scanner.position()..])).then_some(items)
+        Some(())
+    });
+    whole.map(|()| items)
 }

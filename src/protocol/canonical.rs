@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU8;
 
-use super::json::{Container, Token};
+use super::json::{Container, Scanner, Token};
 use members::{COLON, Members, Object, SEPARATOR, copy};
 
 mod members;
@@ -44,6 +44,20 @@ const SMALL: usize = 4 << 10;
 
 /// How much room may be left after what is written.
 const MOST_SPARE: usize = 64 << 10;
+
+/// The text as canonical JSON; `None` if it is not one JSON value.
+///
+/// # Complexity
+/// O(text)
+#[must_use]
+pub fn canonical(text: &[u8]) -> Option<String> {
+    let mut writer = Writer::new(text.len());
+    Scanner::default().rest(text, |_, token| {
+        writer.token(text, &token);
+        Some(())
+    })?;
+    Some(writer.finish())
+}
 
 impl Writer {
     /// An empty writer with room for this many bytes.
@@ -453,19 +467,10 @@ fn shortest_digits(value: f64) -> (String, i32) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::json::Scanner;
     use super::*;
 
     fn rewrite(text: &str) -> String {
-        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(0));
-        let text = text.as_bytes();
-        while let Some(token) = scanner.next(text).expect("valid JSON") {
-            writer.token(text, &token);
-        }
-        if let Some(token) = scanner.end(text).expect("complete JSON") {
-            writer.token(text, &token);
-        }
-        writer.finish()
+        canonical(text.as_bytes()).expect("valid JSON")
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::dialect::{JsonLayout, Str, ToolObject, ToolsForm, ToolsLayout};
-use crate::protocol::canonical::{Writer, json_string};
-use crate::protocol::json::Scanner;
+use crate::protocol::canonical::{self, json_string};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::Renderer;
 
@@ -68,16 +67,7 @@ fn shown(tool: &Tool<'_>, object: ToolObject) -> Value {
 
 /// A value as canonical JSON.
 fn canonical(value: &Value) -> String {
-    let text = value.to_string();
-    let text = text.as_bytes();
-    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(text.len()));
-    while let Ok(Some(token)) = scanner.next(text) {
-        writer.token(text, &token);
-    }
-    if let Ok(Some(token)) = scanner.end(text) {
-        writer.token(text, &token);
-    }
-    writer.finish()
+    canonical::canonical(value.to_string().as_bytes()).expect("a value is written as JSON")
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

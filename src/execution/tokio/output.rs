@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::protocol::canonical::{Writer, json_string};
-use crate::protocol::json::{Scanner, unescaped};
+use crate::protocol::canonical::{canonical, json_string};
+use crate::protocol::json::unescaped;
 use crate::protocol::results::CallOutcome;
 
 /// What a tool returned.
@@ -38,7 +38,7 @@ impl ToolOutput {
         let text = serde_json::to_string(content).map_err(|error| {
             ToolError::unusable(&format!("its content is not a JSON value: {error}"))
         })?;
-        let content = (text != "null").then(|| canonical(&text));
+        let content = if text == "null" { None } else { canonical(text.as_bytes()) };
         Ok(Self { outcome: None, content })
     }
 
@@ -182,19 +182,6 @@ pub fn panicked(payload: &(dyn std::any::Any + Send)) -> CallOutcome {
 /// A name as a message shows it.
 pub fn shown_name(name_json: &str) -> String {
     String::from_utf8_lossy(unescaped(name_json.as_bytes()).as_bytes()).into_owned()
-}
-
-/// Valid JSON, as Python's `json.dumps` writes it: results are written in the same way by every program.
-fn canonical(text: &str) -> String {
-    let (text, mut scanner) = (text.as_bytes(), Scanner::default());
-    let mut writer = Writer::new(text.len());
-    while let Ok(Some(token)) = scanner.next(text) {
-        writer.token(text, &token);
-    }
-    if let Ok(Some(number)) = scanner.end(text) {
-        writer.token(text, &number);
-    }
-    writer.finish()
 }
 
 #[cfg(test)]

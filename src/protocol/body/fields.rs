@@ -7,7 +7,6 @@ use super::super::canonical::{Writer, canonical_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
 use super::super::limits::Strictness;
 use super::super::problem::ProblemKind;
-use super::super::text::is_blank;
 use super::super::{Event, Text};
 use super::Calls;
 use crate::dialect::{DecisionKeys, Json, Str};
@@ -343,17 +342,17 @@ fn args_of(text: &[u8], writer: Writer, token: &Token, max_depth: Option<usize>)
 /// It is none, or more than `max_depth` brackets are open in it at once: what it is instead.
 pub fn object(text: &[u8], max_depth: usize) -> Result<String, &'static str> {
     const OTHER: &str = "a string";
-    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(text.len()));
-    let mut is_object = false;
-    while let Some(token) = scanner.next(text).map_err(|_| OTHER)? {
+    let (mut writer, mut is_object, mut instead) = (Writer::new(text.len()), false, OTHER);
+    let whole = Scanner::default().rest(text, |scanner, token| {
         if scanner.depth() > max_depth {
-            return Err("a string in which brackets are nested too deep");
+            instead = "a string in which brackets are nested too deep";
+            return None;
         }
         is_object |= scanner.depth() == 1 && matches!(token, Token::Open(Container::Object));
         writer.token(text, &token);
-    }
-    let is_whole = scanner.is_complete() && is_blank(&text[scanner.position()..]);
-    if is_object && is_whole { Ok(writer.finish()) } else { Err(OTHER) }
+        Some(())
+    });
+    whole.filter(|()| is_object).map(|()| writer.finish()).ok_or(instead)
 }
 
 /// What a value is called, told by its first or last token.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::text::leading_space;
+use super::super::text::{is_blank, leading_space};
 use super::number::NumberPhase;
 use super::string::{escape_width, first_control};
 use super::token::{Container, Fault, FaultKind, Token};
@@ -151,6 +151,25 @@ impl Scanner {
             _ if self.is_complete() => Ok(None),
             _ => Err(Fault { kind: FaultKind::Ended, at: text.len() }),
         }
+    }
+
+    /// Gives `take` each further token of a complete text, and the scanner after it. `None` where `take` gives that, or the text is
+    /// not one JSON value; `take` has then seen the tokens before that.
+    ///
+    /// # Complexity
+    /// O(text)
+    pub fn rest(
+        mut self,
+        text: &[u8],
+        mut take: impl FnMut(&Self, Token) -> Option<()>,
+    ) -> Option<()> {
+        while let Some(token) = self.next(text).ok()? {
+            take(&self, token)?;
+        }
+        if let Some(token) = self.end(text).ok()? {
+            take(&self, token)?;
+        }
+        is_blank(&text[self.at..]).then_some(())
     }
 
     fn between(&mut self, text: &[u8]) -> Result<Option<Token>, Fault> {

@@ -182,10 +182,7 @@ fn push_scalar(sink: &mut Sink<'_>, json: &str) {
 
 /// Whether the whole text is one JSON value.
 fn is_json(text: &[u8]) -> bool {
-    let text = trim(text);
-    let mut scanner = Scanner::default();
-    while let Ok(Some(_)) = scanner.next(text) {}
-    scanner.end(text).is_ok() && scanner.position() == text.len()
+    Scanner::default().rest(trim(text), |_, _| Some(())).is_some()
 }
 
 /// The name of the JSON type of a value that is not text.

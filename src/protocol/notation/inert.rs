@@ -10,8 +10,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::super::canonical::{Writer, json_string};
-use super::super::json::{Scanner, unescaped};
+use super::super::canonical::{canonical, json_string};
+use super::super::json::unescaped;
 use super::json::string_length;
 use super::marks::{DialectMarks, Which};
 use crate::dialect::{Dialect, Inert, JOINER};
@@ -89,11 +89,7 @@ impl DialectMarks {
         }
         changed.push_str(&json[from..]);
         // Keys that were different may be equal now.
-        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(changed.len()));
-        while let Ok(Some(token)) = scanner.next(changed.as_bytes()) {
-            writer.token(changed.as_bytes(), &token);
-        }
-        Some(writer.finish())
+        canonical(changed.as_bytes())
     }
 
     /// The inside of a canonical JSON string, as [`raised`](Self::raised) has its text; `None` if it is the same.

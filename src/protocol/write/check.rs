@@ -178,10 +178,8 @@ fn are_equal(first: &str, second: &str) -> bool {
 
 /// The tokens of canonical JSON, written alike for equal values.
 fn units(json: &str) -> Vec<String> {
-    let text = json.as_bytes();
-    let mut scanner = Scanner::default();
     let mut units = Vec::new();
-    let mut add = |token: Token| {
+    Scanner::default().rest(json.as_bytes(), |_, token| {
         units.push(match token {
             Token::Number(range) => {
                 let number = &json[range];
@@ -190,13 +188,8 @@ fn units(json: &str) -> Vec<String> {
             Token::Key(range) | Token::String(range) => json[range].to_owned(),
             token => format!("{token:?}"),
         });
-    };
-    while let Ok(Some(token)) = scanner.next(text) {
-        add(token);
-    }
-    if let Ok(Some(token)) = scanner.end(text) {
-        add(token);
-    }
+        Some(())
+    });
     units
 }
 

@@ -9,13 +9,12 @@ use std::ops::Range;
 
 use crate::dialect::{Dialect, Frame, JOINER, JsonLayout, ResultText, ResultsForm};
 
-use super::super::canonical::{Writer, json_string};
-use super::super::json::{Container, Scanner, Token, unescaped};
+use super::super::canonical::{canonical, json_string};
+use super::super::json::{Scanner, Token, unescaped};
 use super::super::notation::json::{Strings, Style, elements, members, push_json, push_string};
 use super::super::notation::literal::overlaps;
 use super::super::notation::sink::Sink;
 use super::super::stored::ShownCall;
-use super::super::text::is_blank;
 
 /// What one call returned. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +45,8 @@ pub fn returned(results: &[u8], calls: &[ShownCall]) -> Vec<Returned> {
         outcome: None,
         content: json_string(results),
     };
-    let Some(array) = canonical_array(results) else { return vec![whole()] };
+    let array = canonical(results).filter(|json| json.starts_with('['));
+    let Some(array) = array else { return vec![whole()] };
     let items: Vec<_> = elements(&array).collect();
     if !items.iter().all(|item| item.starts_with('{')) {
         return vec![whole()];
@@ -68,21 +68,6 @@ fn returned_item(item: &str, call: Option<&ShownCall>) -> Returned {
             .or_else(|| text("\"outcome\""))
             .unwrap_or_else(|| item.to_owned()),
     }
-}
-
-/// The text as a canonical array; `None` for anything else.
-fn canonical_array(text: &[u8]) -> Option<String> {
-    let mut scanner = Scanner::default();
-    let mut writer = Writer::new(text.len());
-    let mut is_array = None;
-    while let Some(token) = scanner.next(text).ok()? {
-        if !*is_array.get_or_insert(token == Token::Open(Container::Array)) {
-            return None;
-        }
-        writer.token(text, &token);
-    }
-    let is_whole = scanner.is_complete() && is_blank(&text[scanner.position()..]);
-    is_whole.then(|| writer.finish())
 }
 
 /// Adds the results of a batch, each in its frame.
@@ -130,14 +115,14 @@ pub fn push_array(sink: &mut Sink<'_>, array: &[u8]) {
 
 /// Where the strings of a JSON text are, with their quotes; `None` if it is not JSON.
 fn strings_in(text: &[u8]) -> Option<Vec<Range<usize>>> {
-    let mut scanner = Scanner::default();
     let mut strings = Vec::new();
-    while let Some(token) = scanner.next(text).ok()? {
+    let whole = Scanner::default().rest(text, |_, token| {
         if let Token::String(range) | Token::Key(range) = token {
             strings.push(range);
         }
-    }
-    (scanner.is_complete() && is_blank(&text[scanner.position()..])).then_some(strings)
+        Some(())
+    });
+    whole.map(|()| strings)
 }
 
 /// Adds JSON with `\u003c` for every `<`. In JSON one stands only inside strings, and never after a lone backslash.
