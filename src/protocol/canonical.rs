@@ -257,7 +257,7 @@ fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
             _ => {
                 out.extend_from_slice(&inside[from..at]);
                 at += match push_short(out, &inside[at..], |byte| byte < b' ') {
-                    0 => push_code_point(out, &inside[at..]),
+                    0 => push_as_escape(out, &inside[at..]),
                     breaks => breaks,
                 };
                 from = at;
@@ -286,7 +286,7 @@ fn push_characters(out: &mut Vec<u8>, text: &[u8]) {
         match rest.first() {
             None => return,
             Some(b' '..=b'~') => {}
-            Some(_) => rest = &rest[push_code_point(out, rest)..],
+            Some(_) => rest = &rest[push_as_escape(out, rest)..],
         }
     }
 }
@@ -325,8 +325,8 @@ const SHORT: [Option<NonZeroU8>; 256] = {
     letters
 };
 
-/// Writes the first code point of `text`, which is not empty, and gives its width.
-fn push_code_point(out: &mut Vec<u8>, text: &[u8]) -> usize {
+/// Writes the first code point of `text`, which is not empty, as an escape, and gives its width.
+fn push_as_escape(out: &mut Vec<u8>, text: &[u8]) -> usize {
     if text[0].is_ascii() {
         push_unit(out, text[0].into());
         return 1;

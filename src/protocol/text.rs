@@ -110,6 +110,17 @@ impl fmt::Debug for Text {
     }
 }
 
+/// Adds a code point; a surrogate stays one.
+pub fn push_code_point(text: &mut Vec<u8>, code: u32) {
+    match char::from_u32(code) {
+        Some(character) => text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        None => {
+            let six_bits = |shift: u32| (code >> shift & 0x3f).to_le_bytes()[0] | 0x80;
+            text.extend([0xed, six_bits(6), six_bits(0)]);
+        }
+    }
+}
+
 /// How many bytes the whitespace character at the start of `bytes` takes; 0 when there is none.
 ///
 /// Whitespace is what Python's `str.isspace` says, which is Unicode's `White_Space` and U+001C to U+001F.

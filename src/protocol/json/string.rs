@@ -1,6 +1,6 @@
 //! The characters of a string.
 
-use super::super::text::Text;
+use super::super::text::{Text, push_code_point};
 use super::token::FaultKind;
 
 /// The index of the first control character.
@@ -33,10 +33,9 @@ pub fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
 #[must_use]
 pub fn unescaped(quoted: &[u8]) -> Text {
     let mut rest = &quoted[1..quoted.len() - 1];
-    let mut text = Text::default();
-    text.reserve(rest.len());
+    let mut text = Vec::with_capacity(rest.len());
     while let Some(backslash) = memchr::memchr(b'\\', rest) {
-        text.push(&rest[..backslash]);
+        text.extend_from_slice(&rest[..backslash]);
         rest = &rest[backslash + 1..];
         let (code, width) = match rest[0] {
             b'u' => escaped_code_point(rest),
@@ -50,8 +49,8 @@ pub fn unescaped(quoted: &[u8]) -> Text {
         push_code_point(&mut text, code);
         rest = &rest[width..];
     }
-    text.push(rest);
-    text
+    text.extend_from_slice(rest);
+    text.into()
 }
 
 /// The code point of the escape whose `u` `rest` begins with, and how many bytes it takes; a surrogate pair is two escapes.
@@ -68,15 +67,4 @@ fn escaped_code_point(rest: &[u8]) -> (u32, usize) {
         }
     }
     (first, 5)
-}
-
-/// Adds a code point, which may be a surrogate.
-fn push_code_point(text: &mut Text, code: u32) {
-    match char::from_u32(code) {
-        Some(character) => text.push(character.encode_utf8(&mut [0; 4]).as_bytes()),
-        None => {
-            let six_bits = |shift: u32| (code >> shift & 0x3f).to_le_bytes()[0] | 0x80;
-            text.push(&[0xed, six_bits(6), six_bits(0)]);
-        }
-    }
 }

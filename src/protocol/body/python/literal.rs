@@ -3,6 +3,7 @@
 use super::super::super::canonical::Writer;
 use super::super::super::json::Token;
 use super::super::super::problem::{Problem, ProblemKind};
+use super::super::super::text::push_code_point;
 
 /// Digits that Python itself turns into text at most; longer integers in another base are refused.
 const MAX_DIGITS: usize = 4300;
@@ -107,17 +108,6 @@ fn hexadecimal(rest: &[u8], digits: usize, out: &mut Vec<u8>) -> Result<usize, P
     };
     push_code_point(out, code);
     Ok(width)
-}
-
-/// Writes a code point as generalised UTF-8: a surrogate stays one.
-fn push_code_point(out: &mut Vec<u8>, code: u32) {
-    match char::from_u32(code) {
-        Some(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-        None => {
-            let tail = |shift: u32| (code >> shift & 0x3f | 0x80).to_le_bytes()[0];
-            out.extend([0xed, tail(6), tail(0)]);
-        }
-    }
 }
 
 /// The number that a literal without its sign says, as `json.dumps` writes it; `None` where it is not a number.
