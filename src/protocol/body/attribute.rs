@@ -41,9 +41,17 @@ pub fn attribute_width(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The entities that stand in attributes.
-const ENTITIES: [(&[u8], &[u8]); 5] =
-    [(b"&quot;", b"\""), (b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&apos;", b"'")];
+/// The entities that have names.
+const ENTITIES: [(&str, char); 5] =
+    [("&quot;", '"'), ("&amp;", '&'), ("&lt;", '<'), ("&gt;", '>'), ("&apos;", '\'')];
+
+/// The character that the entity with a name at the start of `text` stands for, and its width.
+#[must_use]
+pub fn named_entity(text: &[u8]) -> Option<(char, usize)> {
+    let is_here = |(entity, _): &(&str, char)| text.starts_with(entity.as_bytes());
+    let (entity, character) = ENTITIES.into_iter().find(is_here)?;
+    Some((character, entity.len()))
+}
 
 /// The text of an attribute.
 pub fn unescaped(mut value: &[u8]) -> Text {
@@ -51,12 +59,9 @@ pub fn unescaped(mut value: &[u8]) -> Text {
     while let Some(at) = memchr::memchr(b'&', value) {
         text.push(&value[..at]);
         value = &value[at..];
-        let (entity, said) = ENTITIES
-            .into_iter()
-            .find(|(entity, _)| value.starts_with(entity))
-            .unwrap_or((b"&", b"&"));
-        text.push(said);
-        value = &value[entity.len()..];
+        let (character, width) = named_entity(value).unwrap_or(('&', 1));
+        text.push(character.encode_utf8(&mut [0; 4]).as_bytes());
+        value = &value[width..];
     }
     text.push(value);
     text

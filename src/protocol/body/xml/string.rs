@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::super::text::leading_space;
+use super::super::attribute::named_entity;
 use super::tag::{Lexed, Markup, TagReader, begins, next_mark};
 use crate::dialect::Xml;
 
@@ -177,7 +178,7 @@ pub fn decoded<'t>(form: &Xml, raw: &'t [u8], comments: Comments) -> Cow<'t, [u8
             }
             may_be_comment = false;
         }
-        let width = match entity(rest) {
+        let width = match named_entity(rest).or_else(|| numbered_entity(rest)) {
             Some((character, width)) => {
                 said.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 width
@@ -193,31 +194,21 @@ pub fn decoded<'t>(form: &Xml, raw: &'t [u8], comments: Comments) -> Cow<'t, [u8
     said.into()
 }
 
-/// The longest entity that is read, in bytes: a number with some zeros before it.
-const LONGEST: usize = 16;
+/// The longest number of an entity that is read, in bytes: with some zeros before it.
+const LONGEST: usize = 15;
 
-/// The character that the entity at the start of `text` stands for, and its width.
-fn entity(text: &[u8]) -> Option<(char, usize)> {
-    let inside = text.strip_prefix(b"&")?;
+/// The character whose number the entity at the start of `text` has, and its width.
+fn numbered_entity(text: &[u8]) -> Option<(char, usize)> {
+    let inside = text.strip_prefix(b"&#")?;
     let end = memchr::memchr(b';', &inside[..inside.len().min(LONGEST)])?;
-    let name = std::str::from_utf8(&inside[..end]).ok()?;
-    let numbered = |digits: &str, base| {
-        let is_number = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let code = u32::from_str_radix(digits, base).ok().filter(|code| is_number && *code > 0)?;
-        char::from_u32(code)
+    let number = std::str::from_utf8(&inside[..end]).ok()?;
+    let (digits, base) = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => (digits, 16),
+        None => (number, 10),
     };
-    let character = match name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        name => match name.strip_prefix('#')? {
-            code if code.starts_with(['x', 'X']) => numbered(&code[1..], 16)?,
-            code => numbered(code, 10)?,
-        },
-    };
-    Some((character, end + 2))
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let code = u32::from_str_radix(digits, base).ok().filter(|code| is_number && *code > 0)?;
+    Some((char::from_u32(code)?, end + 3))
 }
 
 #[cfg(test)]
