@@ -172,9 +172,15 @@ impl Marks {
 /// Whether `text` begins with `mark`; `None` if more text decides it.
 #[must_use]
 pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
-    match text.starts_with(mark.as_bytes()) {
+    begins(text, mark.as_bytes())
+}
+
+/// Whether `text` begins with `mark`, which may be any text; `None` if more text decides it.
+#[must_use]
+pub fn begins(text: &[u8], mark: &[u8]) -> Option<bool> {
+    match text.starts_with(mark) {
         true => Some(true),
-        false if mark.as_bytes().starts_with(text) => None,
+        false if mark.starts_with(text) => None,
         false => Some(false),
     }
 }

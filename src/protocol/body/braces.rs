@@ -5,6 +5,7 @@
 
 use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Fault, Scanner, Token, unescaped};
+use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
 use super::super::tools::{Schema, SchemaPlace, Types, WholeNumbers, scalar, typed_within};
@@ -106,14 +107,14 @@ impl BracesReader {
     ) -> Result<Option<usize>, Problem> {
         loop {
             let step = match &mut self.unit {
-                Unit::None => self.between(mark.as_bytes(), schema, text, calls)?,
+                Unit::None => self.between(mark, schema, text, calls)?,
                 Unit::Bare(start) => {
                     let start = *start;
                     self.bare(schema, text, calls, start)?
                 }
                 Unit::Marked(start) => {
                     let start = *start;
-                    self.marked(mark.as_bytes(), schema, text, start)
+                    self.marked(mark, schema, text, start)
                 }
                 Unit::Quoted(start, scanner) => {
                     let (start, said) = (*start, scanner.next(text));
@@ -171,7 +172,7 @@ impl BracesReader {
 
     fn between(
         &mut self,
-        mark: &[u8],
+        mark: &str,
         schema: Option<Schema<'_>>,
         text: &[u8],
         calls: &mut Calls,
@@ -185,14 +186,14 @@ impl BracesReader {
             State::KeyOrClose | State::Value | State::ItemOrClose | State::Refused(_)
         );
         if takes_string && !mark.is_empty() {
-            let rest = &text[self.at..];
-            if rest.starts_with(mark) {
-                self.at += mark.len();
-                self.unit = Unit::Marked(self.at);
-                return Ok(Advance::On);
-            }
-            if mark.starts_with(rest) {
-                return Ok(Advance::More);
+            match starts_with(&text[self.at..], mark) {
+                Some(true) => {
+                    self.at += mark.len();
+                    self.unit = Unit::Marked(self.at);
+                    return Ok(Advance::On);
+                }
+                Some(false) => {}
+                None => return Ok(Advance::More),
             }
         }
         let closes = self.open.last().is_some_and(|open| close_of(*open) == byte);
@@ -319,19 +320,20 @@ impl BracesReader {
     /// Reads on in a string between marks.
     fn marked(
         &mut self,
-        mark: &[u8],
+        mark: &str,
         schema: Option<Schema<'_>>,
         text: &[u8],
         start: usize,
     ) -> Advance {
-        let rest = &text[self.at..];
-        let Some(width) = memchr::memmem::find(rest, mark) else {
-            let held = (1..mark.len()).rev().find(|&width| rest.ends_with(&mark[..width]));
-            self.at = text.len() - held.unwrap_or(0);
-            return Advance::More;
+        let end = match find(text, self.at, mark) {
+            Ok(end) => end,
+            Err(held) => {
+                self.at = held;
+                return Advance::More;
+            }
         };
-        let said = &text[start..self.at + width];
-        self.at += width + mark.len();
+        let said = &text[start..end];
+        self.at = end + mark.len();
         match self.state {
             State::Refused(_) => {
                 self.unit = Unit::None;

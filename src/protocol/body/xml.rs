@@ -14,13 +14,14 @@ mod tests;
 
 use super::super::call::{Call, name_on_server};
 use super::super::canonical::json_string;
+use super::super::marks::starts_with;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
 use super::found::problem;
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Xml, XmlParts};
 use string::{Comments, decoded};
-use tag::{Lexed, Markup, TagReader, begins, next_mark, shown};
+use tag::{Lexed, Markup, TagReader, next_mark, shown};
 
 pub use args::XmlArgs;
 
@@ -86,7 +87,7 @@ impl ItemReader for XmlReader {
         let mut is_any = Some(false);
         for (opening, is_name) in parts.chain(comment) {
             let mark = [&form.prefix, "<", opening].concat();
-            let known = begins(rest, mark.as_bytes()).and_then(|does_begin| match does_begin {
+            let known = starts_with(rest, &mark).and_then(|does_begin| match does_begin {
                 true if is_name => rest.get(mark.len()).map(|byte| b" \t\r\n/>".contains(byte)),
                 does_begin => Some(does_begin),
             });
@@ -208,7 +209,7 @@ impl ItemReader for XmlReader {
                 let rest = &text[*end..];
                 let rest = &rest[leading_space(rest)..];
                 let closing = [&form.prefix, "</"].concat();
-                let is_closing = begins(rest, closing.as_bytes()) == Some(true);
+                let is_closing = starts_with(rest, &closing) == Some(true);
                 // A call without arguments may be one whose arguments are missing.
                 if self.args.is_none() && !calls.has_stopped {
                     return Err(missing("<", CallPart::Args));

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::super::super::marks::find;
+use super::super::super::marks::{begins, find};
 use super::super::super::text::prefix;
 use crate::dialect::Xml;
 
@@ -219,15 +219,6 @@ impl TagReader {
             (false, false) => Markup::Open(name),
         };
         Lexed::Markup(markup, end)
-    }
-}
-
-/// Whether `text` begins with `mark`, which may be any text; `None` while it may yet.
-pub fn begins(text: &[u8], mark: &[u8]) -> Option<bool> {
-    if text.len() >= mark.len() {
-        Some(text.starts_with(mark))
-    } else {
-        (!mark.starts_with(text)).then_some(false)
     }
 }
 
