@@ -34,7 +34,7 @@ GROUPS = frozenset(
         "dialect-token",
         "dialect-whole",
         "execute",
-        "middleware",
+        "around",
         "turn-memory",
         "turn-token",
         "agent-run",

@@ -65,7 +65,7 @@ async def main() -> None:
         records = await execute_calls(
             calls,
             execution=Execution(tools=[count_primes, pay, notebook.write]),
-            middleware=[ray],
+            hooks=[ray],
         )
     for record in records:
         print(f"{record.status:8} {record.name}: {record.error or record.value}")

@@ -3,17 +3,18 @@
     python examples/tool_timeouts.py
 
 At most two calls run at once. One waits for ever, and is cancelled after a second. One raises. One is a plain function,
-which runs in a worker thread. One has arguments that the tool's schema does not allow, so the tool never runs. The
-observers see each start and each end.
+which runs in a worker thread. One has arguments that the tool's schema does not allow, so the tool never runs. A
+function around the calls sees each start and each end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from pathlib import Path
 
-from cogency_rs import Execution, ToolCall, ToolResult, execute_tools
+from cogency_rs import Execution, Invocation, Next, ToolCall, ToolResult, execute_tools
 
 
 class Wait:
@@ -60,12 +61,12 @@ CALLS = [
 ]
 
 
-def started(call: ToolCall) -> None:
-    print(f"start    {call.name}")
-
-
-def ended(call: ToolCall, result: ToolResult, seconds: float) -> None:
-    print(f"end      {call.name} after {seconds:.1f} s")
+async def watch(invocation: Invocation, next: Next) -> ToolResult:
+    name, began = invocation.call.name, time.perf_counter()
+    print(f"start    {name}")
+    result = await next(invocation)
+    print(f"end      {name} after {time.perf_counter() - began:.1f} s")
+    return result
 
 
 async def main() -> None:
@@ -76,8 +77,7 @@ async def main() -> None:
         conversation_id="demo",
         tool_timeout=1,
         max_concurrency=2,
-        on_tool_start=started,
-        on_tool_end=ended,
+        hooks=[watch],
     )
     print()
     for call, result in zip(CALLS, results, strict=True):  # in the order of the calls

@@ -41,7 +41,7 @@ from pydantic import BaseModel, Field
 from web_conversations import Busy, Conversations, progress
 
 from cogency_rs import Agent, OwnerError, PostgreSQL, SQLite, UsageLimits, tool
-from cogency_rs.hooks import Middleware
+from cogency_rs.hooks import AnyHook
 
 PAGE = Path(__file__).with_name("web_page")
 
@@ -95,14 +95,14 @@ def create_app(
     model: Any,
     tools: Sequence[Any],
     storage: SQLite | PostgreSQL,
-    middleware: Sequence[Middleware] = (),
+    hooks: Sequence[AnyHook] = (),
 ) -> FastAPI:
     """Make the web application for one agent. It closes the storage when the server ends."""
     agent = Agent(
         model,
         tools=tools,
         storage=storage,
-        middleware=[progress, *middleware],
+        hooks=[progress, *hooks],
         tool_timeout=60,
         limits=UsageLimits(steps=20, seconds=600),
     )

@@ -38,7 +38,7 @@ class Busy(Exception):  # noqa: N818
 
 
 async def progress(invocation: Invocation, next: Next) -> ToolResult:
-    """A middleware that emits an event when a call begins, and one when it ends, before the whole batch is over."""
+    """Emits an event when a call begins, and one when it ends, before the whole batch is over; for `hooks=`."""
     emit, index, began = invocation.context.emit, invocation.index, monotonic()
     emit({"type": "started", "index": index})
     result = await next(invocation)

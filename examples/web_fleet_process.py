@@ -19,7 +19,7 @@ import uvicorn
 from web_agent import create_app
 
 from cogency_rs import PostgreSQL, SQLite, tool
-from cogency_rs.hooks import Middleware
+from cogency_rs.hooks import AnyHook
 
 STOCK = """\
 I look what is there, and order what is missing.<execute>[
@@ -68,13 +68,13 @@ def open_log(place: str) -> PostgreSQL | SQLite:
 
 
 def main(port: str, place: str, orders: str, ray: str | None = None) -> None:
-    middleware: list[Middleware] = []
+    hooks: list[AnyHook] = []
     if ray is not None:
         from cogency_rs.executors.ray import RayExecutor
 
         settings = {"log_to_driver": False, "logging_level": "ERROR"}
-        middleware.append(RayExecutor(ray, settings=settings))
-    app = create_app(model, tools(orders), open_log(place), middleware)
+        hooks.append(RayExecutor(ray, settings=settings))
+    app = create_app(model, tools(orders), open_log(place), hooks)
     uvicorn.run(app, port=int(port), log_level="error", timeout_graceful_shutdown=1)
 
 

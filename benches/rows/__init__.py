@@ -135,12 +135,12 @@ ROWS = (
     ),
     *(
         Row(
-            f"middleware/{count}",
-            f"run {count:,} such tools through three middlewares that only pass the call on"
+            f"around/{count}",
+            f"run {count:,} such tools through three hooks that only pass the call on"
             if count > 1
-            else "run one such tool through three middlewares that only pass the call on",
-            "the same without middleware",
-            partial(tools.through_middleware, count=count),
+            else "run one such tool through three hooks that only pass the call on",
+            "the same without hooks",
+            partial(tools.through_hooks, count=count),
             must,
         )
         for count, must in ((1, (Share(1.5, "floor"),)), (64, ()))

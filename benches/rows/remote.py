@@ -45,7 +45,7 @@ async def batch(bench: Bench, count: int) -> Samples:
             calls = [ToolCall("nothing", {})] * count
 
             def ours() -> Awaitable[Any]:
-                return execute_tools(calls, execution=execution, middleware=[executor])
+                return execute_tools(calls, execution=execution, hooks=[executor])
 
             async def floor() -> None:
                 await asyncio.gather(*[bare.remote() for _ in range(count)])

@@ -36,11 +36,11 @@ async def one_tool(bench: Bench, count: int) -> Samples:
     )
 
 
-async def through_middleware(bench: Bench, count: int) -> Samples:
-    """Several tools, with three middlewares around each call; the floor has no middleware."""
+async def through_hooks(bench: Bench, count: int) -> Samples:
+    """Several tools, with three hooks around each call; the floor has none."""
     tools = [Tool(f"tool_{index}") for index in range(count)]
     return await bench.timed(
-        ours=_batch(OURS, tools, middleware=[_pass_on] * 3),
+        ours=_batch(OURS, tools, hooks=[_pass_on] * 3),
         floor=_batch(OURS, tools),
     )
 

@@ -69,10 +69,10 @@ _PUBLIC = {
         "worker_threads",
     ),
     "hooks": (
+        "AroundCall",
         "HookContext",
         "Hooks",
         "Invocation",
-        "Middleware",
         "Next",
         "ToolApproved",
         "ToolDenied",

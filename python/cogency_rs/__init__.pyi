@@ -56,10 +56,10 @@ from .execution.workers import (
     worker_threads as worker_threads,
 )
 from .hooks import (
+    AroundCall as AroundCall,
     HookContext as HookContext,
     Hooks as Hooks,
     Invocation as Invocation,
-    Middleware as Middleware,
     Next as Next,
     ToolApproved as ToolApproved,
     ToolDenied as ToolDenied,

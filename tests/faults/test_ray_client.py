@@ -72,7 +72,7 @@ async def main(address):
         records = await execute_calls(
             [ToolCall(*call) for call in calls],
             execution=Execution(tools=[add, large, die, hang, counter.count]),
-            middleware=[ray],
+            hooks=[ray],
         )
     values = [len(value) if isinstance(value := record.value, str) else value for record in records]
     statuses = [record.status for record in records]

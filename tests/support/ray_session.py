@@ -125,8 +125,7 @@ class Session:
             execute_calls(
                 [ToolCall(name, args) for name, args in calls],
                 execution=Execution(tools=tools, **(execution or {})),
-                middleware=[self.executor(executor or {})],
-                hooks=[Redirect()] if redirect else [],
+                hooks=[self.executor(executor or {}), *([Redirect()] if redirect else [])],
                 on_event=events.append,
                 conversation_id="c",
                 user_id="u",
@@ -146,7 +145,7 @@ class Session:
             await execute_calls(
                 [ToolCall("where", {})] * 3,
                 execution=Execution(tools=tools),
-                middleware=[self.executor({})],
+                hooks=[self.executor({})],
             )
             ray_tools.note(file)
         try:

@@ -90,8 +90,8 @@ CASES: dict[str, tuple[Any, str]] = {
         r"earlier must be \"whole\" or \"answers\", got 'short'",
     ),
     "something that is not a hook": (
-        made(hooks=[print]),
-        r"hooks must be a list of Hooks objects, got .*; make a subclass",
+        made(hooks=[5]),
+        r"hooks must be a list of Hooks objects and functions around a call, got 5; make a subclass",
     ),
     "a method that is named nearly like a hook": (
         lambda: type("Mine", (Hooks,), {"before_tool": lambda self, ctx, call: call}),
@@ -101,9 +101,9 @@ CASES: dict[str, tuple[Any, str]] = {
         lambda: type("Mine", (Hooks,), {"on_click": lambda self: None}),
         r"Mine\.on_click .* Begin the name of a method of your own with an underscore",
     ),
-    "something that is not middleware": (
-        made(middleware=["log"]),
-        r"middleware must be a list of functions, got 'log'",
+    "a text that is not a hook": (
+        made(hooks=["log"]),
+        r"hooks must be a list of Hooks objects and functions around a call, got 'log'",
     ),
     "something that cannot approve": (
         made(approve="yes"),

@@ -34,9 +34,9 @@ LIMITS = pytest.mark.parametrize(
         {},
         {"max_concurrency": 1},
         {"tool_timeout": 60},
-        {"middleware": [through]},
+        {"hooks": [through]},
     ],
-    ids=["plain", "one at a time", "timed", "with middleware"],
+    ids=["plain", "one at a time", "timed", "with a hook"],
 )
 
 
@@ -266,7 +266,7 @@ async def test_a_batch_that_is_over_is_collected():
 
     tool = Tool()
     watched.append(weakref.ref(tool))
-    await execute(tool, tool_timeout=60, middleware=[through])
+    await execute(tool, tool_timeout=60, hooks=[through])
     del tool
     await rounds(2)
     gc.collect()

@@ -136,7 +136,7 @@ async def test_calls_are_in_order_within_a_batch_and_across_batches(log):
     assert [call.id for call in calls] == sorted({call.id for call in calls})
 
 
-async def test_the_tool_hooks_and_middleware_see_the_id_that_is_in_the_log(log):
+async def test_the_tool_and_all_hooks_see_the_id_that_is_in_the_log(log):
     seen = []
 
     @tool
@@ -158,8 +158,7 @@ async def test_the_tool_hooks_and_middleware_see_the_id_that_is_in_the_log(log):
         "u",
         "c",
         execution=Execution(storage=log, tools=[tells]),
-        hooks=[Listens()],
-        middleware=[passes],
+        hooks=[Listens(), passes],
     )
     await carry_out(turn, parse_tokens(block("tells")))
     [call] = await log.calls("c")

@@ -67,13 +67,13 @@ async def passing(invocation, next):
     return await next(invocation)
 
 
-def an_agent(**options: Any) -> Agent[Any, str]:
+def an_agent(*hooks: Hooks, **options: Any) -> Agent[Any, str]:
     other = Agent(ScriptedModel(lambda _: "other"), storage=Memory()).as_tool("other", "Answers.")
     return Agent(
         ScriptedModel([f"<think>Add.</think>I add.{ASKED}", "3."]),
         tools=[add, slow, plain, note, other],
         servers={"web": small("echo")},
-        middleware=[passing],
+        hooks=[*hooks, passing],
         limits=UsageLimits(seconds=60),
         **options,
     )
@@ -90,7 +90,7 @@ def an_accumulator() -> AsyncGenerator[Any, None]:
 STREAMS = {
     "a run": lambda traces: an_agent().run("?"),
     "a run with calls that begin early": lambda traces: an_agent(calls="stream").run("?"),
-    "a run with hooks": lambda traces: an_agent(hooks=[Watching()]).run("?"),
+    "a run with hooks": lambda traces: an_agent(Watching()).run("?"),
     "a run with traces": lambda traces: an_agent(telemetry=traces.provider).run("?"),
     "steps of a run": lambda traces: an_agent(telemetry=traces.provider).run("?").steps(),
     "a run in SQLite": lambda traces: an_agent(storage=SQLite(":memory:")).run("?"),
@@ -162,7 +162,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize("wrapped", [False, True], ids=["plain", "with middleware"])
+@pytest.mark.parametrize("wrapped", [False, True], ids=["plain", "with a hook"])
 async def test_a_tool_that_runs_its_own_conversation_is_refused_at_once(log, way, wrapped):
     @tool
     async def again() -> Any:
@@ -173,7 +173,7 @@ async def test_a_tool_that_runs_its_own_conversation_is_refused_at_once(log, way
         ScriptedModel([calls("again"), "Done."]),
         tools=[again],
         storage=log,
-        middleware=[passing] if wrapped else [],
+        hooks=[passing] if wrapped else [],
     )
     result = await agent.run("?", conversation_id="c")
     [execution] = result.steps[0].executions

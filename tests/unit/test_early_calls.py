@@ -325,7 +325,7 @@ async def test_a_call_that_began_in_a_program_that_died_is_settled_by_the_next_r
     )
 
 
-# Hooks, middleware and limits
+# Hooks and limits
 
 
 async def test_hooks_run_for_all_calls_before_any_call_begins() -> None:
@@ -350,7 +350,7 @@ async def test_hooks_of_runs_do_not_delay_calls() -> None:
     assert 0 in bench.begun_early
 
 
-async def test_middleware_wraps_a_call_that_begins_early() -> None:
+async def test_a_hook_is_around_a_call_that_begins_early() -> None:
     bench, around = Bench(), list[str]()
 
     async def layer(invocation: Any, next: Any) -> Any:
@@ -360,7 +360,7 @@ async def test_middleware_wraps_a_call_that_begins_early() -> None:
         finally:
             around.append(f"out {invocation.call.args['n']}")
 
-    await turn(bench, cut(written("read", "read")), eager=True, middleware=[layer])
+    await turn(bench, cut(written("read", "read")), eager=True, hooks=[layer])
     assert 0 in bench.begun_early
     assert sorted(around) == ["in 0", "in 1", "out 0", "out 1"]
 

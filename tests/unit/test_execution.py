@@ -1,8 +1,9 @@
-"""How a batch runs: where its tools run, what stops them, and which observers are called; with asyncio and uvloop."""
+"""How a batch runs: where its tools run, what stops them, and what hooks around them see; with asyncio and uvloop."""
 
 import asyncio
 import contextvars
 import threading
+import time
 
 import pytest
 
@@ -242,13 +243,26 @@ def test_an_interrupt_in_a_tool_reaches_the_program(run, blocking):
         run(batch(Says(say, blocking=blocking), Sleeping()))
 
 
-def test_observers_are_called_for_every_start_and_end_on_the_loop_in_order(run):
+def watching(started, ended):
+    """A function around calls that tells when they start and end."""
+
+    async def watch(invocation, next):
+        await started(invocation.call)
+        began = time.perf_counter()
+        result = await next(invocation)
+        await ended(invocation.call, result, time.perf_counter() - began)
+        return result
+
+    return watch
+
+
+def test_a_hook_sees_every_start_and_end_on_the_loop_in_order(run):
     heard = []
 
-    def started(call):
+    async def started(call):
         heard.append(("start", call.name, threading.get_ident()))
 
-    def ended(call, result, seconds):
+    async def ended(call, result, seconds):
         heard.append(("end", call.name, threading.get_ident()))
         assert seconds >= 0
         assert isinstance(result, ToolResult)
@@ -256,9 +270,9 @@ def test_observers_are_called_for_every_start_and_end_on_the_loop_in_order(run):
     async def main():
         tool = Blocking()
         running = asyncio.ensure_future(
-            batch(Sleeping(), tool, Marked(), on_tool_start=started, on_tool_end=ended)
+            batch(Sleeping(), tool, Marked(), hooks=[watching(started, ended)])
         )
-        await until(lambda: len(heard) >= 5, "an observer is not called")
+        await until(lambda: len(heard) >= 5, "a hook is not called")
         tool.release.set()
         await running
 
@@ -271,94 +285,66 @@ def test_observers_are_called_for_every_start_and_end_on_the_loop_in_order(run):
     assert ends[2:] == ["blocking"]
 
 
-def test_observers_are_called_for_refused_calls_too(run):
+def test_a_hook_sees_the_start_and_end_of_refused_calls_too(run):
     heard = []
     tool = Says(lambda: "ran")
     tool.schema = {"x": {"type": "integer", "required": True}}
     calls = [ToolCall("nobody", {}), ToolCall("says", {}), ToolCall("says", {"x": 1})]
-    results = run(
-        batch(
-            tool,
-            calls=calls,
-            on_tool_start=lambda call: heard.append(("start", call)),
-            on_tool_end=lambda call, result, seconds: heard.append(("end", call, result)),
-        )
-    )
+
+    async def started(call):
+        heard.append(("start", call))
+
+    async def ended(call, result, seconds):
+        heard.append(("end", call, result))
+
+    results = run(batch(tool, calls=calls, hooks=[watching(started, ended)]))
     assert [what for what in heard if what[0] == "start"] == [("start", each) for each in calls]
     ends = [("end", *pair) for pair in zip(calls, results, strict=True)]
     assert sorted((what for what in heard if what[0] == "end"), key=ends.index) == ends
     assert [result.error for result in results] == [True, True, False]
 
 
-def test_observers_may_be_coroutines_and_the_tool_sees_the_variables_they_set(run):
+def test_a_hook_may_wait_and_the_tool_sees_the_variables_it_sets(run):
     heard = []
 
     async def started(call):
         await asyncio.sleep(0)
-        who.set(f"the observer of {call.name}")
+        who.set(f"the hook around {call.name}")
 
     async def ended(call, result, seconds):
         await asyncio.sleep(0)
         heard.append((result.content, who.get()))
 
-    run(batch(Says(who.get), on_tool_start=started, on_tool_end=ended))
-    assert heard == [("the observer of says", "the observer of says")]
+    run(batch(Says(who.get), hooks=[watching(started, ended)]))
+    assert heard == [("the hook around says", "the hook around says")]
 
 
-def test_a_call_that_is_over_keeps_its_result_when_its_observer_is_cancelled(run):
-    async def main():
-        reached = asyncio.Event()
-
-        async def ended(call, result, seconds):
-            reached.set()
-            await asyncio.Event().wait()
-
-        seen = []
-
-        async def look(invocation, next):
-            seen.append(await next(invocation))
-            return seen[-1]
-
-        running = asyncio.ensure_future(
-            batch(Says(lambda: "done"), on_tool_end=ended, middleware=[look])
-        )
-        await reached.wait()
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        return seen
-
-    assert [result.content for result in run(main())] == ["done"]
-
-
-def test_a_call_keeps_its_result_if_its_observer_never_ends(run):
-    async def ended(call, result, seconds):
-        await asyncio.Event().wait()
-
-    [result] = run(batch(Says(lambda: "done"), on_tool_end=ended, tool_timeout=0.05))
-    assert (result.error, result.content) == (False, "done")
-
-
-def test_observers_get_the_exception_that_a_tool_raised_and_it_is_logged(run, caplog):
+def test_a_hook_gets_the_exception_that_a_tool_raised_and_it_is_logged(run, caplog):
     error, heard = KeyError("missing"), []
 
     def say():
         raise error
 
-    run(batch(Says(say), on_tool_end=lambda call, result, seconds: heard.append(result.exception)))
+    async def look(invocation, next):
+        result = await next(invocation)
+        heard.append(result.exception)
+        return result
+
+    run(batch(Says(say), hooks=[look]))
     assert heard == [error]
     [record] = caplog.records
     assert (record.name.partition(".")[0], record.exc_info[1]) == ("cogency_rs", error)
     assert "says" in record.getMessage()
 
 
-def test_an_observer_that_fails_is_logged_and_has_no_other_effect(run, caplog):
-    def fails(*_):
-        raise RuntimeError("observer")
+def test_a_hook_that_fails_is_logged_and_fails_its_call(run, caplog):
+    async def fails(*_):
+        raise RuntimeError("hook")
 
-    results = run(batch(Sleeping(), on_tool_start=fails, on_tool_end=fails))
-    assert texts(results) == ["Success"]
-    assert [record.exc_info[1].args for record in caplog.records] == [("observer",)] * 2
+    results = run(batch(Sleeping(), hooks=[watching(fails, fails)]))
+    [text] = texts(results)
+    assert text.endswith("RuntimeError: hook")
+    assert [record.exc_info[1].args for record in caplog.records] == [("hook",)]
 
 
 FLAT = {

@@ -15,6 +15,7 @@ from cogency_rs import (
     Execution,
     Hooks,
     Invocation,
+    Next,
     SQLite,
     ToolCall,
     ToolOptions,
@@ -70,40 +71,40 @@ async def bound(x: int = 0) -> str:
     return "here"
 
 
-async def contents(tools: list[Any], *middleware: Any, **options: Any) -> list[Any]:
+async def contents(tools: list[Any], *hooks: Any, **options: Any) -> list[Any]:
     results = await execute_tools(
         [ToolCall(each.name, {}) for each in tools],
         execution=Execution(tools=tools),
-        middleware=middleware,
+        hooks=hooks,
         **options,
     )
     return [result.content or result.outcome for result in results]
 
 
 @pytest.mark.parametrize(
-    ("middleware", "expected"),
+    ("hooks", "expected"),
     [
         ([Elsewhere()], ["elsewhere", "elsewhere", "here"]),
         ([Elsewhere(marked=True)], ["here", "elsewhere", "here"]),
         ([Elsewhere(), Elsewhere(name="inner", marked=True)], ["elsewhere", "inner", "here"]),
     ],
 )
-async def test_the_innermost_executor_that_takes_a_tool_runs_it(middleware, expected):
-    assert await contents([free, marked, bound], *middleware) == expected
+async def test_the_innermost_executor_that_takes_a_tool_runs_it(hooks, expected):
+    assert await contents([free, marked, bound], *hooks) == expected
 
 
 async def test_a_tool_that_must_run_elsewhere_is_refused_if_no_executor_takes_it():
     async def plain(invocation: Invocation, next: Any) -> ToolResult:
         return await next(invocation)
 
-    words = "tool 'marked' is to run in another process, and nothing in middleware= takes it"
+    words = "tool 'marked' is to run in another process, and nothing in hooks= takes it"
     with pytest.raises(ConfigError, match=words):
         await contents([free, marked], plain)
     async with SQLite(":memory:") as storage:
         execution = Execution(storage=storage, tools=[marked])
         with pytest.raises(ConfigError, match=words):
             Accumulator("u", "c", execution=execution)
-        Accumulator("u", "c", execution=execution, middleware=iter([Elsewhere()]))
+        Accumulator("u", "c", execution=execution, hooks=iter([Elsewhere()]))
 
 
 async def test_options_that_the_executor_refuses_are_refused_before_a_call_runs():
@@ -124,7 +125,7 @@ def test_remote_is_a_bool_or_a_mapping(remote):
 async def test_a_call_that_is_refused_is_not_sent():
     elsewhere = Elsewhere()
     [result] = await execute_tools(
-        [ToolCall("free", {"y": 1})], execution=Execution(tools=[free]), middleware=[elsewhere]
+        [ToolCall("free", {"y": 1})], execution=Execution(tools=[free]), hooks=[elsewhere]
     )
     assert "argument 'y' is not known" in result.outcome
     assert elsewhere.ran == []
@@ -138,13 +139,12 @@ async def test_a_hook_may_send_a_call_to_a_tool_that_runs_here():
     results = await execute_tools(
         [ToolCall("free", {})],
         execution=Execution(tools=[free, bound]),
-        middleware=[Elsewhere()],
-        hooks=[Redirect()],
+        hooks=[Elsewhere(), Redirect()],
     )
     assert [result.content for result in results] == ["here"]
 
 
-async def test_approval_retries_and_observers_apply_to_a_call_that_runs_elsewhere():
+async def test_hooks_approval_and_retries_apply_to_a_call_that_runs_elsewhere():
     @tool(remote=True, requires_approval=True, idempotent=True, retries=1)
     async def careful() -> str:
         """Ask first."""
@@ -156,17 +156,21 @@ async def test_approval_retries_and_observers_apply_to_a_call_that_runs_elsewher
         journal.append("asked")
         return True
 
+    async def watch(invocation: Invocation, next: Next) -> ToolResult:
+        journal.append("start")
+        result = await next(invocation)
+        journal.append("end")
+        return result
+
     elsewhere = Elsewhere(OSError("lost"), "there")
     [record] = await execute_calls(
         [ToolCall("careful", {})],
         execution=Execution(tools=[careful]),
-        middleware=[elsewhere],
+        hooks=[elsewhere, watch],
         approve=approve,
-        on_tool_start=lambda call: journal.append("start"),
-        on_tool_end=lambda call, result, seconds: journal.append("end"),
     )
     assert (record.status, record.value, record.attempt) == ("success", "there", 2)
-    assert journal == ["asked", "start", "end"]
+    assert journal == ["start", "asked", "end"]
     assert len({invocation.id for invocation in elsewhere.ran}) == 1
 
 
@@ -178,7 +182,7 @@ async def test_the_outcome_of_a_lost_call_is_unknown_and_it_is_not_retried():
 
     elsewhere = Elsewhere(UnknownOutcome("the worker was lost"))
     [record] = await execute_calls(
-        [ToolCall("idle", {})], execution=Execution(tools=[idle]), middleware=[elsewhere]
+        [ToolCall("idle", {})], execution=Execution(tools=[idle]), hooks=[elsewhere]
     )
     assert (record.status, record.attempt) == ("unknown", 1)
     assert record.error == "Tool execution failed: the worker was lost"
@@ -191,7 +195,7 @@ async def test_the_log_records_that_the_outcome_of_a_call_is_unknown():
             "u",
             "c",
             execution=Execution(storage=storage, tools=[free]),
-            middleware=[Elsewhere(UnknownOutcome("the worker was lost"))],
+            hooks=[Elsewhere(UnknownOutcome("the worker was lost"))],
         )
         async for _ in turn.process(parse_tokens(text)):
             pass
@@ -211,7 +215,7 @@ async def test_a_call_that_times_out_is_stopped_in_its_executor():
     [record] = await execute_calls(
         [ToolCall("free", {})],
         execution=Execution(tools=[free]),
-        middleware=[Elsewhere(for_ever)],
+        hooks=[Elsewhere(for_ever)],
         tool_timeout=0.05,
     )
     assert (record.status, stopped) == ("timeout", ["there"])
@@ -222,5 +226,5 @@ async def test_an_agent_needs_an_executor_for_a_tool_that_must_run_elsewhere():
     with pytest.raises(ConfigError, match="'marked' is to run in another process"):
         Agent(ScriptedModel(answers), tools=[marked])
     elsewhere = Elsewhere()
-    result = await Agent(ScriptedModel(answers), tools=[marked], middleware=[elsewhere]).run("go")
+    result = await Agent(ScriptedModel(answers), tools=[marked], hooks=[elsewhere]).run("go")
     assert (result.output, len(elsewhere.ran)) == ("done", 1)

@@ -199,7 +199,7 @@ async def test_state_that_hooks_write_is_seen_by_later_hooks_and_tools():
 
     calls = [call("ok"), call("ok")]
     hooks = [Before(count), After(look)]
-    await records(calls, OK, hooks=hooks, state=state, middleware=[watch])
+    await records(calls, OK, hooks=[*hooks, watch], state=state)
     assert state == {"before": 2, "seen": [2, 2]}
 
 
@@ -389,7 +389,7 @@ async def test_a_call_renamed_to_a_tool_that_requires_approval_requires_it_too()
         changed = dataclasses.replace(invocation.call, name="guarded")
         return await next(dataclasses.replace(invocation, call=changed))
 
-    for options in ({"hooks": [Before(rename)]}, {"middleware": [rename_too]}):
+    for options in ({"hooks": [Before(rename)]}, {"hooks": [rename_too]}):
         [record] = await records([call("ok")], OK, guarded(), **options)
         assert record.status == "denied"
 
@@ -482,5 +482,5 @@ async def test_concurrent_calls_of_one_tool_have_a_context_each():
         seen.append((invocation.context.call.args["n"], invocation.context.execution_id))
         return await next(invocation)
 
-    found = await records([call("ok", n=n) for n in range(5)], OK, middleware=[look])
+    found = await records([call("ok", n=n) for n in range(5)], OK, hooks=[look])
     assert sorted(seen) == [(n, record.id) for n, record in enumerate(found)]

@@ -17,10 +17,12 @@ from cogency_rs import (
     Hooks,
     Invocation,
     Memory,
+    Next,
     Recovery,
     ScriptedDriver,
     Telemetry,
     ToolCall,
+    ToolResult,
     execute_calls,
     execute_tools,
     tool,
@@ -197,26 +199,31 @@ async def a_hook_by_name(call: ToolCall, make: Make) -> Any:
 
 
 @point([(NAME, True)])
-async def middleware(call: ToolCall, make: Make) -> Any:
+async def a_function_around_calls(call: ToolCall, make: Make) -> Any:
     seen: list[tuple[str, bool]] = []
 
     async def layer(invocation: Invocation, next: Any) -> Any:
         seen.append((invocation.call.name, invocation.tool is make.made))
         return await next(invocation)
 
-    await ran_by(call, make.tools(), middleware=[layer])
+    await ran_by(call, make.tools(), hooks=[layer])
     return seen
 
 
 @point(([NAME], [NAME]))
-async def observers(call: ToolCall, make: Make) -> Any:
+async def hooks_around_calls(call: ToolCall, make: Make) -> Any:
     started, ended = list[str](), list[str]()
-    await ran_by(
-        call,
-        make.tools(),
-        on_tool_start=lambda call: started.append(call.name),
-        on_tool_end=lambda call, result, seconds: ended.append(call.name),
-    )
+
+    class Watch(Hooks):
+        matcher = ONE_NAMES[make.name]
+
+        async def around_call(self, invocation: Invocation, next: Next) -> ToolResult:
+            started.append(invocation.call.name)
+            result = await next(invocation)
+            ended.append(invocation.call.name)
+            return result
+
+    await ran_by(call, make.tools(), hooks=[Watch()])
     return started, ended
 
 
@@ -236,7 +243,7 @@ async def an_executor(call: ToolCall, make: Make) -> Any:
         async def run(self, invocation: Invocation, execution: Any) -> Any:
             return "elsewhere"
 
-    made = await ran_by(call, make.tools(remote=True), middleware=[Elsewhere()])
+    made = await ran_by(call, make.tools(remote=True), hooks=[Elsewhere()])
     return [made.value]
 
 
@@ -340,7 +347,7 @@ def test_a_sequential_tool_is_a_barrier():
             return result
 
         calls = [ToolCall("slow", {}), call]
-        await execute_tools(calls, execution=Execution(tools=[slow, alone]), middleware=[noting])
+        await execute_tools(calls, execution=Execution(tools=[slow, alone]), hooks=[noting])
 
     for call in (
         ToolCall("alone", {}),

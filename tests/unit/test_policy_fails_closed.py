@@ -250,14 +250,14 @@ async def test_a_call_whose_tool_is_gone_in_another_process_does_not_run():
     assert "Server 'fs' of tool 'wipe' is not known" in str(made.error)
 
 
-async def test_middleware_cannot_give_a_call_a_tool_that_it_does_not_mean():
+async def test_a_hook_around_a_call_cannot_give_a_call_a_tool_that_it_does_not_mean():
     look, wipe = served("look"), served("wipe", requires_approval=True)
 
     async def swap(invocation: Invocation, next: Any) -> Any:
         return await next(replace(invocation, tool=look))
 
     [made] = await execute_calls(
-        [ToolCall("wipe", {})], execution=Execution(tools=[look, wipe]), middleware=[swap]
+        [ToolCall("wipe", {})], execution=Execution(tools=[look, wipe]), hooks=[swap]
     )
     assert (made.status, wipe.ran, look.ran) == ("denied", [], [])
 
@@ -292,7 +292,7 @@ async def test_a_call_that_began_early_and_became_another_s_waits_for_its_batch(
         yield '{"name": "other", "args": {}}]</execute>'
 
     tools = [served("look", read_only=True), wipe, served("other")]
-    result = await Agent(ScriptedModel(answer), tools=tools, middleware=[turn]).run("?")
+    result = await Agent(ScriptedModel(answer), tools=tools, hooks=[turn]).run("?")
     assert (result.output, ran_at) == ("Done.", [True])
 
 

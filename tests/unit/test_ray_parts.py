@@ -284,7 +284,7 @@ async def test_a_call_s_time_does_not_run_while_it_waits_for_a_place():
     ended = await execute_calls(
         [ToolCall("rest", {"seconds": seconds}) for seconds in (1, 1, 2, 1)],
         execution=Execution(tools=[rest]),
-        middleware=[executor],
+        hooks=[executor],
         tool_timeout=1.5,
     )
     statuses = [each.status for each in ended]

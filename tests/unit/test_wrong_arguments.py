@@ -53,6 +53,14 @@ class Guard(Hooks):
         return "Guard()"
 
 
+class Watch:
+    def __repr__(self) -> str:
+        return "Watch()"
+
+    async def __call__(self, invocation: Any, next: Any) -> Any:
+        return await next(invocation)
+
+
 class Unspeakable:
     def __repr__(self) -> str:
         raise ValueError("no words")
@@ -99,25 +107,32 @@ CASES: dict[str, tuple[Any, str]] = {
     "a name as tools": (agent(tools="add"), "tools must be a list of tools, got 'add'"),
     "hooks without their base": (
         agent(hooks=NotHooks()),
-        "hooks must be a list of Hooks, got H(); make a subclass of Hooks",
+        "hooks must be a list of Hooks objects and functions around a call, got H(); "
+        "make a subclass of Hooks, or write an async function",
     ),
     "one Hooks": (
         agent(hooks=Guard()),
-        "hooks must be a list of Hooks, got Guard(); write hooks=[Guard()]",
+        "hooks must be a list of Hooks objects and functions around a call, got Guard(); write hooks=[Guard()]",
     ),
     "something else among hooks": (
         agent(hooks=[NotHooks()]),
-        "hooks must be a list of Hooks objects, got H(); make a subclass of Hooks",
+        "hooks must be a list of Hooks objects and functions around a call, got H(); "
+        "make a subclass of Hooks, or write an async function",
     ),
     "instructions": (agent(instructions=5), "instructions must be text (a str), or None, got 5"),
     "identity": (agent(identity=5), "identity must be text (a str), or None, got 5"),
-    "one middleware": (
-        agent(middleware=5),
-        "middleware must be a list of functions around a call, got 5",
+    "one function around calls": (
+        agent(hooks=Watch()),
+        "hooks must be a list of Hooks objects and functions around a call, got Watch(); write hooks=[Watch()]",
     ),
-    "middleware that is not a function": (
-        agent(middleware=["log"]),
-        "middleware must be a list of functions, got 'log'",
+    "a class of hooks": (
+        agent(hooks=[Guard]),
+        f"hooks must be a list of Hooks objects and functions around a call, got {Guard!r}; write hooks=[Guard()]",
+    ),
+    "a hook that is not a function": (
+        agent(hooks=["log"]),
+        "hooks must be a list of Hooks objects and functions around a call, got 'log'; "
+        "make a subclass of Hooks, or write an async function",
     ),
     "approve": (agent(approve=True), "approve must be a function of a call, or None, got True"),
     "a timeout in words": (
@@ -198,7 +213,8 @@ CASES: dict[str, tuple[Any, str]] = {
     "a turn's execution": (turn(execution=5), "execution must be an Execution, got 5"),
     "a turn's hooks": (
         turn(hooks=5),
-        "hooks must be a list of Hooks, got 5; make a subclass of Hooks",
+        "hooks must be a list of Hooks objects and functions around a call, got 5; "
+        "make a subclass of Hooks, or write an async function",
     ),
     "a batch's execution": (batch([], execution=5), "execution must be an Execution, got 5"),
     "calls": (batch(5), "calls must be a list of ToolCalls, got 5"),

@@ -11,9 +11,9 @@ from ..context.history import History
 from ..errors import ConfigError
 from ..execution.batch_options import BatchOptions
 from ..guards.arguments import check_choice, check_flag, check_names, check_text
-from ..hooks import Hooks, Middleware
+from ..hooks import AnyHook
 from ..hooks.approval import Approve
-from ..hooks.hooks import sorted_hooks
+from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
 from ..ids import uuid7
 from ..runs.context import RunContext
@@ -75,8 +75,8 @@ class Agent(Generic[Deps, Output]):
         limits: how much one run may use.
         recovery: how long a run goes on with errors.
         history: how much of a conversation the model is shown.
-        hooks: called around runs, steps, requests and calls.
-        middleware: functions around every call, the outermost first.
+        hooks: what is around runs, steps, requests and calls: `Hooks`, functions around calls (see `AroundCall`) and
+            executors.
         approve: decides about calls of tools that require approval. Without it the run stops as `waiting` before a
             batch that has such a call, and `resume` goes on.
         approval_timeout: seconds to wait for its answer; then the call is denied.
@@ -98,8 +98,8 @@ class Agent(Generic[Deps, Output]):
             `otel`. Without it, a run uses the telemetry of the run that calls it, or that of `instrument`.
 
     Raises:
-        ConfigError: there is no model, or it cannot be asked; two tools have one name; a hook is not a `Hooks`; or an
-            option has a value that no run could keep. The message says what to do.
+        ConfigError: there is no model, or it cannot be asked; two tools have one name; a hook is not a `Hooks` or a
+            function; or an option has a value that no run could keep. The message says what to do.
 
     One agent may have any number of runs at once; runs of one conversation wait for each other.
     """
@@ -120,8 +120,7 @@ class Agent(Generic[Deps, Output]):
         limits: UsageLimits | None = None,
         recovery: Recovery | None = None,
         history: History | None = None,
-        hooks: Iterable[Hooks] = (),
-        middleware: Iterable[Middleware] = (),
+        hooks: Iterable[AnyHook] = (),
         approve: Approve | None = None,
         approval_timeout: float = 300.0,
         tool_timeout: float | None = None,
@@ -163,15 +162,14 @@ class Agent(Generic[Deps, Output]):
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
             )
-        batch = BatchOptions(  # refuses values that no batch could keep
+        BatchOptions(  # refuses values that no batch could keep
             tool_timeout=tool_timeout,
             max_concurrency=max_concurrency,
-            middleware=middleware,
             approve=approve,
             approval_timeout=approval_timeout,
         )
-        around = tuple(batch.middleware)
-        check_remote(known, around)
+        sorted_hooks = HookList.of(hooks)
+        check_remote(known, sorted_hooks)
         self.name = name
         self._settings = AgentSettings(
             model=model,
@@ -185,8 +183,7 @@ class Agent(Generic[Deps, Output]):
             limits=instance_of(UsageLimits, "limits", limits),
             recovery=instance_of(Recovery, "recovery", recovery),
             history=instance_of(History, "history", history),
-            hooks=sorted_hooks(hooks),
-            middleware=around,
+            hooks=sorted_hooks,
             approve=approve,
             approval_timeout=approval_timeout,
             tool_timeout=tool_timeout,

@@ -16,7 +16,7 @@ __all__ = ["CallLimit"]
 
 
 class CallLimit:
-    """Refuses the calls of a run beyond its limit; `layer` is the middleware that does it.
+    """Refuses the calls of a run beyond its limit; `layer` is the function around calls that does it.
 
     Args:
         account: what the run has used, against its limits.

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..errors import ToolError
-from ..hooks import Invocation, Middleware, Next
+from ..hooks import AroundCall, Invocation, Next
 from ..runs.results import RunResult
 from ..tools import ToolContext
 from ..types import ToolResult
@@ -18,8 +18,8 @@ _present: ContextVar[object] = ContextVar("cogency_rs_run", default=None)
 """The run whose call the current task carries out."""
 
 
-def calling(run: object) -> Middleware:
-    """Make middleware that tells tools which run calls them, in the task of each call."""
+def calling(run: object) -> AroundCall:
+    """Make a function around calls that tells tools which run calls them, in the task of each call."""
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
         token = _present.set(run)

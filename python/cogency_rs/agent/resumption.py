@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
-from ..hooks import Invocation, Middleware, Next, ToolApproved, ToolDenied
+from ..hooks import AroundCall, Invocation, Next, ToolApproved, ToolDenied
 from ..hooks.approval import Approve, Decision, Undecided, denied, need_of
 from ..protocol.codec import format_call_agent
 from ..tools import ToolContext
@@ -69,8 +69,8 @@ def approved_by(
 ) -> Approve:
     """Answer with the decisions made before; `otherwise` decides about other calls.
 
-    A decision holds for the tool that somebody was asked about. It does not hold if a hook or a middleware makes of the
-    call one of another tool, or if the tool has come to be on another server.
+    A decision holds for the tool that somebody was asked about. It does not hold if a hook makes of the call
+    one of another tool, or if the tool has come to be on another server.
     """
     decided = batch.decided()
     asked = {
@@ -95,7 +95,7 @@ def approved_by(
     return approve
 
 
-def denied_before(decided: Mapping[str, Decision]) -> Middleware:
+def denied_before(decided: Mapping[str, Decision]) -> AroundCall:
     """Refuse the calls that were denied before, whatever their tools require now."""
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
@@ -107,7 +107,7 @@ def denied_before(decided: Mapping[str, Decision]) -> Middleware:
     return layer
 
 
-def not_twice(not_begun: frozenset[str]) -> Middleware:
+def not_twice(not_begun: frozenset[str]) -> AroundCall:
     """Run a call that may have begun only if its tool may run twice."""
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:

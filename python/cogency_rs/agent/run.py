@@ -110,7 +110,7 @@ class Run:
         self._is_new = is_new
         self._is_resumed = is_resumed
         self._parent = parent
-        self.triggers = Triggers(settings.hooks, ctx)
+        self.triggers = Triggers(settings.hooks.objects, ctx)
         self._use(settings)
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..context.history import History
-from ..hooks import Hooks, Middleware
-from ..hooks.approval import Approve
+from ..hooks import Approve
+from ..hooks.hooks import HookList
 from ..runs.limits import UsageLimits
 from ..tools.toolbox import Toolbox
 from ..types import Access, CallMode
@@ -36,8 +36,7 @@ class AgentSettings(NamedTuple):
     limits: UsageLimits
     recovery: Recovery
     history: History
-    hooks: tuple[Hooks, ...]
-    middleware: tuple[Middleware, ...]
+    hooks: HookList
     approve: Approve | None
     approval_timeout: float
     tool_timeout: float | None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ..calls.records import ToolExecution
 from ..calls.results import exception_of
 from ..errors import HookError, ToolError
-from ..hooks import Approve, Middleware
+from ..hooks import Approve, AroundCall
 from ..models.deltas import NO_USAGE, Usage
 from ..runs.limits import Account
 from ..runs.results import NO_OUTPUT, Step, StopReason, StopSignal
@@ -114,7 +114,7 @@ class Stepping:
         runtime: the objects that drivers use.
         log: the log of the run.
         approve: decides about calls that require approval; `"wait"` to let the run wait.
-        layers: the run's own middleware around every call.
+        own: the run's own functions around every call, outside of all hooks around calls.
 
     Attributes:
         answer: the parts of the answer so far.
@@ -128,12 +128,12 @@ class Stepping:
         runtime: Runtime,
         log: RunLog,
         approve: Approve | Literal["wait"] | None,
-        layers: Sequence[Middleware],
+        own: Sequence[AroundCall],
     ) -> None:
         self._ctx, self._triggers = runtime.ctx, runtime.triggers
         self._settings = settings
         self._runtime = runtime
-        self._layers = layers
+        self._own = own
         self._log = log
         named = (ToolCall(name, {}) for name in settings.stop_at_tools)
         self._stop_at = {runtime.toolbox.resolve(call).call.name for call in named}
@@ -157,10 +157,10 @@ class Stepping:
         calls: AsyncIterable[Any],
         known: Sequence[CallRecord],
         approve: Approve,
-        outer: Middleware,
-        inner: Middleware,
+        outer: AroundCall,
+        inner: AroundCall,
     ) -> RunningStep:
-        """Carry out calls that the log has already, with `outer` around all other middleware and `inner` inside."""
+        """Carry out calls that the log has already, with `outer` around all hooks around calls and `inner` inside."""
         return self._begin(self._make_accumulator(approve, [outer], [inner]), calls, known)
 
     def _begin(
@@ -349,14 +349,14 @@ class Stepping:
     def _make_accumulator(
         self,
         approve: Approve | Literal["wait"] | None,
-        outer: Sequence[Middleware] = (),
-        inner: Sequence[Middleware] = (),
+        outer: Sequence[AroundCall] = (),
+        inner: Sequence[AroundCall] = (),
     ) -> Accumulator:
         settings, ctx, limit = self._settings, self._ctx, self._call_limit
         own = [*outer]
         if limit is not None:
             own.append(limit.layer)
-        own += self._layers
+        own += self._own
         accumulator = Accumulator(
             ctx.user_id,
             ctx.conversation_id,
@@ -365,8 +365,7 @@ class Stepping:
             max_failures=_NEVER,
             tool_timeout=settings.tool_timeout,
             max_concurrency=settings.max_concurrency,
-            middleware=(*own, *settings.middleware, *inner),
-            hooks=settings.hooks,
+            hooks=settings.hooks.around_also(own, inner),
             approve=approve,
             approval_timeout=settings.approval_timeout,
             on_block=settings.on_block,

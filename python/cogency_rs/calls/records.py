@@ -36,7 +36,7 @@ class ToolExecution:
 
     Attributes:
         id: the call's id, time-ordered unless the provider gave one.
-        call: the call that was carried out, as hooks and middleware left it.
+        call: the call that was carried out, as hooks left it.
         result: its result, which the model reads.
         started_at: when it began to be carried out, in UTC.
         completed_at: when its result was known, in UTC.

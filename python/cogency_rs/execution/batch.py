@@ -1,9 +1,9 @@
 """A batch of calls, each in an asyncio task of its own.
 
-The `Timetable` knows which call may run and whose time is up; this file has the tasks, and the layers around tools.
+The `Timetable` knows which call may run and whose time is up; this file has the tasks.
 
 Invariants: one result for each call, in call order; when `join` returns or raises, every task has ended; a call's task
-is the only one that its tool, and the middleware around it, run in.
+is the only one that its tool, and the hooks around it, run in.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from ..calls.results import (
     stopped,
 )
 from ..errors import StopRun, ToolError
-from ..hooks import Approval, HookRunner, Invocation, Middleware, Next, retry
+from ..hooks import Approval, Invocation, Next
 from ..hooks.approval import Decision, Need, refused_as_changed
+from ..hooks.batch_hooks import BatchHooks, CallOrder
 from ..hooks.chain import chain
-from ..hooks.hooks import CallOrder
 from ..hooks.remote import check_remote
 from ..ids import uuid7
 from ..telemetry import current
@@ -46,7 +46,6 @@ from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult
 from .batch_options import BatchOptions
-from .observers import Observers
 from .patience import all_done, outlast
 from .timetable import Late, Timetable
 from .tool_events import HeldRun
@@ -70,7 +69,7 @@ class ToolBatch:
 
     Args:
         calls: the calls to run, with their tools.
-        tools: resolves a call that hooks or middleware put in place of another.
+        tools: resolves a call that hooks put in place of another.
         execution: the log, and what tools are given.
         user_id: the id of the user whose turn it is.
         conversation_id: the conversation's id.
@@ -85,7 +84,7 @@ class ToolBatch:
 
     Attributes:
         decisions: the decisions about calls that needed approval, by the call's place.
-        resolved: the calls as hooks and middleware left them, with their tools.
+        resolved: the calls as hooks left them, with their tools.
     """
 
     # More attributes than Python keeps without a dict for each batch.
@@ -107,7 +106,6 @@ class ToolBatch:
         "_late",
         "_loop",
         "_needs",
-        "_observers",
         "_options",
         "_order",
         "_run",
@@ -166,30 +164,27 @@ class ToolBatch:
         self._order: CallOrder | None = None
         self.decisions: Mapping[int, Decision] = {}
         self._needs: dict[int, tuple[ToolCall, Need]] = {}
-        self._observers: Observers | None = None
-        if options.on_tool_start or options.on_tool_end:
-            self._observers = Observers(options.on_tool_start, options.on_tool_end)
         wants = all_options(tools.names.values())
         if [want for want in wants if want.remote]:
-            check_remote(tools.names, options.middleware)
+            check_remote(tools.names, options.hooks)
         self._tasks: list[asyncio.Task[ToolResult]] = []
         self._wants = wants
         self._timetable = self._make_timetable()
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
         tracing = current()
-        plain = not (wants or options.middleware or options.hooks or tracing)
-        layers = [] if plain else self._layers(tracing)
         self._carry_out: CarryOut | None = self._attempt  # until all calls are known
-        if layers or self._observers is not None:
-            self._carry_out = partial(self._carry, chain(layers, self._next, self._known))
+        if wants or options.hooks.objects or options.hooks.around or tracing:
+            outermost = self._chain(tracing)
+            if outermost is not None:
+                self._carry_out = partial(self._carry, outermost)
         if calls:
             self.complete(calls, ids, begin)
 
     @property
     def may_speak(self) -> bool:
-        """Whether a layer or a tool gets the call's context, through which it can reach the run."""
-        options = self._options
-        return bool(options.middleware or options.has_call_hooks) or any(
+        """Whether a hook or a tool gets the call's context, through which it can reach the run."""
+        hooks = self._options.hooks
+        return bool(hooks.around or hooks.for_batches) or any(
             getattr(tool, "takes_context", False) is True for _, tool in self.resolved
         )
 
@@ -205,8 +200,8 @@ class ToolBatch:
     def begin_early(self, call: tuple[ToolCall, Any], id: str | None) -> None:
         """Start a call while others are still unknown; its place is after those that are there.
 
-        What it tells its run is held back until the batch is complete. The batch must not have hooks around calls,
-        since these run for all calls before any call starts.
+        What it tells its run is held back until the batch is complete. The batch must not have hooks before or
+        after calls, since these run for all calls before any call starts.
         """
         index = len(self._tasks)
         self._is_complete = self._is_complete or asyncio.Event()
@@ -254,7 +249,7 @@ class ToolBatch:
         """Leave out the calls from `first` on, which are over; returns their executions."""
         results = self.results(first)
         executions = [
-            self._record(index, result) for index, result in enumerate(results, start=first)
+            self.record(index, result) for index, result in enumerate(results, start=first)
         ]
         for index in range(first, len(self._tasks)):
             for known in (self._stopped, self._held, self._ids, self._late):
@@ -262,8 +257,6 @@ class ToolBatch:
             self._turned.discard(index)
         if self._timetable is not None:
             self._timetable.truncate(first)
-        if self._observers is not None:
-            self._observers.forget(first)
         for listed in (self.resolved, self._attempts, self._began, self._ended, self._tasks):
             del listed[first:]
         self._cancelled_from = math.inf
@@ -328,7 +321,7 @@ class ToolBatch:
     def executions(self, results: Sequence[ToolResult] | None = None) -> list[ToolExecution]:
         """One record for each call, in call order; once they are over. `results` saves making the results again."""
         results = self.results() if results is None else results
-        return [self._record(index, result) for index, result in enumerate(results)]
+        return [self.record(index, result) for index, result in enumerate(results)]
 
     # Tasks
 
@@ -344,37 +337,31 @@ class ToolBatch:
         most = options.max_concurrency
         return Timetable(Schedule(0, concurrency=most and min(most, sys.maxsize)), self._cancel)
 
-    def _layers(self, tracing: Tracing | None) -> list[Middleware]:
-        """The layers around the calls, the outermost first."""
-        options, wants = self._options, self._wants
-        layers: list[Middleware] = []
-        if tracing is not None:
-            layers.append(tracing.call)
-        if options.has_call_hooks:
+    def _chain(self, tracing: Tracing | None) -> Next | None:
+        """What is around the calls; `None` if nothing is."""
+        options, wants, hooks = self._options, self._wants, self._options.hooks
+        for_batches: BatchHooks | None = None
+        if hooks.for_batches:
             self._order = CallOrder()
-            layers.append(
-                HookRunner(
-                    options.hooks,
-                    self._order,
-                    self._state,
-                    self.resolved,
-                    self._known,
-                    self._record_of,
-                    stop=None if self._run is None else self._run.stop,
-                    on_block=options.on_block,
-                )
+            for_batches = BatchHooks(
+                hooks.for_batches, self, self._order, self._state, options.on_block
             )
-        layers += options.middleware
+        approval: Approval | None = None
         if [want for want in wants if want.requires_approval]:
             approval = Approval(options.approve, options.approval_timeout, self._needs)
             self.decisions = approval.decisions
-            layers.append(approval)
-        if [want for want in wants if want.retries]:
-            layers.append(retry)
-        return layers
+        return chain(
+            self._next,
+            self,
+            tracing=None if tracing is None else tracing.call,
+            for_batches=for_batches,
+            around=hooks.around,
+            approval=approval,
+            has_retries=any(want.retries for want in wants),
+        )
 
     def _start(self, calls: Sequence[tuple[ToolCall, Any]], ids: Sequence[str]) -> None:
-        """Make a task for each of these calls. It runs one attempt, or all layers around the attempts."""
+        """Make a task for each of these calls. It runs one attempt, or the chain around the attempts."""
         first, count = len(self.resolved), len(calls)
         self.resolved += calls
         self._ids.update(enumerate(ids, start=first))
@@ -422,7 +409,7 @@ class ToolBatch:
     # One call, in its task
 
     async def _carry(self, carry_out: Next, index: int) -> ToolResult:
-        """Carry out a call, with all layers around it."""
+        """Carry out a call, with all that is around it."""
         if self._in_run is not None:
             self._in_run()
         self._began[index] = time()
@@ -437,18 +424,15 @@ class ToolBatch:
         except BaseException as error:
             result = self._raised(index, error)
         self._ended[index] = time()
-        if self._observers is not None:
-            with suppress(asyncio.CancelledError):  # the call is over, and keeps its result
-                await self._observers.end(index, self.resolved[index][0], result)
         return result
 
     async def _next(self, invocation: Invocation) -> ToolResult:
-        """What the innermost middleware calls: one attempt."""
-        invocation = self._known(invocation)
+        """The end of the chain: one attempt."""
+        invocation = self.known(invocation)
         index = invocation.index
         result = await self._attempt(index, invocation)
         if self._has_limits:
-            self._start_clock(index)  # for the layers around it
+            self._start_clock(index)  # for the hooks around it
         return result
 
     async def _attempt(self, index: int, invocation: Invocation | None = None) -> ToolResult:
@@ -478,8 +462,6 @@ class ToolBatch:
             if not self._attempts[index]:
                 self._began[index] = time()
             self._attempts[index] += 1
-            if self._observers is not None:
-                await self._observers.start(index, call)
             executor = None if invocation is None else invocation.executor
             if invocation is not None and executor is not None and executor.takes(tool):
                 value = await executor.run(invocation, self.execution)
@@ -500,7 +482,7 @@ class ToolBatch:
                 timetable.leave(index)
 
     def _raised(self, index: int, error: BaseException) -> ToolResult:
-        """The result of a call whose tool or layers raised `error`.
+        """The result of a call whose tool, or something around it, raised `error`.
 
         Raises:
             asyncio.CancelledError: the call is to stop; the cancellation is not the tool's own.
@@ -517,10 +499,7 @@ class ToolBatch:
             case asyncio.CancelledError():
                 pass  # not logged: the result says it
             case StopRun():
-                error.source = error.source or self.resolved[index][0].name
-                if (run := self._run_of(index)) is not None:
-                    run.stop(error)
-                return stopped(error)
+                return self.end_run(index, error, self.resolved[index][0].name)
             case _ if is_own_failure(error):
                 pass  # not logged: the tool said it in its own words
             case _:
@@ -540,7 +519,7 @@ class ToolBatch:
     # Time
 
     def _limit(self, index: int) -> float | None:
-        """Seconds that an attempt of a call may take, and also the layers around it."""
+        """Seconds that an attempt of a call may take, and also the hooks around it."""
         return options_of(self.resolved[index][1]).timeout or self._options.tool_timeout
 
     def _start_clock(self, index: int) -> None:
@@ -571,8 +550,8 @@ class ToolBatch:
 
     # What is known of a call
 
-    def _known(self, invocation: object) -> Invocation:
-        """An invocation as the next layer gets it: with its call under the tool's one name, its tool and its context.
+    def known(self, invocation: object) -> Invocation:
+        """An invocation as the next hook gets it: with its call under the tool's one name, its tool and its context.
 
         Raises:
             TypeError: the object is not an invocation.
@@ -616,11 +595,19 @@ class ToolBatch:
             self._run_of(index),
         )
 
+    def end_run(self, index: int, why: StopRun, source: str) -> ToolResult:
+        """Ask that the run ends, for a tool or a hook of this name; returns the result of the call that asked."""
+        why.source = why.source or source
+        if (run := self._run_of(index)) is not None:
+            run.stop(why)
+        return stopped(why)
+
     def _run_of(self, index: int) -> RunSignals | None:
         """The run as a call can reach it."""
         return self._held.get(index) or self._run
 
-    def _record(self, index: int, result: ToolResult) -> ToolExecution:
+    def record(self, index: int, result: ToolResult) -> ToolExecution:
+        """The record of a call with this result."""
         ended = self._ended[index] or time()
         return ToolExecution(
             id=self.id(index),
@@ -631,9 +618,6 @@ class ToolBatch:
             status=status_of(result),
             attempt=self._attempts[index],
         )
-
-    def _record_of(self, invocation: Invocation, result: ToolResult) -> ToolExecution:
-        return self._record(invocation.index, result)
 
 
 def _raise(error: BaseException) -> None:

@@ -7,14 +7,13 @@ from typing import Any
 
 from ..calls.records import ToolExecution
 from ..guards.arguments import check_execution
-from ..hooks import Approve, Hooks, Middleware
-from ..hooks.hooks import sorted_hooks
+from ..hooks import AnyHook, Approve
+from ..hooks.hooks import HookList
 from ..tools.registry import check_calls
 from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
 from .batch import ToolBatch
 from .batch_options import BatchOptions
-from .observers import OnToolEnd, OnToolStart
 from .tool_events import OnEvent, ToolEvents
 
 __all__ = ["execute_calls", "execute_tool", "execute_tools"]
@@ -50,12 +49,9 @@ async def execute_tools(
     tool_timeout: float | None = None,
     batch_timeout: float | None = None,
     max_concurrency: int | None = None,
-    middleware: Iterable[Middleware] = (),
-    hooks: Iterable[Hooks] = (),
+    hooks: Iterable[AnyHook] = (),
     approve: Approve | None = None,
     approval_timeout: float = 300.0,
-    on_tool_start: OnToolStart | None = None,
-    on_tool_end: OnToolEnd | None = None,
     on_event: OnEvent | None = None,
     state: dict[str, Any] | None = None,
 ) -> list[ToolResult]:
@@ -75,17 +71,13 @@ async def execute_tools(
         execution: the tools, and what they run with.
         user_id: the id of the user whose turn it is.
         conversation_id: the conversation's id.
-        tool_timeout: seconds that one attempt of a call may take from its start, and that the middleware around it may
-            take besides; `None` for no limit. A tool's own `timeout` goes before this.
+        tool_timeout: seconds that one attempt of a call may take from its start, and that the hooks around it may take
+            besides; `None` for no limit. A tool's own `timeout` goes before this.
         batch_timeout: seconds that all calls together may take; `None` for no limit.
         max_concurrency: how many tools may run at once; `None` for all.
-        middleware: functions around every call, the outermost first; see `Middleware`.
-        hooks: run before and after every call, outside of `middleware`.
+        hooks: what is before, after and around every call: `Hooks`, functions (see `AroundCall`) and executors.
         approve: decides about calls of tools that require approval. Without it, those are denied.
         approval_timeout: seconds to wait for its answer; then the call is denied.
-        on_tool_start: called with the call when it starts, in the call's context; sync or async.
-        on_tool_end: called with the call, its result and the seconds it took when it is over; sync or async. Also
-            called for refused calls.
         on_event: called on the event loop with every event of `ToolContext.emit`. What it raises is logged and has no
             other effect.
         state: a dict that hooks read and write, and tools read.
@@ -104,12 +96,9 @@ async def execute_tools(
         tool_timeout,
         batch_timeout,
         max_concurrency,
-        middleware,
-        () if hooks == () else sorted_hooks(hooks),
+        HookList.of(hooks),
         approve,
         approval_timeout,
-        on_tool_start,
-        on_tool_end,
         on_event,
     )
     batch = _start(calls, execution, user_id, conversation_id, state, options)
@@ -123,6 +112,7 @@ async def execute_calls(
     execution: Execution,
     user_id: str = "",
     conversation_id: str = "",
+    hooks: Iterable[AnyHook] = (),
     state: dict[str, Any] | None = None,
     **options: Any,
 ) -> list[ToolExecution]:
@@ -131,10 +121,10 @@ async def execute_calls(
     Takes the arguments of `execute_tools`, and does the same.
 
     Returns:
-        One record for each call, in call order: its id, times, status, attempts and result, and the call as hooks and
-        middleware left it.
+        One record for each call, in call order: its id, times, status, attempts and result, and the call as hooks
+        left it.
     """
-    given = BatchOptions(**options)
+    given = BatchOptions(hooks=HookList.of(hooks), **options)
     batch = _start(calls, execution, user_id, conversation_id, state, given)
     await batch.join()
     return batch.executions()

@@ -1,25 +1,23 @@
-"""Middleware: code around every call, which may change the call, answer it, repeat it, or look at its result.
+"""One way around every call: functions that may change it, answer it, repeat it, or look at its result.
 
-A middleware is called with an `Invocation` and with `next`, which carries out the call. It runs in the tool's task,
-with the tool's context variables. Hooks, approval and retries are middleware too.
+Each is called with an `Invocation` and with `next`, which carries out the call. It runs in the tool's task, with the
+tool's context variables. Tracing, hooks, approval, retries and executors are such functions; `chain` has their order.
 """
 
 from .approval import Approval, Approve, Decision, ToolApproved, ToolDenied
-from .hooks import HookContext, HookRunner, Hooks
-from .invocation import Invocation, Middleware, Next
-from .retries import retry
+from .hooks import AnyHook, HookContext, Hooks
+from .invocation import AroundCall, Invocation, Next
 
 __all__ = [
+    "AnyHook",
     "Approval",
     "Approve",
+    "AroundCall",
     "Decision",
     "HookContext",
-    "HookRunner",
     "Hooks",
     "Invocation",
-    "Middleware",
     "Next",
     "ToolApproved",
     "ToolDenied",
-    "retry",
 ]

@@ -1,52 +1,75 @@
-"""Nests middleware around one last step. If a middleware goes wrong, only the call that it was around fails."""
+"""The one chain around every call. If a function in it goes wrong, only the call that it is around fails."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
 from ..calls.results import failure, reason
+from ..errors import StopRun
 from ..types import ToolResult
-from .invocation import Invocation, Middleware, Next
+from .approval import Approval
+from .batch_hooks import BatchHooks
+from .hooks import AnyHook, Hooks, matches
+from .invocation import AroundCall, CallBatch, Invocation, Next
+from .retries import retry
 
 __all__ = ["chain"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 
-def chain(layers: Iterable[Middleware], last: Next, known: Callable[[object], Invocation]) -> Next:
-    """Put `layers` around `last`, the first outermost.
+def chain(
+    last: Next,
+    batch: CallBatch,
+    *,
+    tracing: AroundCall | None,
+    for_batches: BatchHooks | None,
+    around: Sequence[AnyHook],
+    approval: Approval | None,
+    has_retries: bool,
+) -> Next | None:
+    """Put what is around the calls of a batch around `last`, which makes one attempt of a call.
 
-    Args:
-        layers: middleware.
-        last: carries out the call, inside all layers.
-        known: returns what a layer handed on, if that is an invocation; raises `TypeError` if it is not.
+    This is the order, from the outside in: the span of a trace; the hooks before and after calls; the hooks around each
+    call, in the order of `around`; the question whether the call may run; the attempts. `last` runs the tool, or has it
+    run by the executor that one of `around` has put into the invocation.
+
+    Returns:
+        What carries out a call; `None` if there is nothing around it.
     """
-    for layer in reversed([*layers]):
-        last = partial(_enter, layer, last, known)
-    return last
+    layers = (tracing, for_batches, *around, approval, retry if has_retries else None)
+    present = [layer for layer in layers if layer is not None]
+    for layer in reversed(present):
+        last = partial(_enter, layer, last, batch)
+    return last if present else None
 
 
 async def _enter(
-    layer: Middleware, inner: Next, known: Callable[[object], Invocation], invocation: Invocation
+    layer: AnyHook, inner: Next, batch: CallBatch, invocation: Invocation
 ) -> ToolResult:
-    invocation = known(invocation)
+    invocation = batch.known(invocation)
+    result: Any
     try:
-        result: Any = await layer(invocation, inner)
+        if not isinstance(layer, Hooks):
+            result = await layer(invocation, inner)
+        elif matches(layer, invocation.resolved):
+            result = await layer.around_call(invocation, inner)
+        else:
+            result = await inner(invocation)
+    except StopRun as why:
+        return batch.end_run(invocation.index, why, _name(layer))
     except Exception as error:
-        logger.exception(
-            "Middleware %s failed around a call of %r", _name(layer), invocation.call.name
-        )
-        return failure(f"Middleware {_name(layer)} failed: {reason(error)}", error)
+        name = _name(layer)
+        logger.exception("Hook %s failed around a call of %r", name, invocation.call.name)
+        return failure(f"Hook {name} failed: {reason(error)}", error)
     if type(result) is ToolResult or (hasattr(result, "outcome") and hasattr(result, "error")):
         return cast("ToolResult", result)
     kind = type(result).__name__
-    return failure(
-        f"Middleware {_name(layer)} failed: it must return a ToolResult, and returned {kind}"
-    )
+    return failure(f"Hook {_name(layer)} failed: it must return a ToolResult, and returned {kind}")
 
 
 def _name(layer: Any) -> str:
-    return getattr(layer, "__qualname__", None) or type(layer).__qualname__
+    return getattr(layer, "__qualname__", None) or type(layer).__name__

@@ -1,26 +1,20 @@
-"""Hooks: methods that run before and after a run, its steps, its model requests and its calls.
-
-This file runs those around calls: first the hooks before all calls of a batch, in call order; then the calls that may
-run start together.
-"""
+"""Hooks: methods around a run, its steps, its model requests and its calls; and functions around calls."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic
 
 from ..calls.records import ToolExecution
-from ..calls.results import as_result, failure, reason, stopped
-from ..errors import BlockTool, ConfigError, HookError, SkipTool, StopRun
+from ..errors import ConfigError
 from ..guards.arguments import check_list, refused
 from ..tools.context import Deps, ToolContext
 from ..tools.toolbox import ResolvedCall, names_of
 from ..types import ToolCall, ToolResult
-from .invocation import Invocation, Next
+from .invocation import AroundCall, Invocation, Next
 
 if TYPE_CHECKING:
     from ..models import ModelRequest
@@ -28,9 +22,7 @@ if TYPE_CHECKING:
     from ..runs.response import ModelResponse
     from ..runs.results import RunResult, Step, StopSignal
 
-T = TypeVar("T")
-
-__all__ = ["CallOrder", "HookContext", "HookRunner", "Hooks", "is_around_calls", "sorted_hooks"]
+__all__ = ["NO_HOOKS", "AnyHook", "HookContext", "HookList", "Hooks", "matches"]
 
 
 @dataclass(frozen=True)
@@ -45,19 +37,20 @@ class HookContext(ToolContext[Deps], Generic[Deps]):
 
 
 class Hooks:
-    """Base class of hooks: override any of the methods, as `def` or as `async def`.
+    """Base class of hooks: override any of the methods, as `def` or as `async def`; `around_call` as `async def`.
 
-    The two around calls run wherever calls run; the others only in an `Agent`. Any of them may raise `StopRun`. Any
-    other exception is the error of the run, and names the hook; raised around a call of `execute_tools`, it is the
-    error of that call.
+    The three for calls run wherever calls run; the others only in an `Agent`. Any of them may raise `StopRun`. Any
+    other exception is the error of the run, and names the hook; raised before or after a call of `execute_tools`, it is
+    the error of that call. What `around_call` raises is always the error of its call alone.
 
     Args:
-        matcher: a pattern for tool names, as `fnmatch` has them (`"fs_*"`), or several patterns; the hooks around calls
+        matcher: a pattern for tool names, as `fnmatch` has them (`"fs_*"`), or several patterns; the hooks for calls
             run only for tools of which a name matches: the one that prompts list, or `server__tool` of a server's tool.
-        priority: hooks with a higher priority run first; among equal ones, those registered first.
+        priority: hooks with a higher priority run first, and are outermost around a call; among equal ones, those that
+            are first in the list. A plain function in the list has priority 0.
 
-    If a hook makes of a call one of another tool, the hooks that have been asked about the first are asked again, about
-    the new one, except for those that changed the tool themselves.
+    If `before_tool_execute` makes of a call one of another tool, the hooks that have been asked about the first are
+    asked again, about the new one, except for those that changed the tool themselves.
 
     Raises:
         ConfigError: `matcher` is not a pattern or several; or a subclass has another method that is named like a hook,
@@ -137,7 +130,7 @@ class Hooks:
     def before_tool_execute(
         self, ctx: HookContext[Any], call: ToolCall
     ) -> ToolCall | Awaitable[ToolCall]:
-        """Look at a call before it runs.
+        """Look at a call before any call of its batch runs; the calls of a batch pass in their order.
 
         Returns:
             The call to run: the same, or another.
@@ -158,8 +151,15 @@ class Hooks:
         """
         return execution
 
+    async def around_call(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Carry out a call with `next`, change it, answer it, or run it again; see `AroundCall`."""
+        return await next(invocation)
 
-_PREFIXES = ("before_", "after_", "on_")
+
+AnyHook = Hooks | AroundCall
+"""What `hooks=` takes a list of: `Hooks` objects, functions around calls, and `Executor`s, which are such functions."""
+
+_PREFIXES = ("before_", "after_", "on_", "around_")
 
 
 def _unknown_hook(cls: type[Hooks], name: str) -> str:
@@ -174,238 +174,78 @@ def _unknown_hook(cls: type[Hooks], name: str) -> str:
     )
 
 
-def sorted_hooks(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
-    """Sort hooks into the order in which they run.
-
-    Raises:
-        ConfigError: one is not a `Hooks`, or its `matcher` is not a pattern or several.
-    """
-    if isinstance(hooks, Hooks):
-        raise refused("hooks", hooks, "a list of Hooks", f"write hooks=[{type(hooks).__name__}()]")
-    listed = check_list("hooks", hooks, "Hooks", "make a subclass of Hooks")
-    for each in listed:
-        if not isinstance(each, Hooks):
-            raise refused("hooks", each, "a list of Hooks objects", "make a subclass of Hooks")
-        _patterns(each)
-    return tuple(sorted(listed, key=lambda each: -each.priority))
+_ACCEPTED = "a list of Hooks objects and functions around a call"
 
 
-def is_around_calls(hooks: Hooks) -> bool:
-    """Whether hooks override a method around calls, and not only around runs and steps."""
-    around = (
-        (hooks.before_tool_execute, Hooks.before_tool_execute),
-        (hooks.after_tool_execute, Hooks.after_tool_execute),
-    )
-    return any(getattr(own, "__func__", own) is not default for own, default in around)
+@dataclass(frozen=True, slots=True)
+class HookList:
+    """What `hooks=` was given, sorted: a higher priority first, and equal ones in the order of the list.
 
-
-class CallOrder:
-    """Lets the calls of a batch pass one after the other, in call order, and then go on together."""
-
-    def __init__(self) -> None:
-        self._turns: list[asyncio.Event] = []
-        self._passed: list[bool] = []
-        self._next = 0
-        self._together = asyncio.Event()
-
-    def expect(self, count: int) -> None:
-        """Say how many calls the batch has."""
-        self._turns = [asyncio.Event() for _ in range(count)]
-        self._passed = [False] * count
-        self._advance()
-
-    async def turn(self, index: int) -> None:
-        """Wait until all calls before this one have passed."""
-        await self._turns[index].wait()
-
-    def passed(self, index: int) -> None:
-        """Note that a call has passed, or never will."""
-        self._passed[index] = True
-        self._advance()
-
-    async def together(self) -> None:
-        """Wait until all calls have passed."""
-        await self._together.wait()
-
-    def _advance(self) -> None:
-        while self._next < len(self._passed) and self._passed[self._next]:
-            self._next += 1
-        if self._next < len(self._turns):
-            self._turns[self._next].set()
-        else:
-            # By `call_soon`, so that the call that passed last goes on after those before it.
-            asyncio.get_running_loop().call_soon(self._together.set)
-
-
-class HookRunner:
-    """Runs hooks around the calls of one batch.
-
-    Args:
-        hooks: in the order in which they run.
-        order: the order of the calls.
-        state: the dict that hooks write to.
-        calls: the calls of the batch as they are now, with their tools, by their places.
-        known: returns an invocation whose call was changed with the tool that the call means now.
-        record: makes the record of a call from its invocation and its result.
-        stop: called to ask that the run ends.
-        on_block: whether the calls after a blocked one are still carried out; with `"stop"` they are not, and the run
-            ends.
+    Attributes:
+        objects: the `Hooks` objects.
+        for_batches: the same, if one of them has a method before or after calls.
+        around: what is around each call, the outermost first: functions, and objects with an `around_call` of their
+            own.
     """
 
-    def __init__(
-        self,
-        hooks: Sequence[Hooks],
-        order: CallOrder,
-        state: dict[str, Any],
-        calls: Sequence[tuple[ToolCall, Any]],
-        known: Callable[[Invocation], Invocation],
-        record: Callable[[Invocation, ToolResult], ToolExecution],
-        stop: Callable[[StopRun], None] | None = None,
-        on_block: Literal["continue", "stop"] = "continue",
-    ) -> None:
-        self._stop = stop
-        self._on_block = on_block
-        self._blocked_by: str | None = None  # the call after which no other starts
-        self._hooks = hooks
-        self._order = order
-        self._state = state
-        self._calls = calls
-        self._known = known
-        self._record = record
+    objects: tuple[Hooks, ...] = ()
+    for_batches: tuple[Hooks, ...] = ()
+    around: tuple[AnyHook, ...] = ()
 
-    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Carry out a call, with the hooks before and after it."""
-        try:
-            with invocation.waiting():
-                await self._order.turn(invocation.index)
-            decided = await self._before(invocation)
-        finally:
-            self._order.passed(invocation.index)
-        with invocation.waiting():
-            await self._order.together()
-        if isinstance(decided, Invocation):
-            invocation, decided = decided, await next(decided)
-        return await self._after(invocation, decided)
+    @classmethod
+    def of(cls, hooks: Iterable[AnyHook] | HookList) -> HookList:
+        """Read an argument `hooks`.
 
-    async def _before(self, invocation: Invocation) -> Invocation | ToolResult:
-        """Run the hooks before a call; returns what is to run, or the result that replaces it."""
-        if self._blocked_by is not None:
-            text = f"Not started: the call of '{self._blocked_by}' before it was blocked"
-            return failure(text, asyncio.CancelledError(text))
-        # Those not asked about the present tool. One that changed the tool is not asked again, so there is an end.
-        left, changed = [*self._hooks], set[int]()
-        while left:
-            hooks, call, tool = left.pop(0), invocation.call, invocation.tool
-            try:
-                if not _matches(hooks, invocation.resolved):
-                    continue
-            except Exception as error:
-                return _failed(hooks, "matcher", error)
-            try:
-                answer = await self._ask(hooks.before_tool_execute, invocation, call, ToolCall)
-            except BlockTool as block:
-                text = f"Tool '{call.name}' was blocked: {block}"
-                self._tell_of_block(invocation, hooks, str(block))
-                if self._on_block == "stop":
-                    self._blocked_by = call.name
-                    self._ask_to_stop(hooks, StopRun(text))
-                return failure(text, block)
-            except StopRun as stop:
-                self._ask_to_stop(hooks, stop)
-                return stopped(stop)
-            except SkipTool as skip:
-                return as_result(skip.value)
-            except Exception as error:
-                return _failed(hooks, "before_tool_execute", error)
-            if answer is not call:
-                invocation = self._known(replace(invocation, call=answer))
-                if invocation.tool is not tool:
-                    changed.add(id(hooks))
-                    left = [each for each in self._hooks if id(each) not in changed]
-        return invocation
-
-    async def _after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
-        """Run the hooks after a call; returns the result to keep."""
-        execution = self._record(invocation, result)
-        carried_out = ResolvedCall(*self._calls[invocation.index])  # middleware may have changed it
-        for hooks in self._hooks:
-            try:
-                if not _matches(hooks, carried_out):
-                    continue
-            except Exception as error:
-                return _failed(hooks, "matcher", error)
-            try:
-                changed = await self._ask(
-                    hooks.after_tool_execute, invocation, execution, ToolExecution
-                )
-            except StopRun as stop:
-                self._ask_to_stop(hooks, stop)
-                continue
-            except Exception as error:
-                return _failed(hooks, "after_tool_execute", error)
-            if changed.result is not execution.result:
-                self._tell_of_change(invocation, hooks, execution)
-            execution = changed
-        return execution.result
-
-    def _ask_to_stop(self, hooks: Hooks, why: StopRun) -> None:
-        why.source = why.source or type(hooks).__name__
-        if self._stop is not None:
-            self._stop(why)
-
-    def _tell_of_block(self, invocation: Invocation, hooks: Hooks, why: str) -> None:
-        """Emit an event that says that a hook blocked a call."""
-        call = invocation.call
-        invocation.context.emit(
-            {
-                "type": "tool_blocked",
-                "name": call.name,
-                "args": call.args,
-                "content": why,
-                "hook": type(hooks).__name__,
-            }
+        Raises:
+            ConfigError: one of them is neither a `Hooks` nor a function, or its `matcher` is not a pattern or several.
+        """
+        if isinstance(hooks, HookList):
+            return hooks
+        if hooks == ():
+            return NO_HOOKS
+        advice = "make a subclass of Hooks, or write an async function"
+        if callable(hooks) or isinstance(hooks, Hooks):
+            advice = f"write hooks=[{_written(hooks)}]"
+        listed = check_list("hooks", hooks, "Hooks objects and functions around a call", advice)
+        for each in listed:
+            if isinstance(each, Hooks):
+                _patterns(each)
+            elif isinstance(each, type):
+                raise refused("hooks", each, _ACCEPTED, f"write hooks=[{_written(each)}]")
+            elif not callable(each):
+                raise refused("hooks", each, _ACCEPTED, advice)
+        listed.sort(key=lambda each: -each.priority if isinstance(each, Hooks) else 0)
+        objects = tuple(each for each in listed if isinstance(each, Hooks))
+        decide = any(_has(each, "before_tool_execute", "after_tool_execute") for each in objects)
+        around = (
+            each for each in listed if not isinstance(each, Hooks) or _has(each, "around_call")
         )
+        return cls(objects, objects if decide else (), tuple(around))
 
-    def _tell_of_change(
-        self, invocation: Invocation, hooks: Hooks, execution: ToolExecution
-    ) -> None:
-        """Emit an event with the outcome of a call before a hook changed it."""
-        invocation.context.emit(
-            {
-                "type": "tool_changed",
-                "name": execution.name,
-                "args": execution.args,
-                "status": execution.status,
-                "content": execution.value if execution.error is None else execution.error,
-                "hook": type(hooks).__name__,
-            }
-        )
-
-    async def _ask(
-        self, trigger: Callable[[Any, T], object], invocation: Invocation, given: T, wanted: type[T]
-    ) -> T:
-        """Call a hook with what it is given; returns its answer, checked."""
-        answer = trigger(self._context(invocation), given)
-        if inspect.isawaitable(answer):
-            answer = await answer
-        if not isinstance(answer, wanted):
-            kind = type(answer).__name__
-            raise _WrongAnswer(f"must return a {wanted.__name__}, and returned {kind}")
-        own, wanted_id = getattr(answer, "id", None), getattr(given, "id", None)
-        if own != wanted_id:
-            if own is not None or not isinstance(answer, ToolCall):
-                raise _WrongAnswer(f"may not change 'id' of the {wanted.__name__}")
-            answer.id = wanted_id  # the hook made a new call, which has no id
-        made: Any = answer
-        return cast("T", made)
-
-    def _context(self, invocation: Invocation) -> HookContext[Any]:
-        fields: dict[str, Any] = vars(invocation.context)
-        fields = {**fields, "call": invocation.call, "state": self._state}
-        return HookContext(**fields)
+    def around_also(self, outer: Iterable[AroundCall], inner: Iterable[AroundCall]) -> HookList:
+        """These, with `outer` around all that is around a call, and `inner` inside."""
+        return replace(self, around=(*outer, *self.around, *inner))
 
 
-def _matches(hooks: Hooks, resolved: ResolvedCall) -> bool:
+NO_HOOKS = HookList()
+
+
+def _written(hook: Any) -> str:
+    """A hook as it is written in a list."""
+    name: str = (hook if isinstance(hook, type) else type(hook)).__name__
+    return hook.__name__ if inspect.isroutine(hook) else f"{name}()"
+
+
+def _has(hooks: Hooks, *methods: str) -> bool:
+    """Whether hooks override one of these methods."""
+    for method in methods:
+        own = getattr(hooks, method)
+        if getattr(own, "__func__", own) is not getattr(Hooks, method):
+            return True
+    return False
+
+
+def matches(hooks: Hooks, resolved: ResolvedCall) -> bool:
     """Whether hooks are asked about a call.
 
     Raises:
@@ -436,14 +276,3 @@ def _patterns(hooks: Hooks) -> Collection[str] | None:
         matcher,
         'a pattern of tool names such as "fs_*", or a list of patterns',
     )
-
-
-class _WrongAnswer(Exception):  # noqa: N818
-    """A hook returned something that it may not."""
-
-
-def _failed(hooks: Hooks, trigger: str, error: Exception) -> ToolResult:
-    name = type(hooks).__name__
-    why = str(error) if isinstance(error, _WrongAnswer) else f"failed: {reason(error)}"
-    text = f"Hook {name}.{trigger} {why}"
-    return failure(text, HookError(text, hook=name, trigger=trigger, cause=error))

@@ -1,4 +1,4 @@
-"""`Invocation`: a call on its way to its tool, as middleware sees it."""
+"""`Invocation`: a call on its way to its tool, as hooks around it see it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,47 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from ..calls.records import ToolExecution
+from ..errors import StopRun
 from ..tools import ToolContext
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, ToolResult
 
-__all__ = ["Executor", "Invocation", "Middleware", "Next"]
+__all__ = ["AroundCall", "CallBatch", "Executor", "Invocation", "Next"]
 
 
 class CallDetails(Protocol):
-    """Makes the parts of an `Invocation` that most middleware never asks for."""
+    """Makes the parts of an `Invocation` that most hooks never ask for."""
 
     def id(self, index: int) -> str: ...
     def context(self, index: int, call: ToolCall) -> ToolContext[Any]: ...
     def held(self, index: int) -> AbstractContextManager[None]: ...
+
+
+class CallBatch(CallDetails, Protocol):
+    """The calls of a batch, as what is around them needs to know them.
+
+    Attributes:
+        resolved: the calls as they are now, with their tools.
+    """
+
+    resolved: list[tuple[ToolCall, Any]]
+
+    def known(self, invocation: object) -> Invocation:
+        """An invocation with the tool that its call means now.
+
+        Raises:
+            TypeError: the object is not an invocation.
+        """
+        ...
+
+    def record(self, index: int, result: ToolResult) -> ToolExecution:
+        """The record of a call with this result."""
+        ...
+
+    def end_run(self, index: int, why: StopRun, source: str) -> ToolResult:
+        """Ask that the run ends; returns the result of the call that asked."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -29,7 +57,7 @@ class Invocation:
 
     Attributes:
         id: the id of the call; the same in every attempt.
-        call: what the model asked for, under the tool's one name, perhaps changed by hooks and outer middleware.
+        call: what the model asked for, under the tool's one name, perhaps changed by outer hooks.
         tool: the tool that `call` means, or `None` if it means none. If `call` is changed, `next` finds its tool anew.
         context: what the tool is told.
         attempt: the number of this attempt, from 1.
@@ -51,7 +79,7 @@ class Invocation:
 
     @classmethod
     def of(cls, source: CallDetails, index: int, call: ToolCall, tool: Any) -> Invocation:
-        """Make an invocation whose `id` and `context` are made when first read: most middleware never reads them."""
+        """Make an invocation whose `id` and `context` are made when first read: most hooks never read them."""
         made = cls.__new__(cls)
         fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
         object.__setattr__(made, "__dict__", fields)
@@ -109,13 +137,13 @@ Next = Callable[[Invocation], Awaitable[ToolResult]]
 """Carries out a call. Called again, it makes another attempt. Whatever the tool does is in the result: it raises only
 `asyncio.CancelledError`, when the call is to stop."""
 
-Middleware = Callable[[Invocation, Next], Awaitable[ToolResult]]
-"""A function around every call; of several, the first is the outermost. If it raises, or returns anything but a
-`ToolResult`, the call fails."""
+AroundCall = Callable[[Invocation, Next], Awaitable[ToolResult]]
+"""A function around calls: it may change a call, answer it, run it again, or look at its result. It runs in the call's
+own task and context. If it raises, or returns anything but a `ToolResult`, the call fails; `StopRun` ends the run."""
 
 
 class Executor(ABC):
-    """Base class of executors: a middleware that runs tools elsewhere."""
+    """Base class of executors: functions around calls that run tools elsewhere."""
 
     @abstractmethod
     def takes(self, tool: Any) -> bool:

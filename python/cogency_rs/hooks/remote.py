@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigError
 from ..tools import options_of
-from .invocation import Executor, Middleware
+from .hooks import HookList
+from .invocation import Executor
 
 __all__ = ["check_remote"]
 
 
-def check_remote(tools: Mapping[str, Any], middleware: Iterable[Middleware]) -> None:
+def check_remote(tools: Mapping[str, Any], hooks: HookList) -> None:
     """Check that every tool that is to run elsewhere has an executor.
 
     Raises:
         ConfigError: a tool says `remote=...` and no executor takes it, or an executor takes a tool that it cannot run.
     """
-    executors = [layer for layer in middleware if isinstance(layer, Executor)]
+    executors = [each for each in hooks.around if isinstance(each, Executor)]
     for name, tool in tools.items():
         taking = [executor for executor in executors if executor.takes(tool)]
         for executor in taking:
             executor.check(tool)
         if options_of(tool).remote and not taking:
             raise ConfigError(
-                f"tool {name!r} is to run in another process, and nothing in middleware= takes it there: add a "
+                f"tool {name!r} is to run in another process, and nothing in hooks= takes it there: add a "
                 "cogency_rs.executors.ray.RayExecutor, or leave out remote="
             )

@@ -193,7 +193,7 @@ class Tracing:
             self._output_tokens.add(seen.usage.written_tokens, labels)
 
     async def call(self, invocation: Invocation, next: Next) -> ToolResult:
-        """A middleware that puts a span `execute_tool` around a call, with the other middleware inside."""
+        """A function around calls that puts a span `execute_tool` around each, outside of all others."""
         call, tool = invocation.call, invocation.tool
         name = str(call.name)
         with self._operation(

@@ -54,7 +54,7 @@ class ToolOptions:
             listed can still be called.
         max_result_chars: how many characters of a result's content the model is shown, instead of the history's
             `max_result_chars`. The log keeps all of them.
-        remote: whether calls run in another process, by an executor among the middleware such as `RayExecutor`: `True`,
+        remote: whether calls run in another process, by an executor among the hooks such as `RayExecutor`: `True`,
             or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
             executor, if there is one.
         preview: a function that describes what a call would do, for instance as a difference, to the person who is

@@ -17,12 +17,11 @@ from ..calls.results import cancelled
 from ..errors import ConfigError, StopRun
 from ..execution.batch import ToolBatch
 from ..execution.batch_options import BatchOptions
-from ..execution.observers import OnToolEnd, OnToolStart
 from ..execution.tool_events import ToolEvents
-from ..guards.arguments import check_execution, check_flag, check_function, check_list
-from ..hooks import Approve, Hooks, Middleware
+from ..guards.arguments import check_execution, check_flag, check_function
+from ..hooks import AnyHook, Approve
 from ..hooks.approval import need_of
-from ..hooks.hooks import sorted_hooks
+from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
 from ..protocol.codec import format_call_agent, parse_tool_call
 from ..protocol.parser import ClosedOnce, unread_text_of
@@ -56,17 +55,14 @@ class Accumulator:
         tool_timeout: seconds one call may take; `None` for no limit.
         batch_timeout: seconds the calls of a batch may take together; `None` for no limit.
         max_concurrency: how many calls of a batch may run at once; `None` for all.
-        middleware: functions around every call, the outermost first.
-        hooks: run before and after every call. What they write to `ctx.state` stays for later turns.
+        hooks: what is before, after and around every call: `Hooks`, functions (see `AroundCall`) and executors. What
+            they write to `ctx.state` stays for later turns.
         approve: decides about calls of tools that require approval; without it, those are denied. With `"wait"` nobody
             is asked: if a batch has such a call, none of its calls runs, `waiting` has them all, and the log notes that
             they wait. Needs a storage that is a `Log`.
         approval_timeout: seconds to wait for its answer; without an answer in time, the call is denied.
         on_block: whether the calls after one that a hook blocks are still carried out; with `"stop"` they are not, and
             the run ends.
-        on_tool_start: called with a call when it starts.
-        on_tool_end: called with a call, its result and the seconds it took when it is over. An exception of these two
-            is logged and has no other effect.
         on_busy: what to do if another run, in any program, has the conversation: `"wait"` for its end, or raise an
             `"error"`. Needs a storage with `claim`. With `None`, the conversation is not claimed.
         eager: whether calls of tools that are `read_only` begin as soon as the model has written them, while it still
@@ -109,12 +105,9 @@ class Accumulator:
         tool_timeout: float | None = None,
         batch_timeout: float | None = None,
         max_concurrency: int | None = None,
-        middleware: Iterable[Middleware] = (),
-        hooks: Iterable[Hooks] = (),
+        hooks: Iterable[AnyHook] | HookList = (),
         approve: Approve | Literal["wait"] | None = None,
         approval_timeout: float = 300.0,
-        on_tool_start: OnToolStart | None = None,
-        on_tool_end: OnToolEnd | None = None,
         on_block: Literal["continue", "stop"] = "continue",
         on_busy: Literal["wait", "error"] | None = None,
         eager: bool = True,
@@ -126,10 +119,8 @@ class Accumulator:
         check_function("on_dropped", on_dropped)
         _check_storage(execution.storage)
         tools = self._toolbox(execution.tools)
-        check_remote(
-            tools.names,
-            middleware := tuple(check_list("middleware", middleware, "functions around a call")),
-        )
+        listed = HookList.of(hooks)
+        check_remote(tools.names, listed)
         self._tools = tools if type(execution.tools) is tuple else None  # a list may change
         self.user_id = user_id
         self.conversation_id = conversation_id
@@ -141,12 +132,9 @@ class Accumulator:
             tool_timeout=tool_timeout,
             batch_timeout=batch_timeout,
             max_concurrency=max_concurrency,
-            middleware=middleware,
-            hooks=sorted_hooks(hooks),
+            hooks=listed,
             approve=None if approve == "wait" else approve,
             approval_timeout=approval_timeout,
-            on_tool_start=on_tool_start,
-            on_tool_end=on_tool_end,
             on_block=on_block,
         )
         self._waits = approve == "wait"

@@ -41,8 +41,8 @@ def may_begin_early(options: ToolOptions) -> bool:
 
 
 def may_have_early_calls(options: BatchOptions, tools: Sequence[ToolOptions]) -> bool:
-    """Whether any call may begin early. None may if there are hooks, which run for all calls before any call starts."""
-    return not options.has_call_hooks and any(map(may_begin_early, tools))
+    """Whether any call may begin early. None may if there are hooks that run for all calls before any call starts."""
+    return not options.hooks.for_batches and any(map(may_begin_early, tools))
 
 
 class EarlyCalls:

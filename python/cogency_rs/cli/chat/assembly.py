@@ -11,6 +11,7 @@ from typing import Any
 
 from ...agent import Agent, UsageLimits
 from ...errors import ConfigError, LLMError
+from ...hooks import AnyHook
 from ...storage import SQLite
 from ...storage.postgres.address import is_dsn
 from ...types import CallMode
@@ -50,12 +51,12 @@ class Assembly:
         return options.model_from or str(options.model)
 
     def agent(
-        self, *, middleware: Iterable[Any] = (), calls: CallMode = "stream"
+        self, *, hooks: Iterable[AnyHook] = (), calls: CallMode = "stream"
     ) -> Agent[Any, str]:
         """Make an agent.
 
         Args:
-            middleware: functions around its calls.
+            hooks: what is around its runs and calls.
             calls: whether calls are shown while they are written, too.
 
         Raises:
@@ -71,7 +72,7 @@ class Assembly:
                 instructions=options.instructions,
                 storage=self.storage,
                 limits=UsageLimits(steps=options.steps),
-                middleware=middleware,
+                hooks=hooks,
                 approve=(lambda _context, _call: True) if options.yes else None,
                 calls=calls,
                 name="chat",

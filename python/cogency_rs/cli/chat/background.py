@@ -36,11 +36,11 @@ _GRACE = 1.0
 
 
 class ToolWatch:
-    """Middleware that tells a listener when calls begin and end.
+    """A function around calls that tells a listener when they begin and end.
 
     Attributes:
         listener: called on the event loop.
-        edited: arguments that a person has changed, by the id of the call; an inner middleware puts them in.
+        edited: arguments that a person has changed, by the id of the call; they are put in further inside.
     """
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class Background:
     """The event loop, while the block lasts.
 
     Attributes:
-        watch: middleware for the agent that runs here.
+        watch: goes around the calls of the agent that runs here.
     """
 
     def __init__(self) -> None:

@@ -81,7 +81,7 @@ class ChatSession:
     def use(self, assembly: Assembly) -> None:
         """Go on with an agent that is made of other parts."""
         self.assembly = assembly
-        self.agent = assembly.agent(middleware=[self._background.watch])
+        self.agent = assembly.agent(hooks=[self._background.watch])
 
     def entered(self, manager: AbstractAsyncContextManager[T]) -> T:
         """Enter a context, which is left when the conversation is over."""

@@ -1,4 +1,4 @@
-"""The model of a recording, and the hooks and middleware that make an agent's runs follow it."""
+"""The model of a recording, and the hooks that make an agent's runs follow it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Recorded(Hooks):
 
 
 class Unhurried:
-    """Middleware that lets quick tools take as long as such tools take on a large project, so that one sees them.
+    """A hook around calls: quick tools take as long as such tools take on a large project, so that one sees them.
 
     Args:
         seconds: how long, by tool.

@@ -22,6 +22,7 @@ from typing import Any
 from rich.text import Text
 
 from ...agent import Agent, Recovery, UsageLimits
+from ...hooks import AnyHook
 from ...ids import uuid7
 from ...storage import SQLite
 from ...types import CallMode
@@ -77,7 +78,7 @@ def print_events(turns: Sequence[RecordedTurn], pace: Pace) -> None:
     """Play a session, and print every event as a line of JSON."""
     with Background() as background:
         assembly = background.enter(_opened(turns, pace, approve=True))
-        agent = assembly.agent(middleware=[background.watch], calls="whole")
+        agent = assembly.agent(hooks=[background.watch], calls="whole")
         conversation_id = uuid7()
         while (turn := assembly.model.next) is not None:
             question = turn.user or NOT_RECORDED
@@ -109,7 +110,7 @@ class _Recording(Assembly):
     approve: bool
 
     def agent(
-        self, *, middleware: Iterable[Any] = (), calls: CallMode = "stream"
+        self, *, hooks: Iterable[AnyHook] = (), calls: CallMode = "stream"
     ) -> Agent[Any, str]:
         return Agent(
             self.model,
@@ -118,8 +119,7 @@ class _Recording(Assembly):
             limits=UsageLimits(steps=None),
             recovery=Recovery(same_error_limit=_NEVER),  # the recorded model has gone on
             lenient=False,
-            hooks=[Recorded(self.model)],
-            middleware=[*middleware, Unhurried(SECONDS, self.pace.slowness)],
+            hooks=[*hooks, Recorded(self.model), Unhurried(SECONDS, self.pace.slowness)],
             approve=(lambda _context, _call: True) if self.approve else None,
             calls=calls,
             name="demo",

@@ -35,7 +35,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 class RayExecutor(Executor):
-    """Middleware that runs tools on Ray: `execute_tools(..., middleware=[RayExecutor()])`.
+    """Runs tools on Ray: `execute_tools(..., hooks=[RayExecutor()])`.
 
     Each call is a Ray task, or a call of an actor if the tool says `remote=Actor(...)`. A call whose worker is lost is
     `unknown`, and is not run again unless the tool says `idempotent=True`. Approval, retries, time limits and so on

@@ -1,4 +1,4 @@
-"""Middleware runs around calls, in the tool's own task and context."""
+"""Hooks around calls run in the tool's own task and context."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from cogency_rs import (
+    Agent,
     ConfigError,
+    Hooks,
     Invocation,
+    StopRun,
     ToolCall,
     ToolContext,
     ToolError,
@@ -19,6 +22,7 @@ from cogency_rs import (
     ToolResult,
     execute_tools,
 )
+from cogency_rs.testing import ScriptedModel
 from support.batches import execute, records
 from support.clock import in_exact_time
 from support.ids import shown
@@ -45,7 +49,7 @@ def tool_with(name: str, execute: Any, **options: Any) -> Any:
     return made
 
 
-async def test_the_first_middleware_is_the_outermost():
+async def test_the_first_hook_around_a_call_is_the_outermost():
     journal: list[str] = []
 
     def layer(name: str) -> Any:
@@ -60,11 +64,75 @@ async def test_the_first_middleware_is_the_outermost():
     async def tool(**_: Any) -> None:
         journal.append("tool")
 
-    await execute([call("t")], FunctionTool("t", tool), middleware=[layer("a"), layer("b")])
+    await execute([call("t")], FunctionTool("t", tool), hooks=[layer("a"), layer("b")])
     assert journal == ["a in", "b in", "tool", "b out", "a out"]
 
 
-async def test_middleware_sees_the_call_its_tool_and_its_context():
+async def test_a_higher_priority_is_further_outside_and_equal_ones_are_in_the_order_of_the_list():
+    journal: list[str] = []
+
+    class Layer(Hooks):
+        def __init__(self, name: str, priority: int) -> None:
+            super().__init__(priority=priority)
+            self.name = name
+
+        async def around_call(self, invocation: Invocation, next: Any) -> ToolResult:
+            journal.append(self.name)
+            return await next(invocation)
+
+    async def function(invocation: Invocation, next: Any) -> ToolResult:
+        journal.append("function")
+        return await next(invocation)
+
+    hooks = [Layer("low", -1), Layer("first", 0), function, Layer("last", 0), Layer("high", 1)]
+    await execute([call("ok")], OK, hooks=hooks)
+    assert journal == ["high", "first", "function", "last", "low"]
+
+
+async def test_a_matcher_limits_what_is_around_calls():
+    class Answers(Hooks):
+        async def around_call(self, invocation: Invocation, next: Any) -> ToolResult:
+            return ToolResult("answered")
+
+    hooks = [Answers(matcher="fs_*")]
+    results = await execute([call("fs_read"), call("ok")], returns("x", "fs_read"), OK, hooks=hooks)
+    assert [result.outcome for result in results] == ["answered", "ok"]
+
+
+async def test_a_matcher_that_is_broken_later_refuses_the_call():
+    class Passes(Hooks):
+        async def around_call(self, invocation: Invocation, next: Any) -> ToolResult:
+            return await next(invocation)
+
+    async def breaks(invocation: Invocation, next: Any) -> ToolResult:
+        passes.matcher = 5
+        return await next(invocation)
+
+    passes: Any = Passes()
+    [record] = await records([call("ok")], OK, hooks=[breaks, passes])
+    assert (record.status, record.attempt) == ("failure", 0)
+    assert record.error.startswith("Hook Passes failed: ArgumentError: the matcher of Passes must")
+
+
+async def test_a_hook_around_a_call_may_end_the_run():
+    class Ends(Hooks):
+        async def around_call(self, invocation: Invocation, next: Any) -> ToolResult:
+            await next(invocation)
+            raise StopRun("enough")
+
+    outer: list[ToolResult] = []
+
+    async def look(invocation: Invocation, next: Any) -> ToolResult:
+        outer.append(await next(invocation))
+        return outer[-1]
+
+    model = ScriptedModel(['<execute>[{"name": "ok", "args": {}}]</execute>', "Done."])
+    result = await Agent(model, tools=[OK], hooks=[look, Ends()]).run("?")
+    assert (result.status, result.stop.message, result.stop.source) == ("stopped", "enough", "Ends")
+    assert [each.error for each in outer] == [False]
+
+
+async def test_a_hook_sees_the_call_its_tool_and_its_context():
     seen: list[Invocation] = []
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
@@ -73,9 +141,7 @@ async def test_middleware_sees_the_call_its_tool_and_its_context():
 
     execution = with_tools(OK, storage="log", deps={"db": 1}, sandbox_dir="box", access="system")
     calls = [ToolCall("ok", {"x": 1}, id="given"), call("missing")]
-    await execute_tools(
-        calls, execution=execution, user_id="u", conversation_id="c", middleware=[look]
-    )
+    await execute_tools(calls, execution=execution, user_id="u", conversation_id="c", hooks=[look])
     first, second = seen
     assert (first.id, first.call, first.tool, first.attempt, first.index) == (
         *("given", calls[0], OK, 1, 0),
@@ -96,14 +162,14 @@ async def test_ids_of_calls_are_ordered_by_time():
     assert len(set(seen)) == 5
 
 
-async def test_an_invocation_can_be_made_by_hand_for_a_test_of_a_middleware():
+async def test_an_invocation_can_be_made_by_hand_for_a_test_of_a_hook():
     context = ToolContext(call("t"), "1")
     made = Invocation(id="1", call=call("t"), tool=None, context=context, attempt=1)
     with made.waiting():
         assert replace(made, attempt=2).attempt == 2
 
 
-async def test_middleware_may_change_the_call():
+async def test_a_hook_may_change_the_call():
     async def rename(invocation: Invocation, next: Any) -> ToolResult:
         changed = replace(invocation.call, name="ok", args={"y": 2})
         return await next(replace(invocation, call=changed))
@@ -115,31 +181,31 @@ async def test_middleware_may_change_the_call():
         return await next(invocation)
 
     calls = [call("t", x=1)]
-    [record] = await records(calls, returns("t"), OK, middleware=[rename, look])
+    [record] = await records(calls, returns("t"), OK, hooks=[rename, look])
     assert record.call == ToolCall("ok", {"y": 2})
     assert record.value == {"y": 2}
     assert seen == [(OK, "ok")]
     assert calls == [call("t", x=1)]
 
 
-async def test_middleware_may_answer_without_running_the_call():
+async def test_a_hook_may_answer_without_running_the_call():
     async def answer(invocation: Invocation, next: Any) -> ToolResult:
         return ToolResult("from memory")
 
-    [record] = await records([call("t")], raises(OSError("no")), middleware=[answer])
+    [record] = await records([call("t")], raises(OSError("no")), hooks=[answer])
     assert (record.result, record.attempt) == (ToolResult("from memory"), 0)
 
 
-async def test_middleware_may_run_the_call_again_and_the_record_counts_the_attempts():
+async def test_a_hook_may_run_the_call_again_and_the_record_counts_the_attempts():
     async def twice(invocation: Invocation, next: Any) -> ToolResult:
         await next(invocation)
         return await next(replace(invocation, attempt=2))
 
-    [record] = await records([call("ok")], OK, middleware=[twice])
+    [record] = await records([call("ok")], OK, hooks=[twice])
     assert (record.attempt, record.status) == (2, "success")
 
 
-async def test_a_variable_that_middleware_sets_is_seen_by_the_tool_and_nowhere_else():
+async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool_and_nowhere_else():
     async def set_it(invocation: Invocation, next: Any) -> ToolResult:
         variable.set(f"{variable.get()}, {invocation.index}")
         return await next(invocation)
@@ -152,12 +218,12 @@ async def test_a_variable_that_middleware_sets_is_seen_by_the_tool_and_nowhere_e
 
     variable.set("caller")
     tools = FunctionTool("a", look), FunctionTool("b", look_in_a_thread)
-    results = await execute([call("a"), call("b")], *tools, middleware=[set_it])
+    results = await execute([call("a"), call("b")], *tools, hooks=[set_it])
     assert [result.content for result in results] == ["caller, 0", "caller, 1"]
     assert variable.get() == "caller"
 
 
-async def test_middleware_runs_in_the_tool_s_own_task():
+async def test_a_hook_runs_in_the_tool_s_own_task():
     seen: list[Any] = []
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
@@ -167,12 +233,12 @@ async def test_middleware_runs_in_the_tool_s_own_task():
     async def tool(**_: Any) -> None:
         seen.append(asyncio.current_task())
 
-    await execute([call("t")], FunctionTool("t", tool), middleware=[look])
+    await execute([call("t")], FunctionTool("t", tool), hooks=[look])
     assert seen[0] is seen[1]
     assert seen[0].get_name() == "t"
 
 
-async def test_refused_calls_pass_through_middleware_too():
+async def test_refused_calls_pass_through_hooks_too():
     seen: list[tuple[str, bool]] = []
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
@@ -182,11 +248,11 @@ async def test_refused_calls_pass_through_middleware_too():
 
     strict = FunctionTool("strict", OK.execute, schema={"x": {"type": "integer", "required": True}})
     calls = [call("missing"), call("strict"), call("strict", x=1), ToolCall("ok", None)]
-    await execute(calls, OK, strict, middleware=[look])
+    await execute(calls, OK, strict, hooks=[look])
     assert sorted(seen) == [("missing", True), ("ok", True), ("strict", False), ("strict", True)]
 
 
-# Middleware that fails
+# Hooks that fail
 
 
 async def _raises(invocation: Invocation, next: Any) -> ToolResult:
@@ -223,11 +289,11 @@ async def _exits(invocation: Invocation, next: Any) -> ToolResult:
 
 
 FAULTS = [
-    (_raises, "Middleware _raises failed: KeyError: 'mine'"),
-    (_raises_afterwards, "Middleware _raises_afterwards failed: OSError: too late"),
+    (_raises, "Hook _raises failed: KeyError: 'mine'"),
+    (_raises_afterwards, "Hook _raises_afterwards failed: OSError: too late"),
     (_returns_nothing, "it must return a ToolResult, and returned NoneType"),
     (_returns_text, "it must return a ToolResult, and returned str"),
-    (_is_not_a_coroutine_function, "Middleware _is_not_a_coroutine_function failed: TypeError"),
+    (_is_not_a_coroutine_function, "Hook _is_not_a_coroutine_function failed: TypeError"),
     (_hands_on_nonsense, "next takes an Invocation, got ToolCall"),
     (_cancels_itself, "the tool cancelled itself: gave up"),
     (_exits, "the tool asked the program to exit with 2"),
@@ -242,19 +308,19 @@ async def through(invocation: Invocation, next: Any) -> ToolResult:
     ("fault", "message"), FAULTS, ids=lambda value: getattr(value, "__name__", "")
 )
 @pytest.mark.parametrize("others", [[], [through]], ids=["alone", "among others"])
-async def test_middleware_that_fails_fails_only_that_call(fault, message, others):
+async def test_a_hook_that_fails_fails_only_that_call(fault, message, others):
     def at_times(invocation: Invocation, next: Any) -> Any:
         return (fault if invocation.call.args else through)(invocation, next)
 
     at_times.__qualname__ = fault.__qualname__
     calls = [call("ok"), call("ok", bad=True), call("ok")]
-    before, result, after = await execute(calls, OK, middleware=[*others, at_times, *others])
+    before, result, after = await execute(calls, OK, hooks=[*others, at_times, *others])
     assert result.error
     assert message in result.outcome
     assert [before.error, after.error] == [False, False]
 
 
-async def test_outer_middleware_sees_the_failure_of_an_inner_one():
+async def test_an_outer_hook_sees_the_failure_of_an_inner_one():
     seen: list[str] = []
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
@@ -262,32 +328,32 @@ async def test_outer_middleware_sees_the_failure_of_an_inner_one():
         seen.append(result.outcome)
         return ToolResult("mended")
 
-    [result] = await execute([call("ok")], OK, middleware=[look, _raises])
+    [result] = await execute([call("ok")], OK, hooks=[look, _raises])
     assert (seen, result) == (
-        ["Middleware _raises failed: KeyError: 'mine'"],
+        ["Hook _raises failed: KeyError: 'mine'"],
         ToolResult("mended"),
     )
 
 
-async def test_middleware_that_never_answers_runs_out_of_time():
+async def test_a_hook_that_never_answers_runs_out_of_time():
     async def hang(invocation: Invocation, next: Any) -> ToolResult:
         if invocation.index == 1:
             await asyncio.Event().wait()
         return await next(invocation)
 
     calls = [call("ok"), call("ok"), call("ok")]
-    found = await records(calls, OK, middleware=[hang], tool_timeout=SOON)
+    found = await records(calls, OK, hooks=[hang], tool_timeout=SOON)
     assert [record.status for record in found] == ["success", "timeout", "success"]
     assert found[1].result.outcome == f"Tool 'ok' timed out after {SOON:g} s"
 
 
-async def test_middleware_that_never_answers_after_the_call_runs_out_of_time():
+async def test_a_hook_that_never_answers_after_the_call_runs_out_of_time():
     async def hang(invocation: Invocation, next: Any) -> ToolResult:
         await next(invocation)
         await asyncio.Event().wait()
         raise AssertionError
 
-    [record] = await records([call("ok")], OK, middleware=[hang], tool_timeout=SOON)
+    [record] = await records([call("ok")], OK, hooks=[hang], tool_timeout=SOON)
     assert (record.status, record.attempt) == ("timeout", 1)
 
 
@@ -304,22 +370,22 @@ async def test_every_attempt_has_the_whole_timeout():
         return "done"
 
     tool = FunctionTool("slow", slow)
-    await records([call("slow")], tool, middleware=[thrice], tool_timeout=10)
+    await records([call("slow")], tool, hooks=[thrice], tool_timeout=10)
     assert [result.content for result in attempts] == ["done"] * 3
 
 
 @in_exact_time
-async def test_time_that_middleware_marks_as_waiting_does_not_count_towards_the_timeout():
+async def test_time_that_a_hook_marks_as_waiting_does_not_count_towards_the_timeout():
     async def ask(invocation: Invocation, next: Any) -> ToolResult:
         with invocation.waiting():
             await asyncio.sleep(3 * SOON)
         return await next(invocation)
 
-    [record] = await records([call("ok")], OK, middleware=[ask], tool_timeout=SOON)
+    [record] = await records([call("ok")], OK, hooks=[ask], tool_timeout=SOON)
     assert record.status == "success"
 
 
-async def test_a_timeout_is_a_result_that_middleware_can_see():
+async def test_a_timeout_is_a_result_that_a_hook_can_see():
     seen: list[Any] = []
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
@@ -331,13 +397,13 @@ async def test_a_timeout_is_a_result_that_middleware_can_see():
         await asyncio.Event().wait()
 
     tool = FunctionTool("hang", hang)
-    [result] = await execute([call("hang")], tool, middleware=[look], tool_timeout=SOON)
+    [result] = await execute([call("hang")], tool, hooks=[look], tool_timeout=SOON)
     assert result is seen[0]
     assert isinstance(result.exception, ToolError)
     assert result.exception.timeout
 
 
-async def test_middleware_of_a_cancelled_batch_can_clean_up_but_cannot_run_the_call_again():
+async def test_a_hook_of_a_cancelled_batch_can_clean_up_but_cannot_run_the_call_again():
     journal: list[str] = []
 
     async def resist(invocation: Invocation, next: Any) -> ToolResult:
@@ -355,7 +421,7 @@ async def test_middleware_of_a_cancelled_batch_can_clean_up_but_cannot_run_the_c
     for options in ({}, {"max_concurrency": 1}):
         journal.clear()
         batch = asyncio.ensure_future(
-            execute([call("hang")], tool, middleware=[resist], tool_timeout=20, **options)
+            execute([call("hang")], tool, hooks=[resist], tool_timeout=20, **options)
         )
         await rounds(5)
         batch.cancel()
@@ -378,14 +444,14 @@ async def test_a_tool_s_own_timeout_replaces_the_batch_s():
     assert found[0].error == "Tool 'short' timed out after 5 s"
 
 
-@pytest.mark.parametrize("middleware", [[], [through]], ids=["alone", "in middleware"])
+@pytest.mark.parametrize("hooks", [[], [through]], ids=["alone", "in a hook"])
 @in_exact_time
-async def test_waiting_for_a_free_slot_does_not_count_towards_the_timeout(middleware):
+async def test_waiting_for_a_free_slot_does_not_count_towards_the_timeout(hooks):
     async def slow(**_: Any) -> None:
         await asyncio.sleep(6)
 
     tool = tool_with("slow", slow, timeout=10)
-    found = await records([call("slow")] * 4, tool, middleware=middleware, max_concurrency=1)
+    found = await records([call("slow")] * 4, tool, hooks=hooks, max_concurrency=1)
     assert [record.status for record in found] == ["success"] * 4
 
 
@@ -550,18 +616,18 @@ def test_options_with_impossible_values_are_refused(options):
         ToolOptions(**options)
 
 
-@pytest.mark.parametrize("option", [{"middleware": [5]}, {"hooks": [5]}, {"approve": 5}], ids=repr)
-async def test_middleware_of_another_type_is_refused(option):
+@pytest.mark.parametrize("option", [{"hooks": [5]}, {"hooks": 5}, {"approve": 5}], ids=repr)
+async def test_a_hook_of_another_type_is_refused(option):
     with pytest.raises(ConfigError):
         await execute([call("ok")], OK, **option)
 
 
-async def test_calls_through_middleware_keep_their_order_and_number():
+async def test_calls_through_hooks_keep_their_order_and_number():
     async def jumble(invocation: Invocation, next: Any) -> ToolResult:
         await rounds(7 * invocation.index % 5)
         return await next(invocation)
 
     calls = [call("ok", n=n) for n in range(50)]
-    results = await execute(calls, OK, middleware=[jumble] * 2, max_concurrency=3)
+    results = await execute(calls, OK, hooks=[jumble] * 2, max_concurrency=3)
     assert [result.content for result in results] == [{"n": n} for n in range(50)]
     assert outcomes(results) == [(False, "ok")] * 50
