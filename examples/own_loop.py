@@ -17,6 +17,7 @@ from itertools import takewhile
 
 from cogency_rs import (
     Accumulator,
+    CallOptions,
     Event,
     Execution,
     Finish,
@@ -51,7 +52,11 @@ async def agent(
     storage, tools = execution.storage, execution.tools
     await storage.save_message(conversation_id, "", "user", query)
     turn = Accumulator(
-        "", conversation_id, execution=execution, stream="token", tool_timeout=tool_timeout
+        "",
+        conversation_id,
+        execution=execution,
+        stream="token",
+        calls=CallOptions(timeout=tool_timeout),
     )
     for _ in range(max_turns):
         messages = await assemble("", conversation_id, tools=tools, storage=storage)

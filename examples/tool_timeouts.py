@@ -14,7 +14,7 @@ import logging
 import time
 from pathlib import Path
 
-from cogency_rs import Execution, Invocation, Next, ToolCall, ToolResult, execute_tools
+from cogency_rs import CallOptions, Execution, Invocation, Next, ToolCall, ToolResult, execute_tools
 
 
 class Wait:
@@ -75,8 +75,7 @@ async def main() -> None:
         execution=Execution(storage=None, tools=[Wait(), Divide(), CountLines()]),
         user_id="",
         conversation_id="demo",
-        tool_timeout=1,
-        max_concurrency=2,
+        calls=CallOptions(timeout=1, max_concurrency=2),
         hooks=[watch],
     )
     print()

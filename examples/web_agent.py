@@ -40,7 +40,7 @@ from own_loop import scripted
 from pydantic import BaseModel, Field
 from web_conversations import Busy, Conversations, progress
 
-from cogency_rs import Agent, OwnerError, PostgreSQL, SQLite, UsageLimits, tool
+from cogency_rs import Agent, CallOptions, OwnerError, PostgreSQL, SQLite, UsageLimits, tool
 from cogency_rs.hooks import AnyHook
 
 PAGE = Path(__file__).with_name("web_page")
@@ -103,7 +103,7 @@ def create_app(
         tools=tools,
         storage=storage,
         hooks=[progress, *hooks],
-        tool_timeout=60,
+        calls=CallOptions(timeout=60),
         limits=UsageLimits(steps=20, seconds=600),
     )
     conversations = Conversations(agent)

@@ -179,7 +179,7 @@ ROWS = (
     Row(
         "early/8",
         "a batch of 8 reads of 50 ms each, written at 50 tokens a second: from the last token to the results",
-        "the same with `eager=False`",
+        "the same with `CallOptions(eager=False)`",
         partial(early.from_last_token_to_results, count=8),
         (Share(0.15, "floor"),),
     ),

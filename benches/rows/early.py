@@ -10,7 +10,7 @@ from figures import Samples
 from measure import Bench
 from sides import OURS, block, cut
 
-from cogency_rs import Execution, Memory, tool
+from cogency_rs import CallOptions, Execution, Memory, tool
 
 TOKENS_A_SECOND = 50
 PAUSE = 0.05
@@ -45,7 +45,10 @@ async def _waited(count: int, *, eager: bool) -> float:
             yield token
 
     turns = OURS.accumulator(
-        "u", "c", execution=Execution(storage=Memory(), tools=[read]), eager=eager
+        "u",
+        "c",
+        execution=Execution(storage=Memory(), tools=[read]),
+        calls=CallOptions(eager=eager),
     )
     async for event in turns.process(OURS.parse_tokens(written())):
         if event["type"] == "result":

@@ -59,6 +59,7 @@ _PUBLIC = {
         "ToolParseError",
         "UnknownOutcome",
     ),
+    "execution.call_options": ("CallOptions",),
     "execution.executor": (
         "execute_calls",
         "execute_tool",
@@ -69,6 +70,7 @@ _PUBLIC = {
         "worker_threads",
     ),
     "hooks": (
+        "Approval",
         "AroundCall",
         "HookContext",
         "Hooks",

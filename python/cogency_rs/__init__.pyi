@@ -46,6 +46,7 @@ from .errors import (
     ToolParseError as ToolParseError,
     UnknownOutcome as UnknownOutcome,
 )
+from .execution.call_options import CallOptions as CallOptions
 from .execution.executor import (
     execute_calls as execute_calls,
     execute_tool as execute_tool,
@@ -56,6 +57,7 @@ from .execution.workers import (
     worker_threads as worker_threads,
 )
 from .hooks import (
+    Approval as Approval,
     AroundCall as AroundCall,
     HookContext as HookContext,
     Hooks as Hooks,

@@ -13,6 +13,7 @@ import pytest
 from cogency_rs import (
     Agent,
     BusyError,
+    CallOptions,
     CallRecord,
     Hooks,
     Memory,
@@ -236,7 +237,9 @@ async def test_a_resumed_run_makes_only_the_calls_that_had_not_begun():
             return super().append(*args, **options)
 
     log = Dated()
-    first = scene(log, "text", effects, steps=[], hooks=[PassThrough()], max_concurrency=1)
+    first = scene(
+        log, "text", effects, steps=[], hooks=[PassThrough()], calls=CallOptions(max_concurrency=1)
+    )
     assert (await first.run("Do it.", conversation_id="c")).output == "done"
     seen = set()
     for snapshot, before, after in zip(log.taken, moments, [*moments[1:], None], strict=True):

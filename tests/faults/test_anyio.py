@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from cogency_rs import execute_tools, parse_tokens
+from cogency_rs import CallOptions, execute_tools, parse_tokens
 from support.clock import in_exact_time
 from support.tools import FunctionTool, Waiting, block, call, rounds, with_tools
 from support.turns import Log, accumulator, carry_out, check_answered, results_in
@@ -89,7 +89,9 @@ async def test_a_scope_inside_a_tool_ends_only_the_wait_of_the_tool():
         return f"cancelled: {scope.cancelled_caught}"
 
     [result] = await execute_tools(
-        [call("limited")], execution=with_tools(FunctionTool("limited", limited)), tool_timeout=20
+        [call("limited")],
+        execution=with_tools(FunctionTool("limited", limited)),
+        calls=CallOptions(timeout=20),
     )
     assert result.content == "cancelled: True"
 
@@ -107,7 +109,9 @@ async def test_a_tool_that_times_out_in_a_shielded_scope_of_its_own_is_waited_fo
                 journal.append("cleaned up")
 
     tool = FunctionTool("shielded", shielded)
-    [result] = await execute_tools([call("shielded")], execution=with_tools(tool), tool_timeout=2)
+    [result] = await execute_tools(
+        [call("shielded")], execution=with_tools(tool), calls=CallOptions(timeout=2)
+    )
     assert ("timed out" in result.outcome, journal) == (True, ["cleaned up"])
 
 

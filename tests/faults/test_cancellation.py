@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import ToolResult, execute_tools, parse_tokens
+from cogency_rs import CallOptions, ToolResult, execute_tools, parse_tokens
 from support.aftermath import SQLITE_STORAGES
 from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, with_tools
 from support.turns import (
@@ -96,7 +96,9 @@ async def test_calls_that_had_not_started_read_as_cancelled_and_never_start(both
 
     tools = [OK, slow, FunctionTool("late", late)]
     names = ["ok", "wait", "late", "late"]
-    task, log = await turn_that_waits(both_ways, tools, names, slow.started, max_concurrency=1)
+    task, log = await turn_that_waits(
+        both_ways, tools, names, slow.started, calls=CallOptions(max_concurrency=1)
+    )
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -343,7 +345,7 @@ async def test_a_call_that_is_cancelled_just_as_it_starts_leaves_no_coroutine_un
             execution=with_tools(*tools),
             user_id="u",
             conversation_id="c",
-            max_concurrency=1,
+            calls=CallOptions(max_concurrency=1),
         )
     )
     await asyncio.wait([task])

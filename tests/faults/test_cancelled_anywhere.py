@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import Hooks, ToolResult, execute_tools, parse_tokens
+from cogency_rs import CallOptions, Hooks, ToolResult, execute_tools, parse_tokens
 from support.aftermath import KINDS, STORAGE_KINDS, Calls, Does, Scene, in_memory, on_disk
 from support.interruptions import MOMENTS, Moment, cancelled_at
 from support.tools import block, call, rounds, stored, with_tools
@@ -219,7 +219,11 @@ async def test_a_turn_in_sqlite_that_is_cancelled_anywhere(mode, kind, moment):
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("options", [{}, {"max_concurrency": 2}, {"tool_timeout": 60}], ids=repr)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"calls": CallOptions(max_concurrency=2)}, {"calls": CallOptions(timeout=60)}],
+    ids=repr,
+)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("names", list(BATCHES.values())[1:], ids=list(BATCHES)[1:])
 @pytest.mark.concurrency

@@ -13,6 +13,7 @@ import pytest
 from cogency_rs import (
     Accumulator,
     Agent,
+    CallOptions,
     Dialect,
     Execution,
     Finish,
@@ -93,7 +94,12 @@ async def check(log: Any, bench: Bench, note: str) -> None:
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize(
     ("make_log", "options"),
-    [(Memory, {}), (SlowMemory, {}), (in_file, {}), (Memory, {"max_concurrency": 1})],
+    [
+        (Memory, {}),
+        (SlowMemory, {}),
+        (in_file, {}),
+        (Memory, {"calls": CallOptions(max_concurrency=1)}),
+    ],
     ids=["instant log", "slow log", "SQLite", "one call at once"],
 )
 @pytest.mark.parametrize(("text", "dialect"), ANSWERS.values(), ids=ANSWERS)

@@ -277,7 +277,9 @@ def test_a_call_that_never_got_a_worker_does_not_start_later(ask, file):
 @pytest.mark.parametrize("name", ["wait_for_ever", "hold"])
 def test_a_batch_that_is_cancelled_stops_its_calls_on_their_workers(ask, file, name):
     answer = ask(
-        [name, {"file": str(file)}], cancel_after=str(file), options={"tool_timeout": 3600}
+        [name, {"file": str(file)}],
+        cancel_after=str(file),
+        timeout=3600,
     )
     assert answer["records"] is None
     assert lines(file) == ["began", "stopped"]
@@ -305,7 +307,7 @@ def test_each_object_has_its_own_actor(ask):
 def test_state_is_used_by_one_call_at_a_time_even_after_a_call_was_given_up(ask, file):
     ask(["look", {}], new_shelf=True)
     use = ["use", {"file": str(file)}]
-    late = ask(use, options={"tool_timeout": 0.5})
+    late = ask(use, timeout=0.5)
     assert outcomes(late)[0][0] == "timeout"
     answer = ask(use, use, ["look", {}], ["note_here", {"file": str(file)}])
     assert [status for status, _ in outcomes(answer)] == ["success"] * 4

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from cogency_rs import Accumulator, Execution, ToolResult, parse_tokens, worker_threads
+from cogency_rs import Accumulator, CallOptions, Execution, ToolResult, parse_tokens, worker_threads
 from support.tools import rounds
 from support.ways import in_both_ways
 
@@ -101,7 +101,9 @@ async def turn(pick):
     log = Log()
     calls = [{"name": pick.choice(TOOLS).name, "args": {}} for _ in range(pick.randrange(6))]
     execution = Execution(storage=log, tools=TOOLS)
-    accumulator = Accumulator("u", "c", execution=execution, tool_timeout=0.01, max_failures=99)
+    accumulator = Accumulator(
+        "u", "c", execution=execution, calls=CallOptions(timeout=0.01), max_failures=99
+    )
     events = accumulator.process(parse_tokens(f"so<execute>{json.dumps(calls)}</execute>"))
     task = asyncio.ensure_future(drain(events))
     if pick.random() < 0.3:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import Accumulator, Parser, parse_tokens
+from cogency_rs import Accumulator, CallOptions, Parser, parse_tokens
 from support.aftermath import GOOD, KINDS, Calls, Does, check_log, on_disk, rows_in_file, witness_of
 from support.parsing import text_runs
 from support.tools import block, call, rounds, with_tools
@@ -100,7 +100,9 @@ def test_a_loop_that_is_closed_while_another_one_s_tools_run(mode):
         loop = asyncio.new_event_loop()
         calls = Calls()
         waits = calls.tool("plain", "waits", Does(return_at_once, lambda release: release.wait(30)))
-        turns = accumulator(with_tools(waits, storage=Log()), stream=mode, tool_timeout=60)
+        turns = accumulator(
+            with_tools(waits, storage=Log()), stream=mode, calls=CallOptions(timeout=60)
+        )
         loop.set_exception_handler(lambda *_: None)  # the handler would report the lost turn
         turn = loop.create_task(carry_out(turns, parse_tokens(block("waits"))))
         loop.run_until_complete(until(lambda: calls.started, "the tool does not start"))
@@ -112,7 +114,9 @@ def test_a_loop_that_is_closed_while_another_one_s_tools_run(mode):
 
     def goes_on(_: int) -> list[str]:
         tools = [Calls().tool(kind, kind, Does(awaits_close, blocks_until_close)) for kind in KINDS]
-        turns = accumulator(with_tools(*tools, storage=Log()), stream=mode, tool_timeout=60)
+        turns = accumulator(
+            with_tools(*tools, storage=Log()), stream=mode, calls=CallOptions(timeout=60)
+        )
         return types(asyncio.run(carry_out(turns, parse_tokens(block(*KINDS)))))
 
     async def awaits_close() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import ToolResult, parse_tokens, worker_threads
+from cogency_rs import CallOptions, ToolResult, parse_tokens, worker_threads
 from support.aftermath import KINDS, Does, Scene, does
 from support.programs import printed
 from support.tools import block
@@ -179,8 +179,11 @@ HANGING = [
 ]
 
 LIMITS = {
-    "its own time": ({"tool_timeout": 0.05}, "timed out after 0.05 s"),
-    "the batch's time": ({"batch_timeout": 0.05}, "its batch took longer than 0.05 s"),
+    "its own time": ({"calls": CallOptions(timeout=0.05)}, "timed out after 0.05 s"),
+    "the batch's time": (
+        {"calls": CallOptions(batch_timeout=0.05)},
+        "its batch took longer than 0.05 s",
+    ),
 }
 
 
@@ -242,7 +245,7 @@ async def test_tools_that_hang_in_every_worker_thread_do_not_delay_tools_on_the_
     """Calls that get no thread in time never start."""
     count = worker_threads() + 6
     async with Scene(
-        Log(), mode=mode, kind="plain", tools={"bad": HANGS}, tool_timeout=0.3
+        Log(), mode=mode, kind="plain", tools={"bad": HANGS}, calls=CallOptions(timeout=0.3)
     ) as scene:
         events = await carry_out(scene.turns, parse_tokens(block(*["bad"] * count)))
         [array] = results_in(events)

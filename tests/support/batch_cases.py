@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cogency_rs import ToolCall, ToolError, ToolOptions, ToolResult
+from cogency_rs import CallOptions, ToolCall, ToolError, ToolOptions, ToolResult
 from cogency_rs.execution.batch import ToolBatch
-from cogency_rs.execution.batch_options import BatchOptions
 from cogency_rs.execution.patience import outlast
 from cogency_rs.tools.toolbox import Toolbox
 from support.tools import with_tools
@@ -35,7 +34,12 @@ CASES: list[dict[str, Any]] = [
     json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()
 ]
 
-LIMITS = ("tool_timeout", "batch_timeout", "max_concurrency")
+LIMITS = {
+    "tool_timeout": "timeout",
+    "batch_timeout": "batch_timeout",
+    "max_concurrency": "max_concurrency",
+}
+"""The limits of a case, and the options that they are here."""
 
 
 @dataclass
@@ -100,7 +104,9 @@ async def carried_out(case: dict[str, Any]) -> tuple[list[list[Any]], list[str]]
     calls = toolbox.resolve_all(
         [ToolCall(f"t{index}", script.get("args", {})) for index, script in enumerate(scripts)]
     )
-    options = BatchOptions(**{limit: case[limit] for limit in LIMITS if limit in case})
+    options = CallOptions(
+        **{option: case[limit] for limit, option in LIMITS.items() if limit in case}
+    )
     batch = ToolBatch(
         [], toolbox, execution=with_tools(*tools), user_id="u", conversation_id="c", options=options
     )

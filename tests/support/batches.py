@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-async def execute(calls: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolResult]:
+async def execute(batch: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolResult]:
     options = {"user_id": "u", "conversation_id": "c", **options}
-    return await execute_tools(calls, execution=with_tools(*tools), **options)
+    return await execute_tools(batch, execution=with_tools(*tools), **options)
 
 
-async def records(calls: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolExecution]:
+async def records(batch: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolExecution]:
     """What is noted of each call of a batch."""
-    return await execute_calls(calls, execution=with_tools(*tools), **options)
+    return await execute_calls(batch, execution=with_tools(*tools), **options)

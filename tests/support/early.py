@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cogency_rs import Accumulator, Execution, Memory, ToolContext, parse_tokens, tool
+from cogency_rs import Accumulator, CallOptions, Execution, Memory, ToolContext, parse_tokens, tool
 from support.begun import is_dropped
 from support.tools import rounds
 
@@ -109,21 +109,29 @@ class Turned:
 
 
 async def turn(
-    bench: Bench, chunks: Iterable[Any], *, eager: bool, mode: str = "event", **options: Any
+    bench: Bench,
+    chunks: Iterable[Any],
+    *,
+    eager: bool,
+    mode: str = "event",
+    most: int | None = None,
+    reading: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Turned:
-    """Carry out a turn whose answer comes in these chunks."""
+    """Carry out a turn whose answer comes in these chunks, with at most so many calls at once."""
     storage, tools = Memory(), bench.tools()
-    reading: dict[str, Any] = {"errors": "event", "lenient": True, "tools": tools}
-    reading |= {name: options.pop(name) for name in ("dialect", "calls") if name in options}
     turns = Accumulator(
         "u",
         "c",
         execution=Execution(storage=storage, tools=tools),
-        eager=eager,
+        calls=CallOptions(eager=eager, max_concurrency=most),
         stream=mode,  # type: ignore[arg-type]
         **options,
     )
-    source: Any = parse_tokens(bench.chunks(chunks), **reading)
+    source: Any = parse_tokens(
+        bench.chunks(chunks),
+        **{"errors": "event", "lenient": True, "tools": tools, **(reading or {})},
+    )
     events = [
         {key: event[key] for key in STABLE_KEYS if key in event}
         async for event in turns.process(source)  # type: ignore[attr-defined]

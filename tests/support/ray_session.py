@@ -15,7 +15,7 @@ import threading
 import traceback
 from typing import Any
 
-from cogency_rs import Execution, FunctionTool, Hooks, ToolCall, execute_calls, tool
+from cogency_rs import CallOptions, Execution, FunctionTool, Hooks, ToolCall, execute_calls, tool
 from cogency_rs.executors.ray import RayExecutor
 from support import ray_tools
 from support.clock import let_pass
@@ -97,6 +97,7 @@ class Session:
         late_after: str | None = None,
         meanwhile: tuple[str, str] | None = None,
         options: dict[str, Any] | None = None,
+        timeout: float | None = None,
         execution: dict[str, Any] | None = None,
         who: str | None = None,
         new_shelf: bool = False,
@@ -129,6 +130,7 @@ class Session:
                 on_event=events.append,
                 conversation_id="c",
                 user_id="u",
+                calls=CallOptions(timeout=timeout),
                 **(options or {}),
             )
         )

@@ -96,7 +96,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
         batch, events = complete(early)
         if has_begun:
             way._open.remove(batch)
-        elif calls and not batch._options.hooks.for_batches:
+        elif calls and not batch._hooks.for_batches:
             way.missed += early_module._may_begin(calls[0], batch._tools)
         return batch, events
 
@@ -111,7 +111,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
     monkeypatch.setattr(
         accumulator_module,
         "may_have_early_calls",
-        lambda options, tools: not options.hooks.for_batches,
+        lambda hooks, tools: not hooks.for_batches,
     )
     monkeypatch.setattr(accumulator_module, "ClosedOnce", partial(_event_source, ClosedOnce))
     open_text = TextStream.open

@@ -6,6 +6,7 @@ from typing import Any, assert_type
 
 from cogency_rs import (
     Accumulator,
+    CallOptions,
     CircuitBreaker,
     Execution,
     Limits,
@@ -32,7 +33,9 @@ async def a_turn() -> None:
     async with SQLite(":memory:") as storage:
         assert_type(storage, SQLite)
         execution = Execution(storage=storage, tools=[], access="project")
-        turn = Accumulator("u", "c", execution=execution, stream="token", tool_timeout=1.5)
+        turn = Accumulator(
+            "u", "c", execution=execution, stream="token", calls=CallOptions(timeout=1.5)
+        )
         assert_type(turn.circuit_breaker, CircuitBreaker)
         Execution(storage=storage, access="all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         Accumulator("u", "c", execution=execution, stream="tokens")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

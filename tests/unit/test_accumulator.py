@@ -18,6 +18,7 @@ import pytest
 
 from cogency_rs import (
     Accumulator,
+    CallOptions,
     ConfigError,
     SQLite,
     ToolCall,
@@ -462,35 +463,38 @@ def test_anything_but_a_storage_is_refused_at_construction(storage):
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("stream", "bogus"),
-        ("stream", None),
-        ("stream", ""),
-        ("tool_timeout", 0),
-        ("tool_timeout", -1),
-        ("tool_timeout", float("nan")),
-        ("tool_timeout", float("-inf")),
+        ("timeout", 0),
+        ("timeout", -1),
+        ("timeout", float("nan")),
+        ("timeout", float("-inf")),
         ("max_concurrency", 0),
         ("max_concurrency", -1),
     ],
 )
 def test_an_option_with_an_impossible_value_is_refused_at_construction(option, value):
-    with pytest.raises(ConfigError, match=option if option != "stream" else None):
-        accumulator(with_tools(OK, storage=Log()), **{option: value})
+    with pytest.raises(ConfigError, match=option):
+        CallOptions(**{option: value})
+
+
+@pytest.mark.parametrize("mode", ["bogus", None, ""])
+def test_an_unknown_mode_is_refused_at_construction(mode):
+    with pytest.raises(ConfigError):
+        accumulator(with_tools(OK, storage=Log()), stream=mode)
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("tool_timeout", "5"), ("max_concurrency", 1.5), ("max_concurrency", "2")],
+    [("timeout", "5"), ("max_concurrency", 1.5), ("max_concurrency", "2")],
 )
 def test_an_option_of_the_wrong_type_is_refused_at_construction(option, value):
-    with pytest.raises((ConfigError, TypeError)):
-        accumulator(with_tools(OK, storage=Log()), **{option: value})
+    with pytest.raises(ConfigError, match=option):
+        CallOptions(**{option: value})
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("tool_timeout", YEAR),
+        ("timeout", YEAR),
         ("max_concurrency", 10**6),
         ("max_concurrency", sys.maxsize),
         ("max_concurrency", 2**64),
@@ -498,17 +502,15 @@ def test_an_option_of_the_wrong_type_is_refused_at_construction(option, value):
 )
 async def test_a_limit_may_be_very_large(option, value):
     log = Log()
-    turns = accumulator(with_tools(OK, storage=log), **{option: value})
+    turns = accumulator(with_tools(OK, storage=log), calls=CallOptions(**{option: value}))
     await carry_out(turns, parse_tokens(block("ok")))
     assert types(log.rows) == ["call", "result"]
 
 
 @pytest.mark.parametrize("seconds", [YEAR + 1, 1e20, sys.float_info.max, sys.maxsize])
 def test_a_time_limit_above_a_year_is_refused_at_construction(seconds):
-    with pytest.raises(
-        ConfigError, match="tool_timeout must be above 0 seconds and at most a year"
-    ):
-        accumulator(with_tools(OK, storage=Log()), tool_timeout=seconds)
+    with pytest.raises(ConfigError, match="timeout must be above 0 seconds and at most a year"):
+        CallOptions(timeout=seconds)
 
 
 def test_a_mock_with_a_name_is_a_tool():

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import (
+    CallOptions,
     Limits,
+    ToolError,
     ToolResult,
     TurnOutcome,
     parse_tokens,
@@ -328,11 +330,22 @@ async def test_the_calls_of_a_batch_run_at_the_same_time():
 
 async def test_a_call_that_takes_too_long_does_not_fail_the_others():
     slow, log = Waiting(), Log()
-    turns = accumulator(with_tools(OK, slow, storage=log), tool_timeout=SOON)
+    turns = accumulator(with_tools(OK, slow, storage=log), calls=CallOptions(timeout=SOON))
     await carry_out(turns, parse_tokens(block("wait", "ok")))
     [array] = results_in(log.rows)
     assert [item["status"] for item in array] == ["failure", "success"]
     assert slow.journal == ["started", "stopped"]
+
+
+async def test_a_call_that_fails_is_raised_if_asked_once_its_turn_is_in_the_log():
+    log = Log()
+    turns = accumulator(with_tools(OK, FAIL, storage=log), calls=CallOptions(on_failure="raise"))
+    with pytest.raises(ToolError, match="Tool 'fail' failed: ") as raised:
+        await carry_out(turns, parse_tokens(block("fail", "ok")))
+    [array] = results_in(log.rows)
+    assert [item["status"] for item in array] == ["failure", "success"]
+    assert [*raised.value.executions] == turns.executions
+    assert turns.outcome is TurnOutcome.ACTED
 
 
 async def test_at_most_the_allowed_number_of_calls_run_at_once():
@@ -345,7 +358,10 @@ async def test_at_most_the_allowed_number_of_calls_run_at_once():
         await rounds(20)
         running -= 1
 
-    turns = accumulator(with_tools(FunctionTool("count", count), storage=Log()), max_concurrency=2)
+    turns = accumulator(
+        with_tools(FunctionTool("count", count), storage=Log()),
+        calls=CallOptions(max_concurrency=2),
+    )
     await carry_out(turns, parse_tokens(block(*["count"] * 7)))
     assert most == 2
 

@@ -14,6 +14,7 @@ import pytest
 
 from cogency_rs import (
     Agent,
+    Approval,
     ConfigError,
     Hooks,
     Memory,
@@ -90,7 +91,7 @@ async def test_f29_a_call_without_an_answer_in_time_is_rejected():
         await asyncio.Event().wait()
         return True
 
-    mine, mail = mailing(sending("ada"), "done", approve=never, approval_timeout=0.02)
+    mine, mail = mailing(sending("ada"), "done", approve=Approval(never, timeout=0.02))
     [execution] = (await mine.run("?")).steps[0].executions
     assert (execution.status, mail.sent) == ("denied", [])
     assert str(execution.error).startswith("Tool 'send' execution was rejected by user.")

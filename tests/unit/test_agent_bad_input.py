@@ -9,11 +9,15 @@ import pytest
 
 from cogency_rs import (
     Agent,
+    Approval,
+    CallOptions,
     ConfigError,
     History,
     Hooks,
+    NativeDriver,
     Recovery,
     ScriptedDriver,
+    TextDriver,
     ToolCall,
     UsageLimits,
     tool,
@@ -107,22 +111,33 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "something that cannot approve": (
         made(approve="yes"),
-        r"approve must be a function of a call, or None, got 'yes'",
+        r"approve must be a function of a call, an Approval, or None, got 'yes'",
     ),
-    "an approval timeout of 0": (made(approval_timeout=0), r"approval_timeout must be above 0"),
-    "a concurrency of 0": (made(max_concurrency=0), r"max_concurrency must be"),
-    "a negative tool timeout": (made(tool_timeout=-1), r"tool_timeout must be above 0"),
+    "an approval timeout of 0": (lambda: Approval(print, timeout=0), r"timeout must be above 0"),
+    "a concurrency of 0": (lambda: CallOptions(max_concurrency=0), r"max_concurrency must be"),
+    "a negative tool timeout": (
+        lambda: CallOptions(timeout=-1),
+        r"timeout must be above 0",
+    ),
     "an unknown tool to stop at": (
         made(stop_at_tools=["multiply"]),
         r"stop_at_tools names 'multiply', and there is no such tool. Tools: add, fail",
     ),
     "an unknown on_failure": (
-        made(on_failure="explode"),
+        lambda: CallOptions(on_failure="explode"),
         r"on_failure must be \"continue\" or \"raise\", got 'explode'",
     ),
-    "an unknown on_block": (made(on_block="explode"), r"on_block must be"),
+    "an unknown on_block": (lambda: CallOptions(on_block="explode"), r"on_block must be"),
     "an unknown on_busy": (made(on_busy="explode"), r"on_busy must be"),
-    "an unknown calls": (made(calls="explode"), r"calls must be"),
+    "calls that are not options": (
+        made(calls="stream"),
+        r"calls must be a CallOptions, got 'stream'",
+    ),
+    "an unknown way to show calls": (lambda: TextDriver(calls="explode"), r"calls must be"),
+    "an unknown way to show native calls": (
+        lambda: NativeDriver(calls="explode"),
+        r"calls must be",
+    ),
     "a storage without methods": (
         made(storage=object()),
         r"cannot be the log of an agent: .*save_message and load_messages; give the path of a file",

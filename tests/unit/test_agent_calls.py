@@ -10,6 +10,7 @@ import pytest
 
 from cogency_rs import (
     BlockTool,
+    CallOptions,
     Hooks,
     StopReason,
     StopRun,
@@ -69,7 +70,9 @@ async def test_c30_a_tool_that_raises_is_a_failure_and_the_others_are_collected(
 
 
 async def test_c31_on_failure_raise_raises_after_every_call_has_its_result_in_the_log():
-    mine = agent(calls("fail", ToolCall("add", {"a": 1, "b": 2})), on_failure="raise")
+    mine = agent(
+        calls("fail", ToolCall("add", {"a": 1, "b": 2})), calls=CallOptions(on_failure="raise")
+    )
     with pytest.raises(ToolError, match=r"'fail' failed: .*no") as raised:
         await mine.run("?", conversation_id="c")
     assert [each.status for each in raised.value.executions] == ["failure", "success"]

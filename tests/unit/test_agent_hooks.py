@@ -10,6 +10,7 @@ import pytest
 from cogency_rs import (
     Agent,
     BlockTool,
+    CallOptions,
     HookError,
     Hooks,
     ModelResponse,
@@ -85,7 +86,7 @@ async def test_c27_an_after_hook_turns_a_failure_into_a_success_and_an_event_sho
         return dataclasses.replace(execution, result=ToolResult("mended", content="fine"))
 
     hooks = [hook("Mender", after_tool_execute=mend)]
-    mine = agent(calls("fail"), "done", hooks=hooks, on_failure="raise")
+    mine = agent(calls("fail"), "done", hooks=hooks, calls=CallOptions(on_failure="raise"))
     async with mine.run("?", conversation_id="c") as stream:
         events = [event async for event in stream]
     assert stream.result.status == "completed", "nothing is raised"
@@ -107,7 +108,9 @@ async def test_c32_on_block_stop_starts_nothing_after_the_blocked_call_and_each_
         return a + b
 
     hooks = [hook(before_tool_execute=block_adding)]
-    mine = agent(THREE, tools=[add], hooks=hooks, on_block="stop", on_failure="raise")
+    mine = agent(
+        THREE, tools=[add], hooks=hooks, calls=CallOptions(on_block="stop", on_failure="raise")
+    )
     result = await mine.run("?", conversation_id="c")
     assert ran == [1]
     assert [each.status for each in result.steps[0].executions] == [

@@ -10,6 +10,7 @@ import pytest
 
 from cogency_rs import (
     Agent,
+    CallOptions,
     Hooks,
     StopReason,
     StopSignal,
@@ -86,7 +87,12 @@ async def test_c50_tokens_are_input_output_cache_and_reasoning():
 
 async def test_a_call_beyond_the_limit_is_refused_the_model_is_told_and_may_answer():
     batch = calls(*(ToolCall("add", {"a": n, "b": 0}) for n in range(3)))
-    mine = agent(batch, "two of three", limits=UsageLimits(tool_calls=2), on_failure="raise")
+    mine = agent(
+        batch,
+        "two of three",
+        limits=UsageLimits(tool_calls=2),
+        calls=CallOptions(on_failure="raise"),
+    )
     result = await mine.run("?", conversation_id="c")
     assert [each.status for each in result.steps[0].executions] == ["success", "success", "blocked"]
     assert (
@@ -148,7 +154,7 @@ async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results
         return ""
 
     batch = calls("stick", ToolCall("add", {"a": 1, "b": 2}))
-    mine = agent(batch, tools=[stick, add], limits=MINUTE, on_failure="raise")
+    mine = agent(batch, tools=[stick, add], limits=MINUTE, calls=CallOptions(on_failure="raise"))
     result = await mine.run("?", conversation_id="c")
     assert stopped == 1
     assert result.status == "stopped"

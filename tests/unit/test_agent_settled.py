@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from cogency_rs import (
     BlockTool,
+    CallOptions,
     HookError,
     Hooks,
     Memory,
@@ -80,9 +81,12 @@ STEPS = st.lists(
 )
 OPTIONS = st.fixed_dictionaries(
     {
-        "on_failure": st.sampled_from(["continue", "raise"]),
-        "on_block": st.sampled_from(["continue", "stop"]),
-        "max_concurrency": st.sampled_from([None, 1, 2]),
+        "calls": st.builds(
+            CallOptions,
+            on_failure=st.sampled_from(["continue", "raise"]),
+            on_block=st.sampled_from(["continue", "stop"]),
+            max_concurrency=st.sampled_from([None, 1, 2]),
+        ),
         "limits": st.builds(
             UsageLimits, steps=st.integers(1, 5), tool_calls=st.none() | st.integers(1, 5)
         ),

@@ -11,6 +11,7 @@ import pytest
 
 from cogency_rs import (
     Agent,
+    CallOptions,
     ConfigError,
     Hooks,
     Invocation,
@@ -342,7 +343,7 @@ async def test_a_hook_that_never_answers_runs_out_of_time():
         return await next(invocation)
 
     calls = [call("ok"), call("ok"), call("ok")]
-    found = await records(calls, OK, hooks=[hang], tool_timeout=SOON)
+    found = await records(calls, OK, hooks=[hang], calls=CallOptions(timeout=SOON))
     assert [record.status for record in found] == ["success", "timeout", "success"]
     assert found[1].result.outcome == f"Tool 'ok' timed out after {SOON:g} s"
 
@@ -353,7 +354,7 @@ async def test_a_hook_that_never_answers_after_the_call_runs_out_of_time():
         await asyncio.Event().wait()
         raise AssertionError
 
-    [record] = await records([call("ok")], OK, hooks=[hang], tool_timeout=SOON)
+    [record] = await records([call("ok")], OK, hooks=[hang], calls=CallOptions(timeout=SOON))
     assert (record.status, record.attempt) == ("timeout", 1)
 
 
@@ -370,7 +371,7 @@ async def test_every_attempt_has_the_whole_timeout():
         return "done"
 
     tool = FunctionTool("slow", slow)
-    await records([call("slow")], tool, hooks=[thrice], tool_timeout=10)
+    await records([call("slow")], tool, hooks=[thrice], calls=CallOptions(timeout=10))
     assert [result.content for result in attempts] == ["done"] * 3
 
 
@@ -381,7 +382,7 @@ async def test_time_that_a_hook_marks_as_waiting_does_not_count_towards_the_time
             await asyncio.sleep(3 * SOON)
         return await next(invocation)
 
-    [record] = await records([call("ok")], OK, hooks=[ask], tool_timeout=SOON)
+    [record] = await records([call("ok")], OK, hooks=[ask], calls=CallOptions(timeout=SOON))
     assert record.status == "success"
 
 
@@ -397,7 +398,7 @@ async def test_a_timeout_is_a_result_that_a_hook_can_see():
         await asyncio.Event().wait()
 
     tool = FunctionTool("hang", hang)
-    [result] = await execute([call("hang")], tool, hooks=[look], tool_timeout=SOON)
+    [result] = await execute([call("hang")], tool, hooks=[look], calls=CallOptions(timeout=SOON))
     assert result is seen[0]
     assert isinstance(result.exception, ToolError)
     assert result.exception.timeout
@@ -418,11 +419,9 @@ async def test_a_hook_of_a_cancelled_batch_can_clean_up_but_cannot_run_the_call_
         await asyncio.Event().wait()
 
     tool = FunctionTool("hang", hang)
-    for options in ({}, {"max_concurrency": 1}):
+    for options in (CallOptions(timeout=20), CallOptions(timeout=20, max_concurrency=1)):
         journal.clear()
-        batch = asyncio.ensure_future(
-            execute([call("hang")], tool, hooks=[resist], tool_timeout=20, **options)
-        )
+        batch = asyncio.ensure_future(execute([call("hang")], tool, hooks=[resist], calls=options))
         await rounds(5)
         batch.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -439,7 +438,7 @@ async def test_a_tool_s_own_timeout_replaces_the_batch_s():
         await asyncio.sleep(15)
 
     tools = tool_with("short", hang, timeout=5), tool_with("long", hang, timeout=20)
-    found = await records([call("short"), call("long")], *tools, tool_timeout=10)
+    found = await records([call("short"), call("long")], *tools, calls=CallOptions(timeout=10))
     assert [record.status for record in found] == ["timeout", "success"]
     assert found[0].error == "Tool 'short' timed out after 5 s"
 
@@ -451,7 +450,9 @@ async def test_waiting_for_a_free_slot_does_not_count_towards_the_timeout(hooks)
         await asyncio.sleep(6)
 
     tool = tool_with("slow", slow, timeout=10)
-    found = await records([call("slow")] * 4, tool, hooks=hooks, max_concurrency=1)
+    found = await records(
+        [call("slow")] * 4, tool, hooks=hooks, calls=CallOptions(max_concurrency=1)
+    )
     assert [record.status for record in found] == ["success"] * 4
 
 
@@ -574,7 +575,12 @@ async def test_between_attempts_a_call_makes_room_for_others():
             return await super().execute(**given)
 
     calls = [call("flaky"), call("other")]
-    await execute(calls, Watched(OSError()), FunctionTool("other", other), max_concurrency=1)
+    await execute(
+        calls,
+        Watched(OSError()),
+        FunctionTool("other", other),
+        calls=CallOptions(max_concurrency=1),
+    )
     assert journal == ["flaky", "other", "flaky"]
 
 
@@ -628,6 +634,6 @@ async def test_calls_through_hooks_keep_their_order_and_number():
         return await next(invocation)
 
     calls = [call("ok", n=n) for n in range(50)]
-    results = await execute(calls, OK, hooks=[jumble] * 2, max_concurrency=3)
+    results = await execute(calls, OK, hooks=[jumble] * 2, calls=CallOptions(max_concurrency=3))
     assert [result.content for result in results] == [{"n": n} for n in range(50)]
     assert outcomes(results) == [(False, "ok")] * 50

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, BlockTool, CallRecord, Hooks, tool
+from cogency_rs import Agent, BlockTool, CallOptions, CallRecord, Hooks, tool
 from cogency_rs.ids import uuid7
 from cogency_rs.storage.worker import worker
 from cogency_rs.testing import ScriptedModel
@@ -137,8 +137,8 @@ class Passing(Hooks):
 WAYS = {
     "a call that starts at once": {},
     "a call that is noted before it starts": {"hooks": [Passing()]},
-    "a call that starts while the model writes": {"eager": True},
-    "a call that starts when its batch is complete": {"eager": False},
+    "a call that starts while the model writes": {"calls": CallOptions(eager=True)},
+    "a call that starts when its batch is complete": {"calls": CallOptions(eager=False)},
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cogency_rs import ToolResult, execute_tools
+from cogency_rs import CallOptions, ToolResult, execute_tools
 from support.clock import in_exact_time
 from support.tools import OK, FunctionTool, Waiting, call, outcomes, rounds, with_tools
 from support.waiting import until
@@ -32,8 +32,8 @@ LIMITS = pytest.mark.parametrize(
     "options",
     [
         {},
-        {"max_concurrency": 1},
-        {"tool_timeout": 60},
+        {"calls": CallOptions(max_concurrency=1)},
+        {"calls": CallOptions(timeout=60)},
         {"hooks": [through]},
     ],
     ids=["plain", "one at a time", "timed", "with a hook"],
@@ -266,14 +266,16 @@ async def test_a_batch_that_is_over_is_collected():
 
     tool = Tool()
     watched.append(weakref.ref(tool))
-    await execute(tool, tool_timeout=60, hooks=[through])
+    await execute(tool, calls=CallOptions(timeout=60), hooks=[through])
     del tool
     await rounds(2)
     gc.collect()
     assert [reference() for reference in watched] == [None, None]
 
 
-@pytest.mark.parametrize("options", [{}, {"tool_timeout": 60, "max_concurrency": 1}], ids=repr)
+@pytest.mark.parametrize(
+    "options", [{}, {"calls": CallOptions(timeout=60, max_concurrency=1)}], ids=repr
+)
 def test_a_loop_that_is_abandoned_is_collected_with_its_tools(options):
     loop = asyncio.new_event_loop()
     tool = Waiting()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cogency_rs import Accumulator, Execution, SQLite, ToolCall, parse_tokens, tool
+from cogency_rs import Accumulator, CallOptions, Execution, SQLite, ToolCall, parse_tokens, tool
 from support import commands, logs
 from support.chunks import cut
 from support.commands import POSIX
@@ -362,7 +362,7 @@ async def test_a_turn_in_a_log_shows_whether_its_calls_began_early(tmp_path, eag
     async with SQLite(tmp_path / "log.db") as log:
         await log.append("c", user_id="u", rows=[("user", "Hello", time.time())])
         execution = Execution(storage=log, tools=[look])
-        turns = Accumulator("u", "c", execution=execution, eager=eager)
+        turns = Accumulator("u", "c", execution=execution, calls=CallOptions(eager=eager))
         async for _ in turns.process(parse_tokens(written())):
             pass
     [turn] = turns_of(rows(tmp_path / "log.db", "c"))

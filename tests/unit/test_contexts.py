@@ -17,6 +17,7 @@ from cogency_rs import (
     Hooks,
     Memory,
     SQLite,
+    TextDriver,
     ToolCall,
     UsageLimits,
     parse_tokens,
@@ -89,7 +90,9 @@ def an_accumulator() -> AsyncGenerator[Any, None]:
 
 STREAMS = {
     "a run": lambda traces: an_agent().run("?"),
-    "a run with calls that begin early": lambda traces: an_agent(calls="stream").run("?"),
+    "a run with calls that begin early": lambda traces: an_agent(
+        driver=TextDriver(calls="stream")
+    ).run("?"),
     "a run with hooks": lambda traces: an_agent(Watching()).run("?"),
     "a run with traces": lambda traces: an_agent(telemetry=traces.provider).run("?"),
     "steps of a run": lambda traces: an_agent(telemetry=traces.provider).run("?").steps(),

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from cogency_rs import (
     Accumulator,
     Agent,
+    CallOptions,
     CallRecord,
     Dialect,
     Execution,
@@ -103,7 +104,7 @@ async def test_a_call_with_wrong_arguments_and_those_after_it_do_not_begin_early
 async def test_in_every_dialect_a_call_begins_before_the_next_is_written(name) -> None:
     bench = Bench()
     text = Dialect(name).write_calls([call("read", n=1), call("read", n=2)])
-    options = {"dialect": name, "max_concurrency": 4}
+    options: Any = {"reading": {"dialect": name}, "most": 4}
     done = await turn(bench, list(text), eager=True, **options)
     assert bench.begun_early[:1] == [1], f"{text!r}: {done.events}"
     assert done == await turn(Bench(), list(text), eager=False, **options)
@@ -132,11 +133,11 @@ def damaged(names: list[str], junk: str) -> str:
     answer=st.lists(batches(), min_size=1, max_size=3),
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=8),
     mode=st.sampled_from(["event", "token"]),
-    max_concurrency=st.sampled_from([None, 1, 2]),
+    most=st.sampled_from([None, 1, 2]),
     calls=st.sampled_from(["whole", "stream"]),
 )
 def test_a_turn_is_the_same_whether_its_calls_begin_early_or_not(
-    answer, sizes, mode, max_concurrency, calls
+    answer, sizes, mode, most, calls
 ) -> None:
     text = " so ".join(itertools.starmap(damaged, answer))
     chunks, at = [], 0
@@ -147,8 +148,8 @@ def test_a_turn_is_the_same_whether_its_calls_begin_early_or_not(
         at += size
     options = {
         "mode": mode,
-        "max_concurrency": max_concurrency,
-        "calls": calls,
+        "most": most,
+        "reading": {"calls": calls},
         "max_failures": 99,
     }
 
@@ -220,13 +221,13 @@ async def test_a_broken_block_does_not_affect_the_blocks_before_and_after_it() -
     last = good.replace("6", "2")
     bench = Bench()
     text = f"{good}\n{bad}\n{last}"
-    done = await turn(bench, cut(text), eager=True, dialect="hermes")
+    done = await turn(bench, cut(text), eager=True, reading={"dialect": "hermes"})
     assert bench.begun_early == [6, 5, 2]
     assert done.dropped == [("read", "cancelled", NOT_VALID)]
     assert done.records == [("read", "success", 1)] * 2
     [result] = [json.loads(content) for type, content in done.rows if type == "result"]
     assert [item["content"] for item in result] == [6, 2]
-    without = await turn(Bench(), cut(text), eager=False, dialect="hermes")
+    without = await turn(Bench(), cut(text), eager=False, reading={"dialect": "hermes"})
     assert (done.events, done.rows, done.records) == (
         without.events,
         without.rows,
@@ -385,7 +386,10 @@ async def test_the_time_limit_of_a_batch_starts_when_the_batch_is_complete() -> 
         yield last
 
     turns = Accumulator(
-        "u", "c", execution=Execution(storage=Memory(), tools=[read]), batch_timeout=10
+        "u",
+        "c",
+        execution=Execution(storage=Memory(), tools=[read]),
+        calls=CallOptions(batch_timeout=10),
     )
     async for _ in turns.process(parse_tokens(chunks())):
         pass
@@ -411,7 +415,10 @@ async def test_at_most_the_allowed_number_of_calls_run_at_once() -> None:
             yield chunk
 
     turns = Accumulator(
-        "u", "c", execution=Execution(storage=Memory(), tools=[read]), max_concurrency=2
+        "u",
+        "c",
+        execution=Execution(storage=Memory(), tools=[read]),
+        calls=CallOptions(max_concurrency=2),
     )
     async for _ in turns.process(parse_tokens(slowly())):
         pass
@@ -448,7 +455,7 @@ async def test_with_native_calls_an_agent_starts_each_when_its_arguments_are_com
 ) -> None:
     bench = Bench()
     model = Slow(bench, deltas("read", "read", "write", "read"), ["fine"])
-    agent = Agent(model, tools=bench.tools(), driver=NativeDriver(), eager=eager)
+    agent = Agent(model, tools=bench.tools(), driver=NativeDriver(), calls=CallOptions(eager=eager))
     result = await agent.run("hm")
     assert result.output == "fine"
     assert bench.begun_early == ([0, 1] if eager else [])
@@ -475,7 +482,7 @@ async def test_native_calls_are_dropped_if_one_is_broken() -> None:
 async def test_a_batch_that_waits_for_approval_drops_the_calls_that_have_begun(eager) -> None:
     bench, log = Bench(), Memory()
     model = Slow(bench, cut(written("read", "secret")), ["fine"])
-    agent = Agent(model, tools=bench.tools(), storage=log, eager=eager)
+    agent = Agent(model, tools=bench.tools(), storage=log, calls=CallOptions(eager=eager))
     result = await agent.run("hm", conversation_id="c")
     assert (result.status, [each.name for each in result.waiting]) == ("waiting", ["secret"])
     assert bench.begun_early == ([0] if eager else [])
@@ -493,7 +500,11 @@ async def test_calls_that_were_dropped_do_not_count_towards_a_limit(eager) -> No
     broken = written("read", "read", "read")[:-11] + ", 3]</execute>"
     model = Slow(bench, cut(broken), cut(written("read", "read", "read")), ["fine"])
     agent = Agent(
-        model, tools=bench.tools(), limits=UsageLimits(tool_calls=2), eager=eager, storage=Memory()
+        model,
+        tools=bench.tools(),
+        limits=UsageLimits(tool_calls=2),
+        calls=CallOptions(eager=eager),
+        storage=Memory(),
     )
     result = await agent.run("hm")
     assert result.output == "fine"

@@ -12,8 +12,10 @@ from cogency_rs import (
     Agent,
     Dialect,
     Memory,
+    NativeDriver,
     Parser,
     TextDelta,
+    TextDriver,
     ToolCall,
     ToolCallDelta,
     parse_tokens,
@@ -71,17 +73,17 @@ async def test_text_comes_before_the_calls_that_follow_it_in_every_dialect(mode,
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("driver", ["text", "native"])
+@pytest.mark.parametrize("driver", [TextDriver, NativeDriver])
 async def test_a_run_shows_text_before_the_call_that_follows_it(driver, mode):
     call = '<execute>[{"name": "add", "args": {"a": 1, "b": 2}}]</execute>'
     answer = (
         f"Before. {call}"
-        if driver == "text"
+        if driver is TextDriver
         else [TextDelta("Before. "), ToolCallDelta(0, "1", "add", '{"a": 1, "b": 2}')]
     )
     storage = Memory()
     agent = Agent(
-        ScriptedModel([answer, "3."]), tools=[add], driver=driver, calls="stream", storage=storage
+        ScriptedModel([answer, "3."]), tools=[add], driver=driver(calls="stream"), storage=storage
     )
     async with agent.run("?", conversation_id="c") as run:
         events = [event async for event in run.events(mode)]

@@ -9,6 +9,7 @@ import pytest
 
 import cogency_rs
 from cogency_rs import (
+    CallOptions,
     ConfigError,
     ToolCall,
     ToolError,
@@ -101,10 +102,10 @@ class Says:
         return self.say()
 
 
-def batch(*tools, calls=None, **options):
+def batch(*tools, of=None, **options):
     """Run the given calls, or one call of each tool."""
     execution = cogency_rs.Execution(storage=None, tools=tools)
-    calls = [ToolCall(tool.name, {}) for tool in tools] if calls is None else calls
+    calls = [ToolCall(tool.name, {}) for tool in tools] if of is None else of
     return execute_tools(calls, execution=execution, user_id="u", conversation_id="c", **options)
 
 
@@ -117,7 +118,7 @@ def test_blocking_tools_run_at_the_same_time_and_the_loop_goes_on(run):
     tool.started = threading.Barrier(5)  # four calls and the loop, which wait for each other
 
     async def main():
-        running = asyncio.ensure_future(batch(tool, calls=[ToolCall("blocking", {})] * 4))
+        running = asyncio.ensure_future(batch(tool, of=[ToolCall("blocking", {})] * 4))
         await until(lambda: tool.started.n_waiting == 4, "a call does not start")
         tool.started.wait(10)
         tool.release.set()
@@ -154,7 +155,7 @@ def test_every_tool_sees_the_caller_s_context_variables_and_its_changes_stay_its
 
     async def main():
         who.set("the caller")
-        results = await batch(Says(say, blocking=blocking), calls=[ToolCall("says", {})] * 2)
+        results = await batch(Says(say, blocking=blocking), of=[ToolCall("says", {})] * 2)
         return [result.content for result in results], who.get()
 
     assert run(main()) == (["the caller", "the caller"], "the caller")
@@ -163,7 +164,7 @@ def test_every_tool_sees_the_caller_s_context_variables_and_its_changes_stay_its
 def test_at_most_max_concurrency_calls_run_at_once(run):
     tool = Sleeping()
     calls = [ToolCall("sleeping", {"seconds": 0})] * 800
-    results = run(batch(tool, calls=calls, max_concurrency=8))
+    results = run(batch(tool, of=calls, calls=CallOptions(max_concurrency=8)))
     assert len(results) == tool.over == 800
     assert tool.most == 8
 
@@ -171,7 +172,7 @@ def test_at_most_max_concurrency_calls_run_at_once(run):
 def test_a_timeout_fails_only_its_call_whose_coroutine_is_cancelled_and_awaited(run):
     tool = Sleeping()
     calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 0)]
-    results = run(batch(tool, calls=calls, tool_timeout=0.5))
+    results = run(batch(tool, of=calls, calls=CallOptions(timeout=0.5)))
     assert texts(results) == ["Success", "Tool 'sleeping' timed out after 0.5 s", "Success"]
     assert tool.over == 3
 
@@ -179,21 +180,23 @@ def test_a_timeout_fails_only_its_call_whose_coroutine_is_cancelled_and_awaited(
 def test_a_batch_timeout_fails_the_calls_that_are_not_over(run):
     tool = Sleeping()
     calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 60)]
-    results = run(batch(tool, calls=calls, batch_timeout=0.5, max_concurrency=2))
+    results = run(batch(tool, of=calls, calls=CallOptions(batch_timeout=0.5, max_concurrency=2)))
     late = "Tool 'sleeping' timed out: its batch took longer than 0.5 s"
     assert texts(results) == ["Success", late, late]
 
 
 def test_a_blocking_tool_that_times_out_is_left_to_end_on_its_own_and_its_result_is_dropped(run):
     tool = Blocking()
-    [result] = run(batch(tool, tool_timeout=0.05))
+    [result] = run(batch(tool, calls=CallOptions(timeout=0.05)))
     assert result.outcome == "Tool 'blocking' timed out after 0.05 s"
     tool.release.set()
 
 
 def test_a_marked_coroutine_that_times_out_is_cancelled_in_its_thread(run):
     tool = Marked()
-    [result] = run(batch(tool, calls=[ToolCall("marked", {"seconds": 60})], tool_timeout=0.5))
+    [result] = run(
+        batch(tool, of=[ToolCall("marked", {"seconds": 60})], calls=CallOptions(timeout=0.5))
+    )
     assert result.outcome == "Tool 'marked' timed out after 0.5 s"
     assert tool.journal == ["began", "cancelled", "cleaned up"]
 
@@ -203,7 +206,7 @@ def test_cancelling_the_caller_cancels_and_awaits_every_coroutine(run):
 
     async def main():
         calls = [ToolCall("sleeping", {"seconds": 60})] * 50
-        running = asyncio.ensure_future(batch(tool, calls=calls))
+        running = asyncio.ensure_future(batch(tool, of=calls))
         await until(lambda: tool.running == 50, "not every call begins")
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -297,7 +300,7 @@ def test_a_hook_sees_the_start_and_end_of_refused_calls_too(run):
     async def ended(call, result, seconds):
         heard.append(("end", call, result))
 
-    results = run(batch(tool, calls=calls, hooks=[watching(started, ended)]))
+    results = run(batch(tool, of=calls, hooks=[watching(started, ended)]))
     assert [what for what in heard if what[0] == "start"] == [("start", each) for each in calls]
     ends = [("end", *pair) for pair in zip(calls, results, strict=True)]
     assert sorted((what for what in heard if what[0] == "end"), key=ends.index) == ends
@@ -425,7 +428,7 @@ JSON_SCHEMA = {
 def test_arguments_are_checked_before_a_tool_starts(run, schema, args, problem):
     tool = Says(lambda: "ran")
     tool.schema = schema
-    [result] = run(batch(tool, calls=[ToolCall("says", args)]))
+    [result] = run(batch(tool, of=[ToolCall("says", args)]))
     if problem is None:
         assert (result.error, result.content) == (False, "ran")
     else:
@@ -435,18 +438,18 @@ def test_arguments_are_checked_before_a_tool_starts(run, schema, args, problem):
 
 
 def test_the_failure_of_an_unknown_tool_lists_the_known_ones(run):
-    [result] = run(batch(Sleeping(), Marked(), calls=[ToolCall("nobody", {})]))
+    [result] = run(batch(Sleeping(), Marked(), of=[ToolCall("nobody", {})]))
     assert result.outcome == "Tool 'nobody' not registered. Known tools: sleeping, marked"
 
 
 @pytest.mark.parametrize(
     "limit",
-    [{"tool_timeout": 0}, {"batch_timeout": float("nan")}, {"max_concurrency": 1.5}],
+    [{"timeout": 0}, {"batch_timeout": float("nan")}, {"max_concurrency": 1.5}],
     ids=str,
 )
-def test_a_limit_with_an_impossible_value_is_refused(run, limit):
+def test_a_limit_with_an_impossible_value_is_refused(limit):
     with pytest.raises(ConfigError, match=next(iter(limit))):
-        run(batch(**limit))
+        CallOptions(**limit)
 
 
 def test_several_loops_in_several_threads_run_batches_at_once(run):
@@ -458,7 +461,7 @@ def test_several_loops_in_several_threads_run_batches_at_once(run):
             barrier.wait(10)
             for _ in range(20):
                 calls = [ToolCall("sleeping", {"seconds": 0.0005}), ToolCall("marked", {})] * 3
-                results = run(batch(Sleeping(), Marked(), calls=calls, tool_timeout=30))
+                results = run(batch(Sleeping(), Marked(), of=calls, calls=CallOptions(timeout=30)))
                 assert texts(results) == ["Success", "awaited"] * 3
         except BaseException as error:
             problems.append(error)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ToolResult, execute_tool
+from cogency_rs import CallOptions, ToolResult, execute_tool
 from support.batches import execute
 from support.tools import FAIL, OK, FunctionTool, Waiting, call, outcomes, rounds, with_tools
 
@@ -64,7 +64,11 @@ async def test_calls_may_be_a_tuple():
     ]
 
 
-@pytest.mark.parametrize("options", [{}, {"max_concurrency": 10}, {"tool_timeout": 60}], ids=repr)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"calls": CallOptions(max_concurrency=10)}, {"calls": CallOptions(timeout=60)}],
+    ids=repr,
+)
 async def test_a_thousand_calls_are_executed(options):
     async def echo(n: int, **_: Any) -> int:
         await rounds(n % 3)
@@ -140,7 +144,9 @@ def test_one_event_loop_may_follow_another():
         return "met"
 
     for _ in range(20):
-        [result] = asyncio.run(execute([call("meet")], FunctionTool("meet", meet), tool_timeout=60))
+        [result] = asyncio.run(
+            execute([call("meet")], FunctionTool("meet", meet), calls=CallOptions(timeout=60))
+        )
         assert result.content == "met"
 
 
@@ -158,7 +164,7 @@ def test_loops_in_several_threads_run_at_once():
             return n
 
         calls = [call("meet", n=n) for n in range(20)]
-        results = await execute(calls, FunctionTool("meet", meet), tool_timeout=60)
+        results = await execute(calls, FunctionTool("meet", meet), calls=CallOptions(timeout=60))
         return [result.content for result in results]
 
     threads = [threading.Thread(target=lambda: met.append(asyncio.run(main()))) for _ in range(4)]

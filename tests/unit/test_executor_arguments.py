@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ToolCall, execute_tools
+from cogency_rs import CallOptions, ToolCall, execute_tools
 from support.batches import execute
 from support.tools import OK, FunctionTool, call, rounds, with_tools
 
@@ -98,7 +98,7 @@ def _sets_in_a_function(value: str, **_: Any) -> str:
 
 
 @pytest.mark.parametrize("execute_", [_sets_in_a_coroutine, _sets_in_a_function])
-@pytest.mark.parametrize("options", [{}, {"max_concurrency": 1}], ids=repr)
+@pytest.mark.parametrize("options", [{}, {"calls": CallOptions(max_concurrency=1)}], ids=repr)
 async def test_a_tool_sees_the_caller_s_variables_and_its_changes_stay_its_own(execute_, options):
     VARIABLE.set("caller")
     tool = FunctionTool("t", execute_)

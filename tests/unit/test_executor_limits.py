@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import ConfigError, ToolResult, execute_tool
-from support.batches import execute
+from cogency_rs import CallOptions, ConfigError, ToolError, ToolResult, execute_tool
+from support.batches import execute, records
 from support.tools import (
     FAIL,
     OK,
@@ -62,7 +62,7 @@ class Counting:
 async def test_at_most_max_concurrency_calls_run_at_once_and_they_start_in_order(most):
     tool = Counting()
     calls = [call("count", n=n) for n in range(10)]
-    results = await execute(calls, tool, max_concurrency=most)
+    results = await execute(calls, tool, calls=CallOptions(max_concurrency=most))
     assert [result.content for result in results] == list(range(10))
     assert tool.started == list(range(10))
     assert tool.most <= most
@@ -75,14 +75,16 @@ async def test_as_many_calls_run_at_once_as_max_concurrency_allows():
         await barrier.wait()
         return True
 
-    results = await execute([call("meet")] * 9, FunctionTool("meet", meet), max_concurrency=3)
+    results = await execute(
+        [call("meet")] * 9, FunctionTool("meet", meet), calls=CallOptions(max_concurrency=3)
+    )
     assert [result.content for result in results] == [True] * 9
 
 
 async def test_a_call_that_fails_makes_room_for_the_next():
     tools = [FAIL, OK, raises(ValueError("no")), raises(asyncio.CancelledError(), "c")]
     calls = [call(name) for name in ("nobody", "fail", "t", "c", "ok") * 3]
-    results = await execute(calls, *tools, max_concurrency=1)
+    results = await execute(calls, *tools, calls=CallOptions(max_concurrency=1))
     assert [result.error for result in results] == [True, True, True, True, False] * 3
 
 
@@ -92,7 +94,7 @@ async def test_a_call_that_fails_makes_room_for_the_next():
 async def test_a_call_that_takes_too_long_does_not_fail_the_others():
     slow = Waiting()
     results = await execute(
-        [call("ok"), call("wait"), call("fail")], OK, slow, FAIL, tool_timeout=SOON
+        [call("ok"), call("wait"), call("fail")], OK, slow, FAIL, calls=CallOptions(timeout=SOON)
     )
     assert [result.error for result in results] == [False, True, True]
     assert "timed out" in results[1].outcome
@@ -111,14 +113,14 @@ async def test_a_call_that_takes_too_long_is_cancelled_and_awaited():
     tools = [FunctionTool("t", clean_up)]
     for way in ("a batch", "one call"):
         if way == "a batch":
-            [result] = await execute([call("t")], *tools, tool_timeout=SOON)
+            [result] = await execute([call("t")], *tools, calls=CallOptions(timeout=SOON))
         else:
             result = await execute_tool(
                 call("t"),
                 execution=with_tools(*tools),
                 user_id="u",
                 conversation_id="c",
-                tool_timeout=SOON,
+                calls=CallOptions(timeout=SOON),
             )
         assert result.error
         assert steps.pop() == "cleaned up"
@@ -141,7 +143,9 @@ async def test_a_call_that_takes_too_long_has_failed_whatever_it_does_afterwards
         except asyncio.CancelledError:
             return await then()
 
-    [result] = await execute([call("t")], FunctionTool("t", resist), tool_timeout=SOON)
+    [result] = await execute(
+        [call("t")], FunctionTool("t", resist), calls=CallOptions(timeout=SOON)
+    )
     assert result.error
     assert "timed out" in result.outcome
 
@@ -149,7 +153,7 @@ async def test_a_call_that_takes_too_long_has_failed_whatever_it_does_afterwards
 async def test_the_time_limit_of_a_call_starts_when_the_call_starts():
     slow = Waiting()
     calls = [call("wait"), call("ok"), call("wait"), call("ok")]
-    results = await execute(calls, slow, OK, tool_timeout=SOON, max_concurrency=1)
+    results = await execute(calls, slow, OK, calls=CallOptions(timeout=SOON, max_concurrency=1))
     assert [result.error for result in results] == [True, False, True, False]
 
 
@@ -159,30 +163,59 @@ async def test_calls_that_are_in_time_are_not_cut_short():
         return n
 
     calls = [call("quick", n=n) for n in range(50)]
-    results = await execute(calls, FunctionTool("quick", quick), tool_timeout=60)
+    results = await execute(calls, FunctionTool("quick", quick), calls=CallOptions(timeout=60))
     assert [result.content for result in results] == list(range(50))
 
 
 async def test_a_timeout_is_not_the_caller_s_cancellation():
     slow = Waiting()
-    await execute([call("wait")], slow, tool_timeout=SOON)
+    await execute([call("wait")], slow, calls=CallOptions(timeout=SOON))
     assert asyncio.current_task().cancelling() == 0
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("tool_timeout", 0),
-        ("tool_timeout", -0.5),
-        ("tool_timeout", math.nan),
+        ("timeout", 0),
+        ("timeout", -0.5),
+        ("timeout", math.nan),
         ("max_concurrency", 0),
         ("max_concurrency", -3),
     ],
 )
-@pytest.mark.parametrize("calls", [[], [call("ok")]], ids=["no call", "a call"])
-async def test_a_limit_with_an_impossible_value_is_refused_by_name(calls, option, value):
+def test_a_limit_with_an_impossible_value_is_refused_by_name(option, value):
     with pytest.raises(ConfigError, match=option):
-        await execute(calls, OK, **{option: value})
+        CallOptions(**{option: value})
+
+
+@pytest.mark.parametrize("batch", [[], [call("ok")]], ids=["no call", "a call"])
+async def test_anything_but_options_is_refused(batch):
+    with pytest.raises(ConfigError, match="calls must be a CallOptions, got 5"):
+        await execute(batch, OK, calls=5)
+
+
+async def test_a_call_that_fails_is_raised_if_asked_once_the_others_are_over():
+    over: list[int] = []
+
+    async def slow(n: int, **_: Any) -> None:
+        await rounds(5)
+        over.append(n)
+
+    fails = raises(OSError("no"), "fails")
+    batch = [call("slow", n=1), call("fails"), call("slow", n=2)]
+    options = CallOptions(on_failure="raise")
+    for run in (execute, records):
+        over.clear()
+        with pytest.raises(ToolError, match=r"Tool 'fails' failed: .*OSError: no") as raised:
+            await run(batch, FunctionTool("slow", slow), fails, calls=options)
+        assert over == [1, 2]
+        assert [each.status for each in raised.value.executions] == [
+            "success",
+            "failure",
+            "success",
+        ]
+        assert isinstance(raised.value.__cause__, OSError)
+    assert len(await execute([call("ok")], OK, calls=options)) == 1
 
 
 # Tools that block
@@ -354,7 +387,7 @@ async def test_a_cancelled_batch_starts_no_further_call():
     slow, started = Waiting(), []
     tools = [slow, FunctionTool("t", lambda **_: started.append(True))]
     batch = asyncio.create_task(
-        execute([call("wait"), call("t"), call("t")], *tools, max_concurrency=1)
+        execute([call("wait"), call("t"), call("t")], *tools, calls=CallOptions(max_concurrency=1))
     )
     await slow.started.wait()
     batch.cancel()
@@ -403,7 +436,9 @@ async def alive_after(batch: Callable[[Payload], Awaitable[Any]]) -> int:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"max_concurrency": 1}, {"tool_timeout": 60}], ids=lambda options: repr(options)
+    "options",
+    [{}, {"calls": CallOptions(max_concurrency=1)}, {"calls": CallOptions(timeout=60)}],
+    ids=lambda options: repr(options),
 )
 @pytest.mark.parametrize("pause", [0, 2])
 async def test_a_batch_that_is_over_keeps_nothing_alive(pause, options):
@@ -442,7 +477,7 @@ async def test_a_batch_that_was_cancelled_keeps_nothing_alive():
 
 async def test_a_batch_that_timed_out_keeps_nothing_alive():
     async def batch(given: Payload) -> None:
-        await execute([call("wait", given=given)] * 2, Waiting(), tool_timeout=0.002)
+        await execute([call("wait", given=given)] * 2, Waiting(), calls=CallOptions(timeout=0.002))
 
     assert await alive_after(batch) <= 1
 
@@ -491,7 +526,11 @@ class TestALoopWithEagerTasks:
         assert sorted(slow.journal) == ["started", "started", "stopped", "stopped"]
 
 
-@pytest.mark.parametrize("options", [{}, {"tool_timeout": 60}, {"max_concurrency": 1}], ids=repr)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"calls": CallOptions(timeout=60)}, {"calls": CallOptions(max_concurrency=1)}],
+    ids=repr,
+)
 async def test_a_tool_runs_as_a_task_of_its_own(options):
     async def look(**_: Any) -> bool:
         return asyncio.current_task() in {None, caller}
@@ -531,5 +570,7 @@ async def _in_debug_mode(work: Callable[[], Awaitable[Any]]) -> Any:
 def test_a_loop_in_debug_mode():
     tools = [OK, raises(asyncio.CancelledError())]
     calls = [call("ok"), call("t")]
-    results = asyncio.run(_in_debug_mode(lambda: execute(calls, *tools, tool_timeout=60)))
+    results = asyncio.run(
+        _in_debug_mode(lambda: execute(calls, *tools, calls=CallOptions(timeout=60)))
+    )
     assert [result.error for result in results] == [False, True]

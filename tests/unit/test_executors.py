@@ -11,6 +11,7 @@ import pytest
 from cogency_rs import (
     Accumulator,
     Agent,
+    CallOptions,
     ConfigError,
     Execution,
     Hooks,
@@ -216,7 +217,7 @@ async def test_a_call_that_times_out_is_stopped_in_its_executor():
         [ToolCall("free", {})],
         execution=Execution(tools=[free]),
         hooks=[Elsewhere(for_ever)],
-        tool_timeout=0.05,
+        calls=CallOptions(timeout=0.05),
     )
     assert (record.status, stopped) == ("timeout", ["there"])
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import (
+    Approval,
     BlockTool,
+    CallOptions,
     HookContext,
     Hooks,
     SkipTool,
@@ -96,7 +98,9 @@ async def test_all_hooks_come_first_even_if_few_calls_may_run_at_once():
 
     calls = [call("work", n=n) for n in range(3)]
     tool = FunctionTool("work", work)
-    await records(calls, tool, hooks=[Journal(journal)], max_concurrency=1, tool_timeout=20)
+    await records(
+        calls, tool, hooks=[Journal(journal)], calls=CallOptions(max_concurrency=1, timeout=20)
+    )
     assert [line for line in journal if "after" not in line] == [
         *("hook before work0", "hook before work1", "hook before work2"),
         *("work 0", "work 1", "work 2"),
@@ -244,7 +248,7 @@ async def test_a_hook_that_never_answers_runs_out_of_time_and_does_not_delay_oth
         return given
 
     calls = [call("ok", n=n) for n in range(3)]
-    found = await records(calls, OK, hooks=[Before(hang)], tool_timeout=SOON)
+    found = await records(calls, OK, hooks=[Before(hang)], calls=CallOptions(timeout=SOON))
     assert statuses(found) == ["timeout", "success", "success"]
 
 
@@ -357,9 +361,8 @@ async def test_a_late_approval_is_a_denial_and_waiting_for_it_does_not_use_up_th
     [late, in_time] = await records(
         [call("guarded", x=1), call("guarded")],
         guarded(),
-        approve=approve,
-        approval_timeout=30,
-        tool_timeout=10,
+        approve=Approval(approve, timeout=30),
+        calls=CallOptions(timeout=10),
     )
     assert (late.status, in_time.status) == ("denied", "success")
     assert "there was no answer within 30 s" in late.error
@@ -408,7 +411,7 @@ async def test_other_calls_run_while_an_approval_is_awaited():
         [call("guarded"), call("work")],
         *(guarded(), FunctionTool("work", work)),
         approve=approve,
-        max_concurrency=1,
+        calls=CallOptions(max_concurrency=1),
     )
     assert statuses(found) == ["success", "success"]
 
@@ -456,7 +459,7 @@ async def test_every_status_has_its_record():
         [call(tool.name) for tool in tools],
         *tools,
         hooks=[Before(block, matcher="blocked")],
-        tool_timeout=0.05,
+        calls=CallOptions(timeout=0.05),
     )
     assert statuses(found) == ["success", "failure", "blocked", "denied", "timeout", "cancelled"]
     for record in found:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from cogency_rs import Execution, MCPServer, ToolCall, ToolExecution, execute_calls
+from cogency_rs import CallOptions, Execution, MCPServer, ToolCall, ToolExecution, execute_calls
 from support.mcp_servers import listening, program
 from support.waiting import until
 
@@ -121,7 +121,7 @@ async def test_the_server_is_told_that_a_call_was_cancelled(server, how):
             with pytest.raises(asyncio.CancelledError):
                 await task
         else:  # try again: on a slow machine, a call may time out before it was sent
-            [execution] = await run(server, call, tool_timeout=0.3)
+            [execution] = await run(server, call, calls=CallOptions(timeout=0.3))
             assert execution.status == "timeout"
         [execution] = await run(server, ToolCall("was_cancelled", {}))
         return how in execution.value

@@ -203,7 +203,7 @@ def test_json_without_a_call_is_an_answer() -> None:
 
 def test_calls_are_shown_before_they_are_complete() -> None:
     answer = ["So.", *pieces(calling(arguments='{"a": 1, "b": 2}'), 8), Finish("tool_calls")]
-    seen = events(answer, "3", calls="stream")
+    seen = events(answer, "3", driver=NativeDriver(calls="stream"))
     assert [
         (each["type"], each.get("index"), each.get("name"), each.get("content"))
         for each in seen[1:7]
@@ -224,6 +224,6 @@ def test_a_name_that_arrives_late_is_shown_when_it_arrives() -> None:
         ToolCallDelta(0, None, "fail"),
         calling("fail", "{}", "c2", 1),
     ]
-    seen = events(answer, "done", calls="stream")
+    seen = events(answer, "done", driver=NativeDriver(calls="stream"))
     starts = [(each["index"], each["name"]) for each in seen if each["type"] == "tool_call_start"]
     assert starts == [(0, None), (0, "fail"), (1, "fail")]

@@ -15,6 +15,7 @@ import pytest
 
 from cogency_rs import (
     Agent,
+    CallOptions,
     ConfigError,
     Execution,
     ToolCall,
@@ -285,7 +286,7 @@ async def test_a_call_s_time_does_not_run_while_it_waits_for_a_place():
         [ToolCall("rest", {"seconds": seconds}) for seconds in (1, 1, 2, 1)],
         execution=Execution(tools=[rest]),
         hooks=[executor],
-        tool_timeout=1.5,
+        calls=CallOptions(timeout=1.5),
     )
     statuses = [each.status for each in ended]
     assert statuses == ["success", "success", "timeout", "success"]

@@ -11,6 +11,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from cogency_rs import (
     Agent,
     BlockTool,
+    CallOptions,
     Finish,
     Hooks,
     LLMError,
@@ -134,7 +135,9 @@ async def pay() -> str:
         pytest.param("fail", {}, "ValueError", id="it raised"),
         pytest.param("missing", {}, "ToolError", id="there is no such tool"),
         pytest.param("add", {}, "ToolError", id="its arguments are wrong"),
-        pytest.param("late", {"tool_timeout": 0.01}, "timeout", id="it took too long"),
+        pytest.param(
+            "late", {"calls": CallOptions(timeout=0.01)}, "timeout", id="it took too long"
+        ),
         pytest.param("late", {"hooks": [Guard()]}, "blocked", id="a hook blocked it"),
         pytest.param("pay", {"approve": lambda *_: False}, "denied", id="it was not approved"),
     ],

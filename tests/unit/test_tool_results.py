@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ToolError, ToolResult, execute_tool, execute_tools, tool
+from cogency_rs import CallOptions, ToolError, ToolResult, execute_tool, execute_tools, tool
 from support.function_tools import Color, Point, both_kinds, run
 from support.tools import call, with_tools
 
@@ -155,7 +155,7 @@ async def test_a_timeout_cancels_a_function():
         execution=with_tools(wait),
         user_id="",
         conversation_id="c",
-        tool_timeout=0.05,
+        calls=CallOptions(timeout=0.05),
     )
     assert result == ToolResult("Tool 'wait' timed out after 0.05 s", error=True)
     assert stopped.is_set()

@@ -21,7 +21,7 @@ def run_python(code):
 
 PROGRAM = """
 import asyncio, os, sys, threading, time
-from cogency_rs import Execution, ToolCall, execute_tools, set_worker_threads, worker_threads
+from cogency_rs import CallOptions, Execution, ToolCall, execute_tools, set_worker_threads, worker_threads
 from support.waiting import until
 
 begun, released, ended = [], threading.Event(), []
@@ -49,10 +49,10 @@ class Endless:
 async def begins(count):
     await until(lambda: len(begun) >= count, "a call does not begin")
 
-def batch(*names, more=(), **options):
+def batch(*names, more=(), timeout=None):
     calls = [ToolCall(name, {}) for name in names]
     execution = Execution(storage=None, tools=[Quick(), Busy(), Endless(), *more])
-    return execute_tools(calls, execution=execution, user_id="", conversation_id="", **options)
+    return execute_tools(calls, execution=execution, calls=CallOptions(timeout=timeout))
 """
 
 
@@ -60,7 +60,7 @@ def batch(*names, more=(), **options):
     "code",
     [
         pytest.param(
-            "asyncio.run(batch('busy', 'busy', 'endless', tool_timeout=0.05))", id="after a timeout"
+            "asyncio.run(batch('busy', 'busy', 'endless', timeout=0.05))", id="after a timeout"
         ),
         pytest.param(
             """
@@ -76,7 +76,7 @@ asyncio.run(main())
             """
 set_worker_threads(1)
 loop = asyncio.new_event_loop()
-task = loop.create_task(batch('busy', tool_timeout=60))
+task = loop.create_task(batch('busy', timeout=60))
 loop.run_until_complete(begins(1))
 tasks = asyncio.all_tasks(loop)
 loop.close()
@@ -99,13 +99,13 @@ def test_a_forked_child_runs_batches_of_its_own():
     done = run_python(
         PROGRAM
         + """
-asyncio.run(batch('quick', tool_timeout=60))
+asyncio.run(batch('quick', timeout=60))
 child = os.fork()
 if child == 0:
-    asyncio.run(batch('quick', 'quick', tool_timeout=60))
+    asyncio.run(batch('quick', 'quick', timeout=60))
     os._exit(7)
 _, status = os.waitpid(child, 0)
-asyncio.run(batch('quick', tool_timeout=60))
+asyncio.run(batch('quick', timeout=60))
 print(os.waitstatus_to_exitcode(status))
 """
     )
@@ -151,7 +151,7 @@ def test_a_blocking_call_that_is_given_up_while_it_waits_for_a_thread_never_runs
         PROGRAM
         + """
 set_worker_threads(1)
-asyncio.run(batch("busy", "busy", "busy", tool_timeout=1))
+asyncio.run(batch("busy", "busy", "busy", timeout=1))
 released.set()
 asyncio.run(batch("quick"))  # in the same thread, after all that wait for it
 print(len(begun))

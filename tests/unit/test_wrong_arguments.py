@@ -12,6 +12,7 @@ from cogency_rs import (
     Accumulator,
     Agent,
     AnthropicModel,
+    CallOptions,
     ConfigError,
     Dialect,
     Execution,
@@ -134,13 +135,16 @@ CASES: dict[str, tuple[Any, str]] = {
         "hooks must be a list of Hooks objects and functions around a call, got 'log'; "
         "make a subclass of Hooks, or write an async function",
     ),
-    "approve": (agent(approve=True), "approve must be a function of a call, or None, got True"),
+    "approve": (
+        agent(approve=True),
+        "approve must be a function of a call, an Approval, or None, got True",
+    ),
     "a timeout in words": (
-        agent(tool_timeout="5 s"),
-        "tool_timeout must be above 0 seconds and at most a year, got '5 s'",
+        lambda: CallOptions(timeout="5 s"),
+        "timeout must be above 0 seconds and at most a year, got '5 s'",
     ),
     "a concurrency of 0": (
-        agent(max_concurrency=0),
+        lambda: CallOptions(max_concurrency=0),
         "max_concurrency must be a whole number from 1 on, or None, got 0",
     ),
     "limits": (agent(limits=5), "limits must be a UsageLimits, got 5"),
@@ -166,7 +170,7 @@ CASES: dict[str, tuple[Any, str]] = {
         agent(finish_reasons=[5]),
         "finish_reasons must be a list of texts, got [5]",
     ),
-    "eager": (agent(eager="yes"), "eager must be True or False, got 'yes'"),
+    "eager": (lambda: CallOptions(eager="yes"), "eager must be True or False, got 'yes'"),
     "require_tool": (agent(require_tool=1), "require_tool must be True or False, got 1"),
     "lenient": (agent(lenient=1), "lenient must be True or False, got 1"),
     "a name": (agent(name=5), "name must be text (a str), got 5"),
@@ -253,11 +257,11 @@ CASES: dict[str, tuple[Any, str]] = {
         "max_in_flight must be a whole number from 1 on, or None, got 0",
     ),
     "something that cannot be shown": (
-        agent(eager=Unspeakable()),
+        lambda: CallOptions(eager=Unspeakable()),
         "eager must be True or False, got an object of the class Unspeakable",
     ),
     "something long": (
-        agent(eager="x" * 1000),
+        lambda: CallOptions(eager="x" * 1000),
         f"eager must be True or False, got '{'x' * 99}…",
     ),
 }

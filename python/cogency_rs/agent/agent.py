@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
 from ..context.history import History
 from ..errors import ConfigError
-from ..execution.batch_options import BatchOptions
+from ..execution.call_options import CallOptions
 from ..guards.arguments import check_choice, check_flag, check_names, check_text
-from ..hooks import AnyHook
-from ..hooks.approval import Approve
+from ..hooks import AnyHook, Approval, Approve
 from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
 from ..ids import uuid7
@@ -23,7 +22,7 @@ from ..storage.log import is_log
 from ..telemetry import Telemetry, tracing_of
 from ..tools import ToolContext
 from ..tools.toolbox import Toolbox, told_apart
-from ..types import Access, CallMode, Dialects, ToolCall
+from ..types import Access, Dialects, ToolCall
 from .delegate import Delegate
 from .drivers import Driver
 from .options import (
@@ -77,20 +76,13 @@ class Agent(Generic[Deps, Output]):
         history: how much of a conversation the model is shown.
         hooks: what is around runs, steps, requests and calls: `Hooks`, functions around calls (see `AroundCall`) and
             executors.
-        approve: decides about calls of tools that require approval. Without it the run stops as `waiting` before a
-            batch that has such a call, and `resume` goes on.
-        approval_timeout: seconds to wait for its answer; then the call is denied.
-        tool_timeout: seconds one call may take, unless its tool has a limit of its own.
-        max_concurrency: how many calls of a batch may run at once; `None` for all.
+        approve: decides about calls of tools that require approval: a function, or an `Approval`. Without it the run
+            stops as `waiting` before a batch that has such a call, and `resume` goes on.
+        calls: how calls are carried out, such as `CallOptions(timeout=10, max_concurrency=4)`.
         require_tool: whether each answer must call a tool. Then only a tool can complete the run.
         stop_at_tools: names of tools after which the run is over, as with `@tool(ends_run=True)`.
         finish_reasons: the provider's words for which a run stops, such as `"content_filter"`.
-        on_failure: `"raise"` to raise `ToolError` when a call fails, once its batch is in the log.
-        on_block: `"stop"` to stop the run when a hook blocks a call; the calls after it are not started.
         on_busy: if another run has the conversation: `"wait"` for it, or `"error"`.
-        calls: `"stream"` to show calls before they are complete, too, if the driver can.
-        eager: whether calls of tools that are `read_only` begin while the model still writes the rest of its batch; see
-            `Accumulator`.
         sandbox_dir: handed to tools that are objects; see `Execution`.
         access: handed to them too; see `Execution`.
         name: what traces and errors call the agent.
@@ -121,18 +113,12 @@ class Agent(Generic[Deps, Output]):
         recovery: Recovery | None = None,
         history: History | None = None,
         hooks: Iterable[AnyHook] = (),
-        approve: Approve | None = None,
-        approval_timeout: float = 300.0,
-        tool_timeout: float | None = None,
-        max_concurrency: int | None = None,
+        approve: Approve | Approval | None = None,
+        calls: CallOptions | None = None,
         require_tool: bool = False,
         stop_at_tools: Iterable[str] = (),
         finish_reasons: Iterable[str] = (),
-        on_failure: Literal["continue", "raise"] = "continue",
-        on_block: Literal["continue", "stop"] = "continue",
         on_busy: Literal["wait", "error"] = "wait",
-        calls: CallMode = "whole",
-        eager: bool = True,
         sandbox_dir: str = ".cogency/sandbox",
         access: Access = "sandbox",
         name: str = "agent",
@@ -145,11 +131,7 @@ class Agent(Generic[Deps, Output]):
         check_text("sandbox_dir", sandbox_dir)
         check_choice("access", access, "sandbox", "project", "system")
         check_flag("require_tool", require_tool)
-        check_flag("eager", eager)
-        check_choice("on_failure", on_failure, "continue", "raise")
-        check_choice("on_block", on_block, "continue", "stop")
         check_choice("on_busy", on_busy, "wait", "error")
-        check_choice("calls", calls, "whole", "stream")
         chosen = driver_of(driver, dialect, lenient)
         check_model(model)
         toolbox = Toolbox.of(listed)
@@ -162,12 +144,6 @@ class Agent(Generic[Deps, Output]):
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
             )
-        BatchOptions(  # refuses values that no batch could keep
-            tool_timeout=tool_timeout,
-            max_concurrency=max_concurrency,
-            approve=approve,
-            approval_timeout=approval_timeout,
-        )
         sorted_hooks = HookList.of(hooks)
         check_remote(known, sorted_hooks)
         self.name = name
@@ -184,19 +160,13 @@ class Agent(Generic[Deps, Output]):
             recovery=instance_of(Recovery, "recovery", recovery),
             history=instance_of(History, "history", history),
             hooks=sorted_hooks,
-            approve=approve,
-            approval_timeout=approval_timeout,
-            tool_timeout=tool_timeout,
-            max_concurrency=max_concurrency,
+            approve=Approval.of(approve),
+            calls=CallOptions.of(calls),
             output=output_of(output_type),
             require_tool=require_tool,
             stop_at_tools=stopping,
             finish_reasons=check_names("finish_reasons", finish_reasons),
-            on_failure=on_failure,
-            on_block=on_block,
             on_busy=on_busy,
-            calls=calls,
-            eager=eager,
             sandbox_dir=sandbox_dir,
             access=access,
             name=name,
@@ -275,7 +245,7 @@ class Agent(Generic[Deps, Output]):
             BusyError: another run has the conversation, with `on_busy="error"`.
             OwnerError: the conversation was begun by another user; nothing was written.
             HookError: a hook failed; the message says which.
-            ToolError: a call failed, with `on_failure="raise"`; its `executions` are those of the batch.
+            ToolError: a call failed, with `CallOptions(on_failure="raise")`; its `executions` are those of the batch.
             StorageError: the log could not be read or written.
             asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and every
                 call has its result in the log.

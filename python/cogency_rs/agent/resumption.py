@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigError
-from ..hooks import AroundCall, Invocation, Next, ToolApproved, ToolDenied
-from ..hooks.approval import Approve, Decision, Undecided, denied, need_of
+from ..hooks import Approval, AroundCall, Invocation, Next, ToolApproved, ToolDenied
+from ..hooks.approval import Decision, Undecided, denied, need_of
 from ..protocol.codec import format_call_agent
 from ..tools import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of
@@ -65,8 +66,8 @@ async def undecided(batch: OpenBatch, calls: Sequence[ResolvedCall]) -> list[Too
 
 
 def approved_by(
-    batch: OpenBatch, calls: Sequence[ResolvedCall], otherwise: Approve | None
-) -> Approve:
+    batch: OpenBatch, calls: Sequence[ResolvedCall], otherwise: Approval | None
+) -> Approval:
     """Answer with the decisions made before; `otherwise` decides about other calls.
 
     A decision holds for the tool that somebody was asked about. It does not hold if a hook makes of the call
@@ -84,7 +85,7 @@ def approved_by(
         if decision is not None and asked.get(ctx.execution_id) == (call.name, call.server):
             return decision
         if otherwise is not None:
-            answer = otherwise(ctx, call)
+            answer = otherwise.ask(ctx, call)
             return await answer if inspect.isawaitable(answer) else answer
         return Undecided(
             "nobody agreed to it"
@@ -92,7 +93,7 @@ def approved_by(
             else "what somebody agreed to was a call of another tool"
         )
 
-    return approve
+    return Approval(approve) if otherwise is None else replace(otherwise, ask=approve)
 
 
 def denied_before(decided: Mapping[str, Decision]) -> AroundCall:

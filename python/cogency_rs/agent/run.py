@@ -17,8 +17,7 @@ from time import time
 from typing import Any, Literal
 
 from .._core import decide
-from ..hooks import ToolApproved, ToolDenied
-from ..hooks.approval import Approve
+from ..hooks import Approval, ToolApproved, ToolDenied
 from ..protocol.codec import format_results_array
 from ..runs.context import RunContext
 from ..runs.results import (
@@ -250,8 +249,7 @@ class Run:
             instructions="\n\n".join(part for part in parts if part),
             identity=settings.identity,
             stream=self._stream,
-            calls=settings.calls,
-            eager=settings.eager,
+            eager=settings.calls.eager,
             output_schema=_schema_for(settings),
             prompts=settings.prompts,
         )
@@ -262,7 +260,7 @@ class Run:
             settings, runtime, self._log, "wait" if waits else approve, layers
         )
 
-    def _approve(self) -> Approve | None:
+    def _approve(self) -> Approval | None:
         """Return who decides about calls: for an agent that is a tool and has no `approve`, that of its caller."""
         approve, parent = self._settings.approve, self._parent
         return approve if approve is not None or parent is None else parent._approve()

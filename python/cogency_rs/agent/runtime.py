@@ -37,7 +37,7 @@ from ..telemetry import current
 from ..tools import options_of
 from ..tools.cogency import guidance_for
 from ..tools.toolbox import Toolbox
-from ..types import CallMode, Dialects, Execution, StreamMode, ToolCall
+from ..types import Dialects, Execution, StreamMode, ToolCall
 from .prompts import Prompts
 from .run_hooks import Triggers
 
@@ -59,7 +59,6 @@ class Runtime:
         instructions: the program's instructions, for the system prompt.
         identity: who the model is; `None` for a neutral sentence.
         stream: whether text is emitted as it arrives, or whole.
-        calls: whether calls come before they are complete, too.
         eager: whether the driver emits an event `call_ready`, with the `content` of the later `call` event, as soon as
             a call is complete, so that the call may begin before its batch is complete.
         output_schema: the JSON Schema of the final answer, for a model that wants it; `None` for any text.
@@ -84,7 +83,6 @@ class Runtime:
     instructions: str = ""
     identity: str | None = None
     stream: StreamMode = "token"
-    calls: CallMode = "whole"
     eager: bool = False
     output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None

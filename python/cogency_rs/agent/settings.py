@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..context.history import History
-from ..hooks import Approve
+from ..execution.call_options import CallOptions
+from ..hooks import Approval
 from ..hooks.hooks import HookList
 from ..runs.limits import UsageLimits
 from ..tools.toolbox import Toolbox
-from ..types import Access, CallMode
+from ..types import Access
 from .drivers import Driver
 from .output import OutputReader
 from .prompts import Prompts
@@ -37,19 +38,13 @@ class AgentSettings(NamedTuple):
     recovery: Recovery
     history: History
     hooks: HookList
-    approve: Approve | None
-    approval_timeout: float
-    tool_timeout: float | None
-    max_concurrency: int | None
+    approve: Approval | None
+    calls: CallOptions
     output: OutputReader
     require_tool: bool
     stop_at_tools: frozenset[str]
     finish_reasons: frozenset[str]
-    on_failure: Literal["continue", "raise"]
-    on_block: Literal["continue", "stop"]
     on_busy: Literal["wait", "error"]
-    calls: CallMode
-    eager: bool
     sandbox_dir: str
     access: Access
     name: str

@@ -6,13 +6,14 @@ The run decides what follows.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..calls.records import ToolExecution
 from ..calls.results import exception_of
-from ..errors import HookError, ToolError
-from ..hooks import Approve, AroundCall
+from ..errors import HookError
+from ..hooks import Approval, AroundCall
 from ..models.deltas import NO_USAGE, Usage
 from ..runs.limits import Account
 from ..runs.results import NO_OUTPUT, Step, StopReason, StopSignal
@@ -127,7 +128,7 @@ class Stepping:
         settings: AgentSettings,
         runtime: Runtime,
         log: RunLog,
-        approve: Approve | Literal["wait"] | None,
+        approve: Approval | Literal["wait"] | None,
         own: Sequence[AroundCall],
     ) -> None:
         self._ctx, self._triggers = runtime.ctx, runtime.triggers
@@ -156,7 +157,7 @@ class Stepping:
         self,
         calls: AsyncIterable[Any],
         known: Sequence[CallRecord],
-        approve: Approve,
+        approve: Approval,
         outer: AroundCall,
         inner: AroundCall,
     ) -> RunningStep:
@@ -324,17 +325,10 @@ class Stepping:
 
     def _error_of(self, executions: Sequence[ToolExecution]) -> Exception | None:
         """The exception of a batch that is to be raised, if any."""
-        failed = [each for each in executions if each.status in ("failure", "timeout")]
-        for each in failed:
+        for each in executions:
             if isinstance(error := exception_of(each.result), HookError):
                 return error
-        if not failed or self._settings.on_failure != "raise":
-            return None
-        first = failed[0]
-        error = ToolError(f"Tool '{first.name}' failed: {first.error}")
-        error.executions = tuple(executions)
-        error.__cause__ = exception_of(first.result)
-        return error
+        return self._settings.calls.error_of(executions)
 
     def _metric(self, step: Step, seconds: float) -> dict[str, Any]:
         account = self._ctx.account
@@ -348,7 +342,7 @@ class Stepping:
 
     def _make_accumulator(
         self,
-        approve: Approve | Literal["wait"] | None,
+        approve: Approval | Literal["wait"] | None,
         outer: Sequence[AroundCall] = (),
         inner: Sequence[AroundCall] = (),
     ) -> Accumulator:
@@ -357,19 +351,18 @@ class Stepping:
         if limit is not None:
             own.append(limit.layer)
         own += self._own
+        calls = settings.calls
+        if calls.on_failure == "raise":
+            calls = replace(calls, on_failure="continue")  # raised later, when the step is over
         accumulator = Accumulator(
             ctx.user_id,
             ctx.conversation_id,
             execution=self._runtime.execution,
             stream=self._runtime.stream,
             max_failures=_NEVER,
-            tool_timeout=settings.tool_timeout,
-            max_concurrency=settings.max_concurrency,
+            calls=calls,
             hooks=settings.hooks.around_also(own, inner),
             approve=approve,
-            approval_timeout=settings.approval_timeout,
-            on_block=settings.on_block,
-            eager=settings.eager,
             on_dropped=None if limit is None else limit.give_back,
         )
         accumulator.state, accumulator.claim = ctx.state, self._triggers.claim

@@ -23,7 +23,8 @@ from ..context import assembly as context
 from ..context.history import CogencyHistory
 from ..errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from ..execution.batch import ToolBatch
-from ..execution.batch_options import BatchOptions
+from ..execution.call_options import CallOptions
+from ..guards.arguments import check_seconds
 from ..protocol import codec, parser
 from ..storage import SQLite
 from ..storage.sqlite import ParseError
@@ -67,7 +68,7 @@ class Installation:
         replacements: each original with its replacement, by the original's full name.
     """
 
-    def __init__(self, version: str, limits: BatchOptions) -> None:
+    def __init__(self, version: str, limits: CallOptions) -> None:
         self.version = version
         self.limits = limits
         self.replacements: dict[str, tuple[Any, Any]] = {}
@@ -121,7 +122,8 @@ def install(
             wrong. Then nothing is replaced.
     """
     global _current
-    limits = BatchOptions(tool_timeout=tool_timeout, max_concurrency=max_concurrency)
+    check_seconds("tool_timeout", tool_timeout)
+    limits = CallOptions(timeout=tool_timeout, max_concurrency=max_concurrency, eager=False)
     with _lock:
         if _current is not None and _current.limits == limits:
             return _current
@@ -202,7 +204,7 @@ def _rebind(by_identity: dict[int, Any]) -> None:
                 names[name] = by_identity[id(value)]
 
 
-def _build(limits: BatchOptions) -> dict[str, Any]:
+def _build(limits: CallOptions) -> dict[str, Any]:
     """Make our objects under cogency's names. Each installation has its own, so that they can be told apart."""
     protocols = importlib.import_module("cogency.core.protocols")
     errors = importlib.import_module("cogency.core.errors")
@@ -332,9 +334,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
                 execution=execution,
                 stream=stream,
                 max_failures=max_failures,
-                tool_timeout=limits.tool_timeout,
-                max_concurrency=limits.max_concurrency,
-                eager=False,
+                calls=limits,
             )
 
     def translated(error: BaseException) -> Any:

@@ -32,9 +32,10 @@ from ..calls.results import (
 )
 from ..errors import StopRun, ToolError
 from ..hooks import Approval, Invocation, Next
-from ..hooks.approval import Decision, Need, refused_as_changed
+from ..hooks.approval import AskFirst, Decision, Need, refused_as_changed
 from ..hooks.batch_hooks import BatchHooks, CallOrder
 from ..hooks.chain import chain
+from ..hooks.hooks import NO_HOOKS, HookList
 from ..hooks.remote import check_remote
 from ..ids import uuid7
 from ..telemetry import current
@@ -45,7 +46,7 @@ from ..tools.options import all_options
 from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult
-from .batch_options import BatchOptions
+from .call_options import CallOptions
 from .patience import all_done, outlast
 from .timetable import Late, Timetable
 from .tool_events import HeldRun
@@ -74,6 +75,8 @@ class ToolBatch:
         user_id: the id of the user whose turn it is.
         conversation_id: the conversation's id.
         options: how the calls are carried out.
+        hooks: what is before, after and around them.
+        approval: decides about those that require approval.
         state: the dict that hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
         ids: the ids of the calls, if the log has them already.
@@ -89,6 +92,7 @@ class ToolBatch:
 
     # More attributes than Python keeps without a dict for each batch.
     __slots__ = (
+        "_approval",
         "_attempts",
         "_began",
         "_begin",
@@ -99,6 +103,7 @@ class ToolBatch:
         "_has_barriers",
         "_has_limits",
         "_held",
+        "_hooks",
         "_ids",
         "_in_run",
         "_is_blocking",
@@ -131,7 +136,9 @@ class ToolBatch:
         execution: Any,
         user_id: str,
         conversation_id: str,
-        options: BatchOptions,
+        options: CallOptions,
+        hooks: HookList = NO_HOOKS,
+        approval: Approval | None = None,
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
         ids: Sequence[str] = (),
@@ -145,6 +152,7 @@ class ToolBatch:
         self.execution = execution
         self._user_id, self._conversation_id = user_id, conversation_id
         self._options = options
+        self._hooks, self._approval = hooks, approval
         self._state = {} if state is None else state
         self._is_blocking = is_blocking
         self._begin: Callable[[int], Awaitable[None]] | None = None
@@ -166,14 +174,14 @@ class ToolBatch:
         self._needs: dict[int, tuple[ToolCall, Need]] = {}
         wants = all_options(tools.names.values())
         if [want for want in wants if want.remote]:
-            check_remote(tools.names, options.hooks)
+            check_remote(tools.names, hooks)
         self._tasks: list[asyncio.Task[ToolResult]] = []
         self._wants = wants
         self._timetable = self._make_timetable()
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
         tracing = current()
         self._carry_out: CarryOut | None = self._attempt  # until all calls are known
-        if wants or options.hooks.objects or options.hooks.around or tracing:
+        if wants or hooks.objects or hooks.around or tracing:
             outermost = self._chain(tracing)
             if outermost is not None:
                 self._carry_out = partial(self._carry, outermost)
@@ -183,7 +191,7 @@ class ToolBatch:
     @property
     def may_speak(self) -> bool:
         """Whether a hook or a tool gets the call's context, through which it can reach the run."""
-        hooks = self._options.hooks
+        hooks = self._hooks
         return bool(hooks.around or hooks.for_batches) or any(
             getattr(tool, "takes_context", False) is True for _, tool in self.resolved
         )
@@ -330,7 +338,7 @@ class ToolBatch:
         options, wants = self._options, self._wants
         barriers = wants and [want for want in wants if want.sequential]
         limits = wants and [want for want in wants if want.timeout]
-        self._has_limits = bool(limits) or options.tool_timeout is not None
+        self._has_limits = bool(limits) or options.timeout is not None
         self._has_barriers = bool(barriers)
         if not (self._has_limits or barriers or options.batch_timeout or options.max_concurrency):
             return None
@@ -339,24 +347,24 @@ class ToolBatch:
 
     def _chain(self, tracing: Tracing | None) -> Next | None:
         """What is around the calls; `None` if nothing is."""
-        options, wants, hooks = self._options, self._wants, self._options.hooks
+        wants, hooks = self._wants, self._hooks
         for_batches: BatchHooks | None = None
         if hooks.for_batches:
             self._order = CallOrder()
             for_batches = BatchHooks(
-                hooks.for_batches, self, self._order, self._state, options.on_block
+                hooks.for_batches, self, self._order, self._state, self._options.on_block
             )
-        approval: Approval | None = None
+        ask_first: AskFirst | None = None
         if [want for want in wants if want.requires_approval]:
-            approval = Approval(options.approve, options.approval_timeout, self._needs)
-            self.decisions = approval.decisions
+            ask_first = AskFirst(self._approval, self._needs)
+            self.decisions = ask_first.decisions
         return chain(
             self._next,
             self,
             tracing=None if tracing is None else tracing.call,
             for_batches=for_batches,
             around=hooks.around,
-            approval=approval,
+            approval=ask_first,
             has_retries=any(want.retries for want in wants),
         )
 
@@ -520,7 +528,7 @@ class ToolBatch:
 
     def _limit(self, index: int) -> float | None:
         """Seconds that an attempt of a call may take, and also the hooks around it."""
-        return options_of(self.resolved[index][1]).timeout or self._options.tool_timeout
+        return options_of(self.resolved[index][1]).timeout or self._options.timeout
 
     def _start_clock(self, index: int) -> None:
         limit = self._limit(index)

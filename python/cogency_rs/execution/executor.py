@@ -6,52 +6,34 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..calls.records import ToolExecution
-from ..guards.arguments import check_execution
-from ..hooks import AnyHook, Approve
+from ..guards.arguments import check_execution, check_function
+from ..hooks import AnyHook, Approval, Approve
 from ..hooks.hooks import HookList
 from ..tools.registry import check_calls
 from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
 from .batch import ToolBatch
-from .batch_options import BatchOptions
+from .call_options import CallOptions
 from .tool_events import OnEvent, ToolEvents
 
 __all__ = ["execute_calls", "execute_tool", "execute_tools"]
 
 
-async def execute_tool(
-    call: ToolCall,
-    *,
-    execution: Execution,
-    user_id: str = "",
-    conversation_id: str = "",
-    tool_timeout: float | None = None,
-    **options: Any,
-) -> ToolResult:
+async def execute_tool(call: ToolCall, *, execution: Execution, **options: Any) -> ToolResult:
     """Run one call; see `execute_tools`, whose options it takes."""
-    [result] = await execute_tools(
-        [call],
-        execution=execution,
-        user_id=user_id,
-        conversation_id=conversation_id,
-        tool_timeout=tool_timeout,
-        **options,
-    )
+    [result] = await execute_tools([call], execution=execution, **options)
     return result
 
 
 async def execute_tools(
-    calls: Sequence[ToolCall],
+    batch: Sequence[ToolCall],
     *,
     execution: Execution,
     user_id: str = "",
     conversation_id: str = "",
-    tool_timeout: float | None = None,
-    batch_timeout: float | None = None,
-    max_concurrency: int | None = None,
+    calls: CallOptions | None = None,
     hooks: Iterable[AnyHook] = (),
-    approve: Approve | None = None,
-    approval_timeout: float = 300.0,
+    approve: Approve | Approval | None = None,
     on_event: OnEvent | None = None,
     state: dict[str, Any] | None = None,
 ) -> list[ToolResult]:
@@ -67,17 +49,14 @@ async def execute_tools(
     event loop of its own there. Context variables of the caller reach every tool.
 
     Args:
-        calls: the calls to run.
+        batch: the calls to run.
         execution: the tools, and what they run with.
         user_id: the id of the user whose turn it is.
         conversation_id: the conversation's id.
-        tool_timeout: seconds that one attempt of a call may take from its start, and that the hooks around it may take
-            besides; `None` for no limit. A tool's own `timeout` goes before this.
-        batch_timeout: seconds that all calls together may take; `None` for no limit.
-        max_concurrency: how many tools may run at once; `None` for all.
+        calls: how they are carried out, such as `CallOptions(timeout=10)`.
         hooks: what is before, after and around every call: `Hooks`, functions (see `AroundCall`) and executors.
-        approve: decides about calls of tools that require approval. Without it, those are denied.
-        approval_timeout: seconds to wait for its answer; then the call is denied.
+        approve: decides about calls of tools that require approval; a function, or an `Approval`. Without it, those are
+            denied.
         on_event: called on the event loop with every event of `ToolContext.emit`. What it raises is logged and has no
             other effect.
         state: a dict that hooks read and write, and tools read.
@@ -89,64 +68,69 @@ async def execute_tools(
     Raises:
         asyncio.CancelledError: the caller was cancelled; by then every call has been cancelled and awaited. A tool
             that blocks cannot be interrupted: it is left to end on its own.
+        ToolError: a call failed, with `CallOptions(on_failure="raise")`.
         ConfigError: an option has a wrong value, one of the tools is not a tool, or two tools have one name.
         TypeError: one of the calls is not a call.
     """
-    options = BatchOptions(
-        tool_timeout,
-        batch_timeout,
-        max_concurrency,
-        HookList.of(hooks),
-        approve,
-        approval_timeout,
-        on_event,
+    ended = await _ended(
+        batch,
+        execution=execution,
+        user_id=user_id,
+        conversation_id=conversation_id,
+        calls=calls,
+        hooks=hooks,
+        approve=approve,
+        on_event=on_event,
+        state=state,
     )
-    batch = _start(calls, execution, user_id, conversation_id, state, options)
-    await batch.join()
-    return batch.results()
+    return ended.results()
 
 
 async def execute_calls(
-    calls: Sequence[ToolCall],
-    *,
-    execution: Execution,
-    user_id: str = "",
-    conversation_id: str = "",
-    hooks: Iterable[AnyHook] = (),
-    state: dict[str, Any] | None = None,
-    **options: Any,
+    batch: Sequence[ToolCall], *, execution: Execution, **options: Any
 ) -> list[ToolExecution]:
     """Run a batch of calls at the same time, and return a record of each.
 
     Takes the arguments of `execute_tools`, and does the same.
 
     Returns:
-        One record for each call, in call order: its id, times, status, attempts and result, and the call as hooks
-        left it.
+        One record for each call, in call order: its id, times, status, attempts and result, and the call as hooks left
+        it.
     """
-    given = BatchOptions(hooks=HookList.of(hooks), **options)
-    batch = _start(calls, execution, user_id, conversation_id, state, given)
-    await batch.join()
-    return batch.executions()
+    ended = await _ended(batch, execution=execution, **options)
+    return ended.executions()
 
 
-def _start(
-    calls: Sequence[ToolCall],
+async def _ended(
+    batch: Sequence[ToolCall],
+    *,
     execution: Execution,
-    user_id: str,
-    conversation_id: str,
-    state: dict[str, Any] | None,
-    options: BatchOptions,
+    user_id: str = "",
+    conversation_id: str = "",
+    calls: CallOptions | None = None,
+    hooks: Iterable[AnyHook] = (),
+    approve: Approve | Approval | None = None,
+    on_event: OnEvent | None = None,
+    state: dict[str, Any] | None = None,
 ) -> ToolBatch:
+    """A batch that has been carried out."""
+    options = CallOptions.of(calls)
+    check_function("on_event", on_event)
     check_execution(execution)
     tools = Toolbox.of(execution.tools)
-    return ToolBatch(
-        tools.resolve_all(check_calls(calls)),
+    ended = ToolBatch(
+        tools.resolve_all(check_calls(batch)),
         tools,
         execution=execution,
         user_id=user_id,
         conversation_id=conversation_id,
         options=options,
+        hooks=HookList.of(hooks),
+        approval=Approval.of(approve),
         state=state,
-        run=ToolEvents(options.on_event) if options.on_event else None,
+        run=ToolEvents(on_event) if on_event else None,
     )
+    await ended.join()
+    if options.on_failure == "raise" and (error := options.error_of(ended.executions())):
+        raise error
+    return ended

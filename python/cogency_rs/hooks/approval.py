@@ -12,6 +12,7 @@ from typing import Any
 
 from ..calls.results import failure, reason
 from ..errors import DeniedError
+from ..guards.arguments import check_seconds, refused
 from ..guards.json_text import read_json
 from ..tools import ToolContext
 from ..tools.toolbox import ResolvedCall
@@ -21,6 +22,7 @@ from .invocation import Invocation, Next
 __all__ = [
     "Approval",
     "Approve",
+    "AskFirst",
     "Decision",
     "Need",
     "ToolApproved",
@@ -102,14 +104,47 @@ async def need_of(resolved: ResolvedCall) -> Need:
     return Undecided(f"its requires_approval must return a bool, and returned {kind}")
 
 
+@dataclass(frozen=True, slots=True)
 class Approval:
+    """What `approve=` takes: a function, and how long to wait for it. The function alone waits as long as the default.
+
+    Attributes:
+        ask: decides about calls of tools that require approval.
+        timeout: seconds to wait for its answer; then the call is denied. `None` to wait for ever.
+
+    Raises:
+        ConfigError: `ask` is not a function, or `timeout` is not a time.
+    """
+
+    ask: Approve
+    timeout: float | None = 300.0
+
+    def __post_init__(self) -> None:
+        if not callable(self.ask):
+            raise refused("ask", self.ask, "a function of a call")
+        check_seconds("timeout", self.timeout)
+
+    @classmethod
+    def of(cls, approve: Approve | Approval | None) -> Approval | None:
+        """Read an argument `approve`.
+
+        Raises:
+            ConfigError: it is something else.
+        """
+        if approve is None or isinstance(approve, Approval):
+            return approve
+        if not callable(approve):
+            raise refused("approve", approve, "a function of a call, an Approval, or None")
+        return cls(approve)
+
+
+class AskFirst:
     """Runs a call that requires approval only if it was approved.
 
     A call is denied if there is no answer in time, and if anything goes wrong while the question is asked.
 
     Args:
-        approve: decides; with `None`, every call that requires approval is denied.
-        timeout: seconds to wait for an answer.
+        approval: decides; with `None`, every call that requires approval is denied.
         needs: what calls need, as far as it was found before, each with its call; by their places in the batch.
 
     Attributes:
@@ -118,12 +153,10 @@ class Approval:
 
     def __init__(
         self,
-        approve: Approve | None,
-        timeout: float,
+        approval: Approval | None,
         needs: Mapping[int, tuple[ToolCall, Need]],
     ) -> None:
-        self._approve = approve
-        self._timeout = timeout
+        self._approval = approval
         self._needs = needs
         self.decisions: dict[int, Decision] = {}
 
@@ -163,16 +196,17 @@ class Approval:
         return await need_of(resolved)
 
     async def _answer(self, invocation: Invocation) -> Decision:
-        if self._approve is None:
+        approval = self._approval
+        if approval is None:
             return _NOBODY
-        limit = asyncio.timeout(self._timeout)
+        limit = asyncio.timeout(approval.timeout)
         try:
             async with limit:
-                answer: object = await _awaited(self._approve(invocation.context, invocation.call))
+                answer: object = await _awaited(approval.ask(invocation.context, invocation.call))
         except TimeoutError:
             if not limit.expired():
                 raise
-            return ToolDenied(f"there was no answer within {self._timeout:g} s")
+            return ToolDenied(f"there was no answer within {approval.timeout:g} s")
         match answer:
             case ToolApproved() | ToolDenied():
                 return answer

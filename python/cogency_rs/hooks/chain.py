@@ -10,7 +10,7 @@ from typing import Any, cast
 from ..calls.results import failure, reason
 from ..errors import StopRun
 from ..types import ToolResult
-from .approval import Approval
+from .approval import AskFirst
 from .batch_hooks import BatchHooks
 from .hooks import AnyHook, Hooks, matches
 from .invocation import AroundCall, CallBatch, Invocation, Next
@@ -28,7 +28,7 @@ def chain(
     tracing: AroundCall | None,
     for_batches: BatchHooks | None,
     around: Sequence[AnyHook],
-    approval: Approval | None,
+    approval: AskFirst | None,
     has_retries: bool,
 ) -> Next | None:
     """Put what is around the calls of a batch around `last`, which makes one attempt of a call.

@@ -88,7 +88,7 @@ class MCPServer:
             env: environment variables, besides `HOME`, `PATH` and a few others that are copied from this program's.
             cwd: the folder to start it in.
             name: what to call it; the command's name when not given.
-            timeout: seconds one call may take, in place of the batch's `tool_timeout`.
+            timeout: seconds one call may take, in place of `CallOptions.timeout`.
             start_timeout: seconds it may take until it has answered for the first time.
             approve: whether somebody is asked before a call: `"always"`, `"never"`, or `"unless-read-only"`, which
                 trusts the server's own word that a tool only reads; or a dict of these by the name of the tool, with

@@ -40,8 +40,8 @@ class ToolOptions:
     """How the calls of one tool are carried out. `@tool` takes these as keywords; a class has them as `options`.
 
     Attributes:
-        timeout: seconds that one attempt may take, instead of the batch's `tool_timeout`. Time spent waiting for a
-            person or for a free slot does not count.
+        timeout: seconds that one attempt may take, instead of `CallOptions.timeout`. Time spent waiting for a person or
+            for a free slot does not count.
         retries: how often a call that raised or ran out of time is tried again; only for a tool that may run twice.
         sequential: whether a call is a barrier: the calls before it in its batch end first, it runs alone, then the
             calls after it start.

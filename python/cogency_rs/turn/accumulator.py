@@ -16,10 +16,10 @@ from ..calls.records import ToolExecution
 from ..calls.results import cancelled
 from ..errors import ConfigError, StopRun
 from ..execution.batch import ToolBatch
-from ..execution.batch_options import BatchOptions
+from ..execution.call_options import CallOptions
 from ..execution.tool_events import ToolEvents
-from ..guards.arguments import check_execution, check_flag, check_function
-from ..hooks import AnyHook, Approve
+from ..guards.arguments import check_execution, check_function
+from ..hooks import AnyHook, Approval, Approve
 from ..hooks.approval import need_of
 from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
@@ -52,22 +52,14 @@ class Accumulator:
         execution: the log, the tools, and what tools are given.
         stream: `"event"` to emit text joined and stripped, once it is saved; `"token"` to emit it as it arrives.
         max_failures: a turn ends after this many batches in a row in which no call succeeded.
-        tool_timeout: seconds one call may take; `None` for no limit.
-        batch_timeout: seconds the calls of a batch may take together; `None` for no limit.
-        max_concurrency: how many calls of a batch may run at once; `None` for all.
+        calls: how calls are carried out, such as `CallOptions(timeout=10)`.
         hooks: what is before, after and around every call: `Hooks`, functions (see `AroundCall`) and executors. What
             they write to `ctx.state` stays for later turns.
-        approve: decides about calls of tools that require approval; without it, those are denied. With `"wait"` nobody
-            is asked: if a batch has such a call, none of its calls runs, `waiting` has them all, and the log notes that
-            they wait. Needs a storage that is a `Log`.
-        approval_timeout: seconds to wait for its answer; without an answer in time, the call is denied.
-        on_block: whether the calls after one that a hook blocks are still carried out; with `"stop"` they are not, and
-            the run ends.
+        approve: decides about calls of tools that require approval: a function, or an `Approval`. Without it, those are
+            denied. With `"wait"` nobody is asked: if a batch has such a call, none of its calls runs, `waiting` has
+            them all, and the log notes that they wait. Needs a storage that is a `Log`.
         on_busy: what to do if another run, in any program, has the conversation: `"wait"` for its end, or raise an
             `"error"`. Needs a storage with `claim`. With `None`, the conversation is not claimed.
-        eager: whether calls of tools that are `read_only` begin as soon as the model has written them, while it still
-            writes their batch. They count only with their batch: if that is not valid, they are cancelled, and the
-            model does not see their results.
         on_dropped: called with the executions of calls that began early and do not count, when they are over.
 
     Attributes:
@@ -102,25 +94,19 @@ class Accumulator:
         execution: Execution,
         stream: StreamMode = "event",
         max_failures: int = 3,
-        tool_timeout: float | None = None,
-        batch_timeout: float | None = None,
-        max_concurrency: int | None = None,
+        calls: CallOptions | None = None,
         hooks: Iterable[AnyHook] | HookList = (),
-        approve: Approve | Literal["wait"] | None = None,
-        approval_timeout: float = 300.0,
-        on_block: Literal["continue", "stop"] = "continue",
+        approve: Approve | Approval | Literal["wait"] | None = None,
         on_busy: Literal["wait", "error"] | None = None,
-        eager: bool = True,
         on_dropped: OnDropped | None = None,
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         check_execution(execution)
-        check_flag("eager", eager)
         check_function("on_dropped", on_dropped)
         _check_storage(execution.storage)
         tools = self._toolbox(execution.tools)
-        listed = HookList.of(hooks)
-        check_remote(tools.names, listed)
+        self._options, self._hooks = CallOptions.of(calls), HookList.of(hooks)
+        check_remote(tools.names, self._hooks)
         self._tools = tools if type(execution.tools) is tuple else None  # a list may change
         self.user_id = user_id
         self.conversation_id = conversation_id
@@ -128,22 +114,14 @@ class Accumulator:
         self.storage: Any = execution.storage
         self.circuit_breaker: CircuitBreaker = self._breaker(max_failures)
         self._execution = execution
-        self._options = BatchOptions(
-            tool_timeout=tool_timeout,
-            batch_timeout=batch_timeout,
-            max_concurrency=max_concurrency,
-            hooks=listed,
-            approve=None if approve == "wait" else approve,
-            approval_timeout=approval_timeout,
-            on_block=on_block,
-        )
         self._waits = approve == "wait"
+        self._approval = None if approve == "wait" else Approval.of(approve)
         if self._waits and not is_log(execution.storage):
             raise ConfigError(
                 f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is not a Log'
             )
         self._on_busy = _check_busy(on_busy, execution.storage)
-        self._eager, self._on_dropped = eager, on_dropped
+        self._on_dropped = on_dropped
         self.state: dict[str, Any] = {}
         self.claim: Claim | None = None
         self.outcome: TurnOutcome | None = None
@@ -185,6 +163,8 @@ class Accumulator:
             asyncio.CancelledError: the caller was cancelled. By then running tools have been cancelled and awaited, and
                 the log has a result for each of its calls, and the text so far.
 
+            ToolError: a call failed, with `CallOptions(on_failure="raise")`; the turn is in the log.
+
         An exception of the source is raised unchanged, after the text already received has been emitted; one of the
         storage is raised at once. A `<results>` block that the model wrote itself is dropped.
         """
@@ -196,7 +176,7 @@ class Accumulator:
             self.executions, self.waiting, self.untold = [], [], []
             self._resolved, self._asking = (), ()
             text = unread_text_of(events)
-            eager = self._eager and self._may_have_early_calls()
+            eager = self._options.eager and self._may_have_early_calls()
             if text is None:
                 turn = Turn(stream=self.stream, errors="event", eager=eager, goes_on=goes_on)
                 enter = partial(self._enter_event, turn, eager)
@@ -210,7 +190,7 @@ class Accumulator:
                 self.user_id,
                 known,
                 toolbox=self._known_tools,
-                may_be_held=self._options.may_hold,
+                may_be_held=self._may_hold,
                 written_ids=text is not None,
             )
             early = EarlyCalls(log, self._open, self._on_dropped)
@@ -278,6 +258,9 @@ class Accumulator:
                 raise
             else:
                 self._end(turn)
+                failed = self._options.error_of(self.executions)
+                if failed is not None:
+                    raise failed
             finally:
                 try:
                     try:
@@ -361,7 +344,15 @@ class Accumulator:
         return None
 
     def _may_have_early_calls(self) -> bool:
-        return may_have_early_calls(self._options, all_options(self._execution.tools))
+        return may_have_early_calls(self._hooks, all_options(self._execution.tools))
+
+    def _may_hold(self, calls: Sequence[ResolvedCall]) -> bool:
+        """Whether one of these calls may have to wait for something before its tool is started."""
+        hooks, most = self._hooks, self._options.max_concurrency
+        if hooks.objects or hooks.around or len(calls) > (most or len(calls)):
+            return True
+        wants = [call.options for call in calls]
+        return any(want.requires_approval or (want.sequential and calls[1:]) for want in wants)
 
     def _known_tools(self) -> Toolbox:
         return self._tools or self._toolbox(self._execution.tools)
@@ -375,6 +366,8 @@ class Accumulator:
             user_id=self.user_id,
             conversation_id=self.conversation_id,
             options=self._options,
+            hooks=self._hooks,
+            approval=self._approval,
             state=self.state,
             is_blocking=self._is_blocking,
             run=tool_events,

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 
 from ..calls.records import ToolExecution
 from ..execution.batch import ToolBatch
-from ..execution.batch_options import BatchOptions
 from ..execution.patience import outlast
 from ..execution.tool_events import ToolEvents
+from ..hooks.hooks import HookList
 from ..tools import ToolOptions
 from ..tools.registry import refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
@@ -40,9 +40,9 @@ def may_begin_early(options: ToolOptions) -> bool:
     return options.read_only and not options.sequential and options.requires_approval is False
 
 
-def may_have_early_calls(options: BatchOptions, tools: Sequence[ToolOptions]) -> bool:
+def may_have_early_calls(hooks: HookList, tools: Sequence[ToolOptions]) -> bool:
     """Whether any call may begin early. None may if there are hooks that run for all calls before any call starts."""
-    return not options.hooks.for_batches and any(map(may_begin_early, tools))
+    return not hooks.for_batches and any(map(may_begin_early, tools))
 
 
 class EarlyCalls:

@@ -7,10 +7,11 @@ from contextlib import aclosing
 from typing import Any
 
 from ...errors import ConfigError
+from ...guards.arguments import check_choice
 from ...models import ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
 from ...runs.context import RunContext
 from ...tools.signature import parameters_of
-from ...types import ToolCall
+from ...types import CallMode, ToolCall
 from ..inert import inert_text, inert_value
 from ..runtime import Runtime
 from .native_answer import NativeAnswer
@@ -31,6 +32,7 @@ class NativeDriver:
         parallel_tool_calls: whether one answer may hold several calls.
         drop_echoed_args: leave out the text of an answer if it only repeats the arguments of one of its calls, as a
             JSON object, perhaps in a Markdown fence. Until that is clear, text that begins so is held back.
+        calls: `"stream"` to show calls before they are complete, too.
 
     Raises:
         ConfigError: `tool_choice` is none of these.
@@ -46,7 +48,9 @@ class NativeDriver:
         *,
         parallel_tool_calls: bool = True,
         drop_echoed_args: bool = True,
+        calls: CallMode = "whole",
     ) -> None:
+        check_choice("calls", calls, "whole", "stream")
         given: object = tool_choice
         if not (given in _CHOICES or isinstance(given, SpecificTool)):
             raise ConfigError(
@@ -55,6 +59,7 @@ class NativeDriver:
         self._tool_choice: ToolChoice = tool_choice
         self._parallel_tool_calls = parallel_tool_calls
         self._drops_echo = drop_echoed_args
+        self._shows_calls = calls == "stream"
 
     async def step(
         self, run: RunContext[Any], runtime: Runtime
@@ -71,7 +76,7 @@ class NativeDriver:
         )
         request = self._request(runtime, messages)
         answer = NativeAnswer(
-            shows_calls=runtime.calls == "stream",
+            shows_calls=self._shows_calls,
             drops_echo=self._drops_echo,
             may_call=bool(request.tools),
             eager=runtime.eager,

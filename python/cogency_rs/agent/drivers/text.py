@@ -9,12 +9,12 @@ from typing import Any
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas, turning_marks
 from ...context.assembly import written_dialect
 from ...errors import LLMError
-from ...guards.arguments import refused
+from ...guards.arguments import check_choice, refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...protocol.parser import parse_tokens
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
-from ...types import Dialects, ToolCall
+from ...types import CallMode, Dialects, ToolCall
 from ..runtime import Runtime
 
 __all__ = ["TextDriver"]
@@ -29,6 +29,7 @@ class TextDriver:
         lenient: read calls as small models write them, too; see `parse_tokens`.
         begins_in_think: whether an answer begins inside reasoning; by default as the dialect says.
         limits: bounds on a block of calls.
+        calls: `"stream"` to show calls before they are complete, too.
 
     Raises:
         ConfigError: there is no such dialect; says which there are.
@@ -41,7 +42,9 @@ class TextDriver:
         lenient: bool = True,
         begins_in_think: bool | None = None,
         limits: Limits | None = None,
+        calls: CallMode = "whole",
     ) -> None:
+        check_choice("calls", calls, "whole", "stream")
         first = dialect[0] if isinstance(dialect, tuple) and dialect else dialect
         if not isinstance(first, str | Dialect):
             raise refused("dialect", dialect, "a dialect's name, a Dialect, or a tuple of these")
@@ -52,6 +55,7 @@ class TextDriver:
         self._lenient = lenient
         self._begins_in_think = begins_in_think
         self._limits = limits
+        self._calls: CallMode = calls
         self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
 
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
@@ -61,7 +65,7 @@ class TextDriver:
             dialect=self.dialect,
             tools=self._tools(runtime),
             stream=runtime.stream,
-            calls=runtime.calls,
+            calls=self._calls,
             limits=self._limits,
             errors="event",
             lenient=self._lenient,

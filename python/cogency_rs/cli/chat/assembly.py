@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...agent import Agent, UsageLimits
+from ...agent import Agent, NativeDriver, TextDriver, UsageLimits
 from ...errors import ConfigError, LLMError
 from ...hooks import AnyHook
 from ...storage import SQLite
@@ -67,14 +67,14 @@ class Assembly:
             return Agent(
                 self.model,
                 tools=self.tools,
-                driver="native" if options.native else "text",
-                dialect=options.dialect,
+                driver=NativeDriver(calls=calls)
+                if options.native
+                else TextDriver(options.dialect or "cogency", calls=calls),
                 instructions=options.instructions,
                 storage=self.storage,
                 limits=UsageLimits(steps=options.steps),
                 hooks=hooks,
                 approve=(lambda _context, _call: True) if options.yes else None,
-                calls=calls,
                 name="chat",
             )
         except ConfigError as error:

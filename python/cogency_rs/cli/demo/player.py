@@ -21,7 +21,7 @@ from typing import Any
 
 from rich.text import Text
 
-from ...agent import Agent, Recovery, UsageLimits
+from ...agent import Agent, Recovery, TextDriver, UsageLimits
 from ...hooks import AnyHook
 from ...ids import uuid7
 from ...storage import SQLite
@@ -118,10 +118,9 @@ class _Recording(Assembly):
             storage=self.storage,
             limits=UsageLimits(steps=None),
             recovery=Recovery(same_error_limit=_NEVER),  # the recorded model has gone on
-            lenient=False,
+            driver=TextDriver(lenient=False, calls=calls),
             hooks=[*hooks, Recorded(self.model), Unhurried(SECONDS, self.pace.slowness)],
             approve=(lambda _context, _call: True) if self.approve else None,
-            calls=calls,
             name="demo",
         )
 
