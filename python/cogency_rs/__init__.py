@@ -53,6 +53,7 @@ _PUBLIC = {
         "OwnerError",
         "ProtocolError",
         "SkipTool",
+        "StopReason",
         "StopRun",
         "StorageError",
         "ToolError",
@@ -112,8 +113,6 @@ _PUBLIC = {
     "runs.results": (
         "RunResult",
         "Step",
-        "StopReason",
-        "StopSignal",
     ),
     "servers": (
         "MCPServer",

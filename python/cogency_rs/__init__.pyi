@@ -40,6 +40,7 @@ from .errors import (
     OwnerError as OwnerError,
     ProtocolError as ProtocolError,
     SkipTool as SkipTool,
+    StopReason as StopReason,
     StopRun as StopRun,
     StorageError as StorageError,
     ToolError as ToolError,
@@ -99,8 +100,6 @@ from .runs.response import ModelResponse as ModelResponse
 from .runs.results import (
     RunResult as RunResult,
     Step as Step,
-    StopReason as StopReason,
-    StopSignal as StopSignal,
 )
 from .servers import (
     MCPServer as MCPServer,

@@ -7,6 +7,7 @@ either package can handle both. A message says what was wrong, where, and what t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "OwnerError",
     "ProtocolError",
     "SkipTool",
+    "StopReason",
     "StopRun",
     "StorageError",
     "ToolError",
@@ -110,28 +112,71 @@ class BlockTool(CogencyError):  # noqa: N818  # an instruction more than an erro
     """Raised by a hook before a call, to keep the call from running. The model reads the message."""
 
 
+class StopReason(StrEnum):
+    """Why a run stopped. If there are several reasons, the first in this order counts.
+
+    `REFUSED` means that the model refused to answer or its provider withheld the answer, `TRUNCATED` that the answer
+    was cut again and again, `EMPTY_ANSWER` that the model wrote no answer, and none when it was asked once more.
+    """
+
+    ERROR = "error"
+    STOP_REQUESTED = "stop_requested"
+    USER_REQUESTED = "user_requested"
+    STEPS_LIMIT = "steps_limit"
+    TOOL_CALLS_LIMIT = "tool_calls_limit"
+    TOKEN_LIMIT = "token_limit"
+    TIME_LIMIT = "time_limit"
+    RETRY_LIMIT = "retry_limit"
+    FINISH_REASON = "finish_reason"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    EMPTY_ANSWER = "empty_answer"
+    COMPLETED = "completed"
+    UNKNOWN = "unknown"
+
+
 class StopRun(CogencyError):  # noqa: N818
-    """Raised by a tool or a hook, to end the run once the running calls have their results.
+    """A reason to end a run once the running calls have their results: a tool or a hook raises it, or the run finds it.
+
+    `RunResult.stop` is the one that counts. Two are equal if their attributes are.
+
+    Args:
+        reason: a `StopReason`, or its value. Any other text is in `context`, and the reason is `UNKNOWN`.
 
     Attributes:
-        message: why, for the program that started the run.
-        reason: a `StopReason`, or its value.
+        message: the reason in words, for the program that started the run.
+        reason: the kind of reason.
         context: further facts, by name.
-        source: the name of the tool, or of the class of hooks, that raised it; set where it is caught.
+        source: where it comes from: a tool's or a hook's name, `"limits"`, `"recovery"`, `"model"` or `"user"`.
+            Set where it is caught.
     """
 
     def __init__(
         self,
         message: str = "",
         *,
-        reason: str = "stop_requested",
+        reason: StopReason | str = StopReason.STOP_REQUESTED,
         context: Mapping[str, Any] | None = None,
+        source: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.reason = reason
-        self.source = ""
         self.context: dict[str, Any] = dict(context or {})
+        try:
+            self.reason = StopReason(reason)
+        except ValueError:
+            self.reason, self.context = StopReason.UNKNOWN, {"reason": reason, **self.context}
+        self.source = source
+
+    def told_by(self, source: str) -> StopRun:
+        """The same from this source, without the traceback of the one that was raised."""
+        return StopRun(self.message, reason=self.reason, context=self.context, source=source)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StopRun) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.reason, self.message, self.source))
 
 
 class SkipTool(CogencyError):  # noqa: N818

@@ -14,7 +14,6 @@ from cogency_rs import (
     Hooks,
     StopReason,
     StopRun,
-    StopSignal,
     ToolCall,
     ToolContext,
     ToolError,
@@ -92,9 +91,10 @@ async def test_c33_stop_run_in_a_tool_settles_the_batch_then_stops_and_the_reaso
     mine = agent(calls(ToolCall("add", {"a": 1, "b": 2}), "enough"), tools=[enough, add])
     result = await mine.run("?", conversation_id="c")
     assert result.status == "stopped"
-    assert result.stop == StopSignal(
-        StopReason.STOP_REQUESTED, "I have seen enough", {"seen": 3}, "enough"
+    assert result.stop == StopRun(
+        "I have seen enough", reason=StopReason.STOP_REQUESTED, context={"seen": 3}, source="enough"
     )
+    assert result.stop.__traceback__ is None, "it keeps no frame alive"
     assert [each.status for each in result.steps[0].executions] == ["success", "success"]
     assert types(mine) == ["user", "call", "call", "result"]
 
@@ -132,7 +132,7 @@ async def test_c33_stop_run_in_a_hook_settles_the_batch_then_stops_and_the_reaso
     mine = agent(adding(1, 2), "3", hooks=[hook])
     result = await mine.run("?", conversation_id="c")
     assert result.status == "stopped"
-    assert result.stop == StopSignal(StopReason.FINISH_REASON, "not today", source="Guard")
+    assert result.stop == StopRun("not today", reason=StopReason.FINISH_REASON, source="Guard")
     assert types(mine).count("call") == len([each for batch in results(mine) for each in batch])
 
 

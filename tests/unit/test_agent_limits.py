@@ -13,7 +13,7 @@ from cogency_rs import (
     CallOptions,
     Hooks,
     StopReason,
-    StopSignal,
+    StopRun,
     ToolCall,
     ToolContext,
     Usage,
@@ -49,8 +49,8 @@ async def test_c50_a_run_stops_at_its_limit_of_steps():
     result = await mine.run("?", conversation_id="c")
     assert len(result.steps) == 2
     assert result.status == "stopped"
-    assert result.stop == StopSignal(
-        StopReason.STEPS_LIMIT, "Step limit reached: 2/2", source="limits"
+    assert result.stop == StopRun(
+        "Step limit reached: 2/2", reason=StopReason.STEPS_LIMIT, source="limits"
     )
     assert types(mine) == ["user", *["call", "result"] * 2]
 
@@ -80,8 +80,8 @@ async def test_c50_tokens_are_input_output_cache_and_reasoning():
     result = await mine.run("?")
     assert usage.total_tokens == 31
     assert len(result.steps) == 2
-    assert result.stop == StopSignal(
-        StopReason.TOKEN_LIMIT, "Token limit reached: 62/62", source="limits"
+    assert result.stop == StopRun(
+        "Token limit reached: 62/62", reason=StopReason.TOKEN_LIMIT, source="limits"
     )
 
 
@@ -107,8 +107,8 @@ async def test_a_step_whose_calls_were_all_refused_for_the_limit_stops_the_run()
     result = await mine.run("?", conversation_id="c")
     assert len(result.steps) == 3
     assert result.status == "stopped"
-    assert result.stop == StopSignal(
-        StopReason.TOOL_CALLS_LIMIT, "Tool call limit reached: 2/2", source="limits"
+    assert result.stop == StopRun(
+        "Tool call limit reached: 2/2", reason=StopReason.TOOL_CALLS_LIMIT, source="limits"
     )
     assert [batch[0]["status"] for batch in results(mine)] == ["success", "success", "failure"]
 
@@ -246,8 +246,8 @@ async def test_c51_a_stop_waits_for_the_end_of_the_step():
     assert rows(mine)[-1] == ("cancelled", "that will do")
     assert results(mine)[0][0]["content"] == "finished"
     assert stream.result.status == "stopped"
-    assert stream.result.stop == StopSignal(
-        StopReason.USER_REQUESTED, "that will do", source="user"
+    assert stream.result.stop == StopRun(
+        "that will do", reason=StopReason.USER_REQUESTED, source="user"
     )
 
 

@@ -21,7 +21,6 @@ from cogency_rs import (
     ScriptedDriver,
     StopReason,
     StopRun,
-    StopSignal,
     Thought,
     ToolCall,
     TurnOutcome,
@@ -198,9 +197,10 @@ def test_c48_the_first_signal_with_the_most_important_reason_counts():
     ]
     assert [str(reason) for reason in StopReason] == order
     for place, reason in enumerate(order):
-        later = [StopSignal(StopReason(each)) for each in order[place:]]
+        later = [StopRun(reason=StopReason(each)) for each in order[place:]]
         assert (
-            first_signal([*reversed(later), StopSignal(StopReason(reason), "second")]) is later[0]
+            first_signal([*reversed(later), StopRun("second", reason=StopReason(reason))])
+            is later[0]
         )
     assert first_signal([]) is None
 
@@ -221,7 +221,7 @@ async def test_c49_the_reason_of_a_stop_run_is_kept(given, reason, context):
         raise StopRun("over", reason=given)
 
     result = await agent(calls("enough"), tools=[enough]).run("?")
-    assert result.stop == StopSignal(reason, "over", context, "enough")
+    assert result.stop == StopRun("over", reason=reason, context=context, source="enough")
 
 
 async def test_c52_a_failed_tool_does_not_fail_the_run():
@@ -297,8 +297,10 @@ async def test_results_of_tools_that_end_the_run_are_the_output():
     mine = agent("Well.\n" + done, tools=[task_completion])
     result = await mine.run("?", conversation_id="c")
     assert (result.output, result.status) == ("all done", "completed")
-    assert result.stop == StopSignal(
-        StopReason.COMPLETED, "Tool 'task_completion' ended the run", source="task_completion"
+    assert result.stop == StopRun(
+        "Tool 'task_completion' ended the run",
+        reason=StopReason.COMPLETED,
+        source="task_completion",
     )
 
 

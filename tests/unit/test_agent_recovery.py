@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Finish, Recovery, StopReason, StopSignal, ToolCall, UsageLimits, tool
+from cogency_rs import Finish, Recovery, StopReason, StopRun, ToolCall, UsageLimits, tool
 from support.agents import add, agent, model_of, prompts, results, types
 from support.ways import in_both_ways
 
@@ -157,8 +157,8 @@ async def test_f25_a_tool_may_end_the_run(name):
     mine = forge_agent(ADD, forge(name, message="Which one?"), tools=[add, ends])
     result = await mine.run("?", conversation_id="c")
     assert (result.output, result.status, len(result.steps)) == ("Which one?", "completed", 2)
-    assert result.stop == StopSignal(
-        StopReason.COMPLETED, f"Tool '{name}' ended the run", source=name
+    assert result.stop == StopRun(
+        f"Tool '{name}' ended the run", reason=StopReason.COMPLETED, source=name
     )
 
 

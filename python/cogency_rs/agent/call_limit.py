@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from ..calls.records import ToolExecution
 from ..calls.results import failure
-from ..errors import BlockTool
+from ..errors import BlockTool, StopRun
 from ..hooks import Invocation, Next
 from ..runs.limits import Account
-from ..runs.results import StopSignal
 from ..types import ToolResult
 
 __all__ = ["CallLimit"]
@@ -26,7 +25,7 @@ class CallLimit:
         self._account = account
         # Of the current step, by the ids of its calls:
         self._counted: set[str] = set()
-        self._refused: dict[str, StopSignal] = {}
+        self._refused: dict[str, StopRun] = {}
 
     def begin_step(self) -> None:
         """Forget the calls of the step before."""
@@ -51,7 +50,7 @@ class CallLimit:
                 self._counted.discard(execution.id)
                 self._account.give_back_call()
 
-    def reached(self, executions: Sequence[ToolExecution]) -> StopSignal | None:
+    def reached(self, executions: Sequence[ToolExecution]) -> StopRun | None:
         """The reason to stop after a step with these executions: the limit, if it refused every one of them."""
         if not self._refused or len(self._refused) != len(executions):
             return None

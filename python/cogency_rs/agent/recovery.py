@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..errors import StopReason, StopRun
 from ..guards.arguments import check_count
-from ..runs.results import StopReason, StopSignal
 
 __all__ = ["Recovery", "Repetition"]
 
@@ -40,7 +40,7 @@ class Repetition:
         self._last: ErrorKey | None = None
         self._count = 0
 
-    def enter(self, errors: Iterable[tuple[ErrorKey, str] | None]) -> StopSignal | None:
+    def enter(self, errors: Iterable[tuple[ErrorKey, str] | None]) -> StopRun | None:
         """Take the events of a step, in order: errors with their messages, or `None` for a success.
 
         Equal errors of one step count once: the model has not yet read the first.
@@ -62,12 +62,12 @@ class Repetition:
             if self._limit is not None and self._count >= self._limit:
                 kind, tool = key
                 if kind == "truncated":
-                    return StopSignal(
-                        StopReason.TRUNCATED, _CUT.format(self._count), source="recovery"
+                    return StopRun(
+                        _CUT.format(self._count), reason=StopReason.TRUNCATED, source="recovery"
                     )
                 of = f" of '{tool}'" if tool else ""
                 text = f"{self._count} equal errors in a row: {kind}{of}: {_quoted(message)}"
-                return StopSignal(StopReason.RETRY_LIMIT, text, source="recovery")
+                return StopRun(text, reason=StopReason.RETRY_LIMIT, source="recovery")
         return None
 
 

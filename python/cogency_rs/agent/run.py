@@ -17,6 +17,7 @@ from time import time
 from typing import Any, Literal
 
 from .._core import decide
+from ..errors import StopReason, StopRun
 from ..hooks import Approval, ToolApproved, ToolDenied
 from ..protocol.codec import format_results_array
 from ..runs.context import RunContext
@@ -24,8 +25,6 @@ from ..runs.results import (
     NO_OUTPUT,
     RunResult,
     RunStatus,
-    StopReason,
-    StopSignal,
     first_signal,
 )
 from ..storage.claims import Claim, ClaimOfRun
@@ -177,7 +176,9 @@ class Run:
             except (asyncio.CancelledError, GeneratorExit) as left:
                 if self.status == "in_progress":
                     self.status = "stopped"
-                    self.ctx.add(StopSignal(StopReason.USER_REQUESTED, "cancelled", source="user"))
+                    self.ctx.add(
+                        StopRun("cancelled", reason=StopReason.USER_REQUESTED, source="user")
+                    )
                     await self._log.note_cancellation()
                 elif isinstance(
                     left, GeneratorExit
@@ -187,7 +188,9 @@ class Run:
                 raise
             except Exception as error:
                 self.status = "failed"
-                self.ctx.add(StopSignal(StopReason.ERROR, str(error), source=self._settings.name))
+                self.ctx.add(
+                    StopRun(str(error), reason=StopReason.ERROR, source=self._settings.name)
+                )
                 self.result = self._make_result()
                 await self._log.note_failure(error)
                 await self._tell_of(error)
@@ -358,7 +361,7 @@ class Run:
             await self._follow(done)
         return done
 
-    async def _is_stopped(self, signals: Iterator[StopSignal] | tuple[()]) -> bool:
+    async def _is_stopped(self, signals: Iterator[StopRun] | tuple[()]) -> bool:
         """Whether the run stops here, before a step."""
         for asked in (*signals, *self._asked_for()):
             self.ctx.add(asked)
@@ -372,12 +375,12 @@ class Run:
         self.status = _status_of(signal)
         return True
 
-    def _asked_for(self) -> Iterator[StopSignal]:
+    def _asked_for(self) -> Iterator[StopRun]:
         """The requests of a person to stop this run, or the run that called it."""
         run: Run | None = self
         while run is not None:
             if run._asked is not None:
-                yield StopSignal(StopReason.USER_REQUESTED, run._asked, source="user")
+                yield StopRun(run._asked, reason=StopReason.USER_REQUESTED, source="user")
                 return
             run = run._parent
 
@@ -462,7 +465,7 @@ def _schema_for(settings: AgentSettings) -> Mapping[str, Any] | None:
     return settings.output.schema if wants and not settings.require_tool else None
 
 
-def _status_of(signal: StopSignal) -> RunStatus:
+def _status_of(signal: StopRun) -> RunStatus:
     match signal.reason:
         case StopReason.COMPLETED:
             return "completed"

@@ -12,7 +12,7 @@ from ..hooks import Hooks
 from ..models import ModelRequest
 from ..runs.context import RunContext
 from ..runs.response import ModelResponse
-from ..runs.results import RunResult, Step, StopSignal
+from ..runs.results import RunResult, Step
 from ..storage.claims import Claim, part_of
 
 __all__ = ["Triggers"]
@@ -108,7 +108,7 @@ class Triggers:
                 answer = getattr(hooks, trigger)(self._ctx, *given)
                 return await answer if inspect.isawaitable(answer) else answer
         except StopRun as stop:
-            self._ctx.add(StopSignal.of(stop, type(hooks).__name__))
+            self._ctx.add(stop.told_by(type(hooks).__name__))
             return given[0] if _RULES[trigger].kind is not None else None
         except Exception as error:
             raise HookError(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..calls.records import ToolExecution
 from ..calls.results import exception_of
-from ..errors import HookError
+from ..errors import HookError, StopReason, StopRun
 from ..hooks import Approval, AroundCall
 from ..models.deltas import NO_USAGE, Usage
 from ..runs.limits import Account
-from ..runs.results import NO_OUTPUT, Step, StopReason, StopSignal
+from ..runs.results import NO_OUTPUT, Step
 from ..storage.log import CallRecord
 from ..tools.options import all_options
 from ..tools.toolbox import ResolvedCall
@@ -102,7 +102,7 @@ class FinishedStep(NamedTuple):
     is_answer: bool
     is_left: bool
     waiting: tuple[ToolCall, ...]
-    signals: tuple[StopSignal, ...]
+    signals: tuple[StopRun, ...]
     error: Exception | None
     metric: dict[str, Any]
 
@@ -299,20 +299,20 @@ class Stepping:
         running: RunningStep,
         finish_reason: str | None,
         ending: ToolExecution | None,
-    ) -> Iterator[StopSignal]:
+    ) -> Iterator[StopRun]:
         """The reasons of a step to stop the run."""
         if (stop := running.accumulator.stop) is not None:
-            yield StopSignal.of(stop)
+            yield stop.told_by(stop.source)
         if ending is not None:
             text = f"Tool '{ending.name}' ended the run"
-            yield StopSignal(StopReason.COMPLETED, text, source=ending.name)
+            yield StopRun(text, reason=StopReason.COMPLETED, source=ending.name)
         if finish_reason in self._settings.finish_reasons:
             text = f"The model stopped for {finish_reason!r}"
-            yield StopSignal(StopReason.FINISH_REASON, text, source="model")
+            yield StopRun(text, reason=StopReason.FINISH_REASON, source="model")
         if running.content.is_refused:
-            yield StopSignal(StopReason.REFUSED, running.content.error or "", source="model")
+            yield StopRun(running.content.error or "", reason=StopReason.REFUSED, source="model")
         if self._empty > 1:
-            yield StopSignal(StopReason.EMPTY_ANSWER, _NO_ANSWER, source="model")
+            yield StopRun(_NO_ANSWER, reason=StopReason.EMPTY_ANSWER, source="model")
         if running.deadline.is_over:
             yield self._ctx.account.out_of_time()
         limit = self._call_limit

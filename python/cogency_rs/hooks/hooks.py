@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Generic
 
 from ..calls.records import ToolExecution
-from ..errors import ConfigError
+from ..errors import ConfigError, StopRun
 from ..guards.arguments import check_list, refused
 from ..tools.context import Deps, ToolContext
 from ..tools.toolbox import ResolvedCall, names_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..models import ModelRequest
     from ..runs.context import RunContext
     from ..runs.response import ModelResponse
-    from ..runs.results import RunResult, Step, StopSignal
+    from ..runs.results import RunResult, Step
 
 __all__ = ["NO_HOOKS", "AnyHook", "HookContext", "HookList", "Hooks", "matches"]
 
@@ -101,7 +101,7 @@ class Hooks:
         """
         return step
 
-    def on_stop(self, ctx: RunContext[Any], signal: StopSignal) -> Awaitable[None] | None:
+    def on_stop(self, ctx: RunContext[Any], stop: StopRun) -> Awaitable[None] | None:
         """The run was asked to stop. `ctx.go_on()` keeps it going."""
 
     def on_error(self, ctx: RunContext[Any], error: Exception) -> Awaitable[None] | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from ..errors import StopRun
+from ..errors import StopReason, StopRun
 from ..ids import uuid7
 from ..models import Usage
 from .limits import Account, UsageLimits
-from .results import Step, StopReason, StopSignal
+from .results import Step
 
 __all__ = ["RunContext"]
 
@@ -57,7 +57,7 @@ class RunContext(Generic[Deps]):
         self.account: Account = Account(
             limits or UsageLimits(), None if parent is None else parent.account
         )
-        self._signals: list[StopSignal] = []
+        self._signals: list[StopRun] = []
         self._is_to_go_on = False
 
     @property
@@ -78,7 +78,7 @@ class RunContext(Generic[Deps]):
         context: Mapping[str, Any] | None = None,
     ) -> None:
         """Ask the run to stop after the current step."""
-        self.add(StopSignal.of(StopRun(message, reason=reason, context=context), "hook"))
+        self.add(StopRun(message, reason=reason, context=context, source="hook"))
 
     def go_on(self) -> None:
         """Ask the run to go on after the current step, even if something asked it to stop.
@@ -87,12 +87,12 @@ class RunContext(Generic[Deps]):
         """
         self._is_to_go_on = True
 
-    def add(self, signal: StopSignal) -> None:
+    def add(self, signal: StopRun) -> None:
         """Note a reason to stop the run."""
         self._signals.append(signal)
 
     @property
-    def signals(self) -> list[StopSignal]:
+    def signals(self) -> list[StopRun]:
         """The reasons to stop the run, in the order in which they came."""
         return self._signals
 

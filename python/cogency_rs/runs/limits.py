@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import monotonic
 
+from ..errors import StopReason, StopRun
 from ..guards.arguments import check_count, check_seconds
 from ..models.deltas import NO_USAGE, Usage
-from .results import StopReason, StopSignal
 
 __all__ = ["Account", "UsageLimits"]
 
@@ -99,7 +99,7 @@ class Account:
         parent = self._parent
         return self._limits.tool_calls is not None or (parent is not None and parent.counts_calls)
 
-    def take_call(self) -> StopSignal | None:
+    def take_call(self) -> StopRun | None:
         """Count a call, if it may be carried out; else return why not."""
         refused = self._out_of_calls()
         if refused is None:
@@ -115,28 +115,28 @@ class Account:
         if self._parent is not None:
             self._parent._count_calls(calls)
 
-    def _out_of_calls(self) -> StopSignal | None:
+    def _out_of_calls(self) -> StopRun | None:
         most = self._limits.tool_calls
         if most is not None and self.tool_calls >= most:
             text = f"Tool call limit reached: {self.tool_calls}/{most}"
-            return StopSignal(StopReason.TOOL_CALLS_LIMIT, text, source="limits")
+            return StopRun(text, reason=StopReason.TOOL_CALLS_LIMIT, source="limits")
         return None if self._parent is None else self._parent._out_of_calls()
 
-    def reached(self) -> Iterator[StopSignal]:
+    def reached(self) -> Iterator[StopRun]:
         """The limits that keep a further step from beginning."""
         limits, used = self._limits, self.usage
         if (most := limits.steps) is not None and self.steps >= most:
             text = f"Step limit reached: {self.steps}/{most}"
-            yield StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
+            yield StopRun(text, reason=StopReason.STEPS_LIMIT, source="limits")
         if (most := limits.total_tokens) is not None and used.total_tokens >= most:
             text = f"Token limit reached: {used.total_tokens}/{most}"
-            yield StopSignal(StopReason.TOKEN_LIMIT, text, source="limits")
+            yield StopRun(text, reason=StopReason.TOKEN_LIMIT, source="limits")
         if limits.seconds is not None and self.seconds >= limits.seconds:
             yield self.out_of_time()
         if self._parent is not None:
             yield from self._parent.reached()
 
-    def out_of_time(self) -> StopSignal:
+    def out_of_time(self) -> StopRun:
         """The signal that the time is over."""
         message = f"Time limit reached: {self.seconds:.1f}/{self._limits.seconds:g} s"
-        return StopSignal(StopReason.TIME_LIMIT, message, source="limits")
+        return StopRun(message, reason=StopReason.TIME_LIMIT, source="limits")

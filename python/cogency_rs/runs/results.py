@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from ..calls.records import ToolExecution
-from ..errors import NoAnswerError, StopRun
+from ..errors import NoAnswerError, StopReason, StopRun
 from ..models import Usage
 from ..types import ToolCall, TurnOutcome
 from .waiting import what_waits
@@ -22,8 +20,6 @@ __all__ = [
     "RunStatus",
     "Step",
     "StepKind",
-    "StopReason",
-    "StopSignal",
     "first_signal",
 ]
 
@@ -46,60 +42,10 @@ StepKind = Literal["error", "tool_execution", "final_response"]
 """The kind of a step: output that could not be used, calls, or an answer."""
 
 
-class StopReason(StrEnum):
-    """Why a run stopped. If there are several reasons, the first in this order counts.
-
-    `REFUSED` means that the model refused to answer or its provider withheld the answer, `TRUNCATED` that the answer
-    was cut again and again, `EMPTY_ANSWER` that the model wrote no answer, and none when it was asked once more.
-    """
-
-    ERROR = "error"
-    STOP_REQUESTED = "stop_requested"
-    USER_REQUESTED = "user_requested"
-    STEPS_LIMIT = "steps_limit"
-    TOOL_CALLS_LIMIT = "tool_calls_limit"
-    TOKEN_LIMIT = "token_limit"
-    TIME_LIMIT = "time_limit"
-    RETRY_LIMIT = "retry_limit"
-    FINISH_REASON = "finish_reason"
-    REFUSED = "refused"
-    TRUNCATED = "truncated"
-    EMPTY_ANSWER = "empty_answer"
-    COMPLETED = "completed"
-    UNKNOWN = "unknown"
-
-
 _PRECEDENCE = {reason: place for place, reason in enumerate(StopReason)}
 
 
-@dataclass(frozen=True, slots=True)
-class StopSignal:
-    """A reason to stop a run.
-
-    Attributes:
-        reason: the kind of reason.
-        message: the reason in words.
-        context: further facts, by name.
-        source: where it comes from: a tool's or a hook's name, `"limits"`, `"recovery"`, `"model"` or `"user"`.
-    """
-
-    reason: StopReason
-    message: str = ""
-    context: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    source: str = ""
-
-    @classmethod
-    def of(cls, stop: StopRun, source: str = "") -> StopSignal:
-        """The signal for an exception that a tool or a hook raised."""
-        context, source = stop.context, source or stop.source
-        try:
-            reason = StopReason(stop.reason)
-        except ValueError:
-            reason, context = StopReason.UNKNOWN, {"reason": stop.reason, **context}
-        return cls(reason, stop.message, MappingProxyType(context), source)
-
-
-def first_signal(signals: Sequence[StopSignal]) -> StopSignal | None:
+def first_signal(signals: Sequence[StopRun]) -> StopRun | None:
     """The signal that counts: the first with the reason that comes first in `StopReason`; `None` if there is none."""
     if not signals:  # as after most steps
         return None
@@ -158,7 +104,7 @@ class RunResult(Generic[Output]):
 
     text: str
     status: RunStatus
-    stop: StopSignal | None
+    stop: StopRun | None
     usage: Usage
     steps: tuple[Step, ...]
     waiting: tuple[ToolCall, ...]
