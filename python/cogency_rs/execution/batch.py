@@ -365,7 +365,7 @@ class ToolBatch:
             for_batches=for_batches,
             around=hooks.around,
             approval=ask_first,
-            has_retries=any(want.retries for want in wants),
+            has_retries=[want for want in wants if want.retries] != [],
         )
 
     def _start(self, calls: Sequence[tuple[ToolCall, Any]], ids: Sequence[str]) -> None:

@@ -12,7 +12,6 @@ from ..errors import StopRun
 from ..types import ToolResult
 from .approval import AskFirst
 from .batch_hooks import BatchHooks
-from .hooks import AnyHook, Hooks, matches
 from .invocation import AroundCall, CallBatch, Invocation, Next
 from .retries import retry
 
@@ -27,7 +26,7 @@ def chain(
     *,
     tracing: AroundCall | None,
     for_batches: BatchHooks | None,
-    around: Sequence[AnyHook],
+    around: Sequence[AroundCall],
     approval: AskFirst | None,
     has_retries: bool,
 ) -> Next | None:
@@ -48,17 +47,11 @@ def chain(
 
 
 async def _enter(
-    layer: AnyHook, inner: Next, batch: CallBatch, invocation: Invocation
+    layer: AroundCall, inner: Next, batch: CallBatch, invocation: Invocation
 ) -> ToolResult:
     invocation = batch.known(invocation)
-    result: Any
     try:
-        if not isinstance(layer, Hooks):
-            result = await layer(invocation, inner)
-        elif matches(layer, invocation.resolved):
-            result = await layer.around_call(invocation, inner)
-        else:
-            result = await inner(invocation)
+        result: Any = await layer(invocation, inner)
     except StopRun as why:
         return batch.end_run(invocation.index, why, _name(layer))
     except Exception as error:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Generic
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from ..calls.records import ToolExecution
 from ..errors import ConfigError, StopRun
@@ -177,20 +178,18 @@ def _unknown_hook(cls: type[Hooks], name: str) -> str:
 _ACCEPTED = "a list of Hooks objects and functions around a call"
 
 
-@dataclass(frozen=True, slots=True)
-class HookList:
+class HookList(NamedTuple):
     """What `hooks=` was given, sorted: a higher priority first, and equal ones in the order of the list.
 
     Attributes:
         objects: the `Hooks` objects.
         for_batches: the same, if one of them has a method before or after calls.
-        around: what is around each call, the outermost first: functions, and objects with an `around_call` of their
-            own.
+        around: the functions around each call, the outermost first.
     """
 
     objects: tuple[Hooks, ...] = ()
     for_batches: tuple[Hooks, ...] = ()
-    around: tuple[AnyHook, ...] = ()
+    around: tuple[AroundCall, ...] = ()
 
     @classmethod
     def of(cls, hooks: Iterable[AnyHook] | HookList) -> HookList:
@@ -207,24 +206,49 @@ class HookList:
         if callable(hooks) or isinstance(hooks, Hooks):
             advice = f"write hooks=[{_written(hooks)}]"
         listed = check_list("hooks", hooks, "Hooks objects and functions around a call", advice)
+        objects: list[Hooks] = []
         for each in listed:
+            if type(each) is FunctionType:  # most are, and quick
+                continue
             if isinstance(each, Hooks):
                 _patterns(each)
+                objects.append(each)
             elif isinstance(each, type):
                 raise refused("hooks", each, _ACCEPTED, f"write hooks=[{_written(each)}]")
             elif not callable(each):
                 raise refused("hooks", each, _ACCEPTED, advice)
-        listed.sort(key=lambda each: -each.priority if isinstance(each, Hooks) else 0)
-        objects = tuple(each for each in listed if isinstance(each, Hooks))
+        if not objects:
+            return cls((), (), tuple(listed))
+        listed.sort(key=_order)
+        objects.sort(key=_order)
         decide = any(_has(each, "before_tool_execute", "after_tool_execute") for each in objects)
         around = (
-            each for each in listed if not isinstance(each, Hooks) or _has(each, "around_call")
+            _AroundMatching(each) if isinstance(each, Hooks) else each
+            for each in listed
+            if not isinstance(each, Hooks) or _has(each, "around_call")
         )
-        return cls(objects, objects if decide else (), tuple(around))
+        return cls(tuple(objects), tuple(objects) if decide else (), tuple(around))
 
     def around_also(self, outer: Iterable[AroundCall], inner: Iterable[AroundCall]) -> HookList:
         """These, with `outer` around all that is around a call, and `inner` inside."""
-        return replace(self, around=(*outer, *self.around, *inner))
+        return self._replace(around=(*outer, *self.around, *inner))
+
+
+class _AroundMatching:
+    """The `around_call` of hooks, for calls that their matcher is for."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+        self.__qualname__ = type(hooks).__name__
+
+    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
+        if matches(self._hooks, invocation.resolved):
+            return await self._hooks.around_call(invocation, next)
+        return await next(invocation)
+
+
+def _order(hook: AnyHook) -> int:
+    return -hook.priority if isinstance(hook, Hooks) else 0
 
 
 NO_HOOKS = HookList()
