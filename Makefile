@@ -179,7 +179,7 @@ semver:          ## Compare the Rust API with that of the last release; skipped 
 		*) echo "$$found" >&2; exit 1;; \
 	esac; \
 	cargo semver-checks --version >/dev/null 2>&1 || cargo install --locked cargo-semver-checks@0.44.0 || exit 1; \
-	cargo semver-checks --only-explicit-features --features net,sqlite,tokio
+	cargo semver-checks --only-explicit-features --features detect,net,sqlite,tokio
 
 docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
 	$(BIN)/python tools/website.py build
@@ -214,8 +214,8 @@ lint-rust: | rust
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features --features tokio -- -D warnings
-	cargo clippy --quiet --all-targets --no-default-features --features net,python-tools,sqlite -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features net,python-tools,sqlite --no-deps
+	cargo clippy --quiet --all-targets --no-default-features --features detect,net,python-tools,sqlite -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features detect,net,python-tools,sqlite --no-deps
 	@! cargo tree --locked --edges normal --prefix none --target all | grep -E '^($(NOT_IN_WHEEL)) ' || \
 		{ echo "the wheel is built from a crate that only Rust programs may have; deny.toml says why"; exit 1; }
 	cargo clippy --quiet $(EXAMPLE) --all-targets -- -D warnings

@@ -137,6 +137,8 @@
 #[cfg(feature = "tokio")]
 pub mod agent;
 pub mod context;
+#[cfg(feature = "detect")]
+pub mod detect;
 pub mod dialect;
 pub mod execution;
 pub mod ids;

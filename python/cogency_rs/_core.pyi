@@ -1,6 +1,7 @@
 """The Rust core. `cogency_rs` exports what users need; the rest is for the package's Python shells."""
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
@@ -21,6 +22,7 @@ __all__ = [
     "AnswerReader",
     "ArgumentSchema",
     "CircuitBreaker",
+    "Detection",
     "Dialect",
     "EarlyCall",
     "Exchange",
@@ -130,6 +132,22 @@ class Thought:
     def __hash__(self) -> int: ...
 
 @final
+class Detection:
+    """The dialect of a chat template; see `Dialect.detect`.
+
+    Attributes:
+        dialect: the dialect.
+        evidence: what speaks for it, each a sentence.
+        doubts: what is uncertain about it, each a sentence.
+    """
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def evidence(self) -> list[str]: ...
+    @property
+    def doubts(self) -> list[str]: ...
+
 class Dialect:
     """How a model writes its calls.
 
@@ -165,6 +183,27 @@ class Dialect:
 
         Raises:
             ConfigError: the template describes a text that cannot be read in one pass; says which field, and why.
+        """
+
+    @staticmethod
+    def detect(source: str | PathLike[str] | Mapping[str, Any]) -> Detection | None:
+        """Tell from a model's chat template which dialect it was taught.
+
+        The template is rendered with one tool, one call and one result, and each preset reads what it wrote: what a
+        template does counts, and not what a model is called. Where it cannot be rendered, the marks in its text are
+        looked for. A template that knows no tools has the dialect `hermes`, and `doubts` say so.
+
+        Args:
+            source: the text of a template; a dict as in `tokenizer_config.json`; or the path of a template, of a
+                `tokenizer_config.json`, of a GGUF file, or of a folder that has one of these.
+
+        Returns:
+            The dialect, or `None` if the template writes calls that no preset reads.
+
+        Raises:
+            ConfigError: there is no file, or no template in it.
+
+        What a template may do is bounded, in time and in memory. Of a GGUF file only the head is read.
         """
 
     @property

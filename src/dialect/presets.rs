@@ -32,7 +32,7 @@ static PRESETS: &[Preset] = presets! {
     "kimi-k2" "gemma4" "functiongemma" "plamo3" "functionary-v31" "qwen3-coder" "step3p5" "step5" "granite-thinking"
     "seed-oss" "mimo" "glm45" "glm47" "poolside-laguna" "ling3" "spark25" "hunyuan-v3" "hunyuan-v4" "k2-horizon"
     "dots" "step3" "minimax-m2" "minimax-m3" "anthropic" "deepseek-v32-dsml" "deepseek-v4-dsml" "deepseek-v41-dsml"
-    "kimi-k3" "harmony" "beam-rfl" "muse" "muse-glimmer" "inkling" "lfm2" "pythonic" "llama4-pythonic" "olmo3"
+    "kimi-k3" "harmony" "beam-rfl" "muse-glimmer" "muse" "inkling" "lfm2" "pythonic" "llama4-pythonic" "olmo3"
 };
 
 struct Preset {

@@ -11,6 +11,8 @@ use serde_json::Value;
 
 use super::convert::{bytes_of, dumps, json, to_str};
 use super::error::{ConfigError, refused, type_error};
+#[cfg(feature = "detect")]
+use crate::detect::{Detected, Source, detect, detect_path};
 use crate::dialect as core;
 use crate::dialect::presets;
 use crate::dialect::template::from_response_template;
@@ -71,6 +73,12 @@ impl Dialect {
         let dialect = from_response_template(&written_value(template, wrong)?);
         let dialect = dialect.map_err(|error| ConfigError::new_err(error.to_string()))?;
         Ok(Self::of(Arc::new(dialect)))
+    }
+
+    #[cfg(feature = "detect")]
+    #[staticmethod]
+    fn detect(source: &Bound<'_, PyAny>) -> PyResult<Option<Detection>> {
+        detected(source)
     }
 
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -163,6 +171,57 @@ impl Dialect {
         let make = || Arc::new(Grammar::new(vec![Arc::clone(&self.inner)]));
         Arc::clone(self.grammar.get_or_init(make))
     }
+}
+
+/// The dialect of a chat template, and what speaks for it.
+#[cfg(feature = "detect")]
+#[pyclass(frozen, module = "cogency_rs")]
+pub struct Detection {
+    #[pyo3(get)]
+    dialect: Py<Dialect>,
+    #[pyo3(get)]
+    evidence: Vec<String>,
+    #[pyo3(get)]
+    doubts: Vec<String>,
+}
+
+#[cfg(feature = "detect")]
+#[pymethods]
+impl Detection {
+    fn __repr__(&self) -> String {
+        let name = &self.dialect.get().inner.name;
+        format!("Detection({name:?}, evidence={:?}, doubts={:?})", self.evidence, self.doubts)
+    }
+}
+
+/// The dialect of a template's text, a tokenizer's configuration, or a file or folder. The interpreter is free meanwhile.
+#[cfg(feature = "detect")]
+fn detected(source: &Bound<'_, PyAny>) -> PyResult<Option<Detection>> {
+    let py = source.py();
+    let found: Option<Detected> = if let Ok(text) = source.cast::<PyString>() {
+        let source = Source::of(text.to_string_lossy());
+        if !source.has_tags() {
+            let why = "this is not a chat template, since it has no tag; give the path of a file as a pathlib.Path";
+            return Err(ConfigError::new_err(why));
+        }
+        py.detach(|| detect(&source))
+    } else if let Ok(configuration) = source.cast::<PyDict>() {
+        let wrong =
+            |fault| ConfigError::new_err(format!("this is not a tokenizer_config.json: {fault}"));
+        let configuration = written_value(configuration, wrong)?;
+        let source = Source::of_configuration(&configuration).ok_or_else(|| {
+            ConfigError::new_err("this tokenizer_config.json has no chat_template")
+        })?;
+        py.detach(|| detect(&source))
+    } else {
+        let expected = "the text of a chat template, a dict as in tokenizer_config.json, or a path";
+        let path: std::path::PathBuf =
+            source.extract().map_err(|_| refused("source", source, expected))?;
+        let found = py.detach(|| detect_path(&path));
+        found.map_err(|error| ConfigError::new_err(error.to_string()))?
+    };
+    let Some(Detected { dialect, evidence, doubts, .. }) = found else { return Ok(None) };
+    Ok(Some(Detection { dialect: Py::new(py, Dialect::of(dialect))?, evidence, doubts }))
 }
 
 fn preset(name: &str) -> PyResult<Arc<core::Dialect>> {

@@ -36,6 +36,9 @@ mod _core {
     use super::arguments::ArgumentSchema;
     #[pymodule_export]
     use super::context::{FoldOptions, Folding, estimated_tokens, system_prompt, to_messages};
+    #[cfg(feature = "detect")]
+    #[pymodule_export]
+    use super::dialect::Detection;
     #[pymodule_export]
     use super::dialect::{Dialect, ToolSchemas, turning_marks};
     #[pymodule_export]

@@ -147,3 +147,31 @@ def test_an_unknown_name_is_refused_with_the_known_ones(command):
     assert ended.err == (
         f'cogency-rs: there is no dialect "hermess"; there are {", ".join(PRESETS)}\n'
     )
+
+
+def test_the_dialect_of_a_template_is_told(command, tmp_path):
+    path = tmp_path / "chat_template.jinja"
+    path.write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
+    ended = command("dialects", "--detect", str(path))
+    assert ended.code == 0
+    assert ended.out.startswith("hermes\nevidence   the template writes neither tools nor calls")
+    assert "doubts     the model was perhaps taught no calls at all" in ended.out
+    fields = json.loads(command("dialects", "--detect", str(path), "--json").out)
+    assert (fields["dialect"], len(fields["doubts"])) == ("hermes", 1)
+
+
+def test_what_has_no_dialect_is_an_error_in_one_line(command, tmp_path):
+    ended = command("dialects", "--detect", str(tmp_path / "none"))
+    assert ended.code == 2
+    assert "cannot be read: No such file" in ended.err
+    path = tmp_path / "chat_template.jinja"
+    path.write_text(
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}<<<{{ c.function.name }}"
+        "{{ c.function.arguments }}>>>{% endfor %}{% endfor %}"
+    )
+    ended = command("dialects", "--detect", str(path))
+    assert ended.code == 2
+    assert "no dialect reads the calls that the template" in ended.err
+    assert command("dialects", "--detect", str(path), "--json").out == "null\n"
+    ended = command("dialects", "hermes", "--detect", str(path))
+    assert "--detect tells the dialect by itself; leave out hermes" in ended.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -31,14 +32,27 @@ def dialects(
         str | None,
         typer.Argument(metavar="NAME", help="Which dialect; without, all are listed."),
     ] = None,
+    detect: Annotated[
+        Path | None,
+        typer.Option(
+            "--detect",
+            metavar="FILE",
+            help="Tell the dialect of a chat template, a tokenizer_config.json, a GGUF file, or a folder with one.",
+        ),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print all fields as a line of JSON.")
     ] = False,
 ) -> None:
-    """List the dialects that models were taught, or describe one.
+    """List the dialects that models were taught, describe one, or tell which one a model was taught.
 
     A dialect is how a model writes its calls. The call in the examples is read, with a file and a number of lines.
     """
+    if detect is not None:
+        if name is not None:
+            raise UnusableError(f"--detect tells the dialect by itself; leave out {name}")
+        _detect(detect, json=json)
+        return
     shown = [Dialect(each) for each in Dialect.presets()] if name is None else named(name)
     if json:
         for dialect in shown:
@@ -47,6 +61,31 @@ def dialects(
         _list(shown)
     else:
         _describe(*shown)
+
+
+def _detect(source: Path, *, json: bool) -> None:
+    try:
+        found = Dialect.detect(source)
+    except ConfigError as error:
+        raise UnusableError(str(error)) from error
+    if json:
+        fields = found and {
+            "dialect": found.dialect.name,
+            "evidence": found.evidence,
+            "doubts": found.doubts,
+        }
+        print(json_.dumps(fields))
+        return
+    if found is None:
+        raise UnusableError(
+            f"no dialect reads the calls that the template of {source} writes; "
+            "docs/add-a-dialect.md says how to add one"
+        )
+    page = Page()
+    page.line(Text(found.dialect.name, "bold"))
+    for label, sentences in (("evidence", found.evidence), ("doubts", found.doubts)):
+        for sentence in sentences:
+            page.hanging(Text(f"{label:<{LABEL}}", "bold"), sentence)
 
 
 def named(names: str) -> list[Dialect]:

@@ -1,0 +1,246 @@
+//! What a template writes for a conversation with one call.
+
+use std::fmt::Write as _;
+use std::sync::mpsc::channel;
+use std::thread::Builder;
+use std::time::Duration;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, Error, ErrorKind};
+use serde_json::json;
+
+use super::files::Source;
+use super::functions;
+
+/// The tool that is called.
+pub const TOOL: &str = "look_up_tide";
+/// The arguments, as canonical JSON: a text and a number.
+pub const ARGS: &str = r#"{"port": "Valparaiso", "days": 3}"#;
+/// What it returned.
+pub const RESULT: &str = "quite-low-today";
+const QUESTION: &str = "When-is-low-tide?";
+const ANSWER: &str = "It-is-at-noon.";
+
+/// Bytes of the longest template that is read; real ones have less than a tenth of it.
+const LONGEST_TEMPLATE: usize = 1 << 18;
+
+/// The longest tag that is read: what is nested in it is as deep as it is long.
+const LONGEST_TAG: usize = 16 << 10;
+const STACK: usize = 64 << 20;
+
+/// How long to wait for it.
+const LONGEST_TIME: Duration = Duration::from_secs(1);
+
+/// How much a template may do: a real one needs a hundredth of it.
+const FUEL: u64 = 400_000;
+
+/// What came of rendering.
+pub enum Rendered {
+    /// Texts of the model with the call in them, each followed by what is before its result.
+    Calls(Vec<Called>),
+    /// It knows no calls: none is in what it writes.
+    NoCalls,
+    /// It cannot be rendered with a call; says why.
+    Failed(String),
+}
+
+/// A call as the template writes it.
+pub struct Called {
+    /// What follows the header of the model's message, up to the result.
+    pub text: String,
+    /// What is around the result: up to 200 characters on both sides of it.
+    pub around: [String; 2],
+}
+
+/// Renders a template in the ways in which templates want their messages: arguments as an object or as text, ids of several
+/// kinds, content or none.
+pub fn render(source: &Source) -> Rendered {
+    if let Some(why) = too_long(&source.template) {
+        return Rendered::Failed(why);
+    }
+    // Jinja's parser calls itself for what is nested, and has no bound for some of it: the stack has room for the longest tag.
+    // Fuel bounds what a template does, but a list that it repeats a hundred million times is written in one step.
+    let (sender, receiver) = channel();
+    let source = source.clone();
+    let work = move || sender.send(rendered(&source));
+    match Builder::new().name("chat template".into()).stack_size(STACK).spawn(work) {
+        Ok(_) => receiver
+            .recv_timeout(LONGEST_TIME)
+            .unwrap_or_else(|why| Rendered::Failed(format!("the engine of templates: {why}"))),
+        Err(error) => Rendered::Failed(error.to_string()),
+    }
+}
+
+fn too_long(template: &str) -> Option<String> {
+    let length = template.len();
+    if length > LONGEST_TEMPLATE {
+        return Some(format!("it has {length} bytes, and up to {LONGEST_TEMPLATE} are read"));
+    }
+    // A tag is no longer than what is from its beginning to that of the next one, whatever it has in its strings.
+    let mut tags = template.match_indices(['{']).filter(|(place, _)| {
+        matches!(template.as_bytes().get(place + 1), Some(b'{' | b'%' | b'#'))
+    });
+    let first = tags.next()?.0;
+    let ends = tags.map(|(place, _)| place).chain([length]);
+    let longest = ends.scan(first, |last, end| Some(end - std::mem::replace(last, end))).max()?;
+    (longest > LONGEST_TAG)
+        .then(|| format!("it has a tag of {longest} bytes, and up to {LONGEST_TAG} are read"))
+}
+
+fn rendered(source: &Source) -> Rendered {
+    let template = without_generation(&source.template);
+    let mut environment = Environment::new();
+    // As `transformers` sets it.
+    match SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
+        Ok(syntax) => environment.set_syntax(syntax),
+        Err(error) => return Rendered::Failed(words(&error)),
+    }
+    environment.set_fuel(Some(FUEL));
+    functions::add_to(&mut environment);
+    let template = match environment.template_from_str(&template) {
+        Ok(template) => template,
+        Err(error) => return Rendered::Failed(words(&error)),
+    };
+    let written = |messages: &serde_json::Value| {
+        template.render(Value::from(Serde(json!({
+            "messages": messages,
+            "tools": [tool()],
+            "functions": tool().to_string(),
+            "datetime": "2025-01-01",
+            "add_generation_prompt": false,
+            "bos_token": source.bos,
+            "eos_token": source.eos,
+        }))))
+    };
+    let said = written(&json!([user(), { "role": "assistant", "content": ANSWER }]));
+    let header = said.as_ref().ok().and_then(|text| between(text, QUESTION, ANSWER)).unwrap_or("");
+
+    let (mut calls, mut failed) = (Vec::new(), None);
+    for id in ["a1b2c3d4e", "functions.look_up_tide:0"] {
+        for arguments in [json!(args()), json!(ARGS)] {
+            for content in [json!(""), serde_json::Value::Null] {
+                match written(&conversation(id, &arguments, &content)) {
+                    Ok(text) => calls.extend(called(&text, header)),
+                    Err(error) if error.kind() == ErrorKind::OutOfFuel => {
+                        return Rendered::Failed("it does too much".into());
+                    }
+                    Err(error) => failed = Some(words(&error)),
+                }
+            }
+        }
+    }
+    calls.dedup_by(|one, other| one.text == other.text);
+    match failed {
+        _ if !calls.is_empty() => Rendered::Calls(calls),
+        Some(why) => Rendered::Failed(why),
+        None => Rendered::NoCalls,
+    }
+}
+
+/// The call in a text that was rendered, if it is in it; once for each place at which the model's text may begin.
+fn called(text: &str, header: &str) -> Vec<Called> {
+    let answer = between(text, QUESTION, RESULT).filter(|answer| answer.contains("Valparaiso"));
+    let (Some(answer), Some(result)) = (answer, text.rfind(RESULT)) else { return Vec::new() };
+    let (before, after) = (&text[..result], &text[result + RESULT.len()..]);
+    let first = before.char_indices().rev().take(200).last().map_or(0, |(place, _)| place);
+    let around = [before[first..].to_owned(), after.chars().take(200).collect()];
+    let mut starts = starts(answer, header);
+    starts.dedup();
+    starts
+        .into_iter()
+        .map(|start| Called { text: answer[start..].to_owned(), around: around.clone() })
+        .collect()
+}
+
+/// Where the model's text may begin: where its answer parts from the one that calls nothing, or at the mark or word in whose
+/// middle they part.
+fn starts(answer: &str, header: &str) -> Vec<usize> {
+    let same = answer.bytes().zip(header.bytes()).take_while(|(one, other)| one == other).count();
+    let common = (0..=same).rev().find(|&end| answer.is_char_boundary(end)).unwrap_or(0);
+    let shared = &answer[..common];
+    let mark = shared.rfind('<').filter(|&open| !shared[open..].contains('>'));
+    let word = shared.rfind(char::is_whitespace).filter(|_| common < header.len());
+    [Some(common), mark, word].into_iter().flatten().collect()
+}
+
+fn between<'t>(text: &'t str, first: &str, last: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(first)?;
+    rest.split_once(last).map(|(found, _)| found)
+}
+
+fn conversation(
+    id: &str,
+    arguments: &serde_json::Value,
+    content: &serde_json::Value,
+) -> serde_json::Value {
+    let function = json!({ "name": TOOL, "arguments": arguments });
+    json!([
+        user(),
+        {
+            "role": "assistant",
+            "content": content,
+            "tool_calls": [{ "id": id, "type": "function", "function": function }],
+        },
+        { "role": "tool", "name": TOOL, "tool_call_id": id, "content": RESULT },
+    ])
+}
+
+fn user() -> serde_json::Value {
+    json!({ "role": "user", "content": QUESTION })
+}
+
+fn args() -> serde_json::Value {
+    json!({ "port": "Valparaiso", "days": 3 })
+}
+
+fn tool() -> serde_json::Value {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "port": { "type": "string", "description": "The port." },
+            "days": { "type": "integer", "description": "For how many days." },
+        },
+        "required": ["port", "days"],
+    });
+    json!({
+        "type": "function",
+        "function": { "name": TOOL, "description": "Look up the tide.", "parameters": parameters },
+    })
+}
+
+/// A template without the tags that say what is trained on, which mean nothing here.
+fn without_generation(template: &str) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(start) = rest.find("{%") {
+        let Some(length) = rest[start..].find("%}") else { break };
+        let (tag, end) = (&rest[start + 2..start + length], start + length + 2);
+        out.push_str(&rest[..start]);
+        match tag.trim_matches(['-', '+', ' ', '\n', '\t']) {
+            "generation" => push_tag(&mut out, tag, "if true"),
+            "endgeneration" => push_tag(&mut out, tag, "endif"),
+            _ => out.push_str(&rest[start..end]),
+        }
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A tag in the place of another, which trims as that one does.
+fn push_tag(out: &mut String, tag: &str, name: &str) {
+    let sign = |character: Option<char>| match character {
+        Some('-') => "-",
+        Some('+') => "+",
+        _ => "",
+    };
+    let (first, last) = (sign(tag.chars().next()), sign(tag.chars().next_back()));
+    let _ = write!(out, "{{%{first} {name} {last}%}}");
+}
+
+fn words(error: &Error) -> String {
+    let detail = error.detail().unwrap_or_default();
+    let place = error.line().map(|line| format!(" in line {line}")).unwrap_or_default();
+    format!("{}{place}: {detail:.200}", error.kind())
+}

@@ -1,0 +1,283 @@
+"""The dialect of a model, told from its chat template by what the template writes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from cogency_rs import ConfigError, Dialect
+from support.recordings import FOLDER
+from support.tiny_model import tiny_model
+
+# Templates in the manner of several models, as short as can be.
+CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+HERMES = (
+    CHATML
+    + "{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>\n"
+    + "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}\n</tool_call>"
+    + "{% endfor %}<|im_end|>\n{% endfor %}{% if tools %}{% endif %}"
+)
+CODER = (
+    CHATML
+    + "{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>\n"
+    + "<function={{ c.function.name }}>\n{% for key, value in c.function.arguments | items %}"
+    + "<parameter={{ key }}>\n{{ value }}\n</parameter>\n{% endfor %}</function>\n</tool_call>"
+    + "{% endfor %}<|im_end|>\n{% endfor %}{% if tools %}{% endif %}"
+)
+# Arguments as text, and no content beside calls, or it raises.
+MISTRAL = (
+    "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }}[/INST]"
+    "{% elif m.tool_calls %}{% if m.content is not none %}{{ raise_exception('no content') }}{% endif %}"
+    '[TOOL_CALLS] [{% for c in m.tool_calls %}{"name": "{{ c.function.name }}", "arguments": '
+    '{{ c.function.arguments + \'\' }}, "id": "{{ c.id }}"}{% endfor %}]</s>'
+    "{% elif m.role == 'tool' %}[TOOL_RESULTS] {{ m.content }}[/TOOL_RESULTS]"
+    "{% else %} {{ m.content }}</s>{% endif %}{% endfor %}{% if tools %}{% endif %}"
+)
+PLAIN = CHATML + "{{ m.content }}<|im_end|>\n{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "name"),
+    [(HERMES, "hermes"), (CODER, "qwen3-coder"), (MISTRAL, "mistral")],
+    ids=["hermes", "qwen3-coder", "mistral"],
+)
+def test_what_the_template_writes_decides(template, name):
+    found = Dialect.detect(template)
+    assert found is not None
+    assert found.dialect == Dialect(name)
+    assert f"rendered with one tool and one call, {name} reads the call" in found.evidence
+    assert repr(found).startswith(f'Detection("{name}", evidence=[')
+
+
+NAMES = (
+    json.loads((FOLDER / "chat_templates" / "index.json").read_text()) if FOLDER.is_dir() else {}
+)
+
+
+@pytest.mark.skipif(not NAMES, reason="there are no recorded chat templates")
+@pytest.mark.parametrize("template", sorted(NAMES) or ["none"])
+def test_the_templates_of_models(template):
+    found = Dialect.detect(FOLDER / "chat_templates" / f"{template}.jinja")
+    name = NAMES[template]
+    if name in Dialect.presets():
+        assert found is not None
+        assert found.dialect.name == name
+        return
+    # No preset reads its calls; or it has none; or it was not known which preset does.
+    answers = {None: [None, "hermes"], "nemotron (new, or an existing form)": ["nemotron-deci"]}
+    assert (found and found.dialect.name) in answers.get(name, [None])
+    assert found is None or found.dialect.name != "hermes" or found.doubts
+
+
+def test_a_template_without_tools_is_told_hermes_and_says_so():
+    found = Dialect.detect(PLAIN)
+    assert found is not None
+    assert found.dialect == Dialect("hermes")
+    assert found.evidence == [
+        "the template writes neither tools nor calls, so that the dialect has to be told"
+    ]
+    assert found.doubts == ["the model was perhaps taught no calls at all"]
+
+
+def test_a_template_that_cannot_be_rendered_is_told_by_its_marks():
+    broken = "{% for tool in tools %}<|tool_calls_section_begin|>{{ 1 / 0 }}{% endfor %}"
+    found = Dialect.detect(broken)
+    assert found is not None
+    assert found.dialect == Dialect("kimi-k2")
+    assert "<|tool_calls_section_begin|>" in found.evidence[0]
+    assert found.doubts[0].startswith("it was not rendered (invalid operation in line 1")
+
+
+def test_calls_that_no_preset_reads_have_no_dialect():
+    template = HERMES.replace("<tool_call>", "<<<<CALL ").replace("</tool_call>", " LLAC>>>>")
+    assert Dialect.detect(template) is None
+
+
+# Where the template is
+
+
+def gguf(template: str, *, keys: int = 1, length: int | None = None) -> bytes:
+    """The head of a file of a model, with one fact before the template."""
+    name, text = b"tokenizer.chat_template", template.encode()
+    tokens = struct.pack("<IQ", 8, 2) + b"".join(struct.pack("<Q", 3) + b"abc" for _ in range(2))
+    fact = struct.pack("<Q", 5) + b"tokens"[:5] + struct.pack("<I", 9) + tokens
+    size = len(text) if length is None else length
+    own = struct.pack("<Q", len(name)) + name + struct.pack("<IQ", 8, size) + text
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, keys + 1) + fact + own
+
+
+def config(template: Any) -> str:
+    return json.dumps(
+        {"chat_template": template, "bos_token": "<s>", "eos_token": {"content": "</s>"}}
+    )
+
+
+SOURCES = {
+    "template.jinja": HERMES.encode(),
+    "tokenizer_config.json": config(HERMES).encode(),
+    "several.json": config(
+        [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": HERMES}]
+    ).encode(),
+    "model.gguf": gguf(HERMES),
+    "made.gguf": tiny_model({"": "Hello."}),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("is_text", [False, True], ids=["a path", "an open text"])
+def test_each_kind_of_file(tmp_path, name, is_text):
+    path = tmp_path / name
+    path.write_bytes(SOURCES[name])
+    if is_text and path.suffix == ".json":
+        found = Dialect.detect(json.loads(path.read_text()))
+    elif is_text and path.suffix == ".jinja":
+        found = Dialect.detect(path.read_text())
+    else:
+        found = Dialect.detect(path)
+    assert found is not None
+    assert found.dialect == Dialect("hermes")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"chat_template.jinja": HERMES, "tokenizer_config.json": config(None)},
+        {"tokenizer_config.json": config(HERMES)},
+        {"chat_template.json": config(HERMES), "tokenizer_config.json": "{}"},
+        {"b.gguf": gguf(HERMES).decode("latin-1"), "a.txt": "no template"},
+    ],
+    ids=["a template and a configuration", "a configuration", "a template as JSON", "a model"],
+)
+def test_a_folder(tmp_path, files):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="latin-1", newline="")
+    found = Dialect.detect(tmp_path)
+    assert found is not None
+    assert found.evidence[0] == "rendered with one tool and one call, hermes reads the call"
+
+
+# What is not a template, or means no good
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, r"cannot be read: No such file"),
+        (b"", "has no chat template"),
+        (b"{}", "has no chat template"),
+        (b"just a text", "has no chat template"),
+        (config(None).encode(), "has no chat template"),
+        (config([{"name": "x"}]).encode(), "has no chat template"),
+        (b"GGUF", "cannot be read: failed to fill whole buffer"),
+        (gguf(HERMES)[:-1], "cannot be read: unexpected end of file"),
+        (gguf(HERMES)[:60], "cannot be read: "),
+        (gguf(HERMES, length=1 << 60), "a longer text than a model's file can have"),
+        (gguf(HERMES, length=1 << 19), "cannot be read: unexpected end of file"),
+        (gguf(HERMES, keys=1 << 40), "more keys than a model's file can have"),
+        (gguf(HERMES, keys=2), "cannot be read: failed to fill whole buffer"),
+        (b"GGUF" + struct.pack("<IQQ", 9, 0, 0), "a version that is not 2 or 3"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "has no chat template"),
+    ],
+    ids=repr,
+)
+def test_a_file_without_a_template(tmp_path, content, words):
+    path = tmp_path / "source"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match=words):
+        Dialect.detect(path)
+
+
+def test_a_folder_without_a_template(tmp_path):
+    with pytest.raises(ConfigError, match=r"has no chat template; a folder has one in"):
+        Dialect.detect(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("model.gguf", r"has no tag; give the path of a file as a pathlib\.Path"),
+        ({}, r"this tokenizer_config\.json has no chat_template"),
+        ({"chat_template": object()}, r"this is not a tokenizer_config\.json"),
+        (5, "source must be the text of a chat template"),
+        (None, "source must be the text of a chat template"),
+    ],
+    ids=["a path as text", "an empty configuration", "no JSON", "a number", "nothing"],
+)
+def test_what_is_no_source(source, words):
+    with pytest.raises((ConfigError, TypeError), match=words):
+        Dialect.detect(source)
+
+
+DEEP = 5000
+HOSTILE = {
+    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
+    "doubles": "{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
+    "repeats a text": "{{ 'a' * 99999999 }}",
+    "repeats a list": "{{ [1] * 99999999 }}",
+    "calls itself": "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
+    "imports": "{% import 'x' as y %}{% include 'z' %}",
+    "is long": "x" * 10_000_000 + "{{ 1 }}",
+    "has a long tag": "{{ " + "1+" * 9_000_000 + "1 }}",
+    "signs": "{{ " + "-" * DEEP + "1 }}",
+    "negates": "{{ " + "not " * 3000 + "1 }}",
+    "adds": "{{ " + "1+" * DEEP + "1 }}",
+    "asks for attributes": "{{ a" + ".a" * DEEP + " }}",
+    "brackets": "{{ " + "[" * DEEP + " }}",
+    "opens": "{% if 1 %}" * DEEP,
+    "goes on": "{% if 1 %}" + "{% elif 1 %}" * 9999 + "{% endif %}",
+}
+
+
+@pytest.mark.parametrize("template", HOSTILE.values(), ids=HOSTILE)
+def test_a_template_that_means_no_good_is_left_in_time(template):
+    began = monotonic()
+    found = Dialect.detect(template + "{% if tools %}{% endif %}")
+    assert found is None or found.doubts
+    assert monotonic() - began < 60  # each takes about a second at most
+
+
+def test_a_large_file_is_read_by_its_head_alone(tmp_path):
+    path = tmp_path / "large.gguf"
+    with path.open("wb") as file:
+        file.write(gguf(HERMES))
+        file.truncate(100 << 30)  # a hole of a hundred gigabytes
+    found = Dialect.detect(path)
+    assert found is not None
+    assert found.dialect.name == "hermes"
+
+
+def test_the_options_of_json_are_those_of_python():
+    """A template may write JSON with the options of `json.dumps`, and the date of the day."""
+    shown = (
+        "{% set value = {'b': [1, 2.5, true, none], 'a': 'é<&\"'} %}"
+        "{{ value | tojson(indent=2, sort_keys=true, ensure_ascii=true) }}"
+        "{{ value | tojson(separators=(',', ':')) }}{{ strftime_now('%d') }}"
+    )
+    found = Dialect.detect(HERMES + shown)
+    assert found is not None
+    assert not [doubt for doubt in found.doubts if "rendered" in doubt]
+
+
+def test_tags_that_mark_what_is_trained_on_mean_nothing():
+    template = HERMES.replace("{{ m.content", "{%- generation -%}{{ m.content").replace(
+        "<|im_end|>", "{% endgeneration %}<|im_end|>"
+    )
+    found = Dialect.detect(template)
+    assert found is not None
+    assert found.dialect.name == "hermes"
+
+
+def test_a_path_may_be_a_path_in_any_form(tmp_path):
+    class Where:
+        def __fspath__(self) -> str:
+            return str(tmp_path / "template.jinja")
+
+    Path(Where()).write_text(HERMES)
+    found = Dialect.detect(Where())
+    assert found is not None
