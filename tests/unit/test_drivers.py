@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given, strategies as st
 
 from cogency_rs import (
     Agent,
+    AnthropicModel,
     ConfigError,
+    Dialect,
     Driver,
     NativeDriver,
+    OpenAIModel,
     ReActDriver,
     ReasoningDelta,
     RunContext,
@@ -65,7 +70,7 @@ def test_an_agent_takes_a_driver_or_its_name(driver, answer) -> None:
     [
         ("nativ", 'no driver \'nativ\'; choose one of "text", "native", "react"'),
         (NativeDriver, "it needs a method step"),
-        (None, "it needs a method step"),
+        (5, "it needs a method step"),
     ],
 )
 def test_anything_but_a_driver_is_refused(driver, message) -> None:
@@ -242,3 +247,37 @@ def test_a_script_gives_the_same_run_by_text_and_by_native_calls(script, size) -
     by_text = events_of("text", [*map(as_text, steps), answer])
     by_calls = events_of("native", [*(as_deltas(step, size) for step in steps), answer])
     assert by_text == by_calls
+
+
+def served(kind: type[Any], **options: Any) -> Any:
+    return kind("m", api_key="k", **options)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "described"),
+    [
+        (served(OpenAIModel), {}, ("native", None)),
+        (served(AnthropicModel), {}, ("native", None)),
+        (served(OpenAIModel, base_url="http://localhost:1/v1"), {}, ("text", "cogency")),
+        (served(OpenAIModel), {"dialect": "hermes"}, ("text", "hermes")),
+        (served(AnthropicModel), {"driver": "text"}, ("text", "cogency")),
+        (served(OpenAIModel), {"driver": "react"}, ("react", None)),
+        (ScriptedModel(["hi"]), {}, ("text", "cogency")),
+        (SimpleNamespace(stream=str, dialect=Dialect("phi4")), {}, ("text", "phi4")),
+        (
+            SimpleNamespace(stream=str, dialect=Dialect("phi4")),
+            {"driver": "native"},
+            ("native", None),
+        ),
+        (SimpleNamespace(stream=str, dialect="phi4"), {}, ("text", "cogency")),
+        (MagicMock(), {}, ("text", "cogency")),
+    ],
+    ids=[
+        *("OpenAI", "Anthropic", "another server", "a dialect", "a driver", "another driver"),
+        *("a script", "a dialect that was taught", "a driver that was named"),
+        *("a dialect that is none", "a mock"),
+    ],
+)
+def test_an_agent_has_the_driver_that_suits_its_model(model, options, described):
+    told = Agent(model, **options).describe()
+    assert (told["driver"], told.get("dialect")) == described

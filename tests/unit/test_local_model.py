@@ -25,9 +25,9 @@ from support.waiting import until
 pytestmark = needs_llama
 
 ANSWERS = {
-    "2 + 3": 'I add. <execute>[{"name": "add", "args": {"a": 2, "b": 3}}]</execute>',
+    "2 + 3": 'I add. <tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>',
     "for ever": Endless("tick, tock; "),
-    '"content": 5': "Five it is.",
+    "<tool_response>\n5": "Five it is.",
     "": "Good day to you!",
 }
 
@@ -66,7 +66,7 @@ async def test_an_agent_on_a_file(model):
         "provider": "llama.cpp",
         "transport": "local",
         "driver": "text",
-        "dialect": "cogency",
+        "dialect": "hermes",
     }
     result = await agent.run("What is 2 + 3?")
     assert (result.output, len(result.steps)) == ("Five it is.", 2)

@@ -61,8 +61,10 @@ class Agent(Generic[Deps, Output]):
         servers: MCP servers whose tools it may call too, by name or in a list. They are started with a run and closed
             after it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
         driver: how the model is asked: `"text"` if it writes its calls as text, `"native"` if its provider has tool
-            calls of its own, `"react"` for one JSON decision in each step; or any `Driver`.
-        dialect: for the driver `"text"`: how the model writes its calls; see `Dialect.presets()`.
+            calls of its own, `"react"` for one JSON decision in each step; or any `Driver`. By default what suits the
+            model: `"native"` for those of OpenAI and Anthropic, `"text"` for others. `describe` says which.
+        dialect: for the driver `"text"`: how the model writes its calls; see `Dialect.presets()`. By default the
+            model's own, if it is known, as that of a `LocalModel`; else `"cogency"`.
         lenient: for the driver `"text"`: read calls as small models write them, too.
         instructions: instructions for the model, in the system prompt.
         identity: who the model is, in the system prompt; by default a neutral sentence.
@@ -102,7 +104,7 @@ class Agent(Generic[Deps, Output]):
         *,
         tools: Iterable[Any] = (),
         servers: Mapping[str, MCPServer] | Iterable[MCPServer] = (),
-        driver: DriverName | Driver = "text",
+        driver: DriverName | Driver | None = None,
         dialect: Dialects | None = None,
         lenient: bool = True,
         instructions: str = "",
@@ -132,7 +134,7 @@ class Agent(Generic[Deps, Output]):
         check_choice("access", access, "sandbox", "project", "system")
         check_flag("require_tool", require_tool)
         check_choice("on_busy", on_busy, "wait", "error")
-        chosen = driver_of(driver, dialect, lenient)
+        chosen = driver_of(driver, dialect, lenient, model)
         check_model(model)
         toolbox = Toolbox.of(listed)
         known = toolbox.names

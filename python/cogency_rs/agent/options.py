@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike, fsdecode, fspath
 from typing import Any, Literal, cast
 
+from .._core import Dialect
 from ..errors import ConfigError
 from ..guards.arguments import check_flag, check_instance
 from ..storage.log import is_log
@@ -16,7 +17,9 @@ from .output import OutputReader, TextOutput
 
 __all__ = [
     "DriverName",
+    "calls_natively",
     "dialect_names",
+    "dialect_of",
     "driver_name",
     "driver_of",
     "instance_of",
@@ -81,11 +84,13 @@ def _log_at(place: str | bytes) -> Any:
     return SQLite(place)
 
 
-def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
-    """Return the driver that an argument means."""
+def driver_of(driver: Any, dialect: Dialects | None, lenient: bool, model: Any) -> Driver:
+    """Return the driver that an argument means; without one, the driver that suits the model."""
     check_flag("lenient", lenient)
+    if driver is None:
+        driver = "native" if dialect is None and calls_natively(model) else "text"
     if driver == "text":
-        return TextDriver(dialect or "cogency", lenient=lenient)
+        return TextDriver(dialect or dialect_of(model), lenient=lenient)
     if dialect is not None:
         raise ConfigError(
             'dialect is what the driver "text" speaks: leave it out, or give driver="text"'
@@ -102,6 +107,17 @@ def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
         raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
     given: Driver = driver
     return given
+
+
+def calls_natively(model: Any) -> bool:
+    """Whether a model says that its service has tool calls of its own for it."""
+    return getattr(model, "calls_natively", False) is True  # a mock has every attribute
+
+
+def dialect_of(model: Any) -> str | Dialect:
+    """The dialect that a model says it was taught, or else the one that any model can be told."""
+    taught: object = getattr(model, "dialect", None)
+    return taught if isinstance(taught, Dialect) else "cogency"
 
 
 def output_of(output_type: Any) -> OutputReader:

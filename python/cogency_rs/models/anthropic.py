@@ -98,6 +98,7 @@ class AnthropicModel(ServedModel):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         else:
             connection = SdkConnection("anthropic", client)
+        self.calls_natively = True
         super().__init__(
             structured_output=(
                 connection.url == _ANTHROPIC if structured_output is None else structured_output

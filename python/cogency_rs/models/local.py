@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from .._core import Dialect
 from ..errors import ConfigError, LLMError
 from ..guards.arguments import check_count
 from .chat_completions import ChatCompletions
@@ -55,6 +56,7 @@ class LocalModel:
 
     Attributes:
         name: the file's name, without its ending.
+        dialect: how the model writes its calls, as its chat template shows; `None` if that cannot be told.
 
     Raises:
         ConfigError: llama.cpp is not installed, there is no such file, it is not GGUF, or an argument has a wrong
@@ -63,6 +65,7 @@ class LocalModel:
     It needs the extra `local`. llama.cpp's own server answers, on a port of this machine alone and with a random key.
     """
 
+    calls_natively = False
     provider = "llama.cpp"
     transport = "local"
     keeps_messages = True
@@ -79,6 +82,7 @@ class LocalModel:
     ) -> None:
         self._path = _checked(Path(path))
         self.name = self._path.stem
+        self.dialect = _dialect_of(self._path)
         check_count("context", context, or_none=False)
         check_count("slots", slots, or_none=False)
         check_count("threads", threads)
@@ -248,6 +252,14 @@ def _checked(path: Path) -> Path:
             f"{str(path)!r} is not a GGUF file, which is what llama.cpp runs: look for a file that ends in .gguf"
         )
     return path
+
+
+def _dialect_of(path: Path) -> Dialect | None:
+    try:
+        found = Dialect.detect(path)
+    except ConfigError:  # it has no chat template, or its head is damaged, as llama.cpp will say
+        return None
+    return found and found.dialect
 
 
 @contextmanager

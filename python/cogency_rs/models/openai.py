@@ -112,6 +112,7 @@ class OpenAIModel(ServedModel):
             raise ConfigError('structured_output goes with endpoint="chat"')
         if structured_output is None:
             structured_output = endpoint == "chat" and connection.url == _OPENAI
+        self.calls_natively = endpoint == "chat" and connection.url == _OPENAI
         super().__init__(
             structured_output=structured_output,
             provider="openai",

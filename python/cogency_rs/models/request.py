@@ -76,8 +76,9 @@ class Model(Protocol):
     """A model. A plain function from messages to an async iterable of text can be used instead.
 
     It may have `name`, `provider` and `base_url`, texts for traces; `structured_output`, true if it wants the schema of
-    the answer in its requests; and `keeps_messages`, true if it never changes the messages of a request: any other gets
-    a copy of them.
+    the answer in its requests; `keeps_messages`, true if it never changes the messages of a request: any other gets a
+    copy of them; `calls_natively`, true if its service has tool calls of its own for it; and `dialect`, the `Dialect`
+    that it was taught. An agent goes by the last two if it is given neither a driver nor a dialect.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterable[str | Delta]:

@@ -60,9 +60,11 @@ class ServedModel:
         transport: how it is reached: `"http"`, or the name of the SDK's package whose client was given.
         structured_output: whether requests for an answer of a certain type have its schema.
         keeps_messages: true, since it changes no message of a request.
+        calls_natively: whether the service has tool calls of its own for every model: an agent uses them by default.
     """
 
     keeps_messages: bool = True
+    calls_natively: bool = False
 
     def __init__(
         self,

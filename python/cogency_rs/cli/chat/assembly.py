@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...agent import Agent, NativeDriver, TextDriver, UsageLimits
+from ...agent import Agent, Driver, NativeDriver, TextDriver, UsageLimits
+from ...agent.options import calls_natively, dialect_of
 from ...errors import ConfigError, LLMError
 from ...hooks import AnyHook
 from ...storage import SQLite
@@ -67,9 +68,7 @@ class Assembly:
             return Agent(
                 self.model,
                 tools=self.tools,
-                driver=NativeDriver(calls=calls)
-                if options.native
-                else TextDriver(options.dialect or "cogency", calls=calls),
+                driver=_driver(options, self.model, calls),
                 instructions=options.instructions,
                 storage=self.storage,
                 limits=UsageLimits(steps=options.steps),
@@ -162,6 +161,12 @@ async def _load(model: Any) -> None:
         await model.load()
     except LLMError as error:
         raise UnusableError(str(error)) from error
+
+
+def _driver(options: AgentOptions, model: Any, calls: CallMode) -> Driver:
+    if options.native or (options.dialect is None and calls_natively(model)):
+        return NativeDriver(calls=calls)
+    return TextDriver(options.dialect or dialect_of(model), calls=calls)
 
 
 def _own_tools(options: AgentOptions) -> list[Any]:
