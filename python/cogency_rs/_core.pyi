@@ -860,6 +860,9 @@ class FoldOptions:
     """How rows are folded into messages. Equal options fold a log into equal messages.
 
     Args:
+        form: "text", in the dialect; "native", in which calls and results are messages of their own, as in chat
+            completions; or "react", in which they are actions and observations. In the last two the rules are always
+            "own", and no text has a token of the dialect.
         rules: "own" or "installed". With both, calls without results are shown as failed. With "own", results without
             calls are left out, and the report in a row of type `error` is shown until a call, results or a question
             follows. With "installed", results without calls are shown and reports are not, as in cogency 3.3.0.
@@ -867,23 +870,30 @@ class FoldOptions:
         max_result_chars: how many characters of each result's content are shown; `None` for all.
         tool_result_chars: the same for single tools, by name; goes before `max_result_chars`. For calls that name a
             server, by `server`, NUL and the name.
+        tool_names: the names under which calls are shown that were written under other names; not in text. For calls
+            that name a server, by `server`, NUL and the name.
         dialect: see `to_messages`.
 
     Raises:
         ConfigError: `dialect` is not known.
-        ValueError: `rules` has a wrong value.
+        ValueError: `form` or `rules` has a wrong value.
         OverflowError: a bound is below 0.
     """
 
     def __new__(
         cls,
         *,
+        form: Literal["text", "native", "react"] = "text",
         rules: Literal["own", "installed"] = "own",
         escape_tags: bool = False,
         max_result_chars: int | None = None,
         tool_result_chars: dict[str, int] | None = None,
+        tool_names: dict[str, str] | None = None,
         dialect: Dialects = "cogency",
     ) -> FoldOptions: ...
+    @property
+    def form(self) -> Literal["text", "native", "react"]:
+        """The form of the messages."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -896,10 +906,16 @@ class Folding:
     def extend(self, events: Iterable[Any]) -> None:
         """Take further events, oldest first. The cost is linear in the events. Raises what `to_messages` raises."""
 
-    def messages(self, start: int = 0) -> list[dict[str, Any]]:
+    def messages(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The messages of all events so far, from number `start` on, as a new list of new dicts.
 
-        The cost is linear in these. The messages before the last question stay as they are.
+        The cost is linear in these. The messages before the last question stay as they are. If `stop` is the number of
+        a complete message, those before it are all.
+
+        In the form "native", a message of the assistant has `tool_calls` if it made calls, and after it comes a message
+        of a `tool` for each call, with `tool_call_id`, `tool_execution_id` and `is_error`. If the calls are after the
+        last question, their message has `reasoning` too: a list of one block with `text` and without a `signature`; an
+        empty list if there was none.
         """
 
     def questions(self) -> list[int]:
@@ -908,12 +924,23 @@ class Folding:
     def last_question(self) -> int | None:
         """The index of the last message that is a question; `None` if there is none."""
 
+    def lacks_ids(self) -> bool:
+        """Whether a call without an id of its own came since `name_calls`; only in the form "native"."""
+
+    def name_calls(self, records: Sequence[Any]) -> None:
+        """Give calls that have no id of their own those of their records, oldest first, with `name`, `server` and `id`.
+
+        A history leaves out the oldest rows, so they are matched from the end, up to the first of another name. A call
+        without a record has an id that is made of its number. The cost is linear in the calls.
+        """
+
 def estimated_tokens(
     messages: Iterable[Mapping[str, Any]],
 ) -> tuple[int, list[Mapping[str, Any]]]:
     """The tokens of the messages of text, each a quarter of its characters, rounded up; and the other messages.
 
-    A message of text is a dict of `role` and `content`, a `str`. The cost is linear in the messages.
+    A message of text is a dict whose `content` is a `str`. Its `tool_calls` count as JSON. The cost is linear in the
+    messages and in the text of the calls.
     """
 
 def to_messages(

@@ -10,6 +10,9 @@ use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::{Renderer, push_escaped};
 
+/// What a call failed with that has no result.
+pub const INTERRUPTED: &str = "Interrupted before completion";
+
 /// The message of the array that these pieces are, in its frame.
 pub fn framed(pieces: &[Cow<'_, [u8]>], renderer: &Renderer, tags: Tags) -> Text {
     let prompt = &renderer.dialect().prompt;
@@ -47,7 +50,7 @@ pub fn one_for_each<'a>(
     };
     let failed = |call: &ShownCall| ResultItem {
         tool: call.name.clone(),
-        outcome: CallOutcome::Failure { message: "\"Interrupted before completion\"".into() },
+        outcome: CallOutcome::Failure { message: format!("\"{INTERRUPTED}\"") },
     };
     let mut array = results_array(&calls[..missing].iter().map(failed).collect::<Vec<_>>());
     if found == 0 {

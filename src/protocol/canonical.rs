@@ -217,6 +217,16 @@ pub fn json_string(text: &[u8]) -> String {
     ascii(out)
 }
 
+/// How many characters [`json_string`] has.
+///
+/// # Complexity
+/// O(text); plain text is not copied
+#[must_use]
+pub fn json_string_length(text: &[u8]) -> usize {
+    const QUOTES: usize = 2;
+    if plain_length(text) == text.len() { text.len() + QUOTES } else { json_string(text).len() }
+}
+
 fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     push_characters(out, text);

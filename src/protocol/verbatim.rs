@@ -27,6 +27,17 @@ pub fn members(json: &str) -> Option<Vec<(&str, &str)>> {
     (cursor.at == json.len()).then_some(members)
 }
 
+/// Whether the text is an array that is canonical as it stands. `false` also for one that has to be read; see [`members`].
+///
+/// # Complexity
+/// O(json)
+#[must_use]
+pub fn is_array(json: &str) -> bool {
+    let mut cursor = Cursor { json: json.as_bytes(), at: 0 };
+    let is_whole = cursor.byte(b'[').and_then(|()| cursor.array(1));
+    is_whole.is_some() && cursor.at == json.len()
+}
+
 /// The first byte of something, and one past its last.
 type Ends = (usize, usize);
 
@@ -179,6 +190,21 @@ mod tests {
             ),
         ] {
             assert_eq!(members(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_canonical_array_is_taken_as_it_stands() {
+        for (text, expected) in [
+            ("[]", true),
+            ("[{\"a\": [1, \"x\\n\"]}, null]", true),
+            ("[1,2]", false),
+            ("[1.50]", false),
+            ("[1] ", false),
+            ("[1", false),
+            ("{}", false),
+        ] {
+            assert_eq!(is_array(text), expected, "{text}");
         }
     }
 

@@ -6,6 +6,7 @@ use pyo3::types::PyDict;
 
 pyo3::import_exception!(cogency_rs.errors, ConfigError);
 pyo3::import_exception!(cogency_rs.errors, ProtocolError);
+pyo3::import_exception!(cogency_rs.errors, ToolParseError);
 
 /// A `ProtocolError` that keeps the text it is about.
 pub fn protocol_error(py: Python<'_>, message: &str, original_input: &Bound<'_, PyAny>) -> PyErr {

@@ -11,6 +11,7 @@ mod convert;
 mod dialect;
 mod error;
 mod execution;
+mod folding;
 mod ids;
 mod item_sink;
 mod json;
@@ -19,6 +20,7 @@ mod net;
 mod options;
 mod protocol;
 mod reader;
+mod rows;
 mod source;
 #[cfg(feature = "python-tools")]
 pub mod tools;
@@ -35,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::arguments::ArgumentSchema;
     #[pymodule_export]
-    use super::context::{FoldOptions, Folding, estimated_tokens, system_prompt, to_messages};
+    use super::context::{estimated_tokens, system_prompt};
     #[cfg(feature = "detect")]
     #[pymodule_export]
     use super::dialect::Detection;
@@ -43,6 +45,8 @@ mod _core {
     use super::dialect::{Dialect, ToolSchemas, turning_marks};
     #[pymodule_export]
     use super::execution::Schedule;
+    #[pymodule_export]
+    use super::folding::{FoldOptions, Folding, to_messages};
     #[pymodule_export]
     use super::ids::{forget_random_numbers, uuid7};
     #[pymodule_export]

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
-from cogency_rs import History, SQLite, assemble, to_messages
+from cogency_rs import CallRecord, History, SQLite, assemble, to_messages
 from cogency_rs._core import FoldOptions
 from cogency_rs.context import foldings, history as history_module
 from cogency_rs.context.assembly import StoredRows
@@ -18,7 +18,7 @@ from support.conversations import UNMERGED
 from support.examples import examples
 from support.memory_log import MemoryLog
 
-CALL = json.dumps({"name": "t", "args": {"x": 1}})
+CALL = json.dumps({"name": "t", "args": {"x": 1}, "id": "i"})
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
 INTERRUPTED = '[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]'
 
@@ -85,18 +85,24 @@ steps = st.lists(
 class Run:
     """The prompts of one run, each of which begins where its first one did."""
 
-    def __init__(self, storage, user, history):
+    def __init__(self, storage, user, history, form):
         self.rows = StoredRows(storage, user, "c")
-        self.history, self.pin = history, Pin()
+        self.history, self.form, self.pin = history, form, Pin()
 
     async def prompt(self):
-        return (await self.history.load(self.rows, FoldOptions(), self.pin))[1]
+        return (await self.history.load(self.rows, FoldOptions(form=self.form), self.pin))[1]
 
 
 @examples(150, suppress_health_check=list(HealthCheck))
-@given(steps, st.booleans(), st.sampled_from([10_000, 9, 4]))
+@given(
+    steps,
+    st.booleans(),
+    st.sampled_from([10_000, 9, 4]),
+    st.sampled_from(["text", "native", "react"]),
+    st.sampled_from([foldings.FEW_ROWS, 2]),
+)
 def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
-    tmp_path_factory, steps, merge_roles, most
+    tmp_path_factory, steps, merge_roles, most, form, few
 ):
     import asyncio
 
@@ -108,7 +114,7 @@ def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
             for kind in ("user", "respond", "user", "call", "result", "respond", "user", "respond"):
                 content = {"call": CALL, "result": RESULT}.get(kind, f"first {kind}")
                 await storage.save_message("c", "u", kind, content, 0.0)
-            runs = [Run(each, "u", history) for each in (storage, Unkept(storage))]
+            runs = [Run(each, "u", history, form) for each in (storage, Unkept(storage))]
             with closing(sqlite3.connect(path, isolation_level=None)) as other_connection:
                 for number, (step, argument) in enumerate(steps):
                     match step:
@@ -118,7 +124,9 @@ def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
                             ) == await assembled(Unkept(storage), argument, history=history)
                         case "begin a run" | "go on":
                             if step == "begin a run":
-                                runs = [Run(each.rows.storage, argument, history) for each in runs]
+                                runs = [
+                                    Run(each.rows.storage, argument, history, form) for each in runs
+                                ]
                             kept, unkept = [await run.prompt() for run in runs]
                             assert kept == unkept
                         case "delete":
@@ -144,6 +152,7 @@ def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(history_module, "MOST_ROWS", most)
+        patch.setattr(foldings, "FEW_ROWS", few)
         asyncio.run(main())
 
 
@@ -398,3 +407,40 @@ async def test_many_rows_are_folded_off_the_event_loop(monkeypatch, rows, off_th
     await log.append("c", user_id="u", rows=[("user", str(n), float(n)) for n in range(rows)])
     assert len(await assembled(log)) == rows
     assert on_main_thread == {not off_the_loop}
+
+
+async def test_many_messages_are_merged_off_the_event_loop(monkeypatch):
+    on_main_thread, merged = [], foldings.merged
+
+    def noted(messages):
+        on_main_thread.append((threading.current_thread() is threading.main_thread(), messages))
+        return merged(messages)
+
+    monkeypatch.setattr(foldings, "merged", noted)
+    log = MemoryLog()
+    kinds = ["user", "respond"] * 1000
+    rows = [(kind, str(number), float(number)) for number, kind in enumerate(kinds)]
+    await log.append("c", user_id="u", rows=rows)
+    assert len(await assembled(log, history=History())) == len(rows)
+    assert (
+        sum(len(messages) for is_main, messages in on_main_thread if is_main) <= foldings.FEW_ROWS
+    )
+
+
+async def test_ids_of_records_are_loaded_only_for_calls_that_lack_one():
+    loaded = []
+
+    class Log(MemoryLog):
+        async def calls(self, conversation_id, *, user_id=""):
+            loaded.append(user_id)
+            return [CallRecord(id="r", batch="b", position=0, name="t")]
+
+    log, options = Log(), FoldOptions(form="native")
+    conversation = StoredRows(log, "u", "c")
+    bare = json.dumps({"name": "t", "args": {}})
+    for call, ids, loads in [(CALL, ["i"], 0), (bare, ["i", "r"], 1), (CALL, ["i", "r", "i"], 1)]:
+        await log.append("c", user_id="u", rows=[("user", "?", 1.0), ("call", call, 1.0)])
+        for _ in range(2):
+            messages = (await History().load(conversation, options))[1]
+            shown = [call["id"] for each in messages for call in each.get("tool_calls", ())]
+            assert (shown, len(loaded)) == (ids, loads)

@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs.context.history import estimate_tokens, tokens_of
+from cogency_rs import History
+from cogency_rs._core import FoldOptions
+from cogency_rs.context.assembly import StoredRows
+from cogency_rs.context.history import (
+    CountedMessages,
+    Pin,
+    after_system,
+    estimate_tokens,
+    tokens_of,
+)
 from support.examples import examples
+from support.memory_log import MemoryLog
 
 texts = st.text(max_size=9)
 calls = [{"id": "1", "type": "function", "function": {"name": "t", "arguments": "{}"}}]
@@ -47,3 +57,22 @@ def test_the_estimate_is_the_sum_of_the_estimates(messages):
 )
 def test_a_token_is_four_characters(text, tokens):
     assert tokens_of([{"role": "user", "content": text}], estimate_tokens) == tokens
+
+
+CALL = json.dumps({"name": "t", "args": {"text": "é"}, "id": "1"})
+RESULT = json.dumps([{"tool": "t", "status": "success", "content": "done"}])
+TURN = [("user", "What is there?"), ("call", CALL), ("result", RESULT), ("respond", "This.")]
+
+
+@pytest.mark.parametrize("form", ["text", "native"])
+async def test_messages_that_are_kept_are_counted_once_and_count_the_same(form):
+    log, pin = MemoryLog(), Pin()
+    for turn in range(3):
+        rows = [(kind, content, float(turn)) for kind, content in TURN]
+        await log.append("c", user_id="u", rows=rows)
+        loaded = await History().load(StoredRows(log, "u", "c"), FoldOptions(form=form), pin)
+        messages = after_system("You are Ada.", loaded[1])
+        assert isinstance(messages, CountedMessages)
+        start, stop = messages.counted
+        assert (start, stop) == (1, 1 + (len(messages) - 1) // (turn + 1) * turn)
+        assert tokens_of(messages, estimate_tokens) == tokens_of([*messages], estimate_tokens)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import itertools
 import json
 from typing import Any
 
 import pytest
 
 from cogency_rs import (
+    Agent,
     Finish,
     History,
     Memory,
@@ -116,6 +119,27 @@ def test_each_call_that_was_interrupted_gets_a_failure() -> None:
         ("tool", "Error in tool call: Interrupted before completion"),
         ("user", "again"),
     ]
+
+
+def test_a_model_may_change_the_messages_that_it_is_given() -> None:
+    asked: list[list[dict[str, Any]]] = []
+
+    async def model(messages: list[dict[str, Any]]) -> Any:
+        asked.append(copy.deepcopy(messages))
+        for message in messages:
+            for call in message.get("tool_calls", ()):
+                call["function"]["name"] = "changed"
+            message.clear()
+        yield f"Bye {len(asked)}."
+
+    storage = Memory()
+    agent, _ = agent_of([calling()], "42.", storage=storage)
+    agent.run_sync("19 + 23?", conversation_id="c")
+    agent = Agent(model, driver="native", storage=storage)
+    for _ in range(3):
+        agent.run_sync("Bye.", conversation_id="c")
+    for before, after in itertools.pairwise(asked):
+        assert after[: len(before)] == before
 
 
 # Reasoning

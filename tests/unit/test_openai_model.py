@@ -460,7 +460,7 @@ from cogency_rs import Agent, OpenAIModel
 async def main():
     print((await Agent(OpenAIModel("m", base_url=sys.argv[1])).run("Hi")).output)
 """,
-        {"agent.dialogue", "agent.drivers.native", "agent.drivers.react", "agent.value_output"},
+        {"agent.drivers.native", "agent.drivers.react", "agent.value_output"},
     ),
 }
 UNUSED = {"function_tool", "schema", "servers", "storage.sqlite", "telemetry.spans", "testing"}

@@ -14,12 +14,12 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from .._core import FoldOptions, Thought
 from ..calls.records import ToolExecution
 from ..context.assembly import StoredRows, assemble_after, bounds_of, system_prompt
-from ..context.history import History, Messages, Pin, tokens_of
+from ..context.history import History, Messages, Pin, after_system, copied, tokens_of
 from ..errors import ConfigError
 from ..models import (
     Finish,
@@ -32,17 +32,14 @@ from ..models import (
 from ..models.deltas import NO_USAGE
 from ..runs.context import RunContext
 from ..runs.response import ModelResponse
-from ..storage.log import CallRecord, is_log
 from ..telemetry import current
 from ..tools import options_of
 from ..tools.cogency import guidance_for
 from ..tools.toolbox import Toolbox
-from ..types import Dialects, Execution, StreamMode, ToolCall
+from ..types import Dialects, Execution, StreamMode
+from .inert import any_model
 from .prompts import Prompts
 from .run_hooks import Triggers
-
-if TYPE_CHECKING:
-    from .dialogue import Passage
 
 __all__ = ["Runtime"]
 
@@ -96,7 +93,7 @@ class Runtime:
     def __post_init__(self) -> None:
         self.refused, self.reasoning = [], {}
         self._pin = Pin()
-        self._options: dict[Dialects, FoldOptions] = {}
+        self._options: dict[tuple[str, Dialects], FoldOptions] = {}
         # Once in each run: the list must not change between two of its prompts.
         tools = self.execution.tools
         listed = [place for place, tool in enumerate(tools) if _is_visible(tool, self.ctx)]
@@ -121,65 +118,63 @@ class Runtime:
 
         To copy all messages of a long conversation takes longer than everything else in a step.
         """
-        ctx = self.ctx
 
         def write() -> str:
             tools = self.visible_tools if declares_tools else ()
             return system_prompt(tools, self.identity, self.instructions or None, dialect=dialect)
 
         prompt = self.prompts.get((dialect, self._visible if declares_tools else ()), write)
-        options = self._options.get(dialect)
-        if options is None:
-            options = self._options[dialect] = FoldOptions(
-                escape_tags=True,
-                max_result_chars=self.history.max_result_chars,
-                tool_result_chars=bounds_of(self.execution.tools),
-                dialect=dialect,
-            )
         return await assemble_after(
             lambda: prompt,
             None,
-            StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id),
+            self._stored,
             history=self.history,
-            options=options,
+            options=self._fold_options("text", dialect),
             pin=self._pin,
         )
 
-    async def rows(self) -> Sequence[Any]:
-        """The rows that the history leaves, oldest first: for drivers that write their own prompt."""
-        ctx = self.ctx
-        conversation = StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id)
-        return await self.history.rows(conversation, self._pin)
-
-    async def dialogue(self, *, joins_exactly: bool = False) -> list[Passage]:
-        """The passages of the rows that the history leaves: for drivers that write their own prompt.
+    async def native_messages(self, prompt: str, complete: Callable[[Messages], None]) -> Messages:
+        """The conversation as providers of tool calls want it back: a system prompt, then the messages.
 
         Calls are shown under the one names of their tools. No text of them opens or ends a turn, whatever the model's
-        chat template is. The cost is linear in these rows, each time.
+        chat template is. The dicts are those of the next prompts too, and must not be changed.
 
         Args:
-            joins_exactly: see `Driver`.
+            prompt: the system prompt.
+            complete: completes the messages after the last question, before the history transforms them. The calls
+                among these have `reasoning`: what the log knows of the reasoning that led to them, without a signature.
         """
-        from .dialogue import Bounds, dialogue, stored_calls, with_ids  # some drivers need neither
-        from .inert import inert_passages
+        options = self._fold_options("native", any_model())
+        _, messages = await self.history.load(self._stored, options, self._pin, complete)
+        return after_system(prompt, messages)
 
-        ctx, rows = self.ctx, await self.rows()
-        resolve = self.toolbox.resolve
-        calls = {place: resolve(call).call for place, call in stored_calls(rows).items()}
-        records: list[CallRecord] = []
-        if is_log(ctx.storage) and any(call.id is None for call in calls.values()):
-            records = [
-                record._replace(
-                    name=resolve(ToolCall(record.name, {}, server=record.server)).call.name
-                )
-                for record in await ctx.storage.calls(ctx.conversation_id, user_id=ctx.user_id)
-            ]
-        listed = self.toolbox.names.items()
-        bounds = {name: options_of(tool).max_result_chars for name, tool in listed}
-        own = {name: most for name, most in bounds.items() if most is not None}
-        shown = Bounds(self.history.max_result_chars, own)
-        passages = dialogue(rows, with_ids(calls, records), shown, joins_exactly=joins_exactly)
-        return inert_passages(passages)
+    async def react_messages(self) -> Messages:
+        """The conversation as thoughts, actions and observations, for `after_system`; else like `native_messages`."""
+        options = self._fold_options("react", any_model())
+        return (await self.history.unsent(self._stored, options, self._pin))[1]
+
+    @property
+    def _stored(self) -> StoredRows:
+        return StoredRows(self.ctx.storage, self.ctx.user_id, self.ctx.conversation_id)
+
+    def _fold_options(
+        self, form: Literal["text", "native", "react"], dialect: Dialects
+    ) -> FoldOptions:
+        options = self._options.get((form, dialect))
+        if options is None:
+            options = self._options[form, dialect] = FoldOptions(
+                form=form,
+                escape_tags=True,
+                max_result_chars=self.history.max_result_chars,
+                tool_result_chars=bounds_of(self.execution.tools),
+                tool_names=None if form == "text" else self.toolbox.other_names(),
+                dialect=dialect,
+            )
+        return options
+
+    async def rows(self) -> Sequence[Any]:
+        """The rows that the history leaves, oldest first: for drivers that write their own prompt."""
+        return await self.history.rows(self._stored, self._pin)
 
     @property
     def introduction(self) -> str:
@@ -200,7 +195,7 @@ class Runtime:
 
     async def after_system(self, prompt: str, messages: Messages) -> Messages:
         """The messages to send: a system prompt, then `messages`, transformed and merged as the history says."""
-        return [{"role": "system", "content": prompt}, *await self.history.sent(messages)]
+        return after_system(prompt, await self.history.sent(messages))
 
     async def ask(
         self,
@@ -228,7 +223,7 @@ class Runtime:
         if not isinstance(request, ModelRequest):
             request = await request()
         if self.triggers.has("before_model_request"):
-            request = replace(request, messages=[*map(dict, request.messages)])
+            request = replace(request, messages=copied(request.messages))
             request = await self.triggers.change("before_model_request", request)
         answer = _Answer(request, self.history)
         source: Any = await self._asked(self.model if model is None else model, request)
@@ -335,7 +330,7 @@ async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
     """
     ask = getattr(model, "stream", None)
     if getattr(model, "keeps_messages", False) is not True:
-        request = replace(request, messages=[*map(dict, request.messages)])
+        request = replace(request, messages=copied(request.messages))
     source = ask(request) if callable(ask) else model(request.messages)
     if inspect.isasyncgen(source):  # as most models give
         return source

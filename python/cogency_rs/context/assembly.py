@@ -16,13 +16,14 @@ from .._core import (
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
 from ..protocol.codec import tool_line
+from ..storage.log import CallRecord
 from ..tools import options_of
 from ..tools.cogency import guidance_for
 from ..tools.registry import listed_tools
 from ..tools.signature import json_schema_of, signature
 from ..tools.toolbox import Toolbox, server_of
 from ..types import Dialects
-from .foldings import fold_conversation, newest_rows
+from .foldings import call_records, fold_conversation, newest_rows
 from .history import (
     CogencyHistory,
     History,
@@ -31,6 +32,7 @@ from .history import (
     Pin,
     Shown,
     TooLong,
+    after_system,
 )
 
 __all__ = ["assemble", "system_prompt", "to_messages"]
@@ -196,6 +198,9 @@ class StoredRows(NamedTuple):
             turns=turns,
         )
 
+    async def records(self) -> Sequence[CallRecord] | None:
+        return await call_records(self.storage, self.conversation_id, self.user_id)
+
     async def check_ids(self) -> None:
         """Check that ids for which nothing is stored were not swapped.
 
@@ -241,7 +246,7 @@ async def assemble_after(
     count, messages = await history.load(conversation, options, pin)
     if not count and check_empty is not None:
         await check_empty()
-    return [{"role": "system", "content": "\n\n".join(system)}, *messages]
+    return after_system("\n\n".join(system), messages)
 
 
 def written_dialect(dialect: Dialects) -> Dialect:

@@ -15,20 +15,25 @@ import weakref
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Any
 
-from .._core import Folding, FoldOptions
-from ..storage.log import LogPage, is_log, overrides
-from .history import Messages, Shown, TooLong, merged
+from .._core import Folding, FoldOptions, estimated_tokens
+from ..storage.log import CallRecord, LogPage, is_log, overrides
+from .history import (
+    CountedMessages,
+    Messages,
+    Shown,
+    TooLong,
+    estimate_tokens,
+    merged,
+    tokens_of,
+)
+from .rows import FEW_ROWS, extend, give_ids
 
-__all__ = ["CHARACTERS", "CONVERSATIONS", "fold_conversation", "newest_rows"]
+__all__ = ["CHARACTERS", "CONVERSATIONS", "call_records", "fold_conversation", "newest_rows"]
 
 CONVERSATIONS = 64
 CHARACTERS = 32 * 2**20
-
-FEW_ROWS = 256
-"""Up to this many rows are folded on the event loop; more are folded in a worker thread, this many at a time."""
 
 
 async def fold_conversation(
@@ -76,6 +81,9 @@ async def fold_conversation(
         if page.is_whole:
             folded = _Folded(options)
     await folded.extend(page)
+    await give_ids(folded.folding, options, lambda: call_records(storage, conversation_id, user_id))
+    if merge_roles:
+        await folded.settle()
     shown = folded.shown(merge_roles, most, turns)
     # What was kept is made anew from the newest rows before it is twice as long as what is shown.
     if most is None or folded.rows <= 2 * most or not _gives_newest(storage):
@@ -102,7 +110,8 @@ async def _fold_anew(
     if most is not None and len(rows) > most:
         return TooLong(rows[-most:])
     folding = Folding(options)
-    await _extend(folding, rows)
+    await extend(folding, rows)
+    await give_ids(folding, options, lambda: call_records(storage, conversation_id, user_id))
     messages = folding.messages()
     return Shown(len(rows), merged(messages) if merge_roles else messages)
 
@@ -133,17 +142,14 @@ async def newest_rows(
     return rows[-limit:]
 
 
-async def _extend(folding: Folding, rows: Sequence[Any]) -> None:
-    if len(rows) > FEW_ROWS:
-        await asyncio.to_thread(_extend_in_parts, folding, rows)
-    else:
-        folding.extend(rows)
-
-
-def _extend_in_parts(folding: Folding, rows: Sequence[Any]) -> None:
-    left = iter(rows)
-    while part := list(islice(left, FEW_ROWS)):  # between two parts, the event loop may run
-        folding.extend(part)
+async def call_records(
+    storage: Any, conversation_id: str, user_id: str
+) -> Sequence[CallRecord] | None:
+    """Load the records of a conversation's calls, oldest first; `None` if the storage has none."""
+    if not is_log(storage):
+        return None
+    records: Sequence[CallRecord] = await storage.calls(conversation_id, user_id=user_id)
+    return records
 
 
 def _characters(rows: Iterable[dict[str, Any]]) -> int:
@@ -163,18 +169,21 @@ class _Folded:
         self.cursor: str | None = None
         self.rows = 0
         self.characters = 0
-        self._folding = Folding(options)
+        self.folding = Folding(options)
         # At which of the rows the turns begin.
         self._question_rows: list[int] = []
         # The merged messages to which no row can add any more, and how many messages they were.
         self._merged: Messages = []
         self._settled = 0
-        # Of the questions among these that are not merged with what came before: which of the merged messages it is.
-        self._places: dict[int, int] = {}
+        # How many tokens the merged messages have.
+        self._tokens = 0
+        # Of the questions among these that are not merged with what came before: which of the merged messages it is,
+        # and how many tokens are before it.
+        self._places: dict[int, tuple[int, int]] = {0: (0, 0)}
 
     async def extend(self, page: LogPage) -> None:
         """Fold the rows that follow."""
-        await _extend(self._folding, page.rows)
+        await extend(self.folding, page.rows)
         self._question_rows += [
             place for place, row in enumerate(page.rows, self.rows) if row["type"] == "user"
         ]
@@ -182,19 +191,30 @@ class _Folded:
         self.rows += len(page.rows)
         self.characters += _characters(page.rows)
 
+    async def settle(self) -> None:
+        """Merge the messages before the last question for good; if they are many, in a worker thread."""
+        questions = self.folding.questions()
+        if questions and questions[-1] - self._settled > FEW_ROWS:
+            await asyncio.to_thread(self._settle_in_parts, questions)
+
+    def _settle_in_parts(self, questions: Sequence[int]) -> None:
+        for question in questions:
+            if question - self._settled > FEW_ROWS:  # between two parts, the event loop may run
+                self._settle_before(question, self.folding.messages(self._settled, question + 1))
+
     def shown(self, merge_roles: bool, most: int | None, turns: int | None) -> Shown | None:
         """What is shown of it, as `fold_conversation` says; `None` if that does not follow from what is folded here."""
         if most is None or (turns is None and self.is_whole and self.rows <= most):
-            messages = self._merged_from(0) if merge_roles else self._folding.messages()
+            messages = self._merged_from(0) if merge_roles else self.folding.messages()
             return None if messages is None else Shown(self.rows, messages)
-        questions = self._folding.questions()
+        questions = self.folding.questions()
         if turns is None:
             first = bisect_left(self._question_rows, self.rows - most)
             turns = max(len(questions) - first, 1)
         if turns > len(questions):
             return None
         start = questions[-turns]
-        messages = self._merged_from(start) if merge_roles else self._folding.messages(start)
+        messages = self._merged_from(start) if merge_roles else self.folding.messages(start)
         return None if messages is None else Shown(self.rows, messages, turns)
 
     def _merged_from(self, start: int) -> Messages | None:
@@ -202,21 +222,35 @@ class _Folded:
 
         `None` if this one was merged with what came before.
         """
-        messages = self._folding.messages(self._settled)
-        settled = self._newly_settled(messages)
-        if settled:
-            self._settle(messages[:settled])
-            messages = messages[settled:]
+        messages = self.folding.messages(self._settled)
+        question = self.folding.last_question()
+        if question is not None:
+            messages = self._settle_before(question, messages)
         if start >= self._settled and start:
             return merged(messages[start - self._settled :])
-        place = self._places.get(start) if start else 0
-        return None if place is None else [*self._merged[place:], *merged(messages)]
+        if start not in self._places:
+            return None
+        place, tokens = self._places[start]
+        settled = self._merged[place:]
+        return CountedMessages(
+            [*settled, *merged(messages)], (0, len(settled)), self._tokens - tokens
+        )
+
+    def _settle_before(self, question: int, messages: Messages) -> Messages:
+        """Settle messages up to a question and its neighbours of the same role; returns those that are left."""
+        settled = question - self._settled
+        while settled > 0 and messages[settled - 1]["role"] == messages[settled]["role"]:
+            settled -= 1
+        if settled <= 0:
+            return messages
+        self._settle(messages[:settled])
+        return messages[settled:]
 
     def _settle(self, messages: Messages) -> None:
         """Merge these messages for good, turn by turn."""
         since = 0
         end = self._settled + len(messages)
-        questions = self._folding.questions()
+        questions = self.folding.questions()
         for question in questions[bisect_left(questions, self._settled) :]:
             place = question - self._settled
             if question >= end:
@@ -225,24 +259,16 @@ class _Folded:
                 continue
             self._keep_merged(messages[since:place])
             since = place
-            self._places[question] = len(self._merged)
+            self._places[question] = len(self._merged), self._tokens
         self._keep_merged(messages[since:])
         self._settled = end
 
     def _keep_merged(self, messages: Messages) -> None:
         new = merged(messages)
         self.characters += _characters(new)
+        tokens, others = estimated_tokens(new)
+        self._tokens += tokens + tokens_of(others, estimate_tokens) if others else tokens
         self._merged += new
-
-    def _newly_settled(self, messages: Messages) -> int:
-        """How many of these messages stand before the last question and its neighbours of the same role."""
-        question = self._folding.last_question()
-        if question is None:
-            return 0
-        settled = question - self._settled
-        while settled > 0 and messages[settled - 1]["role"] == messages[settled]["role"]:
-            settled -= 1
-        return max(settled, 0)
 
 
 Key = tuple[str, str, FoldOptions]

@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from .._core import Folding, FoldOptions, estimated_tokens
 from ..errors import ConfigError, StorageError
@@ -22,16 +22,21 @@ from ..guards.arguments import (
     check_function,
     refused,
 )
+from ..storage.log import CallRecord
+from .rows import extend, give_ids
 
 __all__ = [
     "MOST_ROWS",
     "CogencyHistory",
+    "CountedMessages",
     "History",
     "HistoryTransform",
     "Messages",
     "Pin",
     "Shown",
     "TooLong",
+    "after_system",
+    "copied",
     "estimate_tokens",
     "tokens_of",
 ]
@@ -54,14 +59,45 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def tokens_of(messages: Iterable[Mapping[str, Any]], count: Callable[[str], int]) -> int:
+class CountedMessages(list[dict[str, Any]]):
+    """Messages of which a stretch was counted before, by `estimate_tokens`. Whoever has this list must not change it.
+
+    Attributes:
+        counted: where the stretch begins and ends.
+        tokens: how many tokens it has.
+    """
+
+    __slots__ = ("counted", "tokens")
+
+    def __init__(
+        self, messages: Iterable[dict[str, Any]], counted: tuple[int, int], tokens: int
+    ) -> None:
+        super().__init__(messages)
+        self.counted = counted
+        self.tokens = tokens
+
+
+def after_system(prompt: str, messages: Messages) -> Messages:
+    """A system prompt, then messages, in a new list."""
+    whole: Messages = [{"role": "system", "content": prompt}, *messages]
+    if isinstance(messages, CountedMessages):
+        start, stop = messages.counted
+        return CountedMessages(whole, (start + 1, stop + 1), messages.tokens)
+    return whole
+
+
+def tokens_of(messages: Sequence[Mapping[str, Any]], count: Callable[[str], int]) -> int:
     """How many tokens messages have, their calls included, as `count` says.
 
-    A prompt is counted at every step, however long it is: the estimate of text is the core's.
+    A prompt is counted at every step, however long it is: the estimate of text is the core's, and only of new messages.
     """
     tokens = 0
     if count is estimate_tokens:
-        tokens, messages = estimated_tokens(messages)
+        if isinstance(messages, CountedMessages):
+            (start, stop), tokens = messages.counted, messages.tokens
+            messages = messages[:start] + messages[stop:]
+        estimated, messages = estimated_tokens(messages)
+        tokens += estimated
     return tokens + sum(count(_text_of(message)) for message in messages)
 
 
@@ -127,6 +163,10 @@ class ConversationRows(Protocol):
         Returns:
             What is shown; or `TooLong` if that is not known without loading more.
         """
+        ...
+
+    async def records(self) -> Sequence[CallRecord] | None:
+        """Load the records of its calls, oldest first; `None` if the storage has none."""
         ...
 
 
@@ -201,20 +241,31 @@ class History:
         check_choice("earlier", self.earlier, "whole", "answers")
 
     async def load(
-        self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
+        self,
+        conversation: ConversationRows,
+        options: FoldOptions,
+        pin: Pin | None = None,
+        complete: Callable[[Messages], None] | None = None,
     ) -> tuple[int, Messages]:
         """Load the messages that are to be sent; returns how many rows were loaded, and the messages.
 
-        With a pin, the bounds count only the first time; later the same turns are loaded.
+        With a pin, the bounds count only the first time; later the same turns are loaded. `complete` completes the
+        messages after the last question, before they are transformed; it must leave all others as they are.
         """
         if not self._is_plain:
-            count, messages = await self._within_bounds(conversation, options, pin)
+            count, messages = await self.unsent(conversation, options, pin)
+            if complete is not None:
+                complete(messages)
             return count, await self.sent(messages) if count else messages
         found = await self._folded(conversation, options, pin, merge_roles=self.merge_roles)
-        if not isinstance(found, TooLong):
-            return found
-        count, messages = await self._end(conversation, options, pin, found.newest)
-        return count, merged(messages) if self.merge_roles else messages
+        if isinstance(found, TooLong):
+            count, messages = await self._end(conversation, options, pin, found.newest)
+            messages = merged(messages) if self.merge_roles else messages
+        else:
+            count, messages = found
+        if complete is not None:
+            complete(messages)
+        return count, messages
 
     @property
     def _is_unbounded(self) -> bool:
@@ -242,10 +293,15 @@ class History:
             pin.turns = WHOLE if found.turns is None else found.turns
         return found.rows, found.messages
 
-    async def _within_bounds(
+    async def unsent(
         self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None
     ) -> tuple[int, Messages]:
+        """Load the messages within the bounds, which are neither transformed nor merged; else see `load`."""
         if not self._is_unbounded:
+            pin = Pin() if pin is None else pin
+            if pin.turns is None and options.form != "text":
+                # In every form, the same turns are within the bounds.
+                await self._end(conversation, FoldOptions(), pin)
             return await self._end(conversation, options, pin)
         if self.earlier == "whole":
             found = await self._folded(conversation, options, pin, merge_roles=False)
@@ -253,9 +309,16 @@ class History:
                 return found
             return await self._end(conversation, options, pin, found.newest)
         rows = await conversation.newest(sys.maxsize)
+        return len(rows), (await self._fold(conversation, options, rows)).messages()
+
+    async def _fold(
+        self, conversation: ConversationRows, options: FoldOptions, rows: Sequence[Any]
+    ) -> Folding:
+        """Fold the rows that `earlier` leaves."""
         folding = Folding(options)
-        folding.extend(self._shown(rows))
-        return len(rows), folding.messages()
+        await extend(folding, self._shown(rows))
+        await give_ids(folding, options, lambda: conversation.records())
+        return folding
 
     async def _end(
         self,
@@ -274,8 +337,7 @@ class History:
         while True:
             if rows is None:
                 rows = await conversation.newest(limit)
-            folding = Folding(options)
-            folding.extend(self._shown(rows))
+            folding = await self._fold(conversation, options, rows)
             messages, turns = folding.messages(), folding.questions()
             # A storage that gives more rows than it was asked for gives all of them.
             is_whole = len(rows) != limit
@@ -306,7 +368,7 @@ class History:
                 return rows
             pin.turns = sum(row["type"] == "user" for row in rows[-MOST_ROWS:]) or 1
         elif pin.turns is None:
-            await self.load(conversation, FoldOptions(), pin)
+            await self._end(conversation, FoldOptions(), pin)
         limit = _FIRST_LOAD
         while True:
             rows = await conversation.newest(limit)
@@ -437,6 +499,20 @@ def _checked(returned: Any) -> Messages:
             case _:
                 raise ConfigError(f"{wanted}; number {index} is not a message: {message!r:.200}")
     return messages
+
+
+def copied(messages: Iterable[Mapping[str, Any]]) -> Messages:
+    """Copy messages, with all that the folds of other prompts have too."""
+    return [dict(message) if len(message) == 2 else _copied(message) for message in messages]
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[Any, Any]", value)
+        return {key: _copied(field) for key, field in fields.items()}
+    if isinstance(value, list):
+        return [*map(_copied, cast("list[Any]", value))]
+    return value
 
 
 def merged(messages: Iterable[dict[str, Any]]) -> Messages:

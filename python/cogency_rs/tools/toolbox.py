@@ -209,10 +209,17 @@ class Toolbox:
         """The tools by every way to write their names. A name on a server is `server`, NUL and the name."""
         if not self._by_server:
             return dict(self.names)
+        return {way: self.names[one] for way, one in self._ways().items()}
+
+    def other_names(self) -> dict[str, str]:
+        """The one names by every other way to write them; see `spellings`."""
+        return {way: one for way, one in self._ways().items() if way != one}
+
+    def _ways(self) -> dict[str, str]:
         ways = dict(self._spelled)
         for server, there in self._by_server.items():
             ways |= {f"{server}\0{spelling}": one for spelling, one in there.items()}
-        return {way: self.names[one] for way, one in ways.items()}
+        return ways
 
     def missing(self, call: Any) -> str:
         """Write the message for a call that means no tool: which tools there are."""

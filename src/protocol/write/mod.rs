@@ -4,6 +4,7 @@
 //! without escapes cannot hold every name and key; [`Renderer::can_write`] tells that before.
 
 mod check;
+mod compact;
 mod results;
 mod turn;
 
@@ -18,10 +19,11 @@ use super::notation::{Notation, calls, literal};
 use super::{Text, Tools};
 
 pub use super::notation::inert::marks_of;
+pub use super::notation::json::{elements, members};
 pub use super::notation::marks::{DialectMarks, Which};
 pub use super::stored::ShownCall;
 pub use check::Unwritable;
-pub use results::{Returned, push_escaped, returned};
+pub use results::{Returned, canonical_array, push_escaped, returned};
 pub use turn::TurnPart;
 
 /// Writes calls, turns and results in one dialect.
@@ -132,6 +134,22 @@ impl Renderer {
         let style = Style { layout, strings: Strings::Readable(Some(self.marks())) };
         push_json(&mut out, json, style, 0);
         Text::from(out).to_string()
+    }
+
+    /// Writes canonical JSON without spaces, with readable characters and with its marks made harmless. If UTF-8 cannot encode a
+    /// character, all characters outside ASCII are escaped.
+    ///
+    /// # Complexity
+    /// O(json)
+    #[must_use]
+    pub fn compact(&self, json: &str) -> Text {
+        compact::compact(json, Some(self.marks())).into()
+    }
+
+    /// The same, with its marks as they are.
+    #[must_use]
+    pub fn compact_as_is(&self, json: &str) -> Text {
+        compact::compact(json, None).into()
     }
 
     /// Writes a canonical JSON object as `{key:value,…}` with `mark` around strings.

@@ -15,6 +15,7 @@ use super::super::notation::json::{Strings, Style, elements, members, push_json,
 use super::super::notation::literal::overlaps;
 use super::super::notation::sink::Sink;
 use super::super::stored::ShownCall;
+use super::super::verbatim::is_array;
 
 /// What one call returned. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +46,7 @@ pub fn returned(results: &[u8], calls: &[ShownCall]) -> Vec<Returned> {
         outcome: None,
         content: json_string(results),
     };
-    let array = canonical(results).filter(|json| json.starts_with('['));
-    let Some(array) = array else { return vec![whole()] };
+    let Some(array) = canonical_array(results) else { return vec![whole()] };
     let items: Vec<_> = elements(&array).collect();
     if !items.iter().all(|item| item.starts_with('{')) {
         return vec![whole()];
@@ -67,6 +67,18 @@ fn returned_item(item: &str, call: Option<&ShownCall>) -> Returned {
         content: field("\"content\"")
             .or_else(|| text("\"outcome\""))
             .unwrap_or_else(|| item.to_owned()),
+    }
+}
+
+/// The text as a canonical array; `None` for anything else.
+///
+/// # Complexity
+/// O(text)
+#[must_use]
+pub fn canonical_array(text: &[u8]) -> Option<Cow<'_, str>> {
+    match str::from_utf8(text) {
+        Ok(json) if is_array(json) => Some(Cow::Borrowed(json)),
+        _ => canonical(text).filter(|json| json.starts_with('[')).map(Cow::Owned),
     }
 }
 

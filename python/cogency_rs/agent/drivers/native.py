@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
+from ...context.history import Messages
 from ...errors import ConfigError
 from ...guards.arguments import check_choice
 from ...models import ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
@@ -15,7 +16,7 @@ from ...types import CallMode, ToolCall
 from ..inert import inert_text, inert_value
 from ..runtime import Runtime
 from .native_answer import NativeAnswer
-from .native_history import batches_of_turn, native_messages
+from .native_history import sign_reasoning
 
 __all__ = ["NativeDriver"]
 
@@ -69,11 +70,13 @@ class NativeDriver:
         Raises:
             ConfigError: the tool that must be called is not there.
         """
-        passages = await runtime.dialogue()
-        batch = batches_of_turn(passages)
-        messages = await runtime.after_system(
-            runtime.introduction, native_messages(passages, runtime.reasoning)
-        )
+        batch = 0
+
+        def complete(messages: Messages) -> None:
+            nonlocal batch
+            batch = sign_reasoning(messages, runtime.reasoning)
+
+        messages = await runtime.native_messages(runtime.introduction, complete)
         request = self._request(runtime, messages)
         answer = NativeAnswer(
             shows_calls=self._shows_calls,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from itertools import takewhile
 from time import time
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallD
 from ...protocol.codec import format_call_agent
 from ...runs.context import RunContext
 from ...types import ToolCall
-from ..dialogue import ModelPassage, Passage, Report
+from ..cut_answer import report_of
 from ..runtime import Runtime, check_model
 from .endings import event_of_cut
 from .react_decision import (
@@ -27,11 +28,14 @@ from .react_decision import (
     decide_on,
     no_answer,
 )
-from .react_history import CALL_FORM, react_messages, react_prompt, to_answer
+from .react_history import CALL_FORM, react_prompt, to_answer
 
 __all__ = ["ReActDriver"]
 
 _PSEUDO_CALLS = frozenset({"decision_extraction", "decision_validation"})
+
+_TOLD = frozenset({"user", "think", "respond", "call", "result", "error"})
+"""The types of rows that a model is told of."""
 
 _STOP = ("\nObservation:",)
 """How a model begins that writes the observation itself; such a line cannot stand inside the object."""
@@ -77,9 +81,8 @@ class ReActDriver:
         self, run: RunContext[Any], runtime: Runtime
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Make one step; see `Driver.step`."""
-        passages = await runtime.dialogue(joins_exactly=self.joins_exactly)
-        history = react_messages(passages)
-        if self._final_via_model and _is_cut(passages):
+        history = await runtime.react_messages()
+        if self._final_via_model and _is_cut(await runtime.rows()):
             messages = await runtime.after_system(runtime.introduction, history)
             async with aclosing(self._answer(runtime, messages)) as events:
                 async for event in events:
@@ -192,13 +195,17 @@ class ReActDriver:
         return refusal.event()
 
 
-def _is_cut(passages: Sequence[Passage]) -> bool:
+def _is_cut(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a conversation ends with an answer that was cut in its text."""
-    match passages:
-        case [*_, ModelPassage(texts=[_, *_], calls=()), Report(is_of_cut_answer=True)]:
-            return True
-        case _:
-            return False
+    told = (row for row in reversed(rows) if row["type"] in _TOLD)
+    last = next(told, None)
+    if last is None or last["type"] != "error":
+        return False
+    report = report_of(last)
+    if (report.get("kind"), report.get("raw")) != ("truncated", ""):
+        return False
+    said = takewhile(lambda row: row["type"] in ("think", "respond"), told)
+    return any(row["type"] == "respond" for row in said)
 
 
 async def _texts(

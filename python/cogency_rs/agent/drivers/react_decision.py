@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from ..._core import Finish
 from ...tools.signature import is_object, parameters_of
 from ...tools.toolbox import Toolbox
 from ...types import ToolCall
-from ..dialogue import compact_json
 from ..inert import exact_args
 from .driver import EventDict
 from .endings import cut_of, event_of_cut
@@ -327,9 +327,19 @@ def decide_on(
             answer = decision.get("answer")
             if answer is None:
                 answer = ""
-            text = answer if isinstance(answer, str) else compact_json(answer)
+            text = answer if isinstance(answer, str) else _compact_json(answer)
             if needs_answer and not text.strip():
                 return no_answer(raw)
             return FinalAnswer(text)
         case _:
             return refused("Decision type must be call_tool or final_answer.", _AGAIN)
+
+
+def _compact_json(value: Any) -> str:
+    """A value as JSON without spaces; characters are not escaped, unless UTF-8 cannot encode one."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text

@@ -1,24 +1,16 @@
-"""The prompt of a model that decides in JSON, and its conversation as thoughts, actions and observations."""
+"""The prompts of a model that decides in JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ...context.history import Messages
 from ...protocol.codec import tool_line
 from ...tools.signature import json_schema_of, signature
-from ..dialogue import (
-    CallOutcome,
-    ModelPassage,
-    Passage,
-    Question,
-    Report,
-    compact_json,
-)
 from ..inert import inert_text
 
-__all__ = ["CALL_FORM", "react_messages", "react_prompt", "to_answer"]
+__all__ = ["CALL_FORM", "react_prompt", "to_answer"]
 
 CALL_FORM = (
     '{"thought": "I have to look that up.", "type": "call_tool", "tool": "tool_name", '
@@ -63,60 +55,10 @@ def _line(tool: Any) -> str:
     return inert_text(tool_line(tool) if schema is None else signature(tool, schema))
 
 
-def react_messages(passages: Sequence[Passage]) -> Messages:
-    """Write messages. The cost is linear in the passages.
-
-    A call is shown after the last thought before it; earlier thoughts did not lead to a call. Output that could not be
-    used is shown as the model wrote it.
-    """
-    messages: Messages = []
-    for passage in passages:
-        match passage:
-            case Question(text):
-                messages.append({"role": "user", "content": text})
-            case Report(raw, content):
-                _say(messages, raw)
-                messages.append({"role": "user", "content": content})
-            case ModelPassage(calls=()):
-                if passage.text:
-                    _say(messages, f"{_thought(passage)}Final Answer: {passage.text}")
-            case ModelPassage():
-                _say(messages, _calling(passage))
-                observations = "\n".join(map(_observation, passage.outcomes))
-                messages.append({"role": "user", "content": observations})
-    return messages
-
-
 def to_answer(messages: Messages, thought: str, draft: str) -> Messages:
     """The messages that ask for the final answer in words, after the decision to give it."""
     decided = f"Thought: {thought.strip()}" if thought.strip() else ""
     written = f"Final Answer: {draft.strip()}" if draft.strip() else ""
-    asked = list(messages)
-    _say(asked, "\n".join(filter(None, (decided, written))))
-    return [*asked, {"role": "user", "content": _WRITE_ANSWER}]
-
-
-def _say(messages: Messages, text: str) -> None:
-    if text.strip():
-        messages.append({"role": "assistant", "content": text})
-
-
-def _thought(passage: ModelPassage) -> str:
-    thoughts = [text for text in passage.thoughts if text.strip()]
-    return f"Thought: {thoughts[-1].strip()}\n" if thoughts else ""
-
-
-def _calling(passage: ModelPassage) -> str:
-    actions = "\n".join(
-        f"Action: {call.name}\nAction Input: {compact_json(call.args)}" for call in passage.calls
-    )
-    text = f"{passage.text}\n" if passage.text else ""
-    return f"{text}{_thought(passage)}{actions}"
-
-
-def _observation(outcome: CallOutcome) -> str:
-    if outcome.is_error:
-        value = outcome.value
-        return f"Observation: ERROR - {value if isinstance(value, str) else compact_json(value)}"
-    beside = f"{outcome.outcome}\n" if outcome.outcome else ""
-    return f"Observation: {beside}{compact_json(outcome.value)}"
+    said = "\n".join(filter(None, (decided, written)))
+    asked = [{"role": "assistant", "content": said}] if said else []
+    return [*messages, *asked, {"role": "user", "content": _WRITE_ANSWER}]

@@ -1,0 +1,573 @@
+//! `to_messages`, and the fold of a growing conversation.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::{PyTraverseError, PyVisit};
+
+use super::convert::{bytes_of, dumps, string_of, to_str};
+use super::dialect::written_of;
+use super::rows::{call_of, formatted, lenient_call_of, report_of};
+use crate::context::{self as core, Bounds, Form, Message, Passages, Role, Rules, Shown, Tags};
+use crate::protocol::Text;
+use crate::protocol::canonical::json_string;
+use crate::protocol::json::unescaped;
+use crate::protocol::write::Renderer;
+
+/// Folds stored events into messages.
+///
+/// Events that are not rows of a log raise what they raise in cogency 3.3.0: `KeyError`, `TypeError`, `JSONDecodeError`.
+#[pyfunction]
+#[pyo3(signature = (events, *, escape_tags=Tags::AsStored, dialect=None))]
+#[pyo3(text_signature = "(events, *, escape_tags=False, dialect='cogency')")]
+pub fn to_messages<'py>(
+    events: &Bound<'py, PyAny>,
+    escape_tags: Tags,
+    dialect: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let dialect = written_of(dialect)?;
+    let options = core::FoldOptions { tags: escape_tags, dialect, ..core::FoldOptions::default() };
+    let mut folding = Folding::of(options);
+    folding.extend(events)?;
+    folding.messages(events.py(), 0, None)
+}
+
+/// How rows become messages.
+#[pyclass(frozen, eq, hash, from_py_object, module = "cogency_rs._core")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct FoldOptions {
+    inner: core::FoldOptions,
+}
+
+#[pymethods]
+impl FoldOptions {
+    #[new]
+    #[pyo3(signature = (
+        *,
+        form=Form::Text,
+        rules=Rules::Own,
+        escape_tags=Tags::AsStored,
+        max_result_chars=None,
+        tool_result_chars=None,
+        tool_names=None,
+        dialect=None,
+    ))]
+    #[pyo3(
+        text_signature = "(*, form='text', rules='own', escape_tags=False, max_result_chars=None, \
+                             tool_result_chars=None, tool_names=None, dialect='cogency')"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "Python passes them by name")]
+    fn new(
+        form: Form,
+        rules: Rules,
+        escape_tags: Tags,
+        max_result_chars: Option<usize>,
+        tool_result_chars: Option<&Bound<'_, PyDict>>,
+        tool_names: Option<&Bound<'_, PyDict>>,
+        dialect: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let mut bounds = Bounds { all: max_result_chars, ..Bounds::default() };
+        for (name, most) in tool_result_chars.into_iter().flatten() {
+            bounds.tools.insert(json_name(&name)?, most.extract()?);
+        }
+        let ways = tool_names.into_iter().flatten();
+        let names = ways.map(|(way, name)| Ok((json_name(&way)?, json_name(&name)?)));
+        let names = names.collect::<PyResult<_>>()?;
+        let dialect = written_of(dialect)?;
+        let tags = escape_tags;
+        Ok(Self { inner: core::FoldOptions { form, dialect, rules, tags, bounds, names } })
+    }
+
+    #[getter]
+    fn form(&self) -> &'static str {
+        FORMS.iter().find(|(_, form)| *form == self.inner.form).map_or("text", |(name, _)| name)
+    }
+}
+
+fn json_name(name: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(json_string(&bytes_of(string_of("a tool's name", name)?)?))
+}
+
+/// The forms by their names.
+const FORMS: [(&str, Form); 3] =
+    [("text", Form::Text), ("native", Form::Native), ("react", Form::React)];
+
+/// A conversation that is folded while it grows.
+#[pyclass(module = "cogency_rs._core")]
+pub struct Folding {
+    options: core::FoldOptions,
+    renderer: Arc<Renderer>,
+    passages: Passages,
+    /// The complete messages.
+    messages: Vec<FoldedMessage>,
+    /// The indices of the messages that are the user's questions.
+    questions: Vec<usize>,
+    /// The calls of a form that names them, and how many of them the complete messages have.
+    calls: Vec<NamedCall>,
+    complete: usize,
+    /// Whether a call without an id came since they were named.
+    lacks_ids: bool,
+    /// How many pieces the assistant's open turn has.
+    parts: usize,
+    /// What the `TypeError` says of the open turn's first piece that is not a `str`; joining the turn will raise it.
+    unjoinable: Option<String>,
+}
+
+/// A message, as far as it does not change any more.
+enum FoldedMessage {
+    Said(Role, Py<PyAny>),
+    Calls {
+        content: Py<PyString>,
+        thoughts: Py<PyString>,
+        arguments: Vec<Py<PyString>>,
+        /// The numbers of the calls.
+        calls: Range<usize>,
+    },
+    Result {
+        call: usize,
+        content: Py<PyString>,
+        is_error: bool,
+    },
+}
+
+/// A call, and what its id is: its own, that of its record, or else one that is made of its number.
+struct NamedCall {
+    /// Canonical JSON.
+    name: String,
+    own: Option<Py<PyString>>,
+    recorded: Option<Py<PyString>>,
+}
+
+#[pymethods]
+impl Folding {
+    /// A conversation at its start.
+    #[new]
+    fn new(options: FoldOptions) -> Self {
+        Self::of(options.inner)
+    }
+
+    /// Takes further events, oldest first.
+    fn extend(&mut self, events: &Bound<'_, PyAny>) -> PyResult<()> {
+        for event in events.try_iter()? {
+            self.event(&event?)?;
+        }
+        Ok(())
+    }
+
+    /// The messages of all events so far, from number `start` on, in a new list of new dicts; up to number `stop`, if that is of a
+    /// complete message.
+    #[pyo3(signature = (start=0, stop=None))]
+    fn messages<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        stop: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        let last_question = self.last_question();
+        let complete = self.messages.len();
+        let end = stop.unwrap_or(complete).min(complete);
+        for (index, message) in self.messages[..end].iter().enumerate().skip(start) {
+            let is_answering = last_question.is_none_or(|question| index > question);
+            list.append(self.written(py, message, is_answering)?)?;
+        }
+        if stop.is_some_and(|stop| stop <= complete) {
+            return Ok(list);
+        }
+        let (mut open, mut called) = (Vec::new(), self.complete);
+        self.passages.open(|passage| core::show(passage, &self.options, &self.renderer, &mut open));
+        self.check_joinable(&open)?;
+        for shown in open {
+            list.append(self.written(py, &folded(py, shown, &mut called)?, true)?)?;
+        }
+        Ok(list)
+    }
+
+    /// The indices of the messages that are the user's questions.
+    fn questions(&self) -> Vec<usize> {
+        self.questions.clone()
+    }
+
+    /// The index of the last of these messages.
+    fn last_question(&self) -> Option<usize> {
+        self.questions.last().copied()
+    }
+
+    /// Whether a call without an id of its own came since `name_calls`.
+    fn lacks_ids(&self) -> bool {
+        self.lacks_ids
+    }
+
+    /// Gives calls the ids of their records. A history leaves out the oldest rows, so they are matched from the end.
+    fn name_calls(&mut self, py: Python<'_>, records: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+        self.lacks_ids = false;
+        for (call, record) in self.calls.iter_mut().rev().zip(records.iter().rev()) {
+            let text = |value: &Bound<'_, PyAny>| dumps(value);
+            let name = text(&record.getattr(pyo3::intern!(py, "name"))?)?;
+            let server = record.getattr(pyo3::intern!(py, "server"))?;
+            let server = Some(server).filter(|server| !server.is_none());
+            let server = server.as_ref().map(text).transpose()?;
+            let shown = self.options.shown_name(&name, server.as_deref());
+            if *shown.unwrap_or(&name) != call.name {
+                break;
+            }
+            call.recorded = Some(record.getattr(pyo3::intern!(py, "id"))?.cast_into()?.unbind());
+        }
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.messages.iter().try_for_each(|message| match message {
+            FoldedMessage::Said(_, content) => visit.call(content),
+            FoldedMessage::Calls { .. } | FoldedMessage::Result { .. } => Ok(()),
+        })
+    }
+
+    fn __clear__(&mut self) {
+        self.messages.clear();
+    }
+}
+
+impl Folding {
+    fn of(options: core::FoldOptions) -> Self {
+        let renderer = Arc::new(Renderer::new(Arc::clone(&options.dialect)));
+        let passages = Passages::new(&options, Arc::clone(&renderer));
+        Self {
+            options,
+            renderer,
+            passages,
+            messages: Vec::new(),
+            questions: Vec::new(),
+            calls: Vec::new(),
+            complete: 0,
+            lacks_ids: false,
+            parts: 0,
+            unjoinable: None,
+        }
+    }
+
+    fn event(&mut self, event: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = event.py();
+        let kind = event.get_item(pyo3::intern!(py, "type"))?;
+        let Ok(kind) = kind.cast::<PyString>() else { return Ok(()) };
+        let content = || event.get_item(pyo3::intern!(py, "content"));
+        match kind.to_str().unwrap_or_default() {
+            "user" => {
+                let shown = self.showing(|passages, show| passages.user(show));
+                self.add(py, shown)?;
+                self.questions.push(self.messages.len());
+                let said = self.said_by_user(&content()?)?;
+                self.messages.push(FoldedMessage::Said(Role::User, said.unbind()));
+            }
+            "think" => {
+                self.passages.think(&bytes_of(&formatted(&content()?)?)?);
+                self.parts += 1;
+            }
+            "respond" => self.respond(&content()?)?,
+            "call" => self.call(&content()?)?,
+            "result" => {
+                let content = match event.cast::<PyDict>() {
+                    Ok(event) => event.get_item(pyo3::intern!(py, "content"))?,
+                    Err(_) => Some(event.call_method1("get", ("content", ""))?),
+                };
+                self.result(py, content.as_ref())?;
+            }
+            "error" => {
+                if let Some(report) = report_of(event)? {
+                    self.passages.report(report);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What is shown of the passage that this step of the fold completes, if it completes one.
+    fn showing(
+        &mut self,
+        step: impl FnOnce(&mut Passages, &mut dyn FnMut(core::Passage<'_>)),
+    ) -> Vec<Shown> {
+        let mut shown = Vec::new();
+        let Self { options, renderer, passages, .. } = self;
+        step(passages, &mut |passage| core::show(passage, options, renderer, &mut shown));
+        shown
+    }
+
+    /// What a user said, as their message shows it: text, or a list of parts of which some are text. Anything else stays as it is.
+    fn said_by_user<'py>(&self, content: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = content.py();
+        let inert = |text: &Bound<'py, PyString>| {
+            let bytes = bytes_of(text)?;
+            let shown = match self.options.form {
+                Form::Text => self.renderer.outside(&bytes),
+                _ => self.renderer.marks().inert(&bytes),
+            };
+            Ok::<_, PyErr>(match shown {
+                Cow::Borrowed(_) => text.clone(),
+                Cow::Owned(shown) => to_str(py, &shown)?,
+            })
+        };
+        if self.options.form != Form::Text {
+            return Ok(inert(&formatted(content)?)?.into_any());
+        }
+        if let Ok(text) = content.cast::<PyString>() {
+            return Ok(inert(text)?.into_any());
+        }
+        let Ok(parts) = content.cast_exact::<PyList>() else { return Ok(content.clone()) };
+        let key = pyo3::intern!(py, "text");
+        let (shown, mut is_changed) = (PyList::empty(py), false);
+        for part in parts {
+            let said = part.cast::<PyDict>().ok().map(|part| part.get_item(key)).transpose()?;
+            let text = said.flatten().and_then(|said| said.cast_into::<PyString>().ok());
+            let changed = text.as_ref().map(&inert).transpose()?;
+            match changed.filter(|changed| !text.is_some_and(|text| text.is(changed))) {
+                None => shown.append(part)?,
+                Some(changed) => {
+                    let part = part.cast::<PyDict>()?.copy()?;
+                    part.set_item(key, changed)?;
+                    shown.append(part)?;
+                    is_changed = true;
+                }
+            }
+        }
+        Ok(if is_changed { shown.into_any() } else { content.clone() })
+    }
+
+    fn respond(&mut self, content: &Bound<'_, PyAny>) -> PyResult<()> {
+        match (content.cast::<PyString>(), self.options.form) {
+            (Ok(text), _) => self.passages.respond(&bytes_of(text)?),
+            (Err(_), Form::Text) => {
+                self.passages.respond(b"");
+                if self.unjoinable.is_none() {
+                    self.unjoinable = Some(joining_fault(content, self.parts)?);
+                }
+            }
+            (Err(_), _) => self.passages.respond(&bytes_of(&formatted(content)?)?),
+        }
+        self.parts += 1;
+        Ok(())
+    }
+
+    fn call(&mut self, content: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = content.py();
+        if self.options.form == Form::Text {
+            if let Some(call) = call_of(content)? {
+                self.passages.call(call);
+            }
+            return Ok(());
+        }
+        let Some(mut call) = lenient_call_of(content)? else { return Ok(()) };
+        if let Some(name) = self.options.shown_name(&call.name, call.server.as_deref()) {
+            call.name.clone_from(name);
+        }
+        if self.options.form == Form::Native {
+            let own = call.id.as_deref().map(|id| text_of(py, id)).transpose()?;
+            self.lacks_ids |= own.is_none();
+            let (name, own) = (call.name.clone(), own.map(Bound::unbind));
+            self.calls.push(NamedCall { name, own, recorded: None });
+        }
+        self.passages.call(call);
+        Ok(())
+    }
+
+    fn result(&mut self, py: Python<'_>, content: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let text = match content {
+            Some(content) if content.is_truthy()? => Some(formatted(content)?),
+            _ => None,
+        };
+        let bytes = text.as_ref().map(|text| bytes_of(text)).transpose()?;
+        let bytes = bytes.as_deref().unwrap_or_default();
+        let shown = self.showing(|passages, show| passages.result(bytes, show));
+        self.add(py, shown)
+    }
+
+    /// Adds complete messages.
+    fn add(&mut self, py: Python<'_>, shown: Vec<Shown>) -> PyResult<()> {
+        self.check_joinable(&shown)?;
+        for shown in shown {
+            let message = folded(py, shown, &mut self.complete)?;
+            if matches!(message, FoldedMessage::Said(Role::Assistant, _)) {
+                self.parts = 0;
+            }
+            self.messages.push(message);
+        }
+        Ok(())
+    }
+
+    /// Fails if these messages have an assistant's turn with a piece that is not text.
+    fn check_joinable(&self, shown: &[Shown]) -> PyResult<()> {
+        let is_turn =
+            |shown: &Shown| matches!(shown, Shown::Said(Message { role: Role::Assistant, .. }));
+        match &self.unjoinable {
+            Some(fault) if shown.iter().any(is_turn) => Err(PyTypeError::new_err(fault.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// A message as a new dict. If it answers the last question, its calls are shown with the reasoning that led to them.
+    fn written<'py>(
+        &self,
+        py: Python<'py>,
+        message: &FoldedMessage,
+        is_answering: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let written = PyDict::new(py);
+        let role = pyo3::intern!(py, "role");
+        match message {
+            FoldedMessage::Said(said_by, content) => {
+                let name = match said_by {
+                    Role::User => pyo3::intern!(py, "user"),
+                    Role::Assistant => pyo3::intern!(py, "assistant"),
+                };
+                written.set_item(role, name)?;
+                written.set_item(pyo3::intern!(py, "content"), content)?;
+            }
+            FoldedMessage::Calls { content, thoughts, arguments, calls } => {
+                written.set_item(role, pyo3::intern!(py, "assistant"))?;
+                written.set_item(pyo3::intern!(py, "content"), content)?;
+                let listed = PyList::empty(py);
+                for (number, arguments) in calls.clone().zip(arguments) {
+                    listed.append(self.written_call(py, number, arguments)?)?;
+                }
+                written.set_item(pyo3::intern!(py, "tool_calls"), listed)?;
+                if is_answering {
+                    let reasoning = PyList::empty(py);
+                    if !thoughts.bind(py).is_empty()? {
+                        let block = PyDict::new(py);
+                        block.set_item(pyo3::intern!(py, "text"), thoughts)?;
+                        block.set_item(pyo3::intern!(py, "signature"), py.None())?;
+                        reasoning.append(block)?;
+                    }
+                    written.set_item(pyo3::intern!(py, "reasoning"), reasoning)?;
+                }
+            }
+            FoldedMessage::Result { call, content, is_error } => {
+                let id = self.id(py, *call);
+                written.set_item(role, pyo3::intern!(py, "tool"))?;
+                written.set_item(pyo3::intern!(py, "tool_call_id"), &id)?;
+                written.set_item(pyo3::intern!(py, "tool_execution_id"), id)?;
+                written.set_item(pyo3::intern!(py, "is_error"), is_error)?;
+                written.set_item(pyo3::intern!(py, "content"), content)?;
+            }
+        }
+        Ok(written)
+    }
+
+    fn written_call<'py>(
+        &self,
+        py: Python<'py>,
+        number: usize,
+        arguments: &Py<PyString>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let function = PyDict::new(py);
+        let name = self.calls.get(number).map(|call| sent_name(py, &call.name)).transpose()?;
+        function.set_item(pyo3::intern!(py, "name"), name)?;
+        function.set_item(pyo3::intern!(py, "arguments"), arguments)?;
+        let call = PyDict::new(py);
+        call.set_item(pyo3::intern!(py, "id"), self.id(py, number))?;
+        call.set_item(pyo3::intern!(py, "type"), pyo3::intern!(py, "function"))?;
+        call.set_item(pyo3::intern!(py, "function"), function)?;
+        Ok(call)
+    }
+
+    /// The id of the call of this number.
+    fn id<'py>(&self, py: Python<'py>, number: usize) -> Bound<'py, PyString> {
+        let known =
+            self.calls.get(number).and_then(|call| call.own.as_ref().or(call.recorded.as_ref()));
+        match known {
+            Some(id) => id.bind(py).clone(),
+            // Nine letters and digits, which every provider takes.
+            None => PyString::new(py, &format!("call{number:05}")),
+        }
+    }
+}
+
+/// What is kept of a message. `called` is how many calls came before its own; a result is of one of the calls before it.
+fn folded(py: Python<'_>, shown: Shown, called: &mut usize) -> PyResult<FoldedMessage> {
+    let text = |text: Text| Ok::<_, PyErr>(to_str(py, text.as_bytes())?.unbind());
+    Ok(match shown {
+        Shown::Said(Message { role, content }) => {
+            FoldedMessage::Said(role, text(content)?.into_any())
+        }
+        Shown::Calls { content, thoughts, arguments } => {
+            let arguments = arguments.into_iter().map(text).collect::<PyResult<Vec<_>>>()?;
+            let calls = *called..*called + arguments.len();
+            let (content, thoughts) = (text(content)?, text(thoughts)?);
+            FoldedMessage::Calls { content, thoughts, arguments, calls }
+        }
+        Shown::Result { content, is_error } => {
+            *called += 1;
+            FoldedMessage::Result { call: *called - 1, content: text(content)?, is_error }
+        }
+    })
+}
+
+/// The text of a canonical JSON string.
+fn text_of<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyString>> {
+    to_str(py, unescaped(json.as_bytes()).as_bytes())
+}
+
+/// A call's name as it is sent. The model may have written one that no tool can have, and providers refuse such a name.
+fn sent_name<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
+    const LONGEST: usize = 64;
+    let name = &json[1..json.len() - 1];
+    let is_usable = name.len() <= LONGEST
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.chars().all(|each| each.is_ascii_alphanumeric() || matches!(each, '_' | '-'));
+    if is_usable {
+        return Ok(PyString::new(py, name).into_any());
+    }
+    let name = text_of(py, json)?;
+    py.import("cogency_rs.tools.toolbox")?.call_method1("safe_name", (&name, ("", &name)))
+}
+
+impl<'py> FromPyObject<'_, 'py> for Tags {
+    type Error = PyErr;
+
+    /// From `escape_tags`, a `bool`.
+    fn extract(escape_tags: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(if escape_tags.extract::<bool>()? { Self::Escaped } else { Self::AsStored })
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Form {
+    type Error = PyErr;
+
+    fn extract(form: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let name = form.extract::<&str>()?;
+        let found = FORMS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, form)| *form).ok_or_else(|| {
+            let names = FORMS.map(|(known, _)| format!("{known:?}")).join(", ");
+            PyValueError::new_err(format!("form must be one of {names}, got {name:?}"))
+        })
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Rules {
+    type Error = PyErr;
+
+    fn extract(rules: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match rules.extract::<&str>()? {
+            "own" => Ok(Self::Own),
+            "installed" => Ok(Self::Installed),
+            other => Err(PyValueError::new_err(format!(
+                "rules must be \"own\" or \"installed\", got {other:?}"
+            ))),
+        }
+    }
+}
+
+/// What Python says when it joins pieces and the one at `index` is not text.
+fn joining_fault(piece: &Bound<'_, PyAny>, index: usize) -> PyResult<String> {
+    let py = piece.py();
+    let pieces = PyList::new(py, std::iter::repeat_n("", index))?;
+    pieces.append(piece)?;
+    match PyString::new(py, "\n").call_method1("join", (pieces,)) {
+        Err(error) => error.value(py).str()?.extract(),
+        Ok(_) => Ok(format!("item {index} of a turn is not text")),
+    }
+}
