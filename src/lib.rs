@@ -9,6 +9,7 @@
 //! | --- | --- | --- |
 //! | [`dialect`] | | how a model writes its calls, as a value; the table of presets |
 //! | [`protocol`] | text → events | marks, calls, results, and how each is written |
+//! | [`constrain`] | tools → grammar | the texts that a model may write, for servers that hold it to a grammar |
 //! | [`turn`] | events → steps | what to show, save and run; the circuit breaker; what follows a step |
 //! | [`execution`] | calls → outcomes | which calls may run, in which order, for how long; what arguments must be |
 //! | [`context`] | log → messages | folding of conversations, the system prompt |
@@ -136,6 +137,7 @@
 
 #[cfg(feature = "tokio")]
 pub mod agent;
+pub mod constrain;
 pub mod context;
 #[cfg(feature = "detect")]
 pub mod detect;

@@ -12,6 +12,7 @@ from .build import warn_of_debug_code
 
 _PUBLIC = {
     "_core": (
+        "CallGrammar",
         "CircuitBreaker",
         "Dialect",
         "Finish",

@@ -1,6 +1,7 @@
 """The public names of the package, for type checkers: the same as in the table of `__init__.py`."""
 
 from ._core import (
+    CallGrammar as CallGrammar,
     CircuitBreaker as CircuitBreaker,
     Dialect as Dialect,
     Finish as Finish,

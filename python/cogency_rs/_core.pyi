@@ -21,6 +21,7 @@ __all__ = [
     "BUILD",
     "AnswerReader",
     "ArgumentSchema",
+    "CallGrammar",
     "CircuitBreaker",
     "Detection",
     "Dialect",
@@ -240,6 +241,40 @@ class Dialect:
             TypeError, ValueError: JSON cannot hold the arguments; as `json.dumps`.
         """
 
+    def grammar(
+        self,
+        tools: Iterable[Any],
+        *,
+        form: Literal["gbnf"] = "gbnf",
+        calls: Literal["auto", "required", "none"] | str = "auto",
+        parallel: bool = True,
+        reasoning: Literal["auto", "open", "none"] = "auto",
+    ) -> CallGrammar:
+        """Make the grammar of the answers that a parser of this dialect reads as calls of these tools without an error.
+
+        A server that holds a model to it lets the model write nothing else: text in which no mark of the dialect is,
+        and calls of these tools, as the dialect writes them, with arguments that fit the tools' JSON Schemas.
+
+        Args:
+            tools: as `ToolSchemas` takes them.
+            form: `"gbnf"` is what llama.cpp reads.
+            calls: `"auto"` for text, calls, or both; `"required"` for at least one call and no text; `"none"` for no
+                call; or the name of the tool that must be called. Without tools, `"auto"` allows no call.
+            parallel: whether there may be several calls.
+            reasoning: `"auto"` if the answer may begin with reasoning, or begins in it where the dialect says so;
+                `"open"` if the prompt has opened it; `"none"` if there is none.
+
+        Raises:
+            ConfigError: a schema does not end, no value fits it, or the dialect cannot hold a name, a key or a value;
+                says which tool, and where in its parameters. Or the named tool is not there, a call is required of no
+                tool, or the dialect has no grammar.
+            TypeError: `tools` is not made of tools.
+
+        Properties are written in the order in which they are declared, and undeclared ones only where the schema has
+        `additionalProperties`. What else a grammar cannot say of a schema it allows; that is listed in `widened`. The
+        cost is linear in the schemas.
+        """
+
     def inert(self, text: str) -> str:
         """Break up each mark in text from outside, so that it opens and ends nothing in a prompt.
 
@@ -272,6 +307,21 @@ class Dialect:
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+@final
+class CallGrammar:
+    """The answers that a model may write, for a server that holds it to a grammar; `Dialect.grammar` makes it."""
+
+    @property
+    def text(self) -> str:
+        """The grammar, as the server reads it; also `str(grammar)`."""
+
+    @property
+    def widened(self) -> list[str]:
+        """What the grammar allows and the schemas do not.
+
+        Each entry is the tool, where in its parameters, and the keyword: `"book.seats: uniqueItems"`.
+        """
 
 @final
 class ToolSchemas:

@@ -126,6 +126,11 @@ impl Marks {
         }
     }
 
+    /// The marks.
+    pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.texts.iter().map(Vec::as_slice)
+    }
+
     /// Whether a mark may begin anywhere in `text`.
     #[must_use]
     pub fn may_begin_in(&self, text: &[u8]) -> bool {

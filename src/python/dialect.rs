@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::convert::{bytes_of, dumps, json, to_str};
 use super::error::{ConfigError, refused, type_error};
+use super::grammar::{self, CallGrammar, Wanted};
 #[cfg(feature = "detect")]
 use crate::detect::{Detected, Source, detect, detect_path};
 use crate::dialect as core;
@@ -101,6 +102,20 @@ impl Dialect {
         to_str(calls.py(), written.as_bytes())
     }
 
+    #[pyo3(signature = (tools, *, form="gbnf", calls="auto", parallel=true, reasoning="auto"))]
+    fn grammar(
+        &self,
+        tools: &Bound<'_, PyAny>,
+        form: &str,
+        calls: &str,
+        parallel: bool,
+        reasoning: &str,
+    ) -> PyResult<CallGrammar> {
+        let declared: PyResult<Vec<_>> = tools.try_iter()?.map(|tool| tool_of(&tool?)).collect();
+        let wanted = Wanted { form, calls, parallel, reasoning };
+        grammar::made(tools.py(), &self.reading(), &declared?, &wanted)
+    }
+
     fn inert<'py>(&self, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
         match marks_of(&self.inner).inert(&bytes_of(text)?) {
             Cow::Borrowed(_) => Ok(text.clone()),
@@ -167,7 +182,7 @@ impl Dialect {
         Self { inner, grammar: OnceLock::new() }
     }
 
-    fn grammar(&self) -> Arc<Grammar> {
+    fn reading(&self) -> Arc<Grammar> {
         let make = || Arc::new(Grammar::new(vec![Arc::clone(&self.inner)]));
         Arc::clone(self.grammar.get_or_init(make))
     }
@@ -240,7 +255,7 @@ pub fn grammar_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Grammar>> 
         return grammar_named(&name.to_string_lossy());
     }
     if let Ok(dialect) = dialect.cast::<Dialect>() {
-        return Ok(dialect.get().grammar());
+        return Ok(dialect.get().reading());
     }
     let dialects = dialects_of(dialect)?;
     Ok(kept(dialects))

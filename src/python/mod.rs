@@ -12,6 +12,7 @@ mod dialect;
 mod error;
 mod execution;
 mod folding;
+mod grammar;
 mod ids;
 mod item_sink;
 mod json;
@@ -47,6 +48,8 @@ mod _core {
     use super::execution::Schedule;
     #[pymodule_export]
     use super::folding::{FoldOptions, Folding, to_messages};
+    #[pymodule_export]
+    use super::grammar::CallGrammar;
     #[pymodule_export]
     use super::ids::{forget_random_numbers, uuid7};
     #[pymodule_export]

@@ -140,7 +140,7 @@ def is_of_protocol(file: Module) -> bool:
 LEVELS = [
     {"dialect", "ids", "wire"},
     {"net", "protocol"},
-    {"context", "detect", "execution", "turn"},
+    {"constrain", "context", "detect", "execution", "turn"},
     {"execution::tokio"},
     {"agent"},
     {"python"},

@@ -30,7 +30,7 @@ fn is_python_name(name: &[u8], more: &[u8]) -> bool {
 }
 
 /// Adds canonical JSON as a Python literal.
-fn push_python(sink: &mut Sink<'_>, json: &str) {
+pub fn push_python(sink: &mut Sink<'_>, json: &str) {
     let mut rest = json;
     while let Some(byte) = rest.bytes().next() {
         let width = match byte {

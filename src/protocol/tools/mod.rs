@@ -16,7 +16,7 @@ use super::canonical::json_string;
 pub use document::SchemaDocument;
 pub use raw::{WholeNumbers, scalar, typed, typed_unless_text, typed_within};
 pub use schema::{Schema, SchemaPlace};
-pub use types::Types;
+pub use types::{Types, target, written};
 
 /// The tools that a model may call, by their names; a tool of a server also by [`name_on_server`](super::call::name_on_server).
 #[derive(Debug, Default)]

@@ -44,12 +44,32 @@ impl Types {
         Self(self.0 | other.0)
     }
 
-    fn and(self, other: Self) -> Self {
+    /// The types that are in both sets.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    fn without(self, other: Self) -> Self {
+    /// The types that are not in the other set.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+
+    /// The words of JSON Schema for these types.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("null", Self::NULL),
+            ("boolean", Self::BOOLEAN),
+            ("number", Self::NUMBER),
+            ("integer", Self::INTEGER),
+            ("string", Self::STRING),
+            ("array", Self::ARRAY),
+            ("object", Self::OBJECT),
+        ];
+        let is_number = self.has(Self::NUMBER);
+        let has = move |types| self.has(types) && !(is_number && types == Self::INTEGER);
+        all.into_iter().filter(move |(_, types)| has(*types)).map(|(word, _)| word)
     }
 
     /// The types that a word of the keyword `type` stands for, also in the words of other languages.
@@ -66,7 +86,9 @@ impl Types {
         })
     }
 
-    fn of_value(value: &Value) -> Self {
+    /// The type of a value.
+    #[must_use]
+    pub fn of_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOLEAN,
@@ -133,7 +155,8 @@ fn is_only_a_type(schema: &Value) -> bool {
 }
 
 /// The types of the keyword `type`; `None` if one of its words is unknown.
-fn written(value: &Value) -> Option<Types> {
+#[must_use]
+pub fn written(value: &Value) -> Option<Types> {
     match value {
         Value::String(name) => Types::named(name),
         Value::Array(names) => {
@@ -146,7 +169,8 @@ fn written(value: &Value) -> Option<Types> {
 }
 
 /// The schema that a reference within the same schema refers to.
-pub(super) fn target<'a>(root: &'a Value, reference: &Value) -> Option<&'a Value> {
+#[must_use]
+pub fn target<'a>(root: &'a Value, reference: &Value) -> Option<&'a Value> {
     let pointer = reference.as_str()?.strip_prefix('#')?;
     root.pointer(&percent_decoded(pointer)?)
 }

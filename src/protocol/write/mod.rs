@@ -160,6 +160,14 @@ impl Renderer {
         Text::from(sink.out).to_string()
     }
 
+    /// Writes canonical JSON as a Python literal.
+    #[must_use]
+    pub fn python(&self, json: &str) -> String {
+        let mut sink = Sink::new(&self.notation);
+        literal::push_python(&mut sink, json);
+        Text::from(sink.out).to_string()
+    }
+
     /// Writes text from outside, with its marks made harmless.
     #[must_use]
     pub fn words(&self, text: &str) -> String {

@@ -1,0 +1,169 @@
+//! Text in which none of some marks stands, as rules: an automaton like that of Aho and Corasick, a rule for each state.
+//!
+//! A state is the longest end of the text so far that a mark begins with. No rule leads to the end of a mark, so whatever the
+//! rules allow can be followed by a mark that is one.
+
+use std::collections::BTreeMap;
+
+use super::expr::{Class, Expr, Rules, choice, literal, sequence};
+
+/// The automaton of some marks.
+#[derive(Debug)]
+pub struct Avoiding {
+    states: Vec<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many characters of a mark it is.
+    depth: usize,
+    /// Whether it is a mark.
+    is_mark: bool,
+    /// Whether a mark ends here: this one, or one that is an end of it.
+    is_end: bool,
+    /// The state of the longest proper end of this one's text.
+    fallback: usize,
+    children: BTreeMap<char, usize>,
+    /// The next state after each character that does not lead back to the first one.
+    next: BTreeMap<char, usize>,
+}
+
+/// The rules of the states, those that no text reaches left out.
+#[derive(Clone, Debug)]
+pub struct TextRules(Vec<Option<usize>>);
+
+impl TextRules {
+    /// All the texts.
+    pub fn all(&self) -> Expr {
+        // Where the empty text is a mark, no text is without one; but an empty mark is none.
+        self.0[0].map_or_else(|| Expr::Choice(Vec::new()), Expr::Rule)
+    }
+}
+
+/// Which texts are meant besides.
+#[derive(Clone, Debug, Default)]
+pub struct TextForm<'t> {
+    /// Characters that the text does not have as they are.
+    pub without: &'t [char],
+    /// What stands for one character instead.
+    pub escapes: Option<Expr>,
+    /// What may follow it; nothing of a mark may be completed by that.
+    pub followers: &'t [&'t str],
+}
+
+impl Avoiding {
+    /// The automaton of these marks.
+    ///
+    /// # Complexity
+    /// O(marks)
+    pub fn new<'m>(marks: impl IntoIterator<Item = &'m str>) -> Self {
+        let mut states = vec![State::default()];
+        for mark in marks.into_iter().filter(|mark| !mark.is_empty()) {
+            let mut at = 0;
+            for (depth, character) in mark.chars().enumerate() {
+                let new = states.len();
+                let next = *states[at].children.entry(character).or_insert(new);
+                if next == new {
+                    states.push(State { depth: depth + 1, ..State::default() });
+                }
+                at = next;
+            }
+            states[at].is_mark = true;
+            states[at].is_end = true;
+        }
+        let mut queue = std::collections::VecDeque::from([0]);
+        while let Some(at) = queue.pop_front() {
+            let fallback = states[at].fallback;
+            let mut next = if at == 0 { BTreeMap::new() } else { states[fallback].next.clone() };
+            for (character, child) in states[at].children.clone() {
+                let behind = next.insert(character, child).unwrap_or(0);
+                states[child].fallback = behind;
+                states[child].is_end |= states[behind].is_end;
+                queue.push_back(child);
+            }
+            states[at].next = next;
+        }
+        Self { states }
+    }
+
+    /// Adds the rules of all texts without a mark, a rule for each state.
+    pub fn rules(&self, rules: &mut Rules, name: &str, form: &TextForm<'_>) -> TextRules {
+        let numbers: Vec<Option<usize>> = (self.states.iter())
+            .map(|state| (!state.is_end).then(|| rules.reserve(name)))
+            .collect();
+        for (at, number) in numbers.iter().enumerate() {
+            if let Some(number) = *number {
+                let body = self.body(at, &numbers, form, &[], None);
+                rules.set(number, body);
+            }
+        }
+        TextRules(numbers)
+    }
+
+    /// Adds the rule of those texts that do not begin with one of these characters, white space aside.
+    pub fn starting(
+        &self,
+        rules: &mut Rules,
+        text: &TextRules,
+        form: &TextForm<'_>,
+        not_first: &[char],
+    ) -> Expr {
+        let start = rules.reserve("start");
+        let body = self.body(0, &text.0, form, not_first, Some(start));
+        rules.set(start, body);
+        Expr::Rule(start)
+    }
+
+    /// What may follow in a state: the end, or a character and what may follow that. White space leads back to `start`, if the
+    /// text has not begun.
+    fn body(
+        &self,
+        at: usize,
+        numbers: &[Option<usize>],
+        form: &TextForm<'_>,
+        not_first: &[char],
+        start: Option<usize>,
+    ) -> Expr {
+        const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+        let mut parts = Vec::new();
+        if form.followers.iter().all(|follower| self.may_precede(at, follower)) {
+            parts.push(literal(""));
+        }
+        let excluded = |c: &char| form.without.contains(c) || not_first.contains(c);
+        let next = &self.states[at].next;
+        let spaces = SPACE.iter().copied().filter(|_| start.is_some());
+        let spaces: Vec<char> = spaces.filter(|c| !excluded(c) && !next.contains_key(c)).collect();
+        let mut targets: BTreeMap<usize, Vec<char>> = BTreeMap::new();
+        for (&character, &target) in next {
+            if let (Some(number), false) = (numbers[target], excluded(&character)) {
+                targets.entry(number).or_default().push(character);
+            }
+        }
+        if let Some(start) = start.filter(|_| !spaces.is_empty()) {
+            targets.insert(start, spaces.clone());
+        }
+        let others = next.keys().chain(form.without).chain(not_first).chain(&spaces).copied();
+        let root = Expr::Rule(numbers[0].unwrap_or_default());
+        parts.push(sequence([Expr::Class(Class::without(others)), root.clone()]));
+        for (target, characters) in targets {
+            parts.push(sequence([Expr::Class(Class::listed(characters)), Expr::Rule(target)]));
+        }
+        parts.extend(form.escapes.iter().map(|escapes| sequence([escapes.clone(), root.clone()])));
+        choice(parts)
+    }
+
+    /// Whether the text may end in this state, where `follower` is next: then nothing of the text is part of a mark.
+    fn may_precede(&self, at: usize, follower: &str) -> bool {
+        let mut state = at;
+        for (index, character) in follower.chars().enumerate() {
+            state = self.states[state].next.get(&character).copied().unwrap_or(0);
+            if self.states[state].is_end {
+                while !self.states[state].is_mark {
+                    state = self.states[state].fallback;
+                }
+                return self.states[state].depth <= index + 1;
+            }
+        }
+        self.states[state].depth <= follower.chars().count()
+    }
+}

