@@ -15,8 +15,9 @@ import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import xllamacpp
 
@@ -70,7 +71,7 @@ def sets() -> Iterator[Tools]:
     ]
     if folder := os.environ.get("COGENCY_RS_RECORDINGS"):
         lines = (Path(folder) / "bfcl_calls.jsonl").read_text(encoding="utf-8").splitlines()
-        for line in lines[::50]:
+        for line in lines[::250]:
             yield list({tool["name"]: tool for tool in json.loads(line)["tools"]}.values())
 
 
@@ -181,6 +182,8 @@ def main() -> int:
     parser.add_argument("--answers", type=int, default=1, help="how many answers in each dialect")
     parser.add_argument("--dialects", nargs="*", default=Dialect.presets(), help="those of answers")
     arguments = parser.parse_args()
+    # llama.cpp ends the process in its own way, in which what is buffered is lost.
+    cast("TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
     llama = Llama()
     faults = [*loads(llama)]
     if llama.has_template:

@@ -167,3 +167,65 @@ impl Avoiding {
         self.states[state].depth <= follower.chars().count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::expr::Rule;
+    use super::*;
+
+    /// The state after this text; `None` if a mark stands in it.
+    fn state(avoiding: &Avoiding, text: &str) -> Option<usize> {
+        text.chars().try_fold(0, |state, character| {
+            let next = avoiding.states[state].next.get(&character).copied().unwrap_or(0);
+            (!avoiding.states[next].is_end).then_some(next)
+        })
+    }
+
+    #[test]
+    fn no_mark_stands_in_a_text() {
+        let avoiding = Avoiding::new(["<call>", "<end>", "lla", ""]);
+        for (text, is_free) in [
+            ("", true),
+            ("<call", true),
+            ("<<call>", false),
+            ("<cal<end>", false),
+            ("<ca<en<", true),
+            ("xllax", false),
+            ("<cella", false),
+            ("l l a", true),
+        ] {
+            assert_eq!(state(&avoiding, text).is_some(), is_free, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_ends_where_what_follows_it_is_whole() {
+        let avoiding = Avoiding::new(["[e~[", "[CALL]", "a]b"]);
+        for (text, follower, may_precede) in [
+            ("", "[CALL]", true),
+            ("[e~", "[CALL]", false),
+            ("[CAL", "[CALL]", true),
+            ("a]", "b", false),
+            ("a", "]b", false),
+            ("a]", "c", true),
+        ] {
+            let state = state(&avoiding, text).expect("a text without a mark");
+            assert_eq!(avoiding.may_precede(state, follower), may_precede, "{text} {follower}");
+        }
+    }
+
+    #[test]
+    fn white_space_does_not_begin_a_text_that_may_not_begin_with_something() {
+        let avoiding = Avoiding::new(["<a>"]);
+        let (mut rules, form) = (Rules::default(), TextForm::default());
+        let text = avoiding.rules(&mut rules, "root", &form);
+        let start = avoiding.starting(&mut rules, &text, &form, &['{']);
+        let Expr::Rule(number) = start else { panic!("a rule") };
+        let rules: Vec<Rule> = rules.finish();
+        let written = super::super::gbnf::written(&rules);
+        let line = written.lines().nth(number);
+        let expected =
+            "start-3 ::= \"\" | [^\\t-\\n\\r <{] root | [<] root-1 | [\\t-\\n\\r ] start-3";
+        assert_eq!(line, Some(expected));
+    }
+}

@@ -188,7 +188,7 @@ fn what_a_grammar_of_recorded_tools_allows_is_read_as_calls_that_fit() {
         let (more, tried) = tried(&sets, first..(first + 1000).min(start + texts));
         faults.extend(more);
         count += tried;
-        eprintln!("{} of {texts}: {} faults", first + 1000 - start, faults.len());
+        eprintln!("{} of {texts}: {count} texts, {} faults", first + 1000 - start, faults.len());
     }
     assert!(faults.is_empty(), "{} of {count}\n{}", faults.len(), faults.join("\n"));
 }
