@@ -149,6 +149,7 @@ class Detection:
     @property
     def doubts(self) -> list[str]: ...
 
+@final
 class Dialect:
     """How a model writes its calls.
 

@@ -16,7 +16,7 @@ from collections.abc import (
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from .._core import FoldOptions, Thought
+from .._core import Dialect, FoldOptions, Thought
 from ..calls.records import ToolExecution
 from ..context.assembly import StoredRows, assemble_after, bounds_of, system_prompt
 from ..context.history import History, Messages, Pin, after_system, copied, tokens_of
@@ -132,6 +132,22 @@ class Runtime:
             options=self._fold_options("text", dialect),
             pin=self._pin,
         )
+
+    def grammar(
+        self, dialect: Dialect, calls: str, reasoning: Literal["auto", "open"]
+    ) -> str | None:
+        """The grammar of answers with calls of these tools, in GBNF; `None` if there are no tools.
+
+        Raises:
+            ConfigError: the dialect cannot hold one of the tools, or its schema has no end.
+        """
+        if not self.visible_tools:
+            return None
+
+        def write() -> str:
+            return dialect.grammar(self.visible_tools, calls=calls, reasoning=reasoning).text
+
+        return self.prompts.get(("grammar", dialect, calls, reasoning, self._visible), write)
 
     async def native_messages(self, prompt: str, complete: Callable[[Messages], None]) -> Messages:
         """The conversation as providers of tool calls want it back: a system prompt, then the messages.

@@ -47,6 +47,8 @@ class ChatCompletions(SharedFields):
             body["stop"] = list(request.stop)
         if request.output_schema is not None:
             body["response_format"] = _response_format(request.output_schema)
+        if request.grammar is not None:
+            body["grammar"] = request.grammar
         return body
 
     def _message(self, message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 __all__ = ["SharedFields", "is_refusal_of"]
 
+logger: logging.Logger = logging.getLogger(__name__)
+
 _MAY_BE_REFUSED = {
     "stream_options": ("stream_options", "include_usage", "continuous_usage_stats"),
+    "grammar": ("grammar",),
     "response_format": ("response_format", "json_schema", "grammar"),
 }
 """Fields of a request that not every server knows, each with words in a refusal that name it as the cause."""
@@ -46,6 +50,12 @@ class SharedFields:
             self._counts_along = False
         else:
             self._refused.add(refused)
+        if refused == "grammar":
+            logger.warning(
+                "The server refused a grammar, and is asked without one from here on: the model %s is "
+                "held to nothing, and its calls are read as it writes them",
+                sent.get("model"),
+            )
         return True
 
 

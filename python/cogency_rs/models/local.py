@@ -67,6 +67,7 @@ class LocalModel:
 
     calls_natively = False
     provider = "llama.cpp"
+    takes_grammar = True
     transport = "local"
     keeps_messages = True
 

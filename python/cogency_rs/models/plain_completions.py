@@ -48,4 +48,6 @@ class PlainCompletions(SharedFields):
         body: dict[str, Any] = {"prompt": self._template(request.messages)}
         if request.stop:
             body["stop"] = list(request.stop)
+        if request.grammar is not None:
+            body["grammar"] = request.grammar
         return body

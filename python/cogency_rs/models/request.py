@@ -55,6 +55,8 @@ class ModelRequest:
         parallel_tool_calls: whether one answer may hold several calls.
         stop: strings at which the provider is to stop.
         output_schema: the JSON Schema of the answer, if the provider is to enforce one; else `None`.
+        grammar: a grammar in GBNF that the answer has to keep to; else `None`. A model that holds itself to none may
+            ignore it.
         settings: the provider's own settings for this request; they go before the model's.
         until: if given, nobody sees the answer while it comes: its text may be handed over in passages, as long as it
             is there once one of these strings is in it, once a call begins, and at the end. A model may ignore it.
@@ -67,6 +69,7 @@ class ModelRequest:
     parallel_tool_calls: bool = True
     stop: tuple[str, ...] = ()
     output_schema: Mapping[str, Any] | None = None
+    grammar: str | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: _NO_SETTINGS)
     until: tuple[str, ...] | None = None
     id: str = field(default_factory=uuid7)
@@ -77,8 +80,9 @@ class Model(Protocol):
 
     It may have `name`, `provider` and `base_url`, texts for traces; `structured_output`, true if it wants the schema of
     the answer in its requests; `keeps_messages`, true if it never changes the messages of a request: any other gets a
-    copy of them; `calls_natively`, true if its service has tool calls of its own for it; and `dialect`, the `Dialect`
-    that it was taught. An agent goes by the last two if it is given neither a driver nor a dialect.
+    copy of them; `calls_natively`, true if its service has tool calls of its own for it; `dialect`, the `Dialect` that
+    it was taught; and `takes_grammar`, true if it holds its answers to a request's `grammar`. An agent goes by these
+    where it is not told otherwise.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterable[str | Delta]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas, turning_marks
 from ...context.assembly import written_dialect
-from ...errors import LLMError
+from ...errors import ConfigError, LLMError
 from ...guards.arguments import check_choice, refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...protocol.parser import parse_tokens
@@ -30,6 +30,9 @@ class TextDriver:
         begins_in_think: whether an answer begins inside reasoning; by default as the dialect says.
         limits: bounds on a block of calls.
         calls: `"stream"` to show calls before they are complete, too.
+        constrain: whether the model's server holds it to a grammar in which every call can be read, as llama.cpp's
+            does: `True`, or `"required"` if each answer must be calls. A server that refuses the grammar is asked
+            without it from then on, and a warning is logged. By default `True` for a `LocalModel`.
 
     Raises:
         ConfigError: there is no such dialect; says which there are.
@@ -43,8 +46,11 @@ class TextDriver:
         begins_in_think: bool | None = None,
         limits: Limits | None = None,
         calls: CallMode = "whole",
+        constrain: bool | Literal["required"] | None = None,
     ) -> None:
         check_choice("calls", calls, "whole", "stream")
+        if not (constrain is None or isinstance(constrain, bool) or constrain == "required"):
+            raise refused("constrain", constrain, 'True, False or "required"')
         first = dialect[0] if isinstance(dialect, tuple) and dialect else dialect
         if not isinstance(first, str | Dialect):
             raise refused("dialect", dialect, "a dialect's name, a Dialect, or a tuple of these")
@@ -56,6 +62,7 @@ class TextDriver:
         self._begins_in_think = begins_in_think
         self._limits = limits
         self._calls: CallMode = calls
+        self._constrain = constrain
         self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
 
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
@@ -87,9 +94,29 @@ class TextDriver:
     def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
         async def request() -> ModelRequest:
             messages = await runtime.kept_messages(self.dialect)
-            return ModelRequest(messages, stop=self._stop, until=runtime.until(self._turning))
+            return ModelRequest(
+                messages,
+                stop=self._stop,
+                until=runtime.until(self._turning),
+                grammar=self._grammar(runtime),
+            )
 
         return runtime.ask(request, read=_read)
+
+    def _grammar(self, runtime: Runtime) -> str | None:
+        constrain = self._constrain
+        is_asked_for = constrain is not None
+        if constrain is None:
+            constrain = getattr(runtime.model, "takes_grammar", False) is True
+        if constrain is False:
+            return None
+        calls = "required" if constrain == "required" else "auto"
+        try:
+            return runtime.grammar(self._first, calls, "open" if self._begins_in_think else "auto")
+        except ConfigError:
+            if is_asked_for:
+                raise
+            return None  # a tool that no grammar can hold is still read
 
 
 def _spoken(dialect: Dialects) -> Dialects:

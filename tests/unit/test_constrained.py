@@ -1,0 +1,131 @@
+"""A model that is held to a grammar of calls: by llama.cpp itself, or by a server that may refuse it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, ClassVar
+
+import pytest
+
+from cogency_rs import Agent, ConfigError, Dialect, LocalModel, TextDriver
+from cogency_rs.testing import ScriptedModel
+from support import openai_served
+from support.agents import add
+from support.llama_server import needs_llama
+from support.openai_served import Reply, delta, reply
+from support.tiny_model import tiny_model
+
+openai_environment = openai_served.plain_environment
+
+
+class Holding(ScriptedModel):
+    """A script that says it holds its answers to a grammar."""
+
+    takes_grammar = True
+
+
+async def grammars(driver: Any, model: ScriptedModel, **options: Any) -> list[str | None]:
+    agent = Agent(model, driver=driver, **{"tools": [add], **options})
+    await agent.run("?")
+    return [request.grammar for request in model.requests]
+
+
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+AUTO = Dialect("hermes").grammar([add]).text
+REQUIRED = Dialect("hermes").grammar([add], calls="required").text
+OPEN = Dialect("hermes").grammar([add], reasoning="open").text
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "sent"),
+    [
+        (Holding, {}, AUTO),
+        (Holding, {"constrain": True}, AUTO),
+        (Holding, {"constrain": "required"}, REQUIRED),
+        (Holding, {"constrain": False}, None),
+        (Holding, {"begins_in_think": True}, OPEN),
+        (ScriptedModel, {}, None),
+        (ScriptedModel, {"constrain": True}, AUTO),
+    ],
+    ids=[
+        *("by default", "asked for", "only calls", "turned off", "in reasoning"),
+        *("a model that takes none", "asked for of any model"),
+    ],
+)
+async def test_each_request_has_the_grammar_of_the_tools(model, options, sent):
+    thought = "hm</think>" if options.get("begins_in_think") else ""
+    answers = [thought + CALL, thought + "3."]
+    assert await grammars(TextDriver("hermes", **options), model(answers)) == [sent, sent]
+
+
+async def test_without_tools_there_is_nothing_to_be_held_to():
+    assert await grammars(TextDriver("hermes", constrain=True), Holding(["Hi."]), tools=[]) == [
+        None
+    ]
+
+
+async def test_a_tool_that_no_grammar_can_hold_is_an_error_only_where_one_was_asked_for():
+    class Impossible:
+        name, description = "impossible", "Do nothing."
+        schema: ClassVar[dict[str, Any]] = {
+            "type": "object",
+            "properties": {"x": {"type": "string", "enum": []}},
+            "required": ["x"],
+        }
+
+        async def execute(self, **_: Any) -> str:
+            return ""
+
+    tools = [Impossible()]
+    assert await grammars(TextDriver("hermes"), Holding(["Hi."]), tools=tools) == [None]
+    with pytest.raises(ConfigError, match="impossible"):
+        await grammars(TextDriver("hermes", constrain=True), Holding(["Hi."]), tools=tools)
+
+
+@pytest.mark.parametrize("constrain", ["auto", 1, "yes"])
+def test_what_constrain_cannot_be(constrain):
+    with pytest.raises(ConfigError, match='constrain must be True, False or "required"'):
+        TextDriver("hermes", constrain=constrain)
+
+
+# A server
+
+
+def refusal(message: str, status: int = 400) -> Reply:
+    return Reply({"error": {"message": message}}, status)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Unrecognized request argument supplied: grammar", "failed to parse grammar"],
+)
+async def test_a_server_that_refuses_the_grammar_is_asked_without_it_and_that_is_said_once(
+    message, caplog
+):
+    replies = [refusal(message), answer(), answer()]
+    with caplog.at_level(logging.WARNING, "cogency_rs"):
+        async with openai_served.served(*replies) as (server, model):
+            agent = Agent(model, tools=[add], driver=TextDriver("hermes", constrain=True))
+            assert [(await agent.run("?")).output for _ in range(2)] == ["Hello.", "Hello."]
+    assert [each.body.get("grammar") for each in server.requests] == [AUTO, None, None]
+    assert [record.getMessage()[:28] for record in caplog.records] == [
+        "The server refused a grammar"
+    ]
+
+
+def answer() -> Reply:
+    return reply(delta(content="Hello."), openai_served.STOP, openai_served.DONE)
+
+
+@needs_llama
+async def test_llama_cpp_holds_the_model_to_calls(tmp_path):
+    """The model would write other things: the grammar leaves it no choice but to name a tool that is there."""
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(tiny_model({"sum": "I would rather talk.", "": "Hello."}))
+    async with LocalModel(path, threads=1, max_tokens=400, seed=1, temperature=0) as model:
+        free = await Agent(model, tools=[add]).run("What is the sum?")
+        assert free.output == "I would rather talk."
+        held = Agent(model, tools=[add], driver=TextDriver("hermes", constrain="required"))
+        step = await anext(held.run("What is the sum?").steps())
+    assert {call.name for call in step.calls} == {"add"}
+    assert {type(value) for call in step.calls for value in call.args.values()} == {int}
