@@ -13,6 +13,7 @@ import re
 import struct
 import sys
 from fcntl import ioctl
+from io import StringIO
 from pathlib import Path
 from termios import TIOCSWINSZ
 
@@ -28,11 +29,15 @@ CONTROL = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])")
 STYLE = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <title>A conversation with a model that has tools for files, in a terminal</title>
 <style>
-.{unique_id}-matrix {{ font-family: "Fira Code", Menlo, Consolas, monospace; font-size: {char_height}px; line-height: {line_height}px; }}
+.{unique_id}-matrix {{
+font-family: "Fira Code", Menlo, Consolas, monospace; font-size: {char_height}px; line-height: {line_height}px;
+}}
 {styles}
 </style>
 <defs>
-<clipPath id="{unique_id}-clip-terminal"><rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/></clipPath>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/>
+</clipPath>
 {lines}
 </defs>
 {chrome}
@@ -98,7 +103,7 @@ def main() -> None:
     shown = [line.replace("\xa0", " ") for line in lines]
     while shown and not Text.from_ansi(shown[-1]).plain.strip():
         shown.pop()
-    console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"), force_terminal=True)
+    console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
     for line in shown[-LINES:]:
         console.print(Text.from_ansi(line), overflow="crop", no_wrap=True)
     picture = console.export_svg(title="cogency-rs chat", code_format=STYLE, unique_id="chat")

@@ -111,7 +111,7 @@ _PUBLIC = {
     "runs.context": ("RunContext",),
     "runs.limits": ("UsageLimits",),
     "runs.response": ("ModelResponse",),
-    "runs.results": (
+    "runs.run_result": (
         "RunResult",
         "Step",
     ),

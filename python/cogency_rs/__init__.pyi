@@ -98,10 +98,7 @@ from .protocol.parser import (
 from .runs.context import RunContext as RunContext
 from .runs.limits import UsageLimits as UsageLimits
 from .runs.response import ModelResponse as ModelResponse
-from .runs.results import (
-    RunResult as RunResult,
-    Step as Step,
-)
+from .runs.run_result import RunResult as RunResult, Step as Step
 from .servers import (
     MCPServer as MCPServer,
     MCPTool as MCPTool,

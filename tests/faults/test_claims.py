@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import BusyError, SQLite, StorageError
-from cogency_rs.storage import claims, leases
+from cogency_rs.storage import claims, sqlite_leases as leases
 from cogency_rs.storage.worker import is_gone, machine, worker
 from support.claims import claimed, outside
 from support.waiting import until

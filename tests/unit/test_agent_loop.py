@@ -28,7 +28,7 @@ from cogency_rs import (
     UsageLimits,
     tool,
 )
-from cogency_rs.runs.results import first_signal
+from cogency_rs.runs.run_result import first_signal
 from support.agents import Journal, add, adding, agent, calls, model_of, prompts, results, types
 from support.ways import in_both_ways
 

@@ -49,7 +49,7 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
             {"execution.batch", "tools.function_tool", "servers.connection", "servers.serve"},
         ),
         ("__version__", {"agent", "turn.accumulator", "execution.batch", "storage"}),
-        ("Accumulator", {"agent", "runs.results"}),
+        ("Accumulator", {"agent", "runs.run_result"}),
         (
             "Agent",
             {"tools.function_tool", "tools.schema", "agent.drivers.native", "agent.drivers.react"},

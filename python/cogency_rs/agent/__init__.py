@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..runs.context import RunContext
 from ..runs.limits import UsageLimits
 from ..runs.response import ModelResponse
-from ..runs.results import RunResult, RunStatus, Step, StepKind
+from ..runs.run_result import RunResult, RunStatus, Step, StepKind
 from . import drivers
 from .agent import Agent
 from .drivers import Driver, TextDriver

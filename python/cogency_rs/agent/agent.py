@@ -17,7 +17,7 @@ from ..hooks.remote import check_remote
 from ..ids import uuid7
 from ..runs.context import RunContext
 from ..runs.limits import UsageLimits
-from ..runs.results import Deps, Output, RunResult
+from ..runs.run_result import Deps, Output, RunResult
 from ..storage.log import is_log
 from ..telemetry import Telemetry, tracing_of
 from ..tools import ToolContext

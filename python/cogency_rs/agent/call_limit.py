@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..calls.records import ToolExecution
-from ..calls.results import failure
+from ..calls.tool_result import failure
 from ..errors import BlockTool, StopRun
 from ..hooks import Invocation, Next
 from ..runs.limits import Account

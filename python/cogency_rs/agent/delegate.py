@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ToolError
 from ..hooks import AroundCall, Invocation, Next
-from ..runs.results import RunResult
+from ..runs.run_result import RunResult
 from ..tools import ToolContext
 from ..types import ToolResult
 

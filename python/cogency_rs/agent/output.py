@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple, Protocol
 
-from ..runs.results import NO_OUTPUT
+from ..runs.run_result import NO_OUTPUT
 
 __all__ = [
     "Fault",

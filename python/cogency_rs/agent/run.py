@@ -21,12 +21,7 @@ from ..errors import StopReason, StopRun
 from ..hooks import Approval, ToolApproved, ToolDenied
 from ..protocol.codec import format_results_array
 from ..runs.context import RunContext
-from ..runs.results import (
-    NO_OUTPUT,
-    RunResult,
-    RunStatus,
-    first_signal,
-)
+from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.owners import check_user

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Generic, Self
 
 from ..guards.arguments import check_choice
-from ..runs.results import Output, RunResult, Step
+from ..runs.run_result import Output, RunResult, Step
 from ..types import StreamMode
 from .run import Run, Shown
 

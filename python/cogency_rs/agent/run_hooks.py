@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ..calls.results import reason
+from ..calls.tool_result import reason
 from ..errors import HookError, StopRun
 from ..hooks import Hooks
 from ..models import ModelRequest
 from ..runs.context import RunContext
 from ..runs.response import ModelResponse
-from ..runs.results import RunResult, Step
+from ..runs.run_result import RunResult, Step
 from ..storage.claims import Claim, part_of
 
 __all__ = ["Triggers"]

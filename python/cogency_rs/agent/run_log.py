@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core import check_json
 from ..runs.context import RunContext
-from ..runs.results import NO_OUTPUT
+from ..runs.run_result import NO_OUTPUT
 from ..storage.log import CallRecord, Row
 from ..turn.turn_log import save_to_the_end
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..calls.records import ToolExecution
-from ..runs.results import StepKind
+from ..runs.run_result import StepKind
 from ..tools.registry import tool_call
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, TurnOutcome

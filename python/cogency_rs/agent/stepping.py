@@ -11,12 +11,12 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..calls.records import ToolExecution
-from ..calls.results import exception_of
+from ..calls.tool_result import exception_of
 from ..errors import HookError, StopReason, StopRun
 from ..hooks import Approval, AroundCall
 from ..models.deltas import NO_USAGE, Usage
 from ..runs.limits import Account
-from ..runs.results import NO_OUTPUT, Step
+from ..runs.run_result import NO_OUTPUT, Step
 from ..storage.log import CallRecord
 from ..tools.options import all_options
 from ..tools.toolbox import ResolvedCall

@@ -13,14 +13,14 @@ from time import time
 from typing import Any, NamedTuple
 
 from ..calls.records import status_of
-from ..calls.results import failure
+from ..calls.tool_result import failure
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
 from ..guards.arguments import check_mapping, refused
 from ..guards.json_text import read_json
 from ..hooks import Decision, ToolApproved, ToolDenied
 from ..hooks.approval import read_decision, write_decision
 from ..protocol.codec import parse_tool_call
-from ..runs.results import NO_OUTPUT
+from ..runs.run_result import NO_OUTPUT
 from ..storage.log import (
     IN_DOUBT,
     UNSETTLED,

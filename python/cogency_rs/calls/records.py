@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from ..errors import BlockTool, DeniedError, ToolError, UnknownOutcome
 from ..types import ToolCall, ToolResult
-from .results import exception_of
+from .tool_result import exception_of
 
 __all__ = ["Status", "ToolExecution", "status_of", "utc"]
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import Schedule
 from ..calls.records import ToolExecution, status_of, utc
-from ..calls.results import (
+from ..calls.tool_result import (
     as_result,
     cancelled,
     failure,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..calls.records import ToolExecution
-from ..calls.results import exception_of
+from ..calls.tool_result import exception_of
 from ..errors import ToolError
 from ..guards.arguments import (
     check_choice,

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..calls.results import failure, reason
+from ..calls.tool_result import failure, reason
 from ..errors import DeniedError
 from ..guards.arguments import check_seconds, refused
 from ..guards.json_text import read_json

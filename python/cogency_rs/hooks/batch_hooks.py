@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar, cast
 
 from ..calls.records import ToolExecution
-from ..calls.results import as_result, failure, reason
+from ..calls.tool_result import as_result, failure, reason
 from ..errors import BlockTool, HookError, SkipTool, StopRun
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, ToolResult

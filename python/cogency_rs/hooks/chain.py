@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
-from ..calls.results import failure, reason
+from ..calls.tool_result import failure, reason
 from ..errors import StopRun
 from ..types import ToolResult
 from .approval import AskFirst

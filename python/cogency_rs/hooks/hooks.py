@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..models import ModelRequest
     from ..runs.context import RunContext
     from ..runs.response import ModelResponse
-    from ..runs.results import RunResult, Step
+    from ..runs.run_result import RunResult, Step
 
 __all__ = ["NO_HOOKS", "AnyHook", "HookContext", "HookList", "Hooks", "matches"]
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from ..calls.records import status_of
-from ..calls.results import exception_of
+from ..calls.tool_result import exception_of
 from ..errors import ToolError
 from ..types import ToolResult
 from .invocation import Invocation, Next

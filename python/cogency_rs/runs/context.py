@@ -9,7 +9,7 @@ from ..errors import StopReason, StopRun
 from ..ids import uuid7
 from ..models import Usage
 from .limits import Account, UsageLimits
-from .results import Step
+from .run_result import Step
 
 __all__ = ["RunContext"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from ..calls.results import failure
+from ..calls.tool_result import failure
 from ..guards.json_text import read_json
 from ..types import ToolResult
 

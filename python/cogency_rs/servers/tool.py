@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ..calls.results import failure, failure_of
+from ..calls.tool_result import failure, failure_of
 from ..errors import ConfigError
 from ..tools import ToolContext, ToolOptions
 from ..tools.arguments import CheckedTool, compiled

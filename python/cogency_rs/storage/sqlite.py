@@ -27,10 +27,10 @@ from .connection import MEMORY
 from .conversations import delete_conversation, list_conversations, owner_of
 from .database import Database, database_for
 from .fields import METRIC_FIELDS, PROFILE_FIELDS, ParseError, read_fields
-from .leases import FileLeases, check_owner
 from .log import CallRecord, Conversation, LogPage, Row, check_row_type
 from .messages import MessageRow, Messages, or_now
 from .owners import not_the_owner
+from .sqlite_leases import FileLeases, check_owner
 from .tail import check_cursor, read_newest, read_tail
 from .waiters import done
 

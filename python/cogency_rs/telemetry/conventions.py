@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..calls.records import status_of
-from ..calls.results import exception_of
+from ..calls.tool_result import exception_of
 from ..errors import LLMError, ToolError
 from ..guards.secrets import CleanedError
 from ..models import ModelRequest, Usage

@@ -32,7 +32,7 @@ from . import content, conventions as names
 
 if TYPE_CHECKING:
     from ..runs.context import RunContext
-    from ..runs.results import RunResult
+    from ..runs.run_result import RunResult
     from .options import Telemetry
 
 __all__ = ["Tracing", "of_context"]

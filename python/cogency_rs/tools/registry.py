@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..calls.results import failure
+from ..calls.tool_result import failure
 from ..errors import ConfigError, ToolError
 from ..guards.arguments import check_list, refused
 from ..types import ToolCall, ToolResult

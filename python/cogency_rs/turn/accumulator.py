@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from .._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
 from ..calls.records import ToolExecution
-from ..calls.results import cancelled
+from ..calls.tool_result import cancelled
 from ..errors import ConfigError, StopRun
 from ..execution.batch import ToolBatch
 from ..execution.call_options import CallOptions

@@ -9,7 +9,7 @@ from time import time
 from typing import Any
 
 from ...calls.records import ToolExecution, utc
-from ...calls.results import failure
+from ...calls.tool_result import failure
 from ...errors import ConfigError, LLMError
 from ...ids import uuid7
 from ...models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta

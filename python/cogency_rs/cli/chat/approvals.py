@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from ...calls.results import reason
+from ...calls.tool_result import reason
 from ...guards.json_text import read_json
 from ...hooks import Decision, ToolApproved, ToolDenied
 from ...hooks.approval import Undecided, need_of

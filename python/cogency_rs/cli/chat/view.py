@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ...agent import RunResult
-from ...calls.results import exception_of
+from ...calls.tool_result import exception_of
 from ...errors import DeniedError
 from ...models import Usage
 from ...types import ToolCall, ToolResult

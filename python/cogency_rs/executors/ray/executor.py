@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
-from ...calls.results import reason
+from ...calls.tool_result import reason
 from ...errors import ConfigError, ToolError
 from ...execution.patience import all_done, outlast
 from ...execution.workers import in_thread

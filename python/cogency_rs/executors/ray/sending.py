@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...calls.results import reason
+from ...calls.tool_result import reason
 from ...calls.trace_context import trace_headers
 from ...errors import ToolError
 from ...hooks import Invocation

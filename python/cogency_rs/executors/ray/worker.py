@@ -16,7 +16,7 @@ from contextvars import Context, copy_context
 from types import MappingProxyType
 from typing import Any
 
-from ...calls.results import as_result, exception_of, reason
+from ...calls.tool_result import as_result, exception_of, reason
 from ...calls.trace_context import enter_trace
 from ...errors import StopRun, ToolError
 from ...execution.patience import all_done, outlast
