@@ -11,6 +11,7 @@ from ..runs.run_result import RunResult, RunStatus, Step, StepKind
 from . import drivers
 from .agent import Agent
 from .drivers import Driver, TextDriver
+from .first_prompt import Prompt
 from .recovery import Recovery
 from .run_handle import RunHandle
 from .runtime import Runtime
@@ -27,6 +28,7 @@ __all__ = [
     "Driver",
     "ModelResponse",
     "NativeDriver",
+    "Prompt",
     "ReActDriver",
     "Recovery",
     "RunContext",

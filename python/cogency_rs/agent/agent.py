@@ -25,6 +25,7 @@ from ..tools.toolbox import Toolbox, told_apart
 from ..types import Access, Dialects, ToolCall
 from .delegate import Delegate
 from .drivers import Driver
+from .first_prompt import Prompt, first_prompt
 from .options import (
     DriverName,
     dialect_names,
@@ -202,6 +203,28 @@ class Agent(Generic[Deps, Output]):
             "dialect": dialect_names(getattr(driver, "dialect", None)),
         }
         return {name: value for name, value in described.items() if value}
+
+    def prompt(
+        self, message: str | None = None, *, user_id: str = "", deps: Deps | None = None
+    ) -> Prompt:
+        """What the model will be sent in the first step of a new conversation; `print` it to read it.
+
+        Args:
+            message: the user's question; without one, what comes before it.
+            user_id: see `run`.
+            deps: see `run`.
+
+        Returns:
+            The messages, a list of dicts. Their `request` has the rest: the tools that are declared to the provider,
+            where the model stops, the grammar that it is held to. Hooks before requests are not asked, and tools of
+            servers are not in it, since these are not started.
+
+        Raises:
+            ConfigError: the driver asks no model.
+        """
+        check_text("message", message, or_none=True)
+        check_text("user_id", user_id)
+        return first_prompt(self._settings, message, user_id, deps)
 
     async def __aenter__(self) -> Self:
         """Start the servers, so that they last for more than one run.

@@ -29,7 +29,7 @@ from ..storage.worker import worker
 from ..telemetry import current
 from ..tools.toolbox import Toolbox
 from ..turn.turn_log import started
-from ..types import Execution, StreamMode, ToolCall, TurnOutcome
+from ..types import StreamMode, ToolCall, TurnOutcome
 from .cut_answer import answer_in
 from .delegate import calling, has_delegate
 from .output import text_of
@@ -45,7 +45,6 @@ from .resumption import (
 )
 from .run_hooks import Triggers
 from .run_log import RunLog
-from .runtime import Runtime
 from .serving import Serving
 from .settings import AgentSettings
 from .stepping import FinishedStep, Refused, RunningStep, Stepping
@@ -224,33 +223,13 @@ class Run:
 
     def _use(self, settings: AgentSettings) -> None:
         self._settings = settings
-        self._execution = Execution(
-            storage=settings.storage,
-            tools=settings.tools,
-            sandbox_dir=settings.sandbox_dir,
-            access=settings.access,
-            deps=self.ctx.deps,
-        )
+        self._execution = settings.execution(self.ctx)
         self._tools = settings.toolbox
 
     def _prepare(self) -> None:
         """Make the objects that the steps share."""
         settings = self._settings
-        parts = [settings.instructions, settings.output.instructions]
-        runtime = Runtime(
-            ctx=self.ctx,
-            model=settings.model,
-            execution=self._execution,
-            toolbox=self._tools,
-            triggers=self.triggers,
-            history=settings.history,
-            instructions="\n\n".join(part for part in parts if part),
-            identity=settings.identity,
-            stream=self._stream,
-            eager=settings.calls.eager,
-            output_schema=_schema_for(settings),
-            prompts=settings.prompts,
-        )
+        runtime = settings.runtime(self.ctx, self._execution, self.triggers, self._stream)
         approve = self._approve()
         waits = approve is None and self._parent is None and is_log(settings.storage)
         layers = (calling(self),) if has_delegate(settings.tools) else ()
@@ -450,14 +429,6 @@ class Run:
                 await self._finish()
         except Exception:
             logger.exception("A hook failed when it was told of %r", error)
-
-
-def _schema_for(settings: AgentSettings) -> Mapping[str, Any] | None:
-    """The schema that the model is sent; `None` if every answer must call a tool, which none of that form does."""
-    wants = (
-        getattr(settings.model, "structured_output", False) is True
-    )  # a mock has every attribute
-    return settings.output.schema if wants and not settings.require_tool else None
 
 
 def _status_of(signal: StopRun) -> RunStatus:

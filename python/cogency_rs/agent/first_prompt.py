@@ -1,0 +1,117 @@
+"""What a model will be sent, before it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from time import time
+from typing import Any
+
+from ..errors import ConfigError
+from ..ids import uuid7
+from ..models import ModelRequest
+from ..runs.context import RunContext
+from ..storage.memory import Memory
+from .run_hooks import Triggers
+from .settings import AgentSettings
+
+__all__ = ["Prompt", "first_prompt"]
+
+
+class Prompt(list[dict[str, Any]]):
+    """The messages of a request. Printed, they can be read.
+
+    Attributes:
+        request: the whole request: also which tools are declared to the provider, where the model stops, and the
+            grammar that it is held to.
+    """
+
+    def __init__(self, request: ModelRequest) -> None:
+        super().__init__(map(dict, request.messages))
+        self.request = request
+
+    def __str__(self) -> str:
+        parts = [_headed(str(each["role"]), str(each["content"])) for each in self]
+        declared = [
+            json.dumps(
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": dict(tool.parameters),
+                },
+                ensure_ascii=False,
+            )
+            for tool in self.request.tools
+        ]
+        if declared:
+            parts.append(_headed("tools, declared to the provider", "\n".join(declared)))
+        return "\n\n".join(parts)
+
+
+def _headed(head: str, text: str) -> str:
+    return f"── {head} ──\n{text}"
+
+
+def first_prompt(settings: AgentSettings, message: str | None, user_id: str, deps: Any) -> Prompt:
+    """The prompt of the first step of a new conversation; without a message, what comes before one.
+
+    Raises:
+        ConfigError: the driver asks no model.
+    """
+    asking = _first_request(settings, message, user_id, deps)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return Prompt(asyncio.run(asking))
+    # A loop runs here, which cannot be asked to wait: the request is made beside it.
+    with ThreadPoolExecutor(1) as thread:
+        return Prompt(thread.submit(asyncio.run, asking).result())
+
+
+async def _first_request(
+    settings: AgentSettings, message: str | None, user_id: str, deps: Any
+) -> ModelRequest:
+    storage = Memory()
+    ctx: RunContext[Any] = RunContext(
+        conversation_id=uuid7(),
+        user_id=user_id,
+        deps=deps,
+        question=message or "",
+        storage=storage,
+    )
+    if message is not None:
+        rows = [("user", message, time())]
+        await storage.append(ctx.conversation_id, user_id=user_id, rows=rows)
+    asked = _Asked(settings.model)
+    settings = settings._replace(model=asked)
+    runtime = settings.runtime(ctx, settings.execution(ctx), Triggers((), ctx), "token")
+    try:
+        async for _ in settings.driver.step(ctx, runtime):
+            pass
+    except _RequestMadeError:
+        pass
+    if asked.request is None:
+        raise ConfigError(f"{settings.driver!r} asks no model, so there is no prompt")
+    return asked.request
+
+
+class _RequestMadeError(Exception):
+    """The request is there, and nobody is to answer it."""
+
+
+class _Asked:
+    """A model that keeps the request, and is otherwise like another."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.request: ModelRequest | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        self.request = request
+        raise _RequestMadeError
+        yield ""
