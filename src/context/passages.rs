@@ -42,8 +42,8 @@ pub enum PassageEnd<'a> {
 /// O(row) for each row; what is held is the assistant's open turn.
 #[derive(Clone, Debug)]
 pub struct Passages {
+    form: Form,
     rules: Rules,
-    joins_exactly: bool,
     renderer: Arc<Renderer>,
     /// What the turn said, one piece after the other, and which piece ends where.
     said: Vec<u8>,
@@ -84,8 +84,8 @@ impl Passages {
     #[must_use]
     pub fn new(options: &FoldOptions, renderer: Arc<Renderer>) -> Self {
         Self {
+            form: options.form,
             rules: if options.form == Form::Text { options.rules } else { Rules::Own },
-            joins_exactly: options.form.joins_exactly(),
             renderer,
             said: Vec::new(),
             turn: Vec::new(),
@@ -170,7 +170,10 @@ impl Passages {
             }
             return;
         }
-        self.join_words();
+        if self.form != Form::Text {
+            // In text, words after a call stay where they are until the report that cut them is not shown any more.
+            self.join_words();
+        }
         // A report that came after the calls is of the same answer: it is shown after their results.
         self.reports.iter_mut().for_each(|report| report.said = 0);
         if self.placed < self.calls.len() {
@@ -230,7 +233,7 @@ impl Passages {
             if let Some(cut) = cut {
                 let is_thought =
                     |(piece, _): &(TurnPiece, _)| matches!(piece, TurnPiece::Thought(_));
-                let is_exact = self.joins_exactly || !pieces[cut..].iter().any(is_thought);
+                let is_exact = self.form.joins_exactly() || !pieces[cut..].iter().any(is_thought);
                 let (piece, mut words) = pieces.remove(cut);
                 words.extend_from_slice(&text[if is_exact { 0 } else { leading_space(&text) }..]);
                 pieces.push((piece, words));
