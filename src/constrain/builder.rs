@@ -49,11 +49,11 @@ pub struct Builder {
     pub tools: Vec<Tool>,
     /// The marks that mean something outside blocks.
     pub outside: Vec<String>,
-    /// The marks that do not stand in free text.
+    /// The marks that free text must not contain.
     pub marks: Avoiding,
     /// The rules of free text, once they are made.
     pub text: Option<TextRules>,
-    /// Those that do not stand in the raw text of a value.
+    /// The marks that the raw text of a value must not contain.
     pub inner_marks: Avoiding,
     /// The first characters of these.
     pub inner_first: Vec<char>,
@@ -96,7 +96,7 @@ impl Builder {
     /// Adds the tools that may be called.
     ///
     /// # Errors
-    /// A call is asked for that none of them is for, or a schema cannot be held.
+    /// The required call is of no tool that was given, or the grammar cannot hold a schema.
     pub fn add_tools(
         &mut self,
         tools: &[(String, Value)],
@@ -172,7 +172,7 @@ impl Builder {
     }
 }
 
-/// The marks that do not stand in free text: those that mean something there, and those that end reasoning.
+/// The marks that free text must not contain: those that mean something there, and those that end reasoning.
 pub fn marks_in_text(dialect: &Dialect, outside: &[String]) -> Vec<String> {
     let closes = dialect.reasoning.iter().map(|pair| pair.close.to_string());
     outside.iter().cloned().chain(closes).filter(|mark| !mark.is_empty()).collect()

@@ -322,7 +322,7 @@ impl Builder {
         })
     }
 
-    /// Calls that are each a message, or stand in one; the mark that ends the last may be the server's to leave out.
+    /// Calls that are each a message, or are in one. The server may leave out the mark that ends the last message.
     ///
     /// # Errors
     /// The dialect cannot hold a name or a key.

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrammarError {
-    /// A call is asked for, and there is no tool.
+    /// A call is required, but no tools were given.
     #[error("a call is required, but there are no tools")]
     NoTools,
     /// The tool that is to be called is not one of them.

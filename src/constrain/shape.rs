@@ -1,7 +1,7 @@
 //! What a JSON Schema allows, as far as a grammar can say it.
 //!
-//! Of what it cannot say, the schema is taken to allow more, and that is noted. Nothing is noted of words that no value is held
-//! to, such as `description`.
+//! Where a grammar cannot say what a keyword demands, it allows more, and the keyword is listed as widened. Keywords that demand
+//! nothing of a value, such as `description`, are not listed.
 
 use std::collections::HashMap;
 

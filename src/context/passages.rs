@@ -48,8 +48,9 @@ pub struct Passages {
     /// What the turn said, one piece after the other, and which piece ends where.
     said: Vec<u8>,
     turn: Vec<TurnPiece>,
-    /// The calls that have no results yet, and how many of them stand in the turn.
+    /// The calls that have no results yet.
     calls: Vec<ShownCall>,
+    /// How many of these calls are already among the pieces of the turn.
     placed: usize,
     /// How many calls came before these.
     called: usize,

@@ -98,7 +98,7 @@ async def _first_request(
 
 
 class _RequestMadeError(Exception):
-    """The request is there, and nobody is to answer it."""
+    """Ends the step once its request is known: it is not sent."""
 
 
 class _Asked:

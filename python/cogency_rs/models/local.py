@@ -59,8 +59,7 @@ class LocalModel:
         dialect: how the model writes its calls, as its chat template shows; `None` if that cannot be told.
 
     Raises:
-        ConfigError: llama.cpp is not installed, there is no such file, it is not GGUF, or an argument has a wrong
-            value.
+        ConfigError: llama.cpp is not installed, the file does not exist or is not GGUF, or an argument is invalid.
 
     It needs the extra `local`. llama.cpp's own server answers, on a port of this machine alone and with a random key.
     """
