@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import cogency_rs
+from cogency_rs.context import to_messages
 
 VERSION = "3.3.0"
 
@@ -61,7 +62,7 @@ OURS = Package(
     cogency_rs.execute_tools,
     cogency_rs.Accumulator,
     cogency_rs.SQLite,
-    cogency_rs.to_messages,
+    to_messages,
     cogency_rs.assemble,
 )
 THEIRS = Package(

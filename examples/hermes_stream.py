@@ -10,7 +10,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from cogency_rs import Finish, parse_tokens
+from cogency_rs import parse_tokens
+from cogency_rs.models import Finish
 
 
 async def model():

@@ -13,7 +13,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-from cogency_rs import Execution, MCPServer, ServerGroup, ToolCall, execute_calls, tool
+from cogency_rs import Execution, MCPServer, ToolCall, tool
+from cogency_rs.execution import execute_calls
+from cogency_rs.servers import ServerGroup
 
 WORDS = str(Path(__file__).with_name("mcp_words.py"))
 

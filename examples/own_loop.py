@@ -20,14 +20,14 @@ from cogency_rs import (
     CallOptions,
     Event,
     Execution,
-    Finish,
     SQLite,
-    Thought,
     ToolResult,
-    TurnOutcome,
     assemble,
     parse_tokens,
 )
+from cogency_rs.models import Finish
+from cogency_rs.protocol import Thought
+from cogency_rs.types import TurnOutcome
 
 Message = dict[str, str]
 Model = Callable[[list[Message]], AsyncIterable[str | Thought | Finish]]

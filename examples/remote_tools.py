@@ -15,7 +15,8 @@ import os
 import signal
 import sys
 
-from cogency_rs import Execution, ToolCall, execute_calls, tool
+from cogency_rs import Execution, ToolCall, tool
+from cogency_rs.execution import execute_calls
 from cogency_rs.executors.ray import Actor, RayExecutor
 
 

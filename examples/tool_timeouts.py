@@ -14,7 +14,8 @@ import logging
 import time
 from pathlib import Path
 
-from cogency_rs import CallOptions, Execution, Invocation, Next, ToolCall, ToolResult, execute_tools
+from cogency_rs import CallOptions, Execution, ToolCall, ToolResult, execute_tools
+from cogency_rs.hooks import Invocation, Next
 
 
 class Wait:

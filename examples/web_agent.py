@@ -40,7 +40,8 @@ from own_loop import scripted
 from pydantic import BaseModel, Field
 from web_conversations import Busy, Conversations, progress
 
-from cogency_rs import Agent, CallOptions, OwnerError, PostgreSQL, SQLite, UsageLimits, tool
+from cogency_rs import Agent, CallOptions, PostgreSQL, SQLite, UsageLimits, tool
+from cogency_rs.errors import OwnerError
 from cogency_rs.hooks import AnyHook
 
 PAGE = Path(__file__).with_name("web_page")

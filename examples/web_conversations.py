@@ -15,15 +15,11 @@ from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
 
-from cogency_rs import (
-    Agent,
-    Invocation,
-    Next,
-    OwnerError,
-    RunHandle,
-    ToolResult,
-    format_results_array,
-)
+from cogency_rs import Agent, ToolResult
+from cogency_rs.agent import RunHandle
+from cogency_rs.errors import OwnerError
+from cogency_rs.hooks import Invocation, Next
+from cogency_rs.protocol import format_results_array
 
 logger = logging.getLogger(__name__)
 

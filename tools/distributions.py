@@ -82,6 +82,7 @@ from importlib import metadata
 from pathlib import Path
 
 import cogency_rs
+from cogency_rs.protocol import parse_execute_block
 from cogency_rs import _core
 
 installed = Path(sysconfig.get_path("platlib")).resolve()
@@ -93,7 +94,7 @@ if metadata.version("cogency-rs") != sys.argv[1]:
     sys.exit(f"version {metadata.version('cogency-rs')} is installed, not {sys.argv[1]}")
 if getattr(_core, "BUILD", "release") != "release":
     sys.exit(f"the extension module is a {_core.BUILD} build")
-[call] = cogency_rs.parse_execute_block('<execute>[{"name": "add", "args": {"a": 1}}]</execute>')
+[call] = parse_execute_block('<execute>[{"name": "add", "args": {"a": 1}}]</execute>')
 if (call.name, call.args) != ("add", {"a": 1}):
     sys.exit(f"the parser made {call} of a call of `add`")
 """

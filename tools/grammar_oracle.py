@@ -21,7 +21,8 @@ from typing import Any, cast
 
 import xllamacpp
 
-from cogency_rs import ConfigError, Dialect, Parser
+from cogency_rs import Dialect, Parser
+from cogency_rs.errors import ConfigError
 
 Tools = list[dict[str, Any]]
 

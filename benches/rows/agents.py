@@ -10,18 +10,11 @@ from figures import Samples
 from measure import Bench
 from sides import Tool, block, cut, drain, execution
 
-from cogency_rs import (
-    Accumulator,
-    Agent,
-    CallRecord,
-    Memory,
-    ModelRequest,
-    SQLite,
-    TurnOutcome,
-    assemble,
-    parse_tokens,
-)
+from cogency_rs import Accumulator, Agent, Memory, SQLite, assemble, parse_tokens
 from cogency_rs.ids import uuid7
+from cogency_rs.models import ModelRequest
+from cogency_rs.storage import CallRecord
+from cogency_rs.types import TurnOutcome
 
 CALLS = 4
 ANSWERS = (f"I look.{block([('t', {'text': 'x'})] * CALLS)}", "That is all there is to see.")

@@ -9,7 +9,7 @@ from typing import Any
 from figures import Samples
 from measure import AbsentError, Bench
 
-from cogency_rs import ModelRequest
+from cogency_rs.models import ModelRequest
 from cogency_rs.models.anthropic_messages import Messages
 from cogency_rs.models.chat_completions import ChatCompletions
 from cogency_rs.models.http import json_of

@@ -11,7 +11,7 @@ from figures import Samples
 from measure import Bench
 from sides import OURS, THEIRS, Package, Tool, ToolCall, ToolResult, execution
 
-from cogency_rs import Invocation, Next
+from cogency_rs.hooks import Invocation, Next
 
 PAUSE = 0.1
 

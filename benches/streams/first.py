@@ -29,7 +29,8 @@ asyncio.run(main())
 
 MODEL = """
 import asyncio, sys
-from cogency_rs import ModelRequest, OpenAIModel, TextDelta
+from cogency_rs import OpenAIModel
+from cogency_rs.models import ModelRequest, TextDelta
 
 async def main():
     model = OpenAIModel("m", base_url=sys.argv[1], api_key="k", extra_headers={headers}{verify})

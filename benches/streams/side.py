@@ -125,7 +125,7 @@ def model(options: Any) -> Any:
 
 
 def ours_model(options: Any) -> Callable[[], AsyncIterator[bytes]]:
-    from cogency_rs import ModelRequest, TextDelta
+    from cogency_rs.models import ModelRequest, TextDelta
 
     asked = model(options)
 

@@ -14,7 +14,6 @@ __all__ = [
     "ArgumentError",
     "BlockTool",
     "BusyError",
-    "CogencyError",
     "ConfigError",
     "DeniedError",
     "HookError",

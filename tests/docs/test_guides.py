@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from cogency_rs import StorageError
+from cogency_rs.errors import StorageError
 from support.pages import CHECKOUT, blocks_of
 
 _MODULE, _TESTS = blocks_of(CHECKOUT / "docs" / "add-a-storage.md")

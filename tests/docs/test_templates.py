@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from cogency_rs import ConfigError, Dialect
+from cogency_rs import Dialect
+from cogency_rs.errors import ConfigError
 from support.recordings import CHECKOUT, FOLDER
 
 PAGE = (CHECKOUT / "docs" / "dialects.md").read_text()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from own_loop import Add, agent
 
-from cogency_rs import Execution, LLMError, OpenAIModel, SQLite
+from cogency_rs import Execution, OpenAIModel, SQLite
+from cogency_rs.errors import LLMError
 from scripted_server import HOLD, Ending, ScriptedServer, Turn, in_pieces
 from support.tools import block, call
 

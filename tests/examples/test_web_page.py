@@ -17,7 +17,8 @@ import pytest_asyncio
 from fastapi import Request
 from web_agent import SESSION, create_app, user_of
 
-from cogency_rs import SQLite, ToolOptions, ToolResult
+from cogency_rs import SQLite, ToolResult
+from cogency_rs.tools import ToolOptions
 from support.serving import Model, serving
 from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, raises, returns
 

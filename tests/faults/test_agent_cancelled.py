@@ -15,16 +15,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    ConfigError,
-    Hooks,
-    Memory,
-    ScriptedDriver,
-    SQLite,
-    ToolContext,
-    tool,
-)
+from cogency_rs import Agent, Hooks, Memory, SQLite, ToolContext, tool
+from cogency_rs.agent import ScriptedDriver
+from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel
 from support.answers import ANSWERS, BATCH, DRIVERS
 from support.interruptions import MOMENTS, cancelled_at

@@ -10,20 +10,11 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    BusyError,
-    CallOptions,
-    CallRecord,
-    Hooks,
-    Memory,
-    ScriptedDriver,
-    SQLite,
-    StorageError,
-    ToolCall,
-    ToolDenied,
-    tool,
-)
+from cogency_rs import Agent, CallOptions, Hooks, Memory, SQLite, ToolCall, tool
+from cogency_rs.agent import ScriptedDriver
+from cogency_rs.errors import BusyError, StorageError
+from cogency_rs.hooks import ToolDenied
+from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from support.answers import ANSWERS, BATCH, DRIVERS
 from support.programs import environment, program, run

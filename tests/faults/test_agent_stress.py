@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Hooks, Memory, SQLite, ToolCall, tool, worker_threads
+from cogency_rs import Agent, Hooks, Memory, SQLite, ToolCall, tool
+from cogency_rs.execution import worker_threads
 from cogency_rs.testing import ScriptedModel
 from support.aftermath import pool_threads
 from support.tools import block

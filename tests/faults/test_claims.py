@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import BusyError, SQLite, StorageError
+from cogency_rs import SQLite
+from cogency_rs.errors import BusyError, StorageError
 from cogency_rs.storage import claims, sqlite_leases as leases
 from cogency_rs.storage.worker import is_gone, machine, worker
 from support.claims import claimed, outside

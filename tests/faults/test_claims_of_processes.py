@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cogency_rs import BusyError, StorageError
+from cogency_rs.errors import BusyError, StorageError
 from cogency_rs.storage import claims
 from support.claims import Holder, SharedLog, claimed, outside
 from support.waiting import until
@@ -91,7 +91,8 @@ async def test_four_processes_take_turns(shared, log):
 
 
 BEGINS = """
-from cogency_rs import Agent, OwnerError
+from cogency_rs import Agent
+from cogency_rs.errors import OwnerError
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding
 

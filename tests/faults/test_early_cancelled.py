@@ -16,13 +16,12 @@ from cogency_rs import (
     CallOptions,
     Dialect,
     Execution,
-    Finish,
     Memory,
     SQLite,
-    StorageError,
-    ToolCallDelta,
     parse_tokens,
 )
+from cogency_rs.errors import StorageError
+from cogency_rs.models import Finish, ToolCallDelta
 from support.early import Bench
 from support.interruptions import MOMENTS, cancelled_at
 from support.tools import block, call, rounds

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cogency_rs import Execution, ToolCall, ToolError, ToolResult, execute_tools, file_tools
+from cogency_rs import Execution, ToolCall, ToolResult, execute_tools
+from cogency_rs.errors import ToolError
+from cogency_rs.tools import file_tools
 from cogency_rs.tools.folder import Folder
 from support.commands import POSIX
 

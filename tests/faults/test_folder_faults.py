@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cogency_rs import ToolError
+from cogency_rs.errors import ToolError
 from cogency_rs.tools.folder import Folder
 from support.commands import POSIX
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
-from cogency_rs import SQLite, ToolResult, assemble, parse_tokens, to_messages
+from cogency_rs import SQLite, ToolResult, assemble, parse_tokens
+from cogency_rs.context import to_messages
 from support.aftermath import Scene, does
 from support.examples import examples
 from support.parsing import text_runs

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, PostgreSQL, SQLite, StorageError, tool
+from cogency_rs import Agent, PostgreSQL, SQLite, tool
+from cogency_rs.errors import StorageError
 from cogency_rs.storage import schema as sqlite_schema
 from cogency_rs.storage.postgres import schema as postgres_schema
 from cogency_rs.storage.postgres.faults import LOST_CLAIM
@@ -110,6 +111,7 @@ BEGINS = """
 async def main(kind, place, name):
     print("ready", flush=True)
     sys.stdin.readline()
+    from cogency_rs.storage import CallRecord
     async with {"SQLite": SQLite, "PostgreSQL": PostgreSQL}[kind](place) as log:
         call = CallRecord(f"n{name}", f"z{name}", 0, "t", status="saved", decision="{}")
         rows = [("user", f"question {name}", 10.0 + int(name)), ("call", "{}", 20.0 + int(name))]

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ConfigError, Execution, MCPServer, ToolCall, ToolError, execute_calls
+from cogency_rs import Execution, MCPServer, ToolCall
+from cogency_rs.errors import ConfigError, ToolError
+from cogency_rs.execution import execute_calls
 from support.mcp_servers import HERE, is_running, listening, small
 from support.ports import free_port
 from support.waiting import until
@@ -325,7 +327,8 @@ def test_without_the_package_mcp_the_error_says_what_to_install():
     program = """
 import asyncio, sys
 sys.modules["mcp"] = None
-from cogency_rs import ConfigError, MCPServer
+from cogency_rs import MCPServer
+from cogency_rs.errors import ConfigError
 async def main():
     try:
         await MCPServer.stdio("x").__aenter__()

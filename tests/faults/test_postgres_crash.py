@@ -13,13 +13,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    Execution,
-    PostgreSQL,
-    StorageError,
-    parse_tokens,
-)
+from cogency_rs import Accumulator, Execution, PostgreSQL, parse_tokens
+from cogency_rs.errors import StorageError
 from cogency_rs.storage.postgres import session
 from support.postgres_server import ask
 from support.programs import started

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cogency_rs import PostgreSQL, StorageError
+from cogency_rs import PostgreSQL
+from cogency_rs.errors import StorageError
 from cogency_rs.storage.postgres import session
 from support.postgres_server import Server
 

@@ -25,6 +25,7 @@ pytestmark = [
 ]
 
 CALLS = """
+from cogency_rs.execution import execute_calls
 from cogency_rs.executors.ray import Actor, RayExecutor
 
 @tool(remote=True)

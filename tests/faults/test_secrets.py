@@ -17,17 +17,10 @@ pytest.importorskip("anthropic")
 pytest.importorskip("mcp")
 pytest.importorskip("opentelemetry.sdk")
 
-from cogency_rs import (
-    Agent,
-    AnthropicModel,
-    ConfigError,
-    MCPServer,
-    OpenAIModel,
-    PostgreSQL,
-    StorageError,
-    Telemetry,
-    load_mcp_config,
-)
+from cogency_rs import Agent, AnthropicModel, MCPServer, OpenAIModel, PostgreSQL
+from cogency_rs.errors import ConfigError, StorageError
+from cogency_rs.servers import load_mcp_config
+from cogency_rs.telemetry import Telemetry
 from cogency_rs.testing import ModelServer, Reply, ScriptedModel, sse
 from support import commands
 from support.mcp_servers import HERE

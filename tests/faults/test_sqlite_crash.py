@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from cogency_rs import SQLite
 from cogency_rs.errors import StorageError
-from cogency_rs.storage import SQLite, connection, writer
+from cogency_rs.storage import connection, writer
 from support.log_files import select
 from support.programs import started
 
@@ -63,7 +64,7 @@ async def contents(store):
 
 SAVE_UNTIL_KILLED = """
 import asyncio, os, sys
-from cogency_rs.storage import SQLite
+from cogency_rs import SQLite
 
 async def session(store, name):
     n = 0
@@ -105,7 +106,7 @@ def test_a_kill_at_any_moment_loses_no_acknowledged_row(path):
 
 SAVE_MANY = """
 import asyncio, sys
-from cogency_rs.storage import SQLite
+from cogency_rs import SQLite
 
 async def session(store, name):
     for n in range(50):

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import StorageError, assemble, parse_tokens
+from cogency_rs import assemble, parse_tokens
+from cogency_rs.errors import StorageError
 from cogency_rs.storage import connection, readers, writer
 from support.aftermath import KINDS, SQLITE_STORAGES, Scene, on_disk
 from support.tools import FAIL, OK, FunctionTool, block, stored, with_tools

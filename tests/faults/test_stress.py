@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from cogency_rs import Accumulator, CallOptions, Execution, ToolResult, parse_tokens, worker_threads
+from cogency_rs import Accumulator, CallOptions, Execution, ToolResult, parse_tokens
+from cogency_rs.execution import worker_threads
 from support.tools import rounds
 from support.ways import in_both_ways
 

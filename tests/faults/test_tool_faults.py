@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import CallOptions, ToolResult, parse_tokens, worker_threads
+from cogency_rs import CallOptions, ToolResult, parse_tokens
+from cogency_rs.execution import worker_threads
 from support.aftermath import KINDS, Does, Scene, does
 from support.programs import printed
 from support.tools import block

@@ -32,6 +32,7 @@ OPENED = """
 import warnings
 # From 3.12 on Python says so of every fork of a program with threads.
 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+from cogency_rs.models import ModelRequest, TextDelta
 url, streams = sys.argv[1], int(sys.argv[2])
 model = OpenAIModel("m", base_url=url + "/v1", max_retries=0)
 HI = ModelRequest([{"role": "user", "content": "Hi"}])

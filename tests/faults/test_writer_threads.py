@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import PostgreSQL, SQLite, StorageError
+from cogency_rs import PostgreSQL, SQLite
+from cogency_rs.errors import StorageError
 from cogency_rs.storage.postgres import database
 
 pytestmark = pytest.mark.timeout(60)

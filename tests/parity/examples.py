@@ -15,7 +15,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import cogency_rs
-from cogency_rs import Execution, ToolCall, ToolError, ToolResult
+from cogency_rs import Execution, ToolCall, ToolResult
+from cogency_rs.errors import ToolError
+from cogency_rs.protocol import format_call_agent
 
 from .oracle import (
     OUR_REPORT,
@@ -308,7 +310,7 @@ def _event(kind: str) -> Callable[[str], list[dict[str, Any]]]:
 
 
 def _call(name: str, **args: Any) -> list[dict[str, Any]]:
-    return _event("call")(cogency_rs.format_call_agent(ToolCall(name, args)))
+    return _event("call")(format_call_agent(ToolCall(name, args)))
 
 
 def _error_row(kind: str, content: str, raw: str) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
-from cogency_rs import Limits
+from cogency_rs.protocol import Limits
 
 from . import differences
 from .differences import ALL, ROWS

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from cogency_rs import Limits
+from cogency_rs.protocol import Limits
 from support.quotes import Fences, is_mention
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings, strategies as st
 
-from cogency_rs import ToolError, ToolResult
+from cogency_rs import ToolResult
+from cogency_rs.errors import ToolError
 from support.examples import examples
 
 from .oracle import Batch, Scenario, Script, cogency

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 
 import cogency_rs
 from cogency_rs import Execution, ToolResult
+from cogency_rs.errors import ConfigError
 
 from . import differences
 from .oracle import (
@@ -196,14 +197,14 @@ def test_the_state_of_a_turn_is_not_shown():
 def test_an_execution_that_cannot_carry_a_turn_is_refused(storage, tools, mode):
     execution = Execution(storage, tools)
     assert differences.execution_that_cannot_carry_a_turn(execution, mode)
-    with pytest.raises(cogency_rs.ConfigError):
+    with pytest.raises(ConfigError):
         cogency_rs.Accumulator("user", "conversation", execution=execution, stream=mode)
 
 
 def test_tools_of_one_name_are_refused_and_under_install_the_first_counts():
     tools = [Scripted("t", Script(ToolResult(each))) for each in ("first", "second")]
     assert differences.tools_of_one_name(tools)
-    with pytest.raises(cogency_rs.ConfigError, match="two tools are named 't'"):
+    with pytest.raises(ConfigError, match="two tools are named 't'"):
         cogency_rs.Accumulator("user", "conversation", execution=Execution(Log(None), tools))
 
     async def saved(make: Any) -> list[Any]:

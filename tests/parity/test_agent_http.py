@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import cogency_rs
+from cogency_rs.compat import uninstall
 from scripted_server import HOLD, ScriptedServer, Turn, in_pieces
 
 from . import differences
@@ -209,7 +209,7 @@ async def test_the_example_prints_what_streams(capsys):
         async with clients_closed():
             await importlib.import_module("cogency_agent").ask_script("Add 19 and 23")
     finally:
-        cogency_rs.uninstall()
+        uninstall()
         sys.modules.pop("cogency_agent", None)
     lines = capsys.readouterr().out.splitlines()
     assert [line.rstrip() for line in lines] == PRINTED.splitlines()

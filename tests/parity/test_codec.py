@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 
 import cogency_rs
 from cogency_rs import ToolCall, ToolResult
+from cogency_rs.protocol import parse_tool_call
 
 from . import differences
 from .oracle import Raised, cogency, outcome, result_fields, skip_without_cogency
@@ -81,7 +82,7 @@ def test_an_error_of_parse_tool_call_keeps_the_text(text):
             return error.original_json
         return None
 
-    assert kept(cogency_rs.parse_tool_call) == kept(cogency("core.codec").parse_tool_call)
+    assert kept(parse_tool_call) == kept(cogency("core.codec").parse_tool_call)
 
 
 def json_of(value: Any) -> str:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import cogency_rs
+from cogency_rs.context import to_messages
 
 from . import differences
 from .oracle import LogOfAda, Raised, Stored, cogency, outcome, run, skip_without_cogency
@@ -29,7 +30,7 @@ def theirs(events: Any) -> Any:
 
 
 def ours(events: Any) -> Any:
-    return outcome(cogency_rs.to_messages, events)
+    return outcome(to_messages, events)
 
 
 def same(found: Any, wanted: Any) -> bool:

@@ -11,7 +11,9 @@ import warnings
 import pytest
 
 import cogency_rs
-from cogency_rs.compat import dropin
+from cogency_rs.compat import dropin, uninstall
+from cogency_rs.errors import ConfigError
+from cogency_rs.tools import ToolOptions
 from support.tools import rounds
 
 with warnings.catch_warnings():
@@ -28,7 +30,7 @@ with warnings.catch_warnings():
 @pytest.fixture(autouse=True)
 def _put_back():
     yield
-    cogency_rs.uninstall()
+    uninstall()
 
 
 def names_of_cogency():
@@ -80,7 +82,7 @@ async def test_no_call_begins_while_the_model_still_writes():
 
     class Reads:
         name, description, schema = "read", "", {}
-        options = cogency_rs.ToolOptions(read_only=True)
+        options = ToolOptions(read_only=True)
 
         async def execute(self, **_):
             begun.append("read")
@@ -118,7 +120,7 @@ def test_a_name_that_the_program_imported_before_is_rebound_too():
     try:
         cogency_rs.install()
         assert is_ours(program.read)
-        cogency_rs.uninstall()
+        uninstall()
         assert not is_ours(program.read)
     finally:
         del sys.modules["some_program"]
@@ -128,7 +130,7 @@ def test_uninstall_puts_back_everything_exactly():
     before = names_of_cogency()
     cogency_rs.install()
     assert names_of_cogency() != before
-    cogency_rs.uninstall()
+    uninstall()
     assert names_of_cogency() == before
 
 
@@ -138,8 +140,8 @@ def test_installing_twice_is_installing_once():
     installed = names_of_cogency()
     assert cogency_rs.install() is made
     assert names_of_cogency() == installed
-    cogency_rs.uninstall()
-    cogency_rs.uninstall()
+    uninstall()
+    uninstall()
     assert names_of_cogency() == before
 
 
@@ -149,7 +151,7 @@ def test_other_limits_take_the_place_of_the_first_ones():
     second = cogency_rs.install(tool_timeout=5)
     assert second is not first
     assert second.missing() == []
-    cogency_rs.uninstall()
+    uninstall()
     assert names_of_cogency() == before
 
 
@@ -164,7 +166,7 @@ def test_a_with_block_uninstalls_at_its_end_also_after_an_error():
 def test_an_unknown_version_is_refused_with_the_supported_ones_and_force_goes_ahead(monkeypatch):
     monkeypatch.setattr(cogency, "__version__", "4.0.0")
     before = names_of_cogency()
-    with pytest.raises(cogency_rs.ConfigError, match=r"cogency 4\.0\.0 .* supports 3\.3\.x"):
+    with pytest.raises(ConfigError, match=r"cogency 4\.0\.0 .* supports 3\.3\.x"):
         cogency_rs.install()
     assert names_of_cogency() == before
     assert cogency_rs.install(force=True).missing() == []
@@ -173,7 +175,7 @@ def test_an_unknown_version_is_refused_with_the_supported_ones_and_force_goes_ah
 def test_a_name_that_cogency_does_not_have_leaves_everything_as_it_was(monkeypatch):
     monkeypatch.delattr(cogency.lib.sqlite, "SQLite")
     before = names_of_cogency()
-    with pytest.raises(cogency_rs.ConfigError, match=r"cogency\.lib\.sqlite\.SQLite was not found"):
+    with pytest.raises(ConfigError, match=r"cogency\.lib\.sqlite\.SQLite was not found"):
         cogency_rs.install()
     assert names_of_cogency() == before
     assert dropin.installation() is None
@@ -181,7 +183,7 @@ def test_a_name_that_cogency_does_not_have_leaves_everything_as_it_was(monkeypat
 
 @pytest.mark.parametrize("limits", [{"tool_timeout": 0}, {"max_concurrency": 0}])
 def test_a_limit_with_an_impossible_value_is_refused_by_name(limits):
-    with pytest.raises(cogency_rs.ConfigError, match=next(iter(limits))):
+    with pytest.raises(ConfigError, match=next(iter(limits))):
         cogency_rs.install(**limits)
     assert dropin.installation() is None
 
@@ -377,9 +379,10 @@ def test_without_cogency_the_error_says_what_to_install():
         import sys
         sys.modules["cogency"] = None
         import cogency_rs
+        from cogency_rs.errors import ConfigError
         try:
             cogency_rs.install()
-        except cogency_rs.ConfigError as error:
+        except ConfigError as error:
             print("pip install 'cogency==3.3.*'" in str(error), cogency_rs.compat.dropin.installation())
         """
     )

@@ -10,6 +10,9 @@ from hypothesis import given, strategies as st
 
 import cogency_rs
 from cogency_rs import Execution, ToolCall, ToolResult
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import execute_tool
+from cogency_rs.turn import CircuitBreaker
 
 from . import differences
 from .oracle import (
@@ -301,7 +304,7 @@ def test_a_result_needs_only_the_attributes_that_cogency_reads():
 async def test_execute_tool_gives_what_execute_tools_gives():
     execution = Execution("s", [Tool()], 7, "d", "system")
     options = {"execution": execution, "user_id": "u", "conversation_id": "c"}
-    for execute in (cogency("core.executor").execute_tool, cogency_rs.execute_tool):
+    for execute in (cogency("core.executor").execute_tool, execute_tool):
         assert result_fields(await execute(call(), **options)) == ("done", "it", False)
 
 
@@ -336,7 +339,7 @@ def test_a_breaker_counts_as_cogency_s_does(most):
         ]
 
     theirs = outcome(use, cogency("core.circuit").CircuitBreaker)
-    found = outcome(use, cogency_rs.CircuitBreaker)
+    found = outcome(use, CircuitBreaker)
     if isinstance(theirs, Raised):
         assert found.kind == theirs.kind
     else:
@@ -344,7 +347,7 @@ def test_a_breaker_counts_as_cogency_s_does(most):
 
 
 def test_a_breaker_has_cogency_s_default_and_attributes():
-    for breaker in (cogency("core.circuit").CircuitBreaker, cogency_rs.CircuitBreaker):
+    for breaker in (cogency("core.circuit").CircuitBreaker, CircuitBreaker):
         made = breaker()
         assert (made.max_failures, made.consecutive_failures) == (3, 0)
         made.max_failures, made.consecutive_failures = 5, 4
@@ -361,10 +364,10 @@ def test_breakers_open_together(most, failures):
             for failed in failures
         ]
 
-    assert states(cogency_rs.CircuitBreaker) == states(cogency("core.circuit").CircuitBreaker)
+    assert states(CircuitBreaker) == states(cogency("core.circuit").CircuitBreaker)
 
 
 @pytest.mark.parametrize("counts", ["call", "", 3])
 def test_a_breaker_that_counts_something_else_is_refused(counts):
-    with pytest.raises(cogency_rs.ConfigError, match='counts must be "batches" or "calls", got '):
-        cogency_rs.CircuitBreaker(counts=counts)
+    with pytest.raises(ConfigError, match='counts must be "batches" or "calls", got '):
+        CircuitBreaker(counts=counts)

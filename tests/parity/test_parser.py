@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, strategies as st
 
 import cogency_rs
-from cogency_rs import Limits
+from cogency_rs.protocol import Limits, parse_execute_block
 
 from . import differences
 from .differences import promised_parse as promised
@@ -181,7 +181,7 @@ def check_block(text: str) -> None:
     """Compare our `parse_execute_block` with cogency's, over the first block of `text`."""
     _, tag, after = text.partition("<execute>")
     piece = pieces(tag + after)[0] if tag else None
-    found = block(cogency_rs.parse_execute_block, text)
+    found = block(parse_execute_block, text)
     theirs = block(cogency("core.parser").parse_execute_block, text)
     names = set()
     if piece is not None and piece.closed and not piece.is_malformed():
@@ -217,4 +217,4 @@ def block(parse: Any, text: Any) -> Any:
 @pytest.mark.parametrize("text", [None, 5, b"", b"<execute>[]</execute>", [], {}, object()])
 def test_a_block_that_is_not_text_raises_what_cogency_raises(text):
     theirs = block(cogency("core.parser").parse_execute_block, text)
-    assert block(cogency_rs.parse_execute_block, text)[0] == theirs[0]
+    assert block(parse_execute_block, text)[0] == theirs[0]

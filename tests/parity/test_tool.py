@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 
 import cogency_rs
-from cogency_rs import Param, ToolContext, tool
+from cogency_rs import ToolContext, tool
+from cogency_rs.protocol import tool_instructions
+from cogency_rs.tools import Param
 
 from .oracle import cogency, skip_without_cogency
 
@@ -135,7 +137,7 @@ def test_cogency_accepts_a_function_as_a_tool(core):
 
 def test_the_prompts_agree_on_a_function():
     theirs = cogency("core.codec").tool_instructions([move, count])
-    assert cogency_rs.tool_instructions([move, count]) == theirs
+    assert tool_instructions([move, count]) == theirs
 
 
 def test_cogency_s_own_annotations_are_read():

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cogency_rs import parse_execute_block, parse_tokens
+from cogency_rs import parse_tokens
+from cogency_rs.protocol import parse_execute_block
 from support.outlines import Outline, read, runs
 
 if TYPE_CHECKING:

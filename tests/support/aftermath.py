@@ -29,8 +29,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-from cogency_rs import SQLite, ToolResult, parse_tokens, worker_threads
+from cogency_rs import SQLite, ToolResult, parse_tokens
 from cogency_rs._core import Folding, FoldOptions
+from cogency_rs.execution import worker_threads
 from cogency_rs.storage.log import CallRecord, is_log
 from support.begun import is_dropped, is_eager
 from support.tools import INJECTED, FunctionTool, block, rounds, stored, with_tools

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cogency_rs import Finish, TextDelta, ToolCall, ToolCallDelta
+from cogency_rs import ToolCall
+from cogency_rs.models import Finish, TextDelta, ToolCallDelta
 from support.tools import block
 
 BATCH = [ToolCall("short", {}), ToolCall("long", {}), ToolCall("bad", {})]

@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    AnthropicModel,
-    Finish,
-    ModelRequest,
-    ToolDeclaration,
-    Usage,
-)
+from cogency_rs import AnthropicModel
+from cogency_rs.models import Finish, ModelRequest, ToolDeclaration, Usage
 from cogency_rs.testing import ModelServer, ReceivedRequest, Reply, sse
 
 __all__ = [

@@ -22,9 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cogency_rs import CallOptions, ToolCall, ToolError, ToolOptions, ToolResult
+from cogency_rs import CallOptions, ToolCall, ToolResult
+from cogency_rs.errors import ToolError
 from cogency_rs.execution.batch import ToolBatch
 from cogency_rs.execution.patience import outlast
+from cogency_rs.tools import ToolOptions
 from cogency_rs.tools.toolbox import Toolbox
 from support.tools import with_tools
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cogency_rs import ToolCall, ToolExecution, ToolResult, execute_calls, execute_tools
+from cogency_rs import ToolCall, ToolResult, execute_tools
+from cogency_rs.execution import ToolExecution, execute_calls
 from support.tools import with_tools
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cogency_rs import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 
 
 def cut(text: str, size: int = 4) -> list[str]:

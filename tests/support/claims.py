@@ -78,7 +78,7 @@ class SharedLog:
 
 OPENS = """
 import asyncio, sys
-from cogency_rs import StorageError
+from cogency_rs.errors import StorageError
 from support.claims import SharedLog
 
 shared = SharedLog(*sys.argv[1:])

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from cogency_rs import FunctionTool, ToolCall, ToolResult, execute_tool, tool
+from cogency_rs import ToolCall, ToolResult, tool
+from cogency_rs.execution import execute_tool
+from cogency_rs.tools import FunctionTool
 from support.tools import with_tools
 
 if TYPE_CHECKING:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cogency_rs import CallRecord, Memory, StorageError
+from cogency_rs import Memory
+from cogency_rs.errors import StorageError
+from cogency_rs.storage import CallRecord
 from cogency_rs.storage.log import Row
 
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from cogency_rs import CallRecord
 from cogency_rs.agent.inert import inert_text, inert_value
 from cogency_rs.errors import ToolParseError
 from cogency_rs.protocol.codec import parse_tool_call
+from cogency_rs.storage import CallRecord
 from cogency_rs.tools.toolbox import safe_name
 
 LOST = "Interrupted before completion"

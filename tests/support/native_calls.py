@@ -6,7 +6,8 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from cogency_rs import ToolCallDelta, tool
+from cogency_rs import tool
+from cogency_rs.models import ToolCallDelta
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, agent_and_model, fail, run_and_model
 from support.chunks import cut

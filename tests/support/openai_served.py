@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    ModelRequest,
-    OpenAIModel,
-    ToolDeclaration,
-)
+from cogency_rs import OpenAIModel
+from cogency_rs.models import ModelRequest, ToolDeclaration
 from cogency_rs.testing import ModelServer, Reply, sse
 
 __all__ = [

@@ -19,6 +19,7 @@ from support.aftermath import *
 from support.tools import block, rounds
 from support.turns import carry_out, results_in, types
 from cogency_rs import *
+from cogency_rs.errors import *
 """
 
 

@@ -15,8 +15,10 @@ import threading
 import traceback
 from typing import Any
 
-from cogency_rs import CallOptions, Execution, FunctionTool, Hooks, ToolCall, execute_calls, tool
+from cogency_rs import CallOptions, Execution, Hooks, ToolCall, tool
+from cogency_rs.execution import execute_calls
 from cogency_rs.executors.ray import RayExecutor
+from cogency_rs.tools import FunctionTool
 from support import ray_tools
 from support.clock import let_pass
 from support.waiting import until

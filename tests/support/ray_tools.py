@@ -10,8 +10,10 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from cogency_rs import ToolContext, ToolError, ToolOptions, ToolResult, tool
+from cogency_rs import ToolContext, ToolResult, tool
+from cogency_rs.errors import ToolError
 from cogency_rs.executors.ray import Actor
+from cogency_rs.tools import ToolOptions
 from support.waiting import until, wait_until
 
 LIGHT = {"num_cpus": 0.1}

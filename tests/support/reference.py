@@ -10,7 +10,7 @@ import json
 import re
 from itertools import accumulate
 
-from cogency_rs import Limits
+from cogency_rs.protocol import Limits
 from support.outlines import Outline
 
 MALFORMED: Outline = ("malformed", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cogency_rs import ToolOptions
+from cogency_rs.tools import ToolOptions
 
 __all__ = ["ServedTool", "served"]
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import LLMError, OpenAIModel, TextDelta
+from cogency_rs import OpenAIModel
+from cogency_rs.errors import LLMError
+from cogency_rs.models import TextDelta
 from support.openai_served import DONE, STOP, ask, delta, reply
 
 __all__ = ["HELLO", "error_of", "text_of"]

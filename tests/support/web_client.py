@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from cogency_rs import ToolOptions, ToolResult
+from cogency_rs import ToolResult
+from cogency_rs.tools import ToolOptions
 from support.serving import serving
 from support.tools import FunctionTool
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, assert_type
 
-from cogency_rs import CallRecord, Conversation, Log, LogPage, PostgreSQL, SQLite
+from cogency_rs import PostgreSQL, SQLite
+from cogency_rs.storage import CallRecord, Conversation, Log, LogPage
 
 
 class Mine:

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any, assert_type
 
-from cogency_rs import Event, Finish, ToolCall, parse_tokens
-from cogency_rs.models import Model, ModelRequest, TextDelta, ToolCallDelta, Usage
+from cogency_rs import Event, ToolCall, parse_tokens
+from cogency_rs.models import Finish, Model, ModelRequest, TextDelta, ToolCallDelta, Usage
 from cogency_rs.testing import (
     ReplayModel,
     ScriptedModel,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, assert_type
 
-from cogency_rs import Execution, FunctionTool, Param, Tool, ToolResult, execute_tools, tool
-from cogency_rs.types import ToolCall
+from cogency_rs import Execution, ToolCall, ToolResult, execute_tools, tool
+from cogency_rs.tools import FunctionTool, Param
+from cogency_rs.types import Tool
 
 
 @dataclass

@@ -7,25 +7,21 @@ from typing import Any, assert_type
 from cogency_rs import (
     Accumulator,
     CallOptions,
-    CircuitBreaker,
     Execution,
-    Limits,
     Parser,
     SQLite,
     ToolCall,
     ToolResult,
     assemble,
-    format_results_array,
     install,
-    parse_execute_block,
     parse_tokens,
-    parse_tool_result,
-    set_worker_threads,
     system_prompt,
-    to_messages,
-    worker_threads,
 )
 from cogency_rs.compat.dropin import Installation
+from cogency_rs.context import to_messages
+from cogency_rs.execution import set_worker_threads, worker_threads
+from cogency_rs.protocol import Limits, format_results_array, parse_execute_block, parse_tool_result
+from cogency_rs.turn import CircuitBreaker
 from cogency_rs.types import MessageMatch
 
 

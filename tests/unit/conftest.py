@@ -22,7 +22,7 @@ def traces() -> Iterator[Traces]:
     """Collects the traces of one test, which must not leave a current span."""
     from opentelemetry import context
 
-    from cogency_rs import uninstrument
+    from cogency_rs.telemetry import uninstrument
     from support.traces import Traces
 
     yield Traces()

@@ -16,15 +16,9 @@ from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    CallOptions,
-    ConfigError,
-    SQLite,
-    ToolCall,
-    parse_tokens,
-    to_messages,
-)
+from cogency_rs import Accumulator, CallOptions, SQLite, ToolCall, parse_tokens
+from cogency_rs.context import to_messages
+from cogency_rs.errors import ConfigError
 from support.ids import shown
 from support.tools import (
     FAIL,

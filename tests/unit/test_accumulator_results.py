@@ -11,15 +11,11 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    CallOptions,
-    Limits,
-    ToolError,
-    ToolResult,
-    TurnOutcome,
-    parse_tokens,
-    to_messages,
-)
+from cogency_rs import CallOptions, ToolResult, parse_tokens
+from cogency_rs.context import to_messages
+from cogency_rs.errors import ToolError
+from cogency_rs.protocol import Limits
+from cogency_rs.types import TurnOutcome
 from support.tools import (
     FAIL,
     OK,

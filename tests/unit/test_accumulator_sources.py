@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Limits,
-    ToolParseError,
-    parse_tokens,
-)
+from cogency_rs import parse_tokens
+from cogency_rs.errors import ToolParseError
+from cogency_rs.protocol import Limits
 from support.tools import (
     FAIL,
     OK,

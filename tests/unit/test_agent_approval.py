@@ -15,17 +15,16 @@ import pytest
 from cogency_rs import (
     Agent,
     Approval,
-    ConfigError,
     Hooks,
     Memory,
     RunResult,
     SQLite,
-    ToolApproved,
     ToolCall,
-    ToolDenied,
     UsageLimits,
     tool,
 )
+from cogency_rs.errors import ConfigError
+from cogency_rs.hooks import ToolApproved, ToolDenied
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, model_of, prompts, results, rows, types
 from support.ways import in_both_ways
@@ -359,6 +358,7 @@ PRELUDE = """
 import asyncio, json, os, signal, sys
 from pathlib import Path
 from cogency_rs import *
+from cogency_rs.hooks import ToolDenied
 from cogency_rs.testing import ScriptedModel
 
 path, log = sys.argv[1], Path(sys.argv[2])

@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    Hooks,
-    StopReason,
-    ToolCall,
-    Usage,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import Agent, Hooks, ToolCall, UsageLimits, tool
+from cogency_rs.errors import StopReason
+from cogency_rs.models import Usage
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, model_of
 from support.clock import let_pass

@@ -7,21 +7,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    Approval,
-    CallOptions,
-    ConfigError,
-    History,
-    Hooks,
-    NativeDriver,
-    Recovery,
-    ScriptedDriver,
-    TextDriver,
-    ToolCall,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import Agent, Approval, CallOptions, History, Hooks, ToolCall, UsageLimits, tool
+from cogency_rs.agent import NativeDriver, Recovery, ScriptedDriver, TextDriver
+from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, fail
 

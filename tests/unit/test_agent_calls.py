@@ -8,18 +8,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    BlockTool,
-    CallOptions,
-    Hooks,
-    StopReason,
-    StopRun,
-    ToolCall,
-    ToolContext,
-    ToolError,
-    ToolExecution,
-    tool,
-)
+from cogency_rs import CallOptions, Hooks, ToolCall, ToolContext, tool
+from cogency_rs.errors import BlockTool, StopReason, StopRun, ToolError
+from cogency_rs.execution import ToolExecution
 from support.agents import add, adding, agent, calls, results, rows, types
 from support.ways import in_both_ways
 

@@ -9,20 +9,17 @@ import pytest
 
 from cogency_rs import (
     Agent,
-    BlockTool,
     CallOptions,
-    HookError,
     Hooks,
-    ModelResponse,
-    ScriptedDriver,
-    SkipTool,
-    StopReason,
     ToolCall,
     ToolContext,
     ToolResult,
     UsageLimits,
     tool,
 )
+from cogency_rs.agent import ScriptedDriver
+from cogency_rs.errors import BlockTool, HookError, SkipTool, StopReason
+from cogency_rs.runs import ModelResponse
 from support.agents import (
     Journal,
     add,

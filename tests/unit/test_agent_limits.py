@@ -8,18 +8,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    CallOptions,
-    Hooks,
-    StopReason,
-    StopRun,
-    ToolCall,
-    ToolContext,
-    Usage,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import Agent, CallOptions, Hooks, ToolCall, ToolContext, UsageLimits, tool
+from cogency_rs.errors import StopReason, StopRun
+from cogency_rs.models import Usage
 from support.agents import (
     Journal,
     add,
@@ -327,7 +318,7 @@ async def test_hooks_are_told_of_a_limit_that_is_reached():
 async def test_c52_the_statuses_of_a_run():
     from typing import get_args
 
-    from cogency_rs.agent import RunStatus
+    from cogency_rs.runs import RunStatus
 
     assert get_args(RunStatus) == (
         *("pending", "in_progress", "waiting", "completed", "stopped", "failed"),

@@ -10,25 +10,13 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    ConfigError,
-    Finish,
-    HookError,
-    Hooks,
-    Memory,
-    ModelRequest,
-    ScriptedDriver,
-    StopReason,
-    StopRun,
-    Thought,
-    ToolCall,
-    TurnOutcome,
-    Usage,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import Agent, Hooks, Memory, ToolCall, UsageLimits, tool
+from cogency_rs.agent import ScriptedDriver
+from cogency_rs.errors import ConfigError, HookError, StopReason, StopRun
+from cogency_rs.models import Finish, ModelRequest, Usage
+from cogency_rs.protocol import Thought
 from cogency_rs.runs.run_result import first_signal
+from cogency_rs.types import TurnOutcome
 from support.agents import Journal, add, adding, agent, calls, model_of, prompts, results, types
 from support.ways import in_both_ways
 

@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import (
-    Agent,
-    History,
-    Memory,
-    ScriptedDriver,
-    ToolCall,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import Agent, History, Memory, ToolCall, UsageLimits, tool
+from cogency_rs.agent import ScriptedDriver
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, fail, prompts
 from support.examples import examples

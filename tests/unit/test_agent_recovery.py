@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Finish, Recovery, StopReason, StopRun, ToolCall, UsageLimits, tool
+from cogency_rs import ToolCall, UsageLimits, tool
+from cogency_rs.agent import Recovery
+from cogency_rs.errors import StopReason, StopRun
+from cogency_rs.models import Finish
 from support.agents import add, agent, model_of, prompts, results, types
 from support.ways import in_both_ways
 

@@ -10,20 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import (
-    BlockTool,
-    CallOptions,
-    HookError,
-    Hooks,
-    Memory,
-    SkipTool,
-    StopRun,
-    ToolCall,
-    ToolContext,
-    ToolError,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import CallOptions, Hooks, Memory, ToolCall, ToolContext, UsageLimits, tool
+from cogency_rs.errors import BlockTool, HookError, SkipTool, StopRun, ToolError
 from support.agents import agent, calls
 from support.examples import examples
 

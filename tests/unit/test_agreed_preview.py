@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Execution, SQLite, ToolApproved, ToolCall, execute_tools, file_tools, tool
-from cogency_rs.tools import options_of
+from cogency_rs import Execution, SQLite, ToolCall, execute_tools, tool
+from cogency_rs.hooks import ToolApproved
+from cogency_rs.tools import file_tools
+from cogency_rs.tools.options import options_of
 from support.agents import agent, calls
 
 EDIT = ToolCall("edit_file", {"path": "a.txt", "old": "two", "new": "2"})

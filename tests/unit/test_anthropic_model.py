@@ -34,18 +34,10 @@ pytest.importorskip("anthropic")
 
 from anthropic import AsyncAnthropic
 
-from cogency_rs import (
-    AnthropicModel,
-    ConfigError,
-    Finish,
-    ModelRequest,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-    parse_tokens,
-)
-from cogency_rs._core import Thought
+from cogency_rs import AnthropicModel, parse_tokens
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from cogency_rs.protocol import Thought
 from support.waiting import until
 
 # What is read

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import SpecificTool
+from cogency_rs.models import SpecificTool
 from support.anthropic_served import (
     ADD,
     HI,

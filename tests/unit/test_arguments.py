@@ -12,8 +12,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from cogency_rs import Execution, FunctionTool, ToolCall, execute_tool, tool
+from cogency_rs import Execution, ToolCall, tool
 from cogency_rs._core import ArgumentSchema
+from cogency_rs.execution import execute_tool
+from cogency_rs.tools import FunctionTool
 from cogency_rs.tools.arguments import MOST_KEPT, _kept, faults
 from support.cost import cost, is_linear
 

@@ -9,21 +9,11 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    CallOptions,
-    ConfigError,
-    Hooks,
-    Invocation,
-    StopRun,
-    ToolCall,
-    ToolContext,
-    ToolError,
-    ToolOptions,
-    ToolResult,
-    execute_tools,
-)
+from cogency_rs import Agent, CallOptions, Hooks, ToolCall, ToolContext, ToolResult, execute_tools
+from cogency_rs.errors import ConfigError, StopRun, ToolError
+from cogency_rs.hooks import Invocation
 from cogency_rs.testing import ScriptedModel
+from cogency_rs.tools import ToolOptions
 from support.batches import execute, records
 from support.clock import in_exact_time
 from support.tools import (

@@ -7,13 +7,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    ConfigError,
-    SQLite,
-    assemble,
-    parse_tokens,
-    system_prompt,
-)
+from cogency_rs import SQLite, assemble, parse_tokens, system_prompt
+from cogency_rs.errors import ConfigError
 from support.conversations import (
     Event,
     Message,

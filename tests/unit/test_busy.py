@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import BusyError, ConfigError, SQLite, parse_tokens
+from cogency_rs import SQLite, parse_tokens
+from cogency_rs.errors import BusyError, ConfigError
 from support.tools import FunctionTool, Waiting, block, rounds, with_tools
 from support.turns import CONVERSATION, Log, accumulator, carry_out, types
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, BlockTool, CallOptions, CallRecord, Hooks, tool
+from cogency_rs import Agent, CallOptions, Hooks, tool
+from cogency_rs.errors import BlockTool
 from cogency_rs.ids import uuid7
+from cogency_rs.storage import CallRecord
 from cogency_rs.storage.worker import worker
 from cogency_rs.testing import ScriptedModel
 from support.agents import calls

@@ -10,19 +10,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    BlockTool,
-    CallRecord,
-    ConfigError,
-    Execution,
-    Hooks,
-    SQLite,
-    ToolContext,
-    ToolError,
-    parse_tokens,
-    tool,
-)
+from cogency_rs import Accumulator, Execution, Hooks, SQLite, ToolContext, parse_tokens, tool
+from cogency_rs.errors import BlockTool, ConfigError, ToolError
+from cogency_rs.storage import CallRecord
 from cogency_rs.storage.connection import connect
 from cogency_rs.storage.worker import worker
 from support import logs

@@ -8,19 +8,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    ConfigError,
-    Dialect,
-    Finish,
-    Limits,
-    Parser,
-    ReasoningDelta,
-    SQLite,
-    TextDelta,
-    ToolCall,
-    tool,
-)
+from cogency_rs import Agent, Dialect, Parser, SQLite, ToolCall, tool
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import Finish, ReasoningDelta, TextDelta
+from cogency_rs.protocol import Limits
 from cogency_rs.testing import ScriptedModel
 
 MODES = ["event", "token"]

@@ -19,7 +19,9 @@ from support.commands import POSIX, PROGRAM, Ended, environment
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from cogency_rs import Finish, LLMError, tool
+from cogency_rs import tool
+from cogency_rs.errors import LLMError
+from cogency_rs.models import Finish
 from cogency_rs.testing import ScriptedModel
 
 Ask = Callable[..., Ended]

@@ -24,7 +24,8 @@ from cogency_rs.cli.exits import TerminatedError, terminable
 
 MODEL = """\
 import asyncio, sys
-from cogency_rs import LLMError, tool
+from cogency_rs import tool
+from cogency_rs.errors import LLMError
 
 async def steady(messages):
     "Write the second piece when a line was typed."

@@ -17,8 +17,10 @@ from support.commands import Ended
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 
-from cogency_rs import LLMError, ToolCall, Usage, tool
+from cogency_rs import ToolCall, tool
 from cogency_rs.cli.chat.background import Background
+from cogency_rs.errors import LLMError
+from cogency_rs.models import Usage
 
 Chat = Callable[..., Ended]
 
@@ -384,7 +386,7 @@ def test_text_of_a_model_does_not_control_the_terminal(chat):
 
 
 def test_usage_that_the_provider_counted_is_not_an_estimate(chat):
-    from cogency_rs import TextDelta
+    from cogency_rs.models import TextDelta
 
     out = chat("a\n", [TextDelta("Hi."), Usage(input_tokens=1200, output_tokens=30)]).out
     assert "\n  1,200 tokens in, 30 out, 1 step, " in out

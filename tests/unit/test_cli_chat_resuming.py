@@ -15,8 +15,8 @@ from support.commands import POSIX, Ended, run
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from cogency_rs import LLMError
 from cogency_rs.cli.log import rows
+from cogency_rs.errors import LLMError
 from cogency_rs.testing import ScriptedModel
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from support import commands, logs
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
-from cogency_rs import CallRecord, PostgreSQL, SQLite, StorageError
+from cogency_rs import PostgreSQL, SQLite
 from cogency_rs.cli import copy as copy_command, database_log, log as file_log
-from cogency_rs.storage import archive as file_archive, copying
+from cogency_rs.errors import StorageError
+from cogency_rs.storage import CallRecord, archive as file_archive, copying
 from cogency_rs.storage.postgres import archive as table_archive
 
 pytestmark = pytest.mark.timeout(120)

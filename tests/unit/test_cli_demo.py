@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cogency_rs import Invocation, StorageError, ToolCall, ToolContext, ToolResult
+from cogency_rs import ToolCall, ToolContext, ToolResult
+from cogency_rs.errors import StorageError
+from cogency_rs.hooks import Invocation
 from support import commands
 from support.chunks import cut
 from support.commands import POSIX, PROGRAM, Ended

@@ -18,9 +18,10 @@ from support.commands import POSIX
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from cogency_rs import SQLite, StorageError
+from cogency_rs import SQLite
 from cogency_rs.cli import log
 from cogency_rs.cli.exits import UnusableError
+from cogency_rs.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from cogency_rs import RunResult, ToolCall, ToolResult, Usage
+from cogency_rs import RunResult, ToolCall, ToolResult
 from cogency_rs.cli import page as page_module
 from cogency_rs.cli.chat.chart import chart
 from cogency_rs.cli.chat.events import CallBegan, CallEnded
@@ -23,6 +23,7 @@ from cogency_rs.cli.chat.view import View
 from cogency_rs.cli.log import rows
 from cogency_rs.cli.page import Page
 from cogency_rs.cli.turns import turns_of
+from cogency_rs.models import Usage
 
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

@@ -20,7 +20,8 @@ from support.waiting import until
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from cogency_rs import Execution, MCPServer, ToolCall, execute_calls
+from cogency_rs import Execution, MCPServer, ToolCall
+from cogency_rs.execution import execute_calls
 
 MODULE = '''
 import asyncio

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    ToolCall,
-    ToolParseError,
-    ToolResult,
+from cogency_rs import ToolCall, ToolResult
+from cogency_rs.errors import ToolParseError
+from cogency_rs.protocol import (
     format_call_agent,
     format_result_agent,
     format_results_array,

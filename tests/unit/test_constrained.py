@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cogency_rs import Agent, ConfigError, Dialect, LocalModel, TextDriver
+from cogency_rs import Agent, Dialect, LocalModel
+from cogency_rs.agent import TextDriver
+from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel
 from support import openai_served
 from support.agents import add

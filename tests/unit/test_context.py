@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import to_messages
+from cogency_rs.context import to_messages
 from support.conversations import (
     Event,
     Message,

@@ -12,17 +12,17 @@ import pytest
 from cogency_rs import (
     Accumulator,
     Agent,
-    BusyError,
     Execution,
     Hooks,
     Memory,
     SQLite,
-    TextDriver,
     ToolCall,
     UsageLimits,
     parse_tokens,
     tool,
 )
+from cogency_rs.agent import TextDriver
+from cogency_rs.errors import BusyError
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, calls
 from support.mcp_servers import small

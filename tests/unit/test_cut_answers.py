@@ -14,19 +14,16 @@ from cogency_rs import (
     Accumulator,
     Agent,
     Execution,
-    Finish,
     Memory,
-    NoAnswerError,
-    ReasoningDelta,
-    Recovery,
     SQLite,
-    TextDelta,
-    ToolCallDelta,
     UsageLimits,
     assemble,
     parse_tokens,
     tool,
 )
+from cogency_rs.agent import Recovery
+from cogency_rs.errors import NoAnswerError
+from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
 from support.tools import block
 

@@ -5,8 +5,8 @@ import weakref
 
 import pytest
 
-from cogency_rs import CircuitBreaker
 from cogency_rs._core import Folding, FoldOptions, Parser, Source, Turn
+from cogency_rs.turn import CircuitBreaker
 
 
 class Number(float):

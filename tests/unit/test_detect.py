@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ConfigError, Dialect
+from cogency_rs import Dialect
+from cogency_rs.errors import ConfigError
 from support.recordings import FOLDER
 from support.tiny_model import tiny_model
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cogency_rs import ConfigError, Dialect
+from cogency_rs import Dialect
+from cogency_rs.errors import ConfigError
 
 
 def nested(depth):

@@ -9,17 +9,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    ConfigError,
-    Dialect,
-    Execution,
-    Parser,
-    SQLite,
-    ToolCall,
-    parse_tokens,
-)
+from cogency_rs import Accumulator, Dialect, Execution, Parser, SQLite, ToolCall, parse_tokens
 from cogency_rs._core import ToolSchemas
+from cogency_rs.errors import ConfigError
 from support.outlines import Outline, read, runs
 from support.tools import FunctionTool, nothing
 

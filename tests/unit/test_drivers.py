@@ -12,27 +12,11 @@ from unittest.mock import MagicMock
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import (
-    Agent,
-    AnthropicModel,
-    ConfigError,
-    Dialect,
-    Driver,
-    NativeDriver,
-    OpenAIModel,
-    ReActDriver,
-    ReasoningDelta,
-    RunContext,
-    Runtime,
-    ScriptedDriver,
-    TextDelta,
-    TextDriver,
-    ToolCall,
-    ToolCallDelta,
-    UsageLimits,
-    tool,
-)
-from cogency_rs.models import Delta
+from cogency_rs import Agent, AnthropicModel, Dialect, OpenAIModel, ToolCall, UsageLimits, tool
+from cogency_rs.agent import Driver, NativeDriver, ReActDriver, Runtime, ScriptedDriver, TextDriver
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from cogency_rs.runs import RunContext
 from cogency_rs.testing import ScriptedModel
 from support.native_calls import add, echo, fail
 

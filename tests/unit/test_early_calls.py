@@ -14,21 +14,20 @@ from cogency_rs import (
     Accumulator,
     Agent,
     CallOptions,
-    CallRecord,
     Dialect,
     Execution,
-    Finish,
     Hooks,
     Memory,
-    NativeDriver,
     SQLite,
     ToolCall,
-    ToolCallDelta,
     ToolContext,
     UsageLimits,
     parse_tokens,
     tool,
 )
+from cogency_rs.agent import NativeDriver
+from cogency_rs.models import Finish, ToolCallDelta
+from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from support.chunks import cut
 from support.clock import in_exact_time

@@ -6,16 +6,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    Finish,
-    Memory,
-    NoAnswerError,
-    ReasoningDelta,
-    ToolCall,
-    ToolCallDelta,
-    tool,
-)
+from cogency_rs import Agent, Memory, ToolCall, tool
+from cogency_rs.errors import NoAnswerError
+from cogency_rs.models import Finish, ReasoningDelta, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
 from support.tools import block
 

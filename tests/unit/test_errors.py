@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from cogency_rs import ConfigError, Finish, Limits, Parser, parse_tokens
+from cogency_rs import Parser, parse_tokens
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import Finish
+from cogency_rs.protocol import Limits
 from support.cost import is_linear
 from support.outlines import timeless
 from support.texts import texts

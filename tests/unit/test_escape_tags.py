@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
-from cogency_rs import Parser, SQLite, ToolResult, assemble, parse_tokens, to_messages
+from cogency_rs import Parser, SQLite, ToolResult, assemble, parse_tokens
+from cogency_rs.context import to_messages
 from support.examples import examples
 from support.tools import block, returns, stored, with_tools
 from support.turns import CONVERSATION, USER, accumulator, carry_out

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cogency_rs import (
-    Agent,
-    Dialect,
-    Memory,
-    NativeDriver,
-    Parser,
-    TextDelta,
-    TextDriver,
-    ToolCall,
-    ToolCallDelta,
-    parse_tokens,
-)
+from cogency_rs import Agent, Dialect, Memory, Parser, ToolCall, parse_tokens
+from cogency_rs.agent import NativeDriver, TextDriver
+from cogency_rs.models import TextDelta, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
 from support.agents import add
 from support.tools import with_tools

@@ -8,14 +8,8 @@ import time
 import pytest
 
 import cogency_rs
-from cogency_rs import (
-    CallOptions,
-    ConfigError,
-    ToolCall,
-    ToolError,
-    ToolResult,
-    execute_tools,
-)
+from cogency_rs import CallOptions, ToolCall, ToolResult, execute_tools
+from cogency_rs.errors import ConfigError, ToolError
 from support.waiting import until
 
 pytestmark = pytest.mark.concurrency

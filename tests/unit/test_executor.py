@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import CallOptions, ToolResult, execute_tool
+from cogency_rs import CallOptions, ToolResult
+from cogency_rs.execution import execute_tool
 from support.batches import execute
 from support.tools import FAIL, OK, FunctionTool, Waiting, call, outcomes, rounds, with_tools
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import CallOptions, ConfigError, ToolError, ToolResult, execute_tool
+from cogency_rs import CallOptions, ToolResult
+from cogency_rs.errors import ConfigError, ToolError
+from cogency_rs.execution import execute_tool
 from support.batches import execute, records
 from support.tools import (
     FAIL,

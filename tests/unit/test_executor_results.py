@@ -14,15 +14,8 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    ConfigError,
-    Execution,
-    ToolCall,
-    ToolError,
-    ToolResult,
-    execute_tools,
-)
+from cogency_rs import Accumulator, Execution, ToolCall, ToolResult, execute_tools
+from cogency_rs.errors import ConfigError, ToolError
 from support.batches import execute
 from support.ids import shown
 from support.tools import OK, FunctionTool, call, outcomes, raises, returns, with_tools

@@ -12,23 +12,21 @@ from cogency_rs import (
     Accumulator,
     Agent,
     CallOptions,
-    ConfigError,
     Execution,
     Hooks,
-    Invocation,
-    Next,
     SQLite,
     ToolCall,
-    ToolOptions,
     ToolResult,
-    UnknownOutcome,
-    execute_calls,
     execute_tools,
     parse_tokens,
     tool,
 )
+from cogency_rs.errors import ConfigError, UnknownOutcome
+from cogency_rs.execution import execute_calls
 from cogency_rs.executors import Executor
+from cogency_rs.hooks import Invocation, Next
 from cogency_rs.testing import ScriptedModel
+from cogency_rs.tools import ToolOptions
 
 pytestmark = pytest.mark.timeout(20)
 

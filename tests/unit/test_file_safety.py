@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cogency_rs import ConfigError, Execution, ToolCall, ToolResult, execute_tools, file_tools
-from cogency_rs.tools import options_of
+from cogency_rs import Execution, ToolCall, ToolResult, execute_tools
+from cogency_rs.errors import ConfigError
+from cogency_rs.tools import file_tools
+from cogency_rs.tools.options import options_of
 from support.commands import POSIX
 
 Call = Callable[..., Any]

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
-from cogency_rs import ConfigError, Execution, ToolCall, ToolResult, execute_tools, file_tools
-from cogency_rs.tools import folder as folder_module, options_of
+from cogency_rs import Execution, ToolCall, ToolResult, execute_tools
+from cogency_rs.errors import ConfigError
+from cogency_rs.tools import file_tools, folder as folder_module
+from cogency_rs.tools.options import options_of
 from support.commands import POSIX
 from support.examples import examples
 

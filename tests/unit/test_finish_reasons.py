@@ -6,19 +6,11 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    Finish,
-    Memory,
-    NoAnswerError,
-    TextDelta,
-    ToolCallDelta,
-    TurnOutcome,
-    UsageLimits,
-    parse_tokens,
-    tool,
-)
+from cogency_rs import Agent, Memory, UsageLimits, parse_tokens, tool
+from cogency_rs.errors import NoAnswerError
+from cogency_rs.models import Finish, TextDelta, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
+from cogency_rs.types import TurnOutcome
 from support.tools import OK, with_tools
 from support.turns import MODES, Chunks, Log, accumulator, carry_out
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cogency_rs import Agent, ConfigError, Hooks, ScriptedDriver, TextDriver, ToolContext, tool
+from cogency_rs import Agent, Hooks, ToolContext, tool
+from cogency_rs.agent import ScriptedDriver, TextDriver
+from cogency_rs.errors import ConfigError
 from cogency_rs.models import ModelRequest
 from cogency_rs.testing import ScriptedModel
 from support.agents import add

@@ -9,11 +9,12 @@ from contextlib import closing
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
-from cogency_rs import CallRecord, History, SQLite, assemble, to_messages
+from cogency_rs import History, SQLite, assemble
 from cogency_rs._core import FoldOptions
-from cogency_rs.context import foldings, history as history_module
+from cogency_rs.context import foldings, history as history_module, to_messages
 from cogency_rs.context.assembly import StoredRows
 from cogency_rs.context.history import Pin
+from cogency_rs.storage import CallRecord
 from support.conversations import UNMERGED
 from support.examples import examples
 from support.memory_log import MemoryLog

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cogency_rs import CallGrammar, ConfigError, Dialect
+from cogency_rs import Dialect
+from cogency_rs.errors import ConfigError
+from cogency_rs.protocol import CallGrammar
 
 SCHEMA = {
     "type": "object",

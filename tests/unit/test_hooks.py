@@ -11,20 +11,11 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Approval,
-    BlockTool,
-    CallOptions,
-    HookContext,
-    Hooks,
-    SkipTool,
-    ToolApproved,
-    ToolCall,
-    ToolDenied,
-    ToolExecution,
-    ToolOptions,
-    ToolResult,
-)
+from cogency_rs import Approval, CallOptions, Hooks, ToolCall, ToolResult
+from cogency_rs.errors import BlockTool, SkipTool
+from cogency_rs.execution import ToolExecution
+from cogency_rs.hooks import HookContext, ToolApproved, ToolDenied
+from cogency_rs.tools import ToolOptions
 from support.batches import records
 from support.clock import in_exact_time
 from support.tools import OK, SOON, FunctionTool, Waiting, call, raises, returns, rounds

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cogency_rs import (
-    Agent,
-    ConfigError,
-    Dialect,
-    Memory,
-    Parser,
-    ToolCall,
-    UsageLimits,
-    assemble,
-    to_messages,
-    tool,
-)
+from cogency_rs import Agent, Dialect, Memory, Parser, ToolCall, UsageLimits, assemble, tool
+from cogency_rs.context import to_messages
+from cogency_rs.errors import ConfigError
 from cogency_rs.models import TextDelta, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
 from support.texts import whole

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Accumulator, Execution, parse_tokens
-from cogency_rs.storage import Memory
+from cogency_rs import Accumulator, Execution, Memory, parse_tokens
 
 pytestmark = pytest.mark.concurrency
 

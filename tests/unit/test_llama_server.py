@@ -17,20 +17,18 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
+from cogency_rs import Agent, OpenAIModel, UsageLimits
+from cogency_rs.errors import LLMError
+from cogency_rs.models import (
     Finish,
-    LLMError,
     ModelRequest,
-    OpenAIModel,
     ReasoningDelta,
+    SpecificTool,
     TextDelta,
     ToolCallDelta,
     ToolDeclaration,
     Usage,
-    UsageLimits,
 )
-from cogency_rs.models import SpecificTool
 from support.agents import add
 from support.llama_server import LlamaServer, llama_server, needs_llama
 from support.openai_served import plain_environment

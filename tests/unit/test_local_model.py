@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, ConfigError, Finish, LLMError, LocalModel, ModelRequest, TextDelta
+from cogency_rs import Agent, LocalModel
+from cogency_rs.errors import ConfigError, LLMError
+from cogency_rs.models import Finish, ModelRequest, TextDelta
 from support.agents import add
 from support.llama_server import needs_llama
 from support.tiny_model import Endless, tiny_model
@@ -234,7 +236,8 @@ def test_without_llama_cpp_it_says_what_to_install(tiny, monkeypatch):
 
 LEAVES = """
 import asyncio, sys
-from cogency_rs import LocalModel, ModelRequest
+from cogency_rs import LocalModel
+from cogency_rs.models import ModelRequest
 
 model = LocalModel(sys.argv[1], threads=1, context=60000)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import LogPage, Memory, SQLite
+from cogency_rs import Memory, SQLite
+from cogency_rs.storage import LogPage
 from cogency_rs.testing import LogConformance
 from support.memory_log import MemoryLog
 

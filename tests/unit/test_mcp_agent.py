@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, ConfigError, MCPServer, ModelRequest, ServerGroup
+from cogency_rs import Agent, MCPServer
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import ModelRequest
+from cogency_rs.servers import ServerGroup
 from cogency_rs.testing import ScriptedModel
 from support.mcp_servers import HERE, search, small
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from cogency_rs import CallOptions, Execution, MCPServer, ToolCall, ToolExecution, execute_calls
+from cogency_rs import CallOptions, Execution, MCPServer, ToolCall
+from cogency_rs.execution import ToolExecution, execute_calls
 from support.mcp_servers import listening, program
 from support.waiting import until
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ConfigError, MCPServer, load_mcp_config
+from cogency_rs import MCPServer
+from cogency_rs.errors import ConfigError
+from cogency_rs.servers import load_mcp_config
 from cogency_rs.servers.places import Program, ServerAddress
 from support.mcp_servers import HERE
 

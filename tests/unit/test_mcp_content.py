@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
-from cogency_rs import ToolOptions, ToolResult
+from cogency_rs import ToolResult
 from cogency_rs.guards.secrets import NO_SECRETS
 from cogency_rs.servers.content import as_tool_result
 from cogency_rs.servers.tool import MCPTool
+from cogency_rs.tools import ToolOptions
 from support.tools import INJECTED
 
 DATA = base64.b64encode(b"x" * 10).decode()

@@ -9,15 +9,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    ConfigError,
-    Execution,
-    MCPServer,
-    ServerGroup,
-    ToolCall,
-    execute_calls,
-    system_prompt,
-)
+from cogency_rs import Execution, MCPServer, ToolCall, system_prompt
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import execute_calls
+from cogency_rs.servers import ServerGroup
 from support.mcp_servers import HERE, is_running, search, small
 from support.waiting import until
 

@@ -11,15 +11,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    AnthropicModel,
-    Finish,
-    LLMError,
-    ModelRequest,
-    OpenAIModel,
-    TextDelta,
-    ToolCallDelta,
-)
+from cogency_rs import AnthropicModel, OpenAIModel
+from cogency_rs.errors import LLMError
+from cogency_rs.models import Finish, ModelRequest, TextDelta, ToolCallDelta
 from cogency_rs.testing import ModelServer, Reply, sse
 from support.chunks import joined
 

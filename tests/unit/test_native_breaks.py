@@ -14,7 +14,8 @@ import pytest
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
-from cogency_rs import Agent, LLMError, tool
+from cogency_rs import Agent, tool
+from cogency_rs.errors import LLMError
 from cogency_rs.testing import Reply
 from support import anthropic_served, openai_served
 from support.anthropic_served import end, start, text, thinking, tool_use

@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    ConfigError,
-    Finish,
-    NativeDriver,
-    ReasoningDelta,
-    SpecificTool,
-    TextDelta,
-    ToolCallDelta,
-)
+from cogency_rs.agent import NativeDriver
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import Finish, ReasoningDelta, SpecificTool, TextDelta, ToolCallDelta
 from support.native_calls import ARGS, calling, events, last, pieces, run
 
 # What is asked

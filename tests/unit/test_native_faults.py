@@ -9,17 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import (
-    Finish,
-    LLMError,
-    NativeDriver,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-    tool,
-)
+from cogency_rs import tool
+from cogency_rs.agent import NativeDriver
 from cogency_rs.agent.drivers.native_answer import NativeAnswer
+from cogency_rs.errors import LLMError
+from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from support.native_calls import ARGS, agent_of, calling, events, last, pieces, run
 
 # Calls that cannot be used

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import CallRecord
 from cogency_rs._core import Folding, FoldOptions
 from cogency_rs.agent.inert import any_model
+from cogency_rs.storage import CallRecord
 from support import naive_fold
 from support.examples import examples
 

@@ -10,14 +10,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    Finish,
-    History,
-    Memory,
-    ReasoningDelta,
-    tool,
-)
+from cogency_rs import Agent, History, Memory, tool
+from cogency_rs.models import Finish, ReasoningDelta
 from support.native_calls import agent_of, calling, last, run
 
 # Calls and results

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Dialect, Memory, to_messages, tool
+from cogency_rs import Agent, Dialect, Memory, tool
+from cogency_rs.context import to_messages
 from cogency_rs.guards.json_text import TooDeepError, read_json
 from cogency_rs.testing import ScriptedModel
 

@@ -11,23 +11,21 @@ import pytest
 
 from cogency_rs import (
     Agent,
-    BlockTool,
     Execution,
     History,
     Hooks,
-    Invocation,
     Memory,
-    Next,
-    Recovery,
-    ScriptedDriver,
-    Telemetry,
     ToolCall,
     ToolResult,
-    execute_calls,
     execute_tools,
     tool,
 )
+from cogency_rs.agent import Recovery, ScriptedDriver
+from cogency_rs.errors import BlockTool
+from cogency_rs.execution import execute_calls
 from cogency_rs.executors import Executor
+from cogency_rs.hooks import Invocation, Next
+from cogency_rs.telemetry import Telemetry
 from cogency_rs.testing import ScriptedModel
 from support.served_tools import ServedTool, served
 from support.traces import Traces

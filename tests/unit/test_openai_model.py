@@ -31,22 +31,10 @@ pytest.importorskip("openai")
 
 from openai import AsyncOpenAI
 
-from cogency_rs import (
-    Agent,
-    ConfigError,
-    Dialect,
-    Finish,
-    LLMError,
-    ModelRequest,
-    OpenAIModel,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-    parse_tokens,
-    tool,
-)
-from cogency_rs._core import Thought
+from cogency_rs import Agent, Dialect, OpenAIModel, parse_tokens, tool
+from cogency_rs.errors import ConfigError, LLMError
+from cogency_rs.models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from cogency_rs.protocol import Thought
 from support.chunks import joined
 from support.waiting import until
 

@@ -8,16 +8,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    ConfigError,
-    Finish,
-    LLMError,
-    OpenAIModel,
-    SpecificTool,
-    TextDelta,
-    Usage,
-    parse_tokens,
-)
+from cogency_rs import OpenAIModel, parse_tokens
+from cogency_rs.errors import ConfigError, LLMError
+from cogency_rs.models import Finish, SpecificTool, TextDelta, Usage
 from cogency_rs.testing import Reply, sse
 from support.chunks import joined
 from support.openai_served import (

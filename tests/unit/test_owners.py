@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, CogencyError, ConfigError, LogPage, OwnerError
+from cogency_rs import Agent, CogencyError
+from cogency_rs.errors import ConfigError, OwnerError
+from cogency_rs.storage import LogPage
 from cogency_rs.storage.conversations import owner_of
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding

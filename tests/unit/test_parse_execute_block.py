@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cogency_rs import ProtocolError, ToolCall, parse_execute_block
+from cogency_rs import ToolCall
+from cogency_rs.errors import ProtocolError
+from cogency_rs.protocol import parse_execute_block
 from support.parsing import (
     T,
     block,

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import cogency_rs
-from cogency_rs import Limits, parse_tokens
+from cogency_rs import parse_tokens
+from cogency_rs.errors import ConfigError
+from cogency_rs.protocol import Limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator
@@ -177,7 +178,7 @@ def test_a_generator_function_that_was_not_called_is_refused_at_the_call():
 
 
 def test_an_unknown_stream_mode_is_refused_at_the_call():
-    with pytest.raises(cogency_rs.ConfigError, match="bogus"):
+    with pytest.raises(ConfigError, match="bogus"):
         parse_tokens("a", stream="bogus")
 
 

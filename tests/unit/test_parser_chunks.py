@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hypothesis import example, given, strategies as st
 
-from cogency_rs import Limits
+from cogency_rs.protocol import Limits
 from support.outlines import read, runs
 from support.texts import calls, tags, texts, whole
 

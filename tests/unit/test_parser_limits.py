@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import cogency_rs
-from cogency_rs import Limits, Parser
+from cogency_rs import Parser
+from cogency_rs.errors import ConfigError
+from cogency_rs.protocol import Limits
 from support.outlines import parse
 from support.parsing import (
     END,
@@ -133,7 +134,7 @@ def test_tags_are_found_under_the_smallest_limit():
 @pytest.mark.parametrize("field", ["max_block_bytes", "max_depth", "max_calls"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, 2.0, "10", None], ids=repr)
 def test_a_limit_that_is_not_a_positive_int_is_refused(field, value):
-    with pytest.raises(cogency_rs.ConfigError, match=field):
+    with pytest.raises(ConfigError, match=field):
         Limits(**{field: value})
 
 

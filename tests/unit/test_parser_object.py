@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-import cogency_rs
 from cogency_rs import Parser
+from cogency_rs.errors import ConfigError
 from support.outlines import parse
 from support.parsing import END, T, block, outline, respond
 
@@ -107,5 +107,5 @@ def test_a_subclass_of_str_is_text():
 
 
 def test_an_unknown_stream_mode_is_refused():
-    with pytest.raises(cogency_rs.ConfigError, match="bogus"):
+    with pytest.raises(ConfigError, match="bogus"):
         Parser(stream="bogus")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cogency_rs import parse_execute_block
+from cogency_rs.protocol import parse_execute_block
 from support.outlines import parse
 from support.parsing import EXECUTE, MALFORMED, block, body_with, outline
 

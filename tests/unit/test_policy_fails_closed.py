@@ -10,22 +10,12 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    BlockTool,
-    ConfigError,
-    Execution,
-    Hooks,
-    Invocation,
-    Memory,
-    ScriptedDriver,
-    ToolApproved,
-    ToolCall,
-    ToolDenied,
-    execute_calls,
-    tool,
-)
+from cogency_rs import Agent, Execution, Hooks, Memory, ToolCall, tool
+from cogency_rs.agent import ScriptedDriver
 from cogency_rs.cli.chat.approvals import Approvals
+from cogency_rs.errors import BlockTool, ConfigError
+from cogency_rs.execution import execute_calls
+from cogency_rs.hooks import Invocation, ToolApproved, ToolDenied
 from cogency_rs.hooks.approval import Undecided
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools.toolbox import Toolbox

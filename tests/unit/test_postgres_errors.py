@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ConfigError, PostgreSQL, StorageError
+from cogency_rs import PostgreSQL
+from cogency_rs.errors import ConfigError, StorageError
 from cogency_rs.storage.postgres import schema, session
 from cogency_rs.storage.postgres.address import Address, read_dsn
 from cogency_rs.storage.postgres.faults import explain, is_passing

@@ -8,16 +8,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    ConfigError,
-    Dialect,
-    History,
-    SQLite,
-    assemble,
-    parse_tokens,
-    system_prompt,
-    to_messages,
-)
+from cogency_rs import Dialect, History, SQLite, assemble, parse_tokens, system_prompt
+from cogency_rs.context import to_messages
+from cogency_rs.errors import ConfigError
 from support.conversations import called, event, respond, think, user
 from support.tools import OK, FunctionTool, nothing
 from support.turns import CONVERSATION, USER

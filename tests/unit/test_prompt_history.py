@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import ConfigError, History, SQLite, assemble, to_messages
+from cogency_rs import History, SQLite, assemble
+from cogency_rs.context import to_messages
+from cogency_rs.errors import ConfigError
 from support.conversations import (
     UNMERGED,
     Event,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import History, assemble, install, to_messages
+from cogency_rs import History, assemble, install
 from cogency_rs._core import Folding, FoldOptions
+from cogency_rs.context import to_messages
 from support.conversations import (
     Event,
     Message,

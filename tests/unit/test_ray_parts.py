@@ -13,18 +13,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    CallOptions,
-    ConfigError,
-    Execution,
-    ToolCall,
-    ToolError,
-    ToolOptions,
-    UnknownOutcome,
-    execute_calls,
-    tool,
-)
+from cogency_rs import Agent, CallOptions, Execution, ToolCall, tool
+from cogency_rs.errors import ConfigError, ToolError, UnknownOutcome
+from cogency_rs.execution import execute_calls
 from cogency_rs.executors import Executor
 from cogency_rs.executors.ray import Actor, RayExecutor, cluster
 from cogency_rs.executors.ray.cluster import Cluster, check_answers, check_installed
@@ -47,6 +38,7 @@ from cogency_rs.guards.secrets import shown_url
 from cogency_rs.hooks import Invocation
 from cogency_rs.storage import worker as module_without_variables
 from cogency_rs.testing import ScriptedModel
+from cogency_rs.tools import ToolOptions
 from support.clock import in_exact_time
 from support.mcp_servers import small
 

@@ -11,21 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import (
-    Agent,
-    ConfigError,
-    Finish,
-    LLMError,
-    Memory,
-    ReActDriver,
-    ReasoningDelta,
-    Recovery,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-    tool,
-)
+from cogency_rs import Agent, Memory, tool
+from cogency_rs.agent import ReActDriver, Recovery
 from cogency_rs.agent.drivers.react_decision import DecisionReader
+from cogency_rs.errors import ConfigError, LLMError
+from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, agent_and_model, fail, run_and_model
 

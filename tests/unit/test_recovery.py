@@ -16,17 +16,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    ConfigError,
-    Execution,
-    Finish,
-    SQLite,
-    TurnOutcome,
-    assemble,
-    parse_tokens,
-    tool,
-)
+from cogency_rs import Accumulator, Execution, SQLite, assemble, parse_tokens, tool
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import Finish
+from cogency_rs.types import TurnOutcome
 from support.agents import add, fail
 from support.turns import MODES
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import example, given, strategies as st
 
-from cogency_rs import Limits
+from cogency_rs.protocol import Limits
 from support import reference
 from support.examples import examples
 from support.outlines import Outline, read, runs

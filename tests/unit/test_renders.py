@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import system_prompt, to_messages
+from cogency_rs import system_prompt
+from cogency_rs.context import to_messages
 from support.recordings import FOLDER
 from support.tools import FunctionTool, nothing
 

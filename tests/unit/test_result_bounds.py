@@ -9,8 +9,11 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import ConfigError, History, SQLite, ToolOptions, assemble, to_messages, tool
+from cogency_rs import History, SQLite, assemble, tool
 from cogency_rs._core import Folding, FoldOptions
+from cogency_rs.context import to_messages
+from cogency_rs.errors import ConfigError
+from cogency_rs.tools import ToolOptions
 from support.conversations import called, result
 from support.cost import is_linear
 

@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    CallOptions,
-    ToolError,
-    ToolOptions,
-    ToolResult,
-)
+from cogency_rs import CallOptions, ToolResult
+from cogency_rs.errors import ToolError
+from cogency_rs.tools import ToolOptions
 from support.batches import execute, records
 from support.clock import in_exact_time
 from support.ids import shown

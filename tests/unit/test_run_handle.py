@@ -11,8 +11,9 @@ import anyio
 import pytest
 import uvloop
 
-from cogency_rs import Agent, ConfigError, ToolCall, tool
+from cogency_rs import Agent, ToolCall, tool
 from cogency_rs.agent import RunHandle
+from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, types
 

@@ -8,15 +8,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    Hooks,
-    NoAnswerError,
-    RunResult,
-    StopRun,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import Agent, Hooks, RunResult, UsageLimits, tool
+from cogency_rs.errors import NoAnswerError, StopRun
 from cogency_rs.testing import ScriptedModel
 from support.tools import block
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, AnthropicModel, ConfigError, OpenAIModel
+from cogency_rs import Agent, AnthropicModel, OpenAIModel
+from cogency_rs.errors import ConfigError
 from cogency_rs.testing import Reply, ScriptedModel
 from support import anthropic_served, openai_served
 from support.anthropic_served import end, start, text

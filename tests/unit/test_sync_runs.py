@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, LLMError, OpenAIModel
+from cogency_rs import Agent, OpenAIModel
+from cogency_rs.errors import LLMError
 from cogency_rs.testing import ScriptedModel
 from support.openai_served import DONE, STOP, delta
 from support.programs import printed

@@ -7,12 +7,8 @@ import re
 
 import pytest
 
-from cogency_rs import (
-    parse_execute_block,
-    parse_tokens,
-    system_prompt,
-    tool_instructions,
-)
+from cogency_rs import parse_tokens, system_prompt
+from cogency_rs.protocol import parse_execute_block, tool_instructions
 from support.tools import OK, FunctionTool, nothing
 
 

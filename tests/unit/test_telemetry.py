@@ -16,17 +16,15 @@ from opentelemetry.trace import StatusCode
 from cogency_rs import (
     Accumulator,
     Agent,
-    ConfigError,
     Execution,
     Hooks,
     Memory,
-    Telemetry,
     execute_tools,
-    instrument,
     parse_tokens,
     tool,
-    uninstrument,
 )
+from cogency_rs.errors import ConfigError
+from cogency_rs.telemetry import Telemetry, instrument, uninstrument
 from support.agents import add, adding, agent, calls
 from support.tools import call, with_tools
 from support.traces import Traces
@@ -247,7 +245,8 @@ async def test_true_works_without_a_global_provider():
 def test_opentelemetry_is_not_imported_when_telemetry_is_off():
     code = """
 import asyncio, sys
-from cogency_rs import Agent, tool, uninstrument
+from cogency_rs import Agent, tool
+from cogency_rs.telemetry import uninstrument
 from cogency_rs.testing import ScriptedModel
 
 @tool
@@ -270,6 +269,8 @@ def test_without_the_extra_an_error_says_what_to_install(ask):
 import sys
 sys.modules["opentelemetry"] = None
 from cogency_rs import *
+from cogency_rs.errors import ConfigError
+from cogency_rs.telemetry import instrument
 try:
     {ask}
 except ConfigError as error:

@@ -6,18 +6,17 @@ import json
 
 import pytest
 
-from cogency_rs import (
+from cogency_rs import tool
+from cogency_rs.errors import LLMError
+from cogency_rs.models import (
     Finish,
-    LLMError,
+    ModelRequest,
     ReasoningDelta,
-    Telemetry,
     TextDelta,
     ToolCallDelta,
     ToolDeclaration,
-    tool,
 )
-from cogency_rs.models import ModelRequest
-from cogency_rs.telemetry import content
+from cogency_rs.telemetry import Telemetry, content
 from support.agents import agent, calls
 from support.tools import call
 from support.traces import attributes, text_of

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Execution, MCPServer, OpenAIModel, ToolCall, execute_calls, instrument
+from cogency_rs import Agent, Execution, MCPServer, OpenAIModel, ToolCall
+from cogency_rs.execution import execute_calls
+from cogency_rs.telemetry import instrument
 from cogency_rs.telemetry.conventions import server_attributes
 from cogency_rs.testing import ModelServer
 from support.mcp_servers import listening, program, small

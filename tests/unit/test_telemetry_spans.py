@@ -8,20 +8,10 @@ from typing import Any
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
-from cogency_rs import (
-    Agent,
-    BlockTool,
-    CallOptions,
-    Finish,
-    Hooks,
-    LLMError,
-    TextDelta,
-    ToolCall,
-    Usage,
-    instrument,
-    tool,
-)
-from cogency_rs.models import ModelRequest
+from cogency_rs import Agent, CallOptions, Hooks, ToolCall, tool
+from cogency_rs.errors import BlockTool, LLMError
+from cogency_rs.models import Finish, ModelRequest, TextDelta, Usage
+from cogency_rs.telemetry import instrument
 from support.agents import add, adding, agent, calls, fail
 from support.tools import Waiting, block, call
 from support.traces import attributes

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from cogency_rs import ConfigError, Finish, LLMError, Thought, parse_tokens
+from cogency_rs import parse_tokens
+from cogency_rs.errors import ConfigError, LLMError
 from cogency_rs.models import (
+    Finish,
     ModelRequest,
     ReasoningDelta,
     SpecificTool,
@@ -22,6 +24,7 @@ from cogency_rs.models import (
     ToolDeclaration,
     Usage,
 )
+from cogency_rs.protocol import Thought
 from cogency_rs.testing import ReplayModel, ScriptedModel, record
 from support.recorded_answers import HI, asks, lines_of, pieces_of, recorded, says, write
 from support.waiting import until

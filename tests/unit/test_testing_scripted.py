@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import ConfigError, Finish, Thought, parse_tokens
+from cogency_rs import parse_tokens
+from cogency_rs.errors import ConfigError
 from cogency_rs.models import (
+    Finish,
     ModelRequest,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
     Usage,
 )
+from cogency_rs.protocol import Thought
 from cogency_rs.testing import ScriptedModel
 from support.recorded_answers import HI, pieces_of
 from support.waiting import until

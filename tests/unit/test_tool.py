@@ -12,18 +12,11 @@ from typing import Annotated, Any
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    ConfigError,
-    Execution,
-    FunctionTool,
-    Tool,
-    assemble,
-    execute_tool,
-    parse_tokens,
-    system_prompt,
-    tool,
-)
+from cogency_rs import Accumulator, Execution, assemble, parse_tokens, system_prompt, tool
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import execute_tool
+from cogency_rs.tools import FunctionTool
+from cogency_rs.types import Tool
 from support.function_tools import Color, Point, add, run
 from support.ids import shown
 from support.tools import block, call, with_tools

@@ -6,17 +6,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from cogency_rs import (
-    ConfigError,
-    Execution,
-    ToolCall,
-    ToolContext,
-    ToolOptions,
-    ToolResult,
-    execute_tool,
-    execute_tools,
-    tool,
-)
+from cogency_rs import Execution, ToolCall, ToolContext, ToolResult, execute_tools, tool
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import execute_tool
+from cogency_rs.tools import ToolOptions
 from cogency_rs.tools.cogency import INJECTED as RESERVED
 from support.function_tools import add, refusal, run
 from support.tools import INJECTED, with_tools

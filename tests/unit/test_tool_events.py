@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from cogency_rs import (
-    ConfigError,
     Execution,
     Hooks,
     SQLite,
     ToolCall,
     ToolContext,
     ToolResult,
-    TurnOutcome,
-    execute_calls,
     execute_tools,
     parse_tokens,
     tool,
 )
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import execute_calls
+from cogency_rs.types import TurnOutcome
 from support.tools import OK, block, call
 from support.turns import LOGS, MODES, Chunks, Log, accumulator, carry_out, event, results_in, types
 from support.waiting import until

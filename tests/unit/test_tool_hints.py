@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import ConfigError, tool
+from cogency_rs import tool
+from cogency_rs.errors import ConfigError
 from support.function_tools import Point, run
 
 if TYPE_CHECKING:

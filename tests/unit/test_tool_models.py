@@ -23,7 +23,10 @@ import pydantic
 import pytest
 from typing_extensions import TypedDict  # before Python 3.12, pydantic refuses the one of `typing`
 
-from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, execute_tool, tool
+from cogency_rs import ToolResult, tool
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import execute_tool
+from cogency_rs.tools import FunctionTool, Param
 from support.function_tools import takes
 from support.tools import call, with_tools
 

@@ -9,19 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, reject, strategies as st
 
-from cogency_rs import (
-    Agent,
-    ConfigError,
-    Dialect,
-    Memory,
-    NativeDriver,
-    ScriptedDriver,
-    SpecificTool,
-    ToolCall,
-    ToolCallDelta,
-    parse_tokens,
-    tool,
-)
+from cogency_rs import Agent, Dialect, Memory, ToolCall, parse_tokens, tool
+from cogency_rs.agent import NativeDriver, ScriptedDriver
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import SpecificTool, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools.toolbox import Toolbox
 from support.served_tools import served

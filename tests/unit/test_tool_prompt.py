@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from cogency_rs import Param, ToolContext, system_prompt, tool, tool_instructions
+from cogency_rs import ToolContext, system_prompt, tool
+from cogency_rs.protocol import tool_instructions
+from cogency_rs.tools import Param
 from cogency_rs.tools.docstring import read_docstring
 from support.tools import FunctionTool, nothing
 

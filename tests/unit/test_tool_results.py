@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import CallOptions, ToolError, ToolResult, execute_tool, execute_tools, tool
+from cogency_rs import CallOptions, ToolResult, execute_tools, tool
+from cogency_rs.errors import ToolError
+from cogency_rs.execution import execute_tool
 from support.function_tools import Color, Point, both_kinds, run
 from support.tools import call, with_tools
 

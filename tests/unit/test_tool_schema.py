@@ -25,7 +25,9 @@ import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, tool
+from cogency_rs import ToolResult, tool
+from cogency_rs.errors import ConfigError
+from cogency_rs.tools import FunctionTool, Param
 from support.examples import examples
 from support.function_tools import takes
 from support.ids import shown

@@ -9,7 +9,9 @@ from unittest.mock import Mock
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import ConfigError, Execution, ToolCall, execute_calls
+from cogency_rs import Execution, ToolCall
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import execute_calls
 from cogency_rs.tools.toolbox import Toolbox, told_apart
 
 

@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, ConfigError, ModelRequest, OpenAIModel, Telemetry, TextDelta
+from cogency_rs import Agent, OpenAIModel
+from cogency_rs.errors import ConfigError
+from cogency_rs.models import ModelRequest, TextDelta
 from cogency_rs.models.connection import Question, StatusError, TransportError
 from cogency_rs.models.retries import seconds_before_retry
 from cogency_rs.models.settings import ModelSettings
+from cogency_rs.telemetry import Telemetry
 from cogency_rs.testing import HOLD, ModelServer, Pause, Reply, ScriptedModel
 from cogency_rs.testing.server import LocalServer
 from support.chunks import joined

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ConfigError, OpenAIModel
+from cogency_rs import OpenAIModel
+from cogency_rs.errors import ConfigError
 from cogency_rs.testing import HOLD, ModelServer, Reply
 from support.openai_served import (
     ask,

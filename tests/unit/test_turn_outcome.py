@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Finish, StorageError, TurnOutcome, parse_tokens
+from cogency_rs import parse_tokens
+from cogency_rs.errors import StorageError
+from cogency_rs.models import Finish
+from cogency_rs.types import TurnOutcome
 from support.tools import FAIL, OK, block, with_tools
 from support.turns import LOGS, MODES, Chunks, Log, accumulator, carry_out, event, events_of, types
 

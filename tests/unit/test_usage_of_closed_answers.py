@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cogency_rs import Agent, ToolCall, Usage
+from cogency_rs import Agent, ToolCall
+from cogency_rs.models import Usage
 from cogency_rs.testing import HOLD, ScriptedModel
 from support import openai_served
 from support.native_calls import add

@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from cogency_rs import ConfigError, set_worker_threads
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import set_worker_threads
 from support.programs import environment
 
 pytestmark = pytest.mark.concurrency
@@ -21,7 +22,8 @@ def run_python(code):
 
 PROGRAM = """
 import asyncio, os, sys, threading, time
-from cogency_rs import CallOptions, Execution, ToolCall, execute_tools, set_worker_threads, worker_threads
+from cogency_rs import CallOptions, Execution, ToolCall, execute_tools
+from cogency_rs.execution import set_worker_threads, worker_threads
 from support.waiting import until
 
 begun, released, ended = [], threading.Event(), []
@@ -116,7 +118,7 @@ def test_the_number_of_worker_threads_is_set_before_the_first_one_starts():
     done = run_python(
         PROGRAM
         + """
-from cogency_rs import ConfigError
+from cogency_rs.errors import ConfigError
 set_worker_threads(2)
 class Count:
     name, description, schema = "count", "", {}

@@ -13,7 +13,6 @@ from cogency_rs import (
     Agent,
     AnthropicModel,
     CallOptions,
-    ConfigError,
     Dialect,
     Execution,
     History,
@@ -24,14 +23,14 @@ from cogency_rs import (
     PostgreSQL,
     SQLite,
     ToolCall,
-    ToolOptions,
     UsageLimits,
     execute_tools,
     system_prompt,
     tool,
 )
-from cogency_rs.errors import ArgumentError
+from cogency_rs.errors import ArgumentError, ConfigError
 from cogency_rs.executors.ray import RayExecutor
+from cogency_rs.tools import ToolOptions
 
 
 @tool

@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..runs.context import RunContext
-from ..runs.limits import UsageLimits
-from ..runs.response import ModelResponse
-from ..runs.run_result import RunResult, RunStatus, Step, StepKind
-from . import drivers
-from .agent import Agent
-from .drivers import Driver, TextDriver
-from .first_prompt import Prompt
-from .recovery import Recovery
-from .run_handle import RunHandle
-from .runtime import Runtime
+from ..loading import lazy_names
 
 if TYPE_CHECKING:
     from .drivers import (
+        Driver as Driver,
         NativeDriver as NativeDriver,
         ReActDriver as ReActDriver,
         ScriptedDriver as ScriptedDriver,
+        TextDriver as TextDriver,
     )
+    from .first_prompt import Prompt as Prompt
+    from .recovery import Recovery as Recovery
+    from .run_handle import RunHandle as RunHandle
+    from .runtime import Runtime as Runtime
 
 __all__ = [
-    "Agent",
     "Driver",
-    "ModelResponse",
     "NativeDriver",
     "Prompt",
     "ReActDriver",
     "Recovery",
-    "RunContext",
     "RunHandle",
-    "RunResult",
-    "RunStatus",
     "Runtime",
     "ScriptedDriver",
-    "Step",
-    "StepKind",
     "TextDriver",
-    "UsageLimits",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in drivers.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(drivers, name)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".drivers": ("Driver", "NativeDriver", "ReActDriver", "ScriptedDriver", "TextDriver"),
+        ".first_prompt": ("Prompt",),
+        ".recovery": ("Recovery",),
+        ".run_handle": ("RunHandle",),
+        ".runtime": ("Runtime",),
+    },
+)

@@ -11,7 +11,8 @@ from ..context.history import History
 from ..errors import ConfigError
 from ..execution.call_options import CallOptions
 from ..guards.arguments import check_choice, check_flag, check_names, check_text
-from ..hooks import AnyHook, Approval, Approve
+from ..hooks import AnyHook, Approve
+from ..hooks.approval import Approval
 from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
 from ..ids import uuid7
@@ -20,7 +21,7 @@ from ..runs.limits import UsageLimits
 from ..runs.run_result import Deps, Output, RunResult
 from ..storage.log import is_log
 from ..telemetry import Telemetry, tracing_of
-from ..tools import ToolContext
+from ..tools.context import ToolContext
 from ..tools.toolbox import Toolbox, told_apart
 from ..types import Access, Dialects, ToolCall
 from .delegate import Delegate
@@ -47,7 +48,7 @@ from .stored_state import Decisions
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-    from ..servers import MCPServer
+    from ..servers.mcp import MCPServer
     from ..tools.function_tool import FunctionTool
 
 __all__ = ["Agent"]

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ToolError
 from ..hooks import AroundCall, Invocation, Next
 from ..runs.run_result import RunResult
-from ..tools import ToolContext
+from ..tools.context import ToolContext
 from ..types import ToolResult
 
 __all__ = ["Delegate", "calling", "has_delegate"]

@@ -70,7 +70,7 @@ def _log_at(place: str | bytes) -> Any:
     from ..storage.postgres.address import is_dsn
 
     if is_dsn(place):
-        from ..storage import PostgreSQL
+        from ..storage.postgres import PostgreSQL
 
         return PostgreSQL(place)
     scheme, mark, _ = place.partition("://")
@@ -79,7 +79,7 @@ def _log_at(place: str | bytes) -> Any:
             f"storage cannot be an address that begins with {scheme}://; there is postgresql://user@host/database, and "
             "the path of a file is for SQLite"
         )
-    from ..storage import SQLite
+    from ..storage.sqlite import SQLite
 
     return SQLite(place)
 

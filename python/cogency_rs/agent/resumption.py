@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigError
-from ..hooks import Approval, AroundCall, Invocation, Next, ToolApproved, ToolDenied
-from ..hooks.approval import Decision, Undecided, denied, need_of
+from ..hooks import AroundCall, Invocation, Next, ToolApproved, ToolDenied
+from ..hooks.approval import Approval, Decision, Undecided, denied, need_of
 from ..protocol.codec import format_call_agent
-from ..tools import ToolContext
+from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of
 from ..types import ToolCall, ToolResult
 from .stored_state import OpenBatch, StoredState, unknown

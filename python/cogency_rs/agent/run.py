@@ -18,7 +18,8 @@ from typing import Any, Literal
 
 from .._core import decide
 from ..errors import StopReason, StopRun
-from ..hooks import Approval, ToolApproved, ToolDenied
+from ..hooks import ToolApproved, ToolDenied
+from ..hooks.approval import Approval
 from ..protocol.codec import format_results_array
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal

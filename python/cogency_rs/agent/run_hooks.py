@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..calls.tool_result import reason
 from ..errors import HookError, StopRun
-from ..hooks import Hooks
+from ..hooks.hooks import Hooks
 from ..models import ModelRequest
 from ..runs.context import RunContext
 from ..runs.response import ModelResponse

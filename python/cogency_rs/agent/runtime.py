@@ -33,8 +33,8 @@ from ..models.deltas import NO_USAGE
 from ..runs.context import RunContext
 from ..runs.response import ModelResponse
 from ..telemetry import current
-from ..tools import options_of
 from ..tools.cogency import guidance_for
+from ..tools.options import options_of
 from ..tools.toolbox import Toolbox
 from ..types import Dialects, Execution, StreamMode
 from .inert import any_model

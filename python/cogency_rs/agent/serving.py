@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
-    from ..servers import MCPServer, ServerGroup
+    from ..servers import ServerGroup
+    from ..servers.mcp import MCPServer
 
 __all__ = ["Serving"]
 

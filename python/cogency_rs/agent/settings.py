@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..context.history import History
 from ..execution.call_options import CallOptions
-from ..hooks import Approval
+from ..hooks.approval import Approval
 from ..hooks.hooks import HookList
 from ..runs.context import RunContext
 from ..runs.limits import UsageLimits

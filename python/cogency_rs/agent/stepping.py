@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ..calls.records import ToolExecution
 from ..calls.tool_result import exception_of
 from ..errors import HookError, StopReason, StopRun
-from ..hooks import Approval, AroundCall
+from ..hooks import AroundCall
+from ..hooks.approval import Approval
 from ..models.deltas import NO_USAGE, Usage
 from ..runs.limits import Account
 from ..runs.run_result import NO_OUTPUT, Step

@@ -44,7 +44,7 @@ from .exits import (
 from .text import decoded, signature
 
 if TYPE_CHECKING:
-    from ..agent import RunResult
+    from ..runs.run_result import RunResult
     from .chat.background import Watched
     from .chat.view import View
 

@@ -21,7 +21,7 @@ from .. import _core  # pyright: ignore[reportPrivateUsage]  (ours)
 from ..compat.dropin import SUPPORTED
 from ..context.assembly import assemble
 from ..protocol.parser import parse_tokens
-from ..storage import SQLite
+from ..storage.sqlite import SQLite
 from ..turn.accumulator import Accumulator
 from ..types import Execution, ToolResult
 from . import logs

@@ -26,8 +26,7 @@ from ..execution.batch import ToolBatch
 from ..execution.call_options import CallOptions
 from ..guards.arguments import check_seconds
 from ..protocol import codec, parser
-from ..storage import SQLite
-from ..storage.sqlite import ParseError
+from ..storage.sqlite import ParseError, SQLite
 from ..tools import registry
 from ..tools.toolbox import Toolbox
 from ..turn.accumulator import Accumulator

@@ -17,8 +17,8 @@ from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
 from ..protocol.codec import tool_line
 from ..storage.log import CallRecord
-from ..tools import options_of
 from ..tools.cogency import guidance_for
+from ..tools.options import options_of
 from ..tools.registry import listed_tools
 from ..tools.signature import json_schema_of, signature
 from ..tools.toolbox import Toolbox, server_of

@@ -1,1 +1,32 @@
 """Carries out calls: one, or a batch side by side, with results in call order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..loading import lazy_names
+
+if TYPE_CHECKING:
+    from ..calls.records import ToolExecution as ToolExecution
+    from .executor import execute_calls as execute_calls, execute_tool as execute_tool
+    from .workers import (
+        set_worker_threads as set_worker_threads,
+        worker_threads as worker_threads,
+    )
+
+__all__ = [
+    "ToolExecution",
+    "execute_calls",
+    "execute_tool",
+    "set_worker_threads",
+    "worker_threads",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "..calls.records": ("ToolExecution",),
+        ".executor": ("execute_calls", "execute_tool"),
+        ".workers": ("set_worker_threads", "worker_threads"),
+    },
+)

@@ -31,18 +31,17 @@ from ..calls.tool_result import (
     stopped,
 )
 from ..errors import StopRun, ToolError
-from ..hooks import Approval, Invocation, Next
-from ..hooks.approval import AskFirst, Decision, Need, refused_as_changed
+from ..hooks import Invocation, Next
+from ..hooks.approval import Approval, AskFirst, Decision, Need, refused_as_changed
 from ..hooks.batch_hooks import BatchHooks, CallOrder
 from ..hooks.chain import chain
 from ..hooks.hooks import NO_HOOKS, HookList
 from ..hooks.remote import check_remote
 from ..ids import uuid7
 from ..telemetry import current
-from ..tools import ToolContext, options_of
 from ..tools.cogency import injected_by
-from ..tools.context import RunSignals
-from ..tools.options import all_options
+from ..tools.context import RunSignals, ToolContext
+from ..tools.options import all_options, options_of
 from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult

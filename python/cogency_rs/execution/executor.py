@@ -7,7 +7,8 @@ from typing import Any
 
 from ..calls.records import ToolExecution
 from ..guards.arguments import check_execution, check_function
-from ..hooks import AnyHook, Approval, Approve
+from ..hooks import AnyHook, Approve
+from ..hooks.approval import Approval
 from ..hooks.hooks import HookList
 from ..tools.registry import check_calls
 from ..tools.toolbox import Toolbox

@@ -4,18 +4,16 @@ Each is called with an `Invocation` and with `next`, which carries out the call.
 tool's context variables. Tracing, hooks, approval, retries and executors are such functions; `chain` has their order.
 """
 
-from .approval import Approval, Approve, Decision, ToolApproved, ToolDenied
-from .hooks import AnyHook, HookContext, Hooks
+from .approval import Approve, Decision, ToolApproved, ToolDenied
+from .hooks import AnyHook, HookContext
 from .invocation import AroundCall, Invocation, Next
 
 __all__ = [
     "AnyHook",
-    "Approval",
     "Approve",
     "AroundCall",
     "Decision",
     "HookContext",
-    "Hooks",
     "Invocation",
     "Next",
     "ToolApproved",

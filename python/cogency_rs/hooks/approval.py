@@ -14,7 +14,7 @@ from ..calls.tool_result import failure, reason
 from ..errors import DeniedError
 from ..guards.arguments import check_seconds, refused
 from ..guards.json_text import read_json
-from ..tools import ToolContext
+from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next

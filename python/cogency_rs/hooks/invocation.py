@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ..calls.records import ToolExecution
 from ..errors import StopRun
-from ..tools import ToolContext
+from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, ToolResult
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigError
-from ..tools import options_of
+from ..tools.options import options_of
 from .hooks import HookList
 from .invocation import Executor
 

@@ -2,7 +2,6 @@
 
 from .config import load_mcp_config
 from .group import ServerGroup
-from .mcp import MCPServer
 from .tool import MCPTool
 
-__all__ = ["MCPServer", "MCPTool", "ServerGroup", "load_mcp_config"]
+__all__ = ["MCPTool", "ServerGroup", "load_mcp_config"]

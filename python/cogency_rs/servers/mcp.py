@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError, ToolError
 from ..execution.patience import outlast
 from ..guards.arguments import check_seconds
-from ..tools import ToolOptions
+from ..tools.options import ToolOptions
 from ..types import ToolResult
 from .asking import ApproveCalls, Asking
 from .places import Place, Program, ServerAddress

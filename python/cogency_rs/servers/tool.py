@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from ..calls.tool_result import failure, failure_of
 from ..errors import ConfigError
-from ..tools import ToolContext, ToolOptions
 from ..tools.arguments import CheckedTool, compiled
 from ..tools.cogency import without_injected
+from ..tools.context import ToolContext
+from ..tools.options import ToolOptions
 from ..types import ToolResult
 
 __all__ = ["CallOnServer", "MCPTool", "OnProgress"]

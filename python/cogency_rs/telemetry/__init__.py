@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .spans import Tracing
 
-__all__ = ["Telemetry", "current", "instrument", "tracing_of", "uninstrument"]
+__all__ = ["Telemetry", "instrument", "uninstrument"]
 
 
 _of_context: Callable[[], Tracing | None] | None = None

@@ -18,13 +18,13 @@ from contextlib import suppress
 from typing import Any
 from unittest import SkipTest
 
-from ..agent import Agent
+from ..agent.agent import Agent
 from ..context.assembly import assemble
 from ..errors import BusyError, ConfigError, StorageError
 from ..ids import uuid7
 from ..protocol.parser import parse_tokens
 from ..storage.log import ROW_TYPES, CallRecord, CallStatus
-from ..tools import ToolContext
+from ..tools.context import ToolContext
 from ..tools.function_tool import tool
 from ..turn.accumulator import Accumulator
 from ..types import Execution

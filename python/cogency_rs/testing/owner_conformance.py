@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ..agent import Agent
+from ..agent.agent import Agent
 from ..errors import OwnerError
 from .scripted import ScriptedModel
 

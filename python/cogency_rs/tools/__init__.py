@@ -1,6 +1,25 @@
-"""`ToolContext`, which tells a tool about its call, and `ToolOptions`, which say how its calls are carried out."""
+"""Functions and objects as tools: their schemas, options and arguments; tools for files."""
 
-from .context import ToolContext
-from .options import ToolOptions, options_of
+from __future__ import annotations
 
-__all__ = ["ToolContext", "ToolOptions", "options_of"]
+from typing import TYPE_CHECKING
+
+from ..loading import lazy_names
+
+if TYPE_CHECKING:
+    from .files import file_tools as file_tools
+    from .function_tool import FunctionTool as FunctionTool
+    from .options import ToolOptions as ToolOptions
+    from .schema.param import Param as Param
+
+__all__ = ["FunctionTool", "Param", "ToolOptions", "file_tools"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".files": ("file_tools",),
+        ".function_tool": ("FunctionTool",),
+        ".options": ("ToolOptions",),
+        ".schema.param": ("Param",),
+    },
+)

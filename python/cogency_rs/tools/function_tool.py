@@ -15,10 +15,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, over
 from ..errors import ConfigError
 from ..ids import uuid7
 from ..types import ToolCall, ToolResult
-from . import ToolContext, ToolOptions
 from .arguments import CheckedTool, compiled
+from .context import ToolContext
 from .docstring import read_docstring
-from .options import IsVisible, NeedsApproval, Preview, Remote
+from .options import IsVisible, NeedsApproval, Preview, Remote, ToolOptions
 from .parameters import Parameters
 from .registry import check_name
 from .schema import Mismatch, Param, json_value

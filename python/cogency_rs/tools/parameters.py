@@ -10,8 +10,8 @@ from types import FrameType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from ..errors import ConfigError
-from . import ToolContext
 from .cogency import without_injected
+from .context import ToolContext
 from .schema import Fields, HintError, Mismatch, Shapes, resolve
 from .schema.fields import ABSENT
 from .schema.models import is_field

@@ -13,9 +13,9 @@ from ..calls.tool_result import failure
 from ..errors import ConfigError, ToolError
 from ..guards.arguments import check_list, refused
 from ..types import ToolCall, ToolResult
-from . import ToolContext
 from .arguments import checks_itself, faults
 from .cogency import injected_into
+from .context import ToolContext
 from .signature import is_object, json_schema_of
 
 CO_COROUTINE = inspect.CO_COROUTINE

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ConfigError
 from ..types import ToolCall
-from . import ToolOptions, options_of
+from .options import ToolOptions, options_of
 from .registry import check_name, is_usable_name, listed_tools, name_of, tools_by_name
 
 __all__ = [

@@ -19,8 +19,8 @@ from ..execution.batch import ToolBatch
 from ..execution.call_options import CallOptions
 from ..execution.tool_events import ToolEvents
 from ..guards.arguments import check_execution, check_function
-from ..hooks import AnyHook, Approval, Approve
-from ..hooks.approval import need_of
+from ..hooks import AnyHook, Approve
+from ..hooks.approval import Approval, need_of
 from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
 from ..protocol.codec import format_call_agent, parse_tool_call

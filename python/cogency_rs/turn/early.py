@@ -18,7 +18,7 @@ from ..execution.batch import ToolBatch
 from ..execution.patience import outlast
 from ..execution.tool_events import ToolEvents
 from ..hooks.hooks import HookList
-from ..tools import ToolOptions
+from ..tools.options import ToolOptions
 from ..tools.registry import refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
 from .turn_log import TurnLog

@@ -9,7 +9,8 @@ from dataclasses import replace
 from math import inf, isfinite
 from typing import Any
 
-from cogency_rs import ToolError, ToolResult
+from cogency_rs import ToolResult
+from cogency_rs.errors import ToolError
 
 from ..oracle import Batch, Raised, Script, cogency, outcome
 from .registry import TOOLS, Example, difference

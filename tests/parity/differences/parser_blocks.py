@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cogency_rs import Limits
+from cogency_rs.protocol import Limits
 
 from ..pieces import Piece
 from .registry import PARSER, Example, difference

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from cogency_rs import Limits
+from cogency_rs.protocol import Limits
 
 from ..oracle import (
     THEIR_REPORT,

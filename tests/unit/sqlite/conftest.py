@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cogency_rs.storage import SQLite
+from cogency_rs import SQLite
 
 
 @pytest.fixture

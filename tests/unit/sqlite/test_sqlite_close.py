@@ -10,8 +10,9 @@ import threading
 
 import pytest
 
+from cogency_rs import SQLite
 from cogency_rs.errors import StorageError
-from cogency_rs.storage import SQLite, writer
+from cogency_rs.storage import writer
 from support.log_files import contents, select, start, writer_threads
 
 pytestmark = pytest.mark.concurrency
@@ -106,7 +107,7 @@ async def test_a_storage_that_is_dropped_ends_its_thread(path, where):
 def test_a_program_ends_cleanly_without_close(tmp_path, where):
     program = f"""
 import asyncio
-from cogency_rs.storage import SQLite
+from cogency_rs import SQLite
 store = SQLite({where!r})
 async def main():
     await store.save_message("c", "u", "user", "hello")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cogency_rs import SQLite
 from cogency_rs.errors import ConfigError
-from cogency_rs.storage import SQLite
 from support.log_files import contents, select
 
 SCHEMA = """

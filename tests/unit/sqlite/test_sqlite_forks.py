@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from cogency_rs import ids
-from cogency_rs.storage import SQLite
+from cogency_rs import SQLite, ids
 from support.log_files import contents
 
 

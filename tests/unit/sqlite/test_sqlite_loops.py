@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from cogency_rs.storage import SQLite
+from cogency_rs import SQLite
 from support.log_files import contents, locked, writer_threads
 
 pytestmark = pytest.mark.concurrency

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...loading import lazy_names
 from .driver import Driver
 from .text import TextDriver
 
@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Driver", "NativeDriver", "ReActDriver", "ScriptedDriver", "TextDriver"]
 
-_MODULES = {"NativeDriver": ".native", "ReActDriver": ".react", "ScriptedDriver": ".scripted"}
-# A program whose model writes its calls as text loads none of them.
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name], __name__), name)
+# A program whose model writes its calls as text loads no other driver.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {".native": ("NativeDriver",), ".react": ("ReActDriver",), ".scripted": ("ScriptedDriver",)},
+)

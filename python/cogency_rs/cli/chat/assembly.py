@@ -9,12 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...agent import Agent, Driver, NativeDriver, TextDriver, UsageLimits
+from ...agent import Driver, NativeDriver, TextDriver
+from ...agent.agent import Agent
 from ...agent.options import calls_natively, dialect_of
 from ...errors import ConfigError, LLMError
 from ...hooks import AnyHook
-from ...storage import SQLite
+from ...runs.limits import UsageLimits
 from ...storage.postgres.address import is_dsn
+from ...storage.sqlite import SQLite
 from ...types import CallMode
 from ..exits import UnusableError, words_of
 from ..modules import named_tools, named_value
@@ -147,7 +149,7 @@ def model_of(options: AgentOptions) -> Any:
 
 
 def _local_model(file: Path) -> Any:
-    from ...models import LocalModel
+    from ...models.local import LocalModel
 
     try:
         return LocalModel(file)

@@ -18,8 +18,9 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from ...agent import RunHandle, RunResult
+from ...agent import RunHandle
 from ...hooks import Invocation, Next
+from ...runs.run_result import RunResult
 from ...types import StreamMode, ToolResult
 from ..exits import complain
 from .events import CallBegan, CallEnded, Warned

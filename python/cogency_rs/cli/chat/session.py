@@ -8,12 +8,14 @@ from contextlib import AbstractAsyncContextManager, suppress
 from time import monotonic
 from typing import Any, TypeVar
 
-from ...agent import Agent, RunHandle, RunResult
+from ...agent import RunHandle
+from ...agent.agent import Agent
 from ...agent.stored_state import StoredState
 from ...errors import CogencyError
 from ...hooks import Decision, ToolApproved
 from ...ids import uuid7
 from ...models import Usage
+from ...runs.run_result import RunResult
 from ...tools.toolbox import Toolbox
 from .. import log
 from ..exits import UnusableError, words_of

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ...agent import RunResult
 from ...calls.tool_result import exception_of
 from ...errors import DeniedError
 from ...models import Usage
+from ...runs.run_result import RunResult
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
 from ..text import (

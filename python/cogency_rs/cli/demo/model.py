@@ -8,9 +8,11 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...agent import RunContext, Step
-from ...hooks import Hooks, Invocation, Next
+from ...hooks import Invocation, Next
+from ...hooks.hooks import Hooks
 from ...models import ModelRequest
+from ...runs.context import RunContext
+from ...runs.run_result import Step
 from ...types import ToolResult, TurnOutcome
 from .recording import RecordedTurn
 

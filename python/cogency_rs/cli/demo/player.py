@@ -21,10 +21,12 @@ from typing import Any
 
 from rich.text import Text
 
-from ...agent import Agent, Recovery, TextDriver, UsageLimits
+from ...agent import Recovery, TextDriver
+from ...agent.agent import Agent
 from ...hooks import AnyHook
 from ...ids import uuid7
-from ...storage import SQLite
+from ...runs.limits import UsageLimits
+from ...storage.sqlite import SQLite
 from ...types import CallMode
 from ..chat.assembly import Assembly
 from ..chat.background import Background, Watched

@@ -19,7 +19,7 @@ from ...execution.patience import all_done, outlast
 from ...execution.workers import in_thread
 from ...guards.arguments import check_count, check_seconds
 from ...hooks import Invocation
-from ...tools import options_of
+from ...tools.options import options_of
 from .. import Executor
 from .cluster import Cluster, check_address, check_installed
 from .failures import failure_of_call, failure_of_shipping

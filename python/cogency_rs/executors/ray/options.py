@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigError
-from ...tools import options_of
+from ...tools.options import options_of
 
 __all__ = ["Actor", "is_stateful", "ray_options", "state_of"]
 

@@ -21,8 +21,8 @@ from ...calls.trace_context import enter_trace
 from ...errors import StopRun, ToolError
 from ...execution.patience import all_done, outlast
 from ...execution.workers import in_thread, on_own_loop
-from ...tools import ToolContext
 from ...tools.cogency import injected_by
+from ...tools.context import ToolContext
 from ...tools.registry import bound, is_blocking, is_coroutine_function
 from ...types import Execution, ToolCall
 from .shipping import (

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from cogency_rs import _core
-from cogency_rs.build import warn_of_debug_code
+from cogency_rs.loading import warn_of_debug_code
 
 
 def test_the_core_says_how_it_was_compiled():
