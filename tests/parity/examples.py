@@ -14,10 +14,10 @@ from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
-import cogency_rs
 from cogency_rs import Execution, ToolCall, ToolResult
 from cogency_rs.errors import ToolError
 from cogency_rs.protocol import format_call_agent
+from support.public_modules import PUBLIC_MODULES
 
 from .oracle import (
     OUR_REPORT,
@@ -270,11 +270,12 @@ def evaluate(code: str, side: str) -> Any:
 
 
 class _Ours:
-    """Stands for each of cogency's modules, with our functions."""
+    """In place of each of cogency's modules: our functions."""
 
 
-for _name in cogency_rs.__all__:
-    setattr(_Ours, _name, staticmethod(getattr(cogency_rs, _name)))
+for _module in PUBLIC_MODULES:
+    for _name in _module.__all__:
+        setattr(_Ours, _name, staticmethod(getattr(_module, _name)))
 
 
 def brief(event: Any) -> tuple[str, ...]:
