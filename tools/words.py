@@ -20,7 +20,14 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 MOST_WORDS = 35_000
 """In `docs/`, by hand."""
 
-GENERATED = {"api.md", "benchmarks.md", "differences.md", "peers.md"}
+GENERATED = {
+    "api.md",
+    "benchmarks.md",
+    "dialect-fields.md",
+    "differences.md",
+    "peers.md",
+    "presets.md",
+}
 """Pages that a program writes. In the others, what is between the marks of `PART` is written by one."""
 
 PART = re.compile(r"<!-- [\w ]+: (?:made|written) by .*?: end -->", re.DOTALL)
@@ -51,7 +58,7 @@ TICS = tuple(
     for phrase, instead in {
         r"\b(?:stands?|stood)\b(?! for| alone|-)": "is, appears",
         r"\bbeside\b": "next to, with, as well as",
-        r"\bin words\b": "in the prompt",
+        r"(?<!not )\bin words\b(?!:)": "in the prompt",
         r"\bsaid by\b": "given by",
         r"\b(?:is|are|was|has|have|had) none\b": "isn't one, has no …",
         r"(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b|less\b|such\b|one\b)": "is not a",

@@ -1,4 +1,4 @@
-"""Measures our package beside others, and writes docs/peers.md.
+"""Measures our package next to others, and writes docs/peers.md.
 
     make bench-peers
 
@@ -177,7 +177,7 @@ def _page(
 ) -> str:
     slower = [line for section in sections for line in section.slower(figures[section.title])]
     parts = [
-        "# Beside other packages",
+        "# Next to other packages",
         "`make bench-peers` measures this and writes this page. The fastest of several rounds counts, and less is "
         "better. The programs of all sides are at the end, written as each package's documentation has them.",
         "## Where ours costs more",
@@ -187,7 +187,7 @@ def _page(
         parts += [f"## {section.title}", section.what, section.table(figures[section.title])]
     if core:
         parts += [
-            "## The core beside parsers in Rust",
+            "## The core next to parsers in Rust",
             f"The same streams, read by the core and by the parsers of two servers, {_rust_versions()}, with no "
             "Python. A reader that makes other calls of a stream than were written is left out, and named. "
             "`oracles/benches/peers.rs` has the programs.",

@@ -1,7 +1,7 @@
 //! How a model writes its calls, as a value.
 //!
 //! A [`Dialect`] says which marks open and close what, and what shape a call has between them. The parser reads by it, the
-//! conversation and the system prompt write by it, and no mark of any model stands anywhere else. [`presets`] is the table of
+//! conversation and the system prompt write by it, and no mark of any model is written anywhere else. [`presets`] is the table of
 //! those that models were taught.
 //!
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
@@ -29,7 +29,7 @@ pub use text::Str;
 pub struct Dialect {
     /// What it is called.
     pub name: Str,
-    /// Which models were taught it; empty where it is for any that is told how.
+    /// Which models were taught it; empty for a dialect that any model can be told.
     #[serde(default)]
     pub models: Str,
     /// Marks around reasoning. Nothing between them is a call.
@@ -41,30 +41,31 @@ pub struct Dialect {
     /// Marks around text for the user; only the marks are left out.
     #[serde(default)]
     pub answer: Vec<Pair>,
-    /// Marks around what only the system writes: results. What a model writes there itself is not an answer.
+    /// Marks around results, which only the system writes: what a model writes there is dropped.
     #[serde(default)]
     pub results: Vec<Results>,
-    /// Messages with a head that says to whom they are: the whole answer is a row of them.
+    /// Messages, each with a head that names its recipient: the whole answer is a row of them.
     #[serde(default)]
     pub heads: Option<MessageHeads>,
     /// Whether marks count only at the start of a line.
     #[serde(default)]
     pub at_line_start: bool,
-    /// Any of these opens a block of calls.
+    /// Any of these opens a block of calls. One that is also the `open` of a head begins a call without other marks around
+    /// it.
     #[serde(default)]
     pub open: Vec<Str>,
-    /// Any of these closes it; none where the last call itself does.
+    /// Any of these closes it. Empty if the last call itself does.
     #[serde(default)]
     pub close: Vec<Str>,
-    /// Where a block may also begin without its mark.
+    /// Where JSON or a Python list may also begin a block without its mark.
     #[serde(default)]
     pub unmarked: Unmarked,
-    /// What stands in a block. The first is what is written; all are read, told apart by how they begin.
+    /// What a block may hold. The first is what is written; all are read, told apart by how they begin.
     pub bodies: Vec<Body>,
-    /// When the calls are run.
+    /// When the calls run.
     #[serde(default)]
     pub batch: BatchEnd,
-    /// Whether a mark that opens a block is plain text where nothing follows that may stand in one.
+    /// What a mark in `open` is if nothing follows it that a block may hold.
     #[serde(default)]
     pub lone_mark: LoneMark,
     /// The model says that it is done.
@@ -76,11 +77,11 @@ pub struct Dialect {
     /// Marks without a meaning of their own.
     #[serde(default)]
     pub ignored: Vec<Str>,
-    /// What else the tokenizer of its models takes for a token that means something: what opens and ends a turn in the chat
-    /// template, above all. One that others begin with is enough for all of them. Each has two characters at least.
+    /// Other tokens of its models' tokenizers, above all the marks that open and end turns in the chat template. A text that
+    /// several of them begin with covers them all. Each has at least two characters.
     #[serde(default)]
     pub tokens: Vec<Str>,
-    /// Strings at which a server is to stop.
+    /// Strings at which a server must stop.
     #[serde(default)]
     pub stop: Vec<Str>,
     /// What prompts look like.
@@ -95,12 +96,12 @@ impl Hash for Dialect {
     }
 }
 
-/// Two marks, and what may stand between them.
+/// Two marks around something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     /// The first mark.
     pub open: Str,
-    /// The second one. Empty where the next mark of any other kind ends it.
+    /// The second one. Empty if the next mark of any other kind ends it.
     pub close: Str,
 }
 
@@ -111,7 +112,7 @@ pub struct Results {
     pub open: Str,
     /// The second one.
     pub close: Str,
-    /// Whether the first is a mark only where a JSON array follows, or the second one.
+    /// Whether the first is a mark only before a JSON array, or before the second one.
     #[serde(default)]
     pub array: bool,
 }
@@ -130,7 +131,7 @@ pub enum Unmarked {
     Anywhere,
 }
 
-/// When the calls are run.
+/// When the calls run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -142,7 +143,7 @@ pub enum BatchEnd {
     Block,
 }
 
-/// What becomes of a mark that opens a block, where nothing follows that may stand in one.
+/// What a mark that opens a block is, if nothing follows it that a block may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -156,7 +157,7 @@ pub enum LoneMark {
     Block,
 }
 
-/// What stands in a block of calls.
+/// What a block of calls holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -224,9 +225,9 @@ pub enum JsonShape {
 pub struct DecisionKeys {
     /// The key that decides.
     pub key: Str,
-    /// Its value where the object is a call.
+    /// Its value if the object is a call.
     pub call: Str,
-    /// Its value where the object is the answer.
+    /// Its value if the object is the answer.
     pub answer: Str,
     /// The key of the answer's text.
     pub answer_key: Str,
@@ -238,12 +239,12 @@ pub struct DecisionKeys {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
-    /// Stands before the name.
+    /// Before the name.
     pub open: Str,
     /// Any of these ends the head; the first is what is written. One that also begins the arguments or closes the call does
     /// both.
     pub ends: Vec<Str>,
-    /// What the head holds beside the name.
+    /// What else the head holds.
     #[serde(default)]
     pub form: HeadForm,
     /// How the arguments are written.
@@ -251,7 +252,7 @@ pub struct Head {
     /// Closes the call; empty where the arguments have an end of their own.
     #[serde(default)]
     pub close: Str,
-    /// Marks in front of which a call ends that has no closing one.
+    /// Marks before which a call without a closing mark ends.
     #[serde(default)]
     pub until: Vec<Str>,
     /// Whether a call also counts without the block around it.
@@ -259,7 +260,7 @@ pub struct Head {
     pub bare: bool,
 }
 
-/// What a head holds beside the name.
+/// What a head holds besides the name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -271,7 +272,7 @@ pub enum HeadForm {
     Numbered,
     /// The call's id after this mark.
     Id(Str),
-    /// This mark in front of the name.
+    /// This mark before the name.
     Behind(Str),
     /// Attributes of a tag; the name is the one with this key. `NAME.NAME` is `NAME`, if only that is a tool.
     Attributes(Str),
@@ -301,20 +302,20 @@ pub struct Parameters {
     /// Marks around all of them.
     #[serde(default)]
     pub around: Option<Pair>,
-    /// Marks around one JSON object that stands for all of them. One without marks does so, too.
+    /// Marks around one JSON object in place of all of them. An object without these marks is read too.
     #[serde(default)]
     pub whole: Option<Pair>,
-    /// Stands before the key.
+    /// Before the key.
     pub open: Str,
-    /// Stands after the key.
+    /// After the key.
     pub key_end: Str,
     /// Whether entities are read in the key.
     #[serde(default)]
     pub entities: bool,
-    /// Stands before the value, where that is more than `key_end`. Space between the two is free.
+    /// Before the value, if that is more than `key_end`. Space between the two is free.
     #[serde(default)]
     pub value_open: Str,
-    /// Stands after the value; `{key}` in it is the key.
+    /// After the value; `{key}` in it is the key.
     pub close: Str,
     /// An attribute after the key that says whether the value is text.
     #[serde(default)]
@@ -322,7 +323,7 @@ pub struct Parameters {
     /// Which whitespace at the ends of a value is not part of it.
     #[serde(default)]
     pub trim: Trim,
-    /// What a value is where no schema says it.
+    /// What a value is if no schema says.
     #[serde(default)]
     pub untyped: Untyped,
 }
@@ -333,9 +334,9 @@ pub struct Parameters {
 pub struct Flag {
     /// Its name.
     pub name: Str,
-    /// Its value where the parameter is text; with any other it is JSON.
+    /// Its value if the parameter is text; with any other, the parameter is JSON.
     pub text: Str,
-    /// Its value where the parameter is not, as it is written; empty for the name of its JSON type.
+    /// What is written if the parameter is JSON; empty for the name of its JSON type.
     pub json: Str,
 }
 
@@ -353,7 +354,7 @@ pub enum Trim {
     Space,
 }
 
-/// What a value is where no schema says it.
+/// What a value is if no schema says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -361,11 +362,11 @@ pub enum Untyped {
     /// Text.
     #[default]
     Text,
-    /// JSON where it is some, else text.
+    /// JSON if it is valid JSON, else text.
     Json,
 }
 
-/// Python calls.
+/// Python calls with literals as arguments. Expressions are never evaluated: a call with one is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -376,17 +377,18 @@ pub enum Python {
     Lines,
 }
 
-/// XML elements: nested ones are objects, repeated ones arrays; the tool's schema decides.
+/// XML elements: nested ones are objects, repeated ones arrays; the tool's schema decides. Text next to elements is a
+/// member `$text` if every tag has a `prefix`; else the whole value is text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Xml {
-    /// Stands before every tag.
+    /// Before every tag.
     #[serde(default)]
     pub prefix: Str,
     /// Whether entities and CDATA are read.
     #[serde(default)]
     pub entities: bool,
-    /// The elements of the server, the name and the arguments. Absent where a head has the name.
+    /// The elements of the server, the name and the arguments. Absent if a head has the name.
     #[serde(default)]
     pub parts: Option<XmlParts>,
 }
@@ -409,12 +411,13 @@ pub struct XmlParts {
 pub struct MessageHeads {
     /// Any of these begins a head. The answer's first one may lack it, if it names a recipient.
     pub open: Vec<Str>,
-    /// Stands before the channel's name.
+    /// Before the channel's name.
     #[serde(default)]
     pub channel: Str,
-    /// Stands before the recipient's name.
+    /// Before the recipient's name.
     pub recipient: Str,
-    /// Ends the head: the text follows.
+    /// Ends the head: the text follows. Without channels, a recipient's name before it is a head, which ends the message
+    /// that is open.
     pub end: Str,
     /// Any of these ends the text; so does the next head.
     pub close: Vec<Str>,
@@ -423,9 +426,9 @@ pub struct MessageHeads {
     /// Recipients whose text is part of the answer. Any other is a tool.
     #[serde(default)]
     pub answer: Vec<Str>,
-    /// What stands before a tool's name in the recipient's.
+    /// What precedes a tool's name in the recipient's.
     #[serde(default)]
     pub prefix: Str,
-    /// Whether the text for a tool is the arguments of a call, whose name is the recipient's; else calls stand in it.
+    /// Whether the text for a tool is the arguments of a call, whose name is the recipient's; else the text holds calls.
     pub names_call: bool,
 }

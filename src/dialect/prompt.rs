@@ -1,6 +1,6 @@
 //! What prompts look like: the way back from calls, results and tools to text.
 //!
-//! The marks are those that the parser reads by; here stands what it does not need: the space between them, and the frames
+//! The marks are those that the parser reads by; here is what it does not need: the space between them, and the frames
 //! around what only the system writes.
 
 use serde::{Deserialize, Serialize};
@@ -173,19 +173,19 @@ pub struct TurnForm {
     /// Around text for the user.
     #[serde(default)]
     pub text: Frame,
-    /// Around text that calls follow, where that is another frame.
+    /// Around text before calls, if that is another frame.
     #[serde(default)]
     pub preamble: Option<Frame>,
-    /// What stands between the parts; `None` for a line break between any two.
+    /// Between the parts; without it, a line break between any two.
     #[serde(default)]
     pub joints: Option<Joints>,
 }
 
-/// What stands between the parts of a turn. Whitespace that is there already is not added again.
+/// Text between the parts of a turn. Whitespace that is there already is not added again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Joints {
-    /// Behind a thought.
+    /// After a thought.
     pub thought: Str,
     /// Between text and calls.
     pub calls: Str,
@@ -193,7 +193,7 @@ pub struct Joints {
     pub other: Str,
 }
 
-/// How calls are laid out: what stands between their marks, which the parser passes over.
+/// How calls are laid out: the text between their marks, which the parser passes over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallsForm {
@@ -203,7 +203,7 @@ pub struct CallsForm {
     /// Whether the marks of a block are left out where it begins the answer.
     #[serde(default)]
     pub unmarked: bool,
-    /// Behind the mark that opens a block.
+    /// After the mark that opens a block.
     #[serde(default)]
     pub open: Str,
     /// Between two calls of a block, or between two blocks where each call has its own.
@@ -215,19 +215,19 @@ pub struct CallsForm {
     /// Around the name of a call.
     #[serde(default)]
     pub name: Frame,
-    /// Behind the head of a call.
+    /// After the head of a call.
     #[serde(default)]
     pub head: Str,
     /// Between a key and the mark that opens its value.
     #[serde(default)]
     pub key: Str,
-    /// Behind each parameter.
+    /// After each parameter.
     #[serde(default)]
     pub parameter: Str,
-    /// Behind the arguments, before the mark that closes a call.
+    /// After the arguments, before the mark that closes a call.
     #[serde(default)]
     pub tail: Str,
-    /// Around a call that is a message, or stands in one; `{name}` is the tool's name.
+    /// Around a call that is a message, or is in one; `{name}` is the tool's name.
     #[serde(default)]
     pub message: Frame,
     /// How JSON is laid out.
@@ -236,10 +236,10 @@ pub struct CallsForm {
     /// Whether JSON is ASCII only.
     #[serde(default)]
     pub ascii: bool,
-    /// Whether the key of the id stands before the name.
+    /// Whether the key of the id comes before the name.
     #[serde(default)]
     pub id_first: bool,
-    /// The id of a call that has none.
+    /// The id of a call without one.
     #[serde(default)]
     pub ids: Ids,
 }
@@ -256,7 +256,7 @@ pub enum Blocks {
     Each,
 }
 
-/// The id of a call that has none.
+/// The id of a call without one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -279,7 +279,7 @@ pub struct ResultsForm {
     /// strings.
     #[serde(default)]
     pub each: Frame,
-    /// Around each whose call has no id, where that is another frame.
+    /// Around each whose call has no id, if that is another frame.
     #[serde(default)]
     pub each_without_id: Option<Frame>,
     /// Around all results of a batch.
@@ -288,7 +288,7 @@ pub struct ResultsForm {
     /// Between two of them.
     #[serde(default)]
     pub between: Str,
-    /// Stands before what is said of a failure.
+    /// Before the message of a failure.
     #[serde(default)]
     pub failure: Str,
 }

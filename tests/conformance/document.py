@@ -1,4 +1,4 @@
-"""Writes agreement and differences into `docs/dialects.md`: `python -m conformance.document` in `tests/`."""
+"""Writes agreement and differences into `docs/conformance.md`: `python -m conformance.document` in `tests/`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .cases import WELL_FORMED, Case
 from .differences import ALL, Difference, Part
 from .reading import Mode
 
-DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "dialects.md"
+DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "conformance.md"
 
 IN_REASONING = "call_in_reasoning"
 """A reason that will stay: it is a promise of the parser."""

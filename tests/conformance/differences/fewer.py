@@ -11,7 +11,7 @@ FEWER: tuple[Difference, ...] = (
         "call_in_reasoning",
         expected="A call inside of reasoning is run; in most cases the reasoning is never closed.",
         others="They run it too: most look for calls before they look for reasoning.",
-        ours="It is reasoning, and the model is told so if the mark stands at the start of a line.",
+        ours="It is reasoning, and the model is told so if the mark is at the start of a line.",
         why="A model that thinks about a call has not made it.",
         cases=ids(
             deepseek_v4_dsml="bc0b669df8 aa83885829",
@@ -151,7 +151,7 @@ FEWER: tuple[Difference, ...] = (
         "another_dialect",
         expected="Calls in another dialect's form are found as well.",
         others="Each knows other forms.",
-        ours="It is text, or a report if it stands in a block.",
+        ours="It is text, or a report if it is in a block.",
         why="A dialect is one way to write calls; if a model knows two, `dialect` takes both.",
         cases=ids(
             deepseek_v4_dsml="b12c9b3c1a",
@@ -165,7 +165,7 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "text_in_a_block",
-        expected="Other text is skipped where only the next mark of the block may stand.",
+        expected="Other text is skipped where only the next mark of the block is allowed.",
         others="Most skip it.",
         ours=(
             "No call, and a report that says where something else was expected. Lenient reading passes over words "
@@ -189,7 +189,7 @@ FEWER: tuple[Difference, ...] = (
             "that is not closed or has a suffix, a special token between two marks."
         ),
         others="Each forgives something else.",
-        ours="No call; a report if it stands in a block, else text.",
+        ours="No call; a report if it is in a block, else text.",
         why="A form that the model was not taught cannot be told from a quotation.",
         cases=ids(
             gemma4="a03f4b2174 c57802ecac 0d7e88a34c 4ce9612753 473c84924d",

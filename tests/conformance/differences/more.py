@@ -121,7 +121,7 @@ MORE: tuple[Difference, ...] = (
     calls(
         Outcome.MORE,
         "text_around_a_call",
-        expected="JSON that begins the answer is text if whitespace stands before it, or text after it.",
+        expected="JSON that begins the answer is text if whitespace comes before it, or text after it.",
         others="Most read the call.",
         ours="It is a call; the text after it is text.",
         why="The meaning of the object is clear.",
@@ -134,7 +134,7 @@ MORE: tuple[Difference, ...] = (
         "marks_in_a_string",
         expected="A string that was opened in a broken call swallows the calls after it.",
         others="Each finds other calls.",
-        ours="After a broken block, the next opening mark counts, wherever it stands.",
+        ours="After a broken block, the next opening mark counts, wherever it is.",
         why="The end of a broken string is unknown, and a call that is closed is a call.",
         strict=ids(
             gemma4="edf6447036",

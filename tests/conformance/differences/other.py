@@ -14,7 +14,7 @@ OTHER: tuple[Difference, ...] = (
         ours=(
             "It ends there too if the tool's schema names that parameter and the value does not close that parameter. "
             "Without a schema only lenient reading ends it there; read strictly, the value goes on to a closing "
-            "mark after which a parameter or the end of the call stands."
+            "mark followed by a parameter or the end of the call."
         ),
         why="Text about markup must not change a call, and in such text each opening mark has its closing one.",
         strict=ids(
@@ -27,7 +27,7 @@ OTHER: tuple[Difference, ...] = (
     calls(
         Outcome.OTHER,
         "newline_in_a_string",
-        expected="A line break that stands unescaped in a JSON string is joined to a space.",
+        expected="An unescaped line break in a JSON string is joined to a space.",
         others="They drop the call.",
         ours="It is a line break.",
         why="Models write file contents with raw line breaks, and their meaning is clear.",
@@ -55,7 +55,7 @@ OTHER: tuple[Difference, ...] = (
         expected="Where a value may be text or of another type, it is whatever it resembles.",
         others="They differ in what a value may resemble: `None`, ` 42 `, `9007199254740993.0`.",
         ours="It is a number, a boolean or null only if JSON would write that just so; else it is text.",
-        why="A post code such as `02134` and a version such as `1.10` are texts that no number can stand for.",
+        why="A post code such as `02134` and a version such as `1.10` are texts that no number can represent.",
         cases=ids(
             glm47="787ebcaf8c",
             qwen3_coder="08c022cd19",
@@ -79,7 +79,7 @@ OTHER: tuple[Difference, ...] = (
         "entities_in_a_raw_value",
         expected="Entities in a raw value are decoded.",
         others="Half of them leave the text as it is.",
-        ours="The value is the text as it stands.",
+        ours="The value is the text as it is.",
         why="The dialect has no escapes: a page that a model writes must keep its `&lt;`.",
         cases=ids(
             minimax_m2="ea168b542c",
@@ -103,7 +103,7 @@ OTHER: tuple[Difference, ...] = (
         Outcome.OTHER,
         "bare_words_in_braces",
         expected=(
-            "A number, true, false or null that stands in braces without quotes is text if no schema says its "
+            "A number, true, false or null in braces without quotes is text if no schema says its "
             "type."
         ),
         others="They differ: half of them read the value.",
@@ -129,7 +129,7 @@ OTHER: tuple[Difference, ...] = (
         "repaired_name",
         expected="A name is repaired: marks in it are taken out, a doubled name is halved, an alias becomes the tool.",
         others="They hand it on unchanged.",
-        ours="The name is the text as it stands.",
+        ours="The name is the text as it is.",
         why="The result lists the known tools, and the model can correct itself.",
         cases=ids(
             muse_glimmer="d2cdaf3cfd 281d1ca3e8 4a60102d8d e634ef2efc",
@@ -141,7 +141,7 @@ OTHER: tuple[Difference, ...] = (
         "mark_in_a_value",
         expected="A value ends at the first closing mark.",
         others="They cut it too.",
-        ours="It goes on to a closing mark after which a parameter or the end of the call stands.",
+        ours="It goes on to a closing mark followed by a parameter or the end of the call.",
         why="A value may hold the mark, and half of a value is another value.",
         cases=ids(
             muse_glimmer="204fcd293a",

@@ -92,7 +92,7 @@ TEXT: tuple[Difference, ...] = (
     ),
     text(
         "mark_out_of_place",
-        expected="A mark that stands where it means nothing is left out, in some cases with the text after it.",
+        expected="A mark where it means nothing is left out, in some cases with the text after it.",
         others="Some leave it out, some show it.",
         ours="It is text, unless the dialect says that the mark is never text.",
         why="A model that writes about a mark must not lose its words.",

@@ -224,8 +224,8 @@ def log_with_reports(rows: Sequence[Any]) -> list[Any]:
         ours=[("assistant", "It is five."), ("user", "So?")],
     ),
     theirs="Two texts of an answer have a line break between them.",
-    ours="Our own `assemble` joins a text that was cut and the one that goes on with it, once nothing is to be "
-    f"said of the cut any more.{_ELSEWHERE}",
+    ours="Our own `assemble` joins a text that was cut and the one that goes on with it, once the cut "
+    f"no longer has to be reported.{_ELSEWHERE}",
     why="The model goes on in the middle of a word, and reads later what it wrote.",
 )
 def words_that_go_on(rows: Sequence[Any]) -> bool:
@@ -243,7 +243,7 @@ def _log_that_goes_on(rows: Sequence[Any]) -> list[Any]:
     for index, row in enumerate(rows):
         report, kind = _report(row), row["type"]
         is_call, is_end = _is_shown_call(row), kind in {"user", "result"}
-        if is_call or (is_end and not calls):  # no report is open any more
+        if is_call or (is_end and not calls):  # no report is open now
             for before, after in pairs:
                 text = shown[before]["content"] + shown[after]["content"]
                 shown[after], shown[before] = {**shown[after], "content": text}, None

@@ -238,7 +238,7 @@ def _(script: Script) -> Script:
     ),
     theirs="Only the text of a tool's exception is shown, which may be empty. If the text cannot be made, "
     "the turn ends.",
-    ours="The class stands before the text, or alone if the text is empty. Only for a `ToolError`, "
+    ours="The class comes before the text, or alone if the text is empty. Only for a `ToolError`, "
     "cogency's own too, the text is shown alone, as in cogency.",
     why="The model must be able to tell what happened; the text of a `ToolError` was written for it.",
 )

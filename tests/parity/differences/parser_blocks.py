@@ -46,8 +46,7 @@ def _(piece: Piece) -> Piece:
         theirs=[("respond", _REPORT)],
         ours=[("call", '{"name": "w", "args": {"x": "1\\n2"}}'), ("execute",)],
     ),
-    theirs="A line break, tab or other control character that stands unescaped in a JSON string makes the "
-    "block malformed.",
+    theirs="An unescaped line break, tab or other control character in a JSON string makes the block malformed.",
     ours="It is read as that character, as `json.loads(strict=False)` does.",
     why="Models write file contents with raw line breaks, and their meaning is clear.",
 )
@@ -102,7 +101,7 @@ def _(piece: Piece) -> Piece:
         theirs=[("respond", "A <results> tag. <think>Hm.</think>")],
         ours=[("respond", "A <results> tag. "), ("think", "Hm.")],
     ),
-    theirs="`<results>` is a tag wherever it stands.",
+    theirs="`<results>` is a tag everywhere.",
     ours="It is a tag only if a JSON array or `</results>` follows, with nothing but whitespace between, "
     "within the next `Limits.max_block_bytes` (10 MiB). Otherwise it is text.",
     why="Results are an array; a model that writes about the tag must not lose its words.",
@@ -150,7 +149,7 @@ def without_tags(piece: Piece) -> Piece:
         theirs=[("respond", "```\n"), ("think", "a"), ("respond", "\n```")],
         ours=[("respond", "```\n<think>a</think>\n```")],
     ),
-    theirs="A tag counts wherever it stands.",
+    theirs="A tag counts everywhere.",
     ours="A tag between two equal quotes, or in a Markdown fence, is text; `<execute>` only if no array follows.",
     why="A model that writes about the tags must not lose its words, and must not end its answer.",
 )

@@ -186,7 +186,7 @@ def source_with_a_close(source: Any) -> bool:
         ),
         ours=[],
     ),
-    theirs="`parse_execute_block` takes the first `</execute>` of the text for the block's end, also where it stands "
+    theirs="`parse_execute_block` takes the first `</execute>` of the text for the block's end, even "
     "before the block.",
     ours="The end of a block comes after its beginning.",
     why="Text before a block cannot be part of it.",
