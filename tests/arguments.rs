@@ -209,7 +209,7 @@ fn a_union_says_what_was_wanted_or_what_is_wrong_with_the_member_that_was_meant(
         (
             json!([{"required": ["a"]}, {"required": ["b"]}]),
             json!({}),
-            "argument 'x' must have 'a' or 'b', and had none of these",
+            "argument 'x' must have 'a' or 'b', and had no such key",
         ),
     ] {
         for keyword in ["anyOf", "oneOf"] {

@@ -58,9 +58,9 @@ TICS = tuple(
     for phrase, instead in {
         r"\b(?:stands?|stood)\b(?! for| alone|-)": "is, appears",
         r"\bbeside\b": "next to, with, as well as",
-        r"(?<!not )\bin words\b(?!:)": "in the prompt",
+        r"(?<!not )\bin words\b(?![:)])": "in the prompt",
         r"\bsaid by\b": "given by",
-        r"\b(?:is|are|was|has|have|had) none\b": "isn't one, has no …",
+        r"(?<![Tt]here )\b(?:is|are|was|has|have|had) none\b": "isn't one, has no …",
         r"(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b|less\b|such\b|one\b)": "is not a",
         r"\b[Ww]hoever\b": "the caller, users",
         r"\bwants? to\b": "must, should",

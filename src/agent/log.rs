@@ -39,7 +39,7 @@ impl LogRowKind {
         }
     }
 
-    /// The kind with this name; `None` for what other programs keep beside a conversation.
+    /// The kind with this name; `None` for what other programs keep next to a conversation.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Some(match name {

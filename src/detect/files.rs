@@ -52,13 +52,13 @@ impl Source {
         Self { template: template.into(), ..Self::default() }
     }
 
-    /// Whether the template has a tag; a text without one is none.
+    /// Whether the template has a tag; a text without one is not a template.
     #[must_use]
     pub fn has_tags(&self) -> bool {
         ["{{", "{%"].iter().any(|tag| self.template.contains(tag))
     }
 
-    /// The template of a tokenizer's configuration, `tokenizer_config.json`; `None` if it has none.
+    /// The template of a tokenizer's configuration, `tokenizer_config.json`; `None` if it has no template.
     #[must_use]
     pub fn of_configuration(configuration: &Value) -> Option<Self> {
         let token = |key: &str| match configuration.get(key) {

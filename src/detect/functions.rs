@@ -1,4 +1,4 @@
-//! What chat templates use beside Jinja itself: Python's JSON, the date, and a way to refuse.
+//! What chat templates use besides Jinja itself: Python's JSON, the date, and a way to refuse.
 
 use std::fmt::Write as _;
 

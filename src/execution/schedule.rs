@@ -194,7 +194,7 @@ impl Schedule {
         }
     }
 
-    /// When [`due`](Self::due) is to be asked next.
+    /// When [`due`](Self::due) must be asked next.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Moment> {
         let first = self.deadlines.first().map(|(deadline, _)| *deadline);

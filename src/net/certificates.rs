@@ -21,7 +21,7 @@ pub struct NotCertificates {
 /// The settings of a connection: whom it trusts.
 ///
 /// # Errors
-/// The file of certificates cannot be read, or has none.
+/// The file of certificates cannot be read, or is empty.
 pub fn configuration(bundle: Option<&Path>) -> Result<ClientConfig, NotCertificates> {
     let provider = Arc::new(ring::default_provider());
     let trusted = match bundle {
@@ -50,7 +50,7 @@ fn in_file(path: &Path) -> Result<Arc<RootCertStore>, NotCertificates> {
     if roots.is_empty() { Err(unreadable("it is empty".into())) } else { Ok(Arc::new(roots)) }
 }
 
-/// Whom this machine trusts, or the variables `SSL_CERT_FILE` and `SSL_CERT_DIR`; the roots that browsers have, if it has none.
+/// Whom this machine trusts, or the variables `SSL_CERT_FILE` and `SSL_CERT_DIR`; else the roots that browsers have.
 fn of_this_machine() -> Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let roots = ROOTS.get_or_init(|| {

@@ -20,7 +20,7 @@ pub struct Failure {
 pub enum FailureKind {
     /// No connection: the name is not known, or nobody listens there.
     Unreachable,
-    /// The server's certificate is not one that is trusted, or the machine has none to trust.
+    /// The server's certificate is not one that is trusted, or the machine trusts none at all.
     Certificate,
     /// The proxy refused.
     Proxy,

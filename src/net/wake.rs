@@ -112,7 +112,7 @@ impl Inbox {
     fn tell(&self, mut state: MutexGuard<'_, State>) {
         state.woken = Some(Instant::now());
         drop(state);
-        // Where nobody reads any more, the loop is gone.
+        // If nobody reads any longer, the loop is gone.
         let _ = (&self.wake).write(&[0]);
     }
 

@@ -1,6 +1,6 @@
 //! `OpenAI`'s chat completions and completions, with what other servers add to them.
 //!
-//! Reasoning stands in `reasoning_content` or `reasoning` (some servers fill both with the same text, so the first is enough), in
+//! Reasoning is in `reasoning_content` or `reasoning` (some servers fill both with the same text, so the first is enough), in
 //! `reasoning_details`, or in parts of the content. The usage comes in the last chunk, or in each. Of several choices the first
 //! is read, the one with the index 0 or without an index.
 

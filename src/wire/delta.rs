@@ -86,7 +86,7 @@ pub struct Finish {
 /// A field that has no delta of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extra {
-    /// Where it stands, such as `choices.logprobs` or `usage.cost`: its name, and those of what it is in.
+    /// Where it is, such as `choices.logprobs` or `usage.cost`: its name, and those of what it is in.
     pub path: String,
     /// Its value, as the server wrote it.
     pub json: String,

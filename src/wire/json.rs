@@ -1,6 +1,6 @@
 //! The JSON of one event, read once from its beginning to its end.
 //!
-//! [`Cursor`] reads what a caller asks for and passes over the rest; [`Raw`] is a value that has been passed over, as it stands
+//! [`Cursor`] reads what a caller asks for and passes over the rest; [`Raw`] is a value that has been passed over, as it is written
 //! in the text. All of the text is checked. What Python's `json.loads` takes beyond RFC 8259 is JSON here too: `NaN`,
 //! `Infinity`, numbers of any size, lone surrogates; and control characters in strings.
 
@@ -31,12 +31,12 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
-    /// Whether an object stands next.
+    /// Whether an object comes next.
     pub fn is_at_object(&mut self) -> bool {
         self.peek() == Some(b'{')
     }
 
-    /// Whether an array stands next.
+    /// Whether an array comes next.
     pub fn is_at_array(&mut self) -> bool {
         self.peek() == Some(b'[')
     }
@@ -217,7 +217,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// Passes over white space, and over `byte` if it stands after it.
+    /// Passes over white space, and over `byte` if it follows.
     fn passed(&mut self, byte: u8) -> bool {
         self.peek();
         self.passed_byte(byte)
@@ -341,7 +341,7 @@ impl<'a> Raw<'a> {
 pub enum Piece<'a> {
     /// Text that is not escaped.
     Plain(&'a str),
-    /// An escaped unit of UTF-16, which may be half of a character.
+    /// An escaped unit of UTF-16, which may be a lone surrogate.
     Unit(u16),
 }
 

@@ -48,7 +48,7 @@ pub struct Options {
     pub extras: Extras,
     /// The most bytes that one line or event may have.
     pub max_bytes: usize,
-    /// What must not stand in a fault.
+    /// What must not be part of a fault.
     pub secrets: Vec<Secret>,
 }
 

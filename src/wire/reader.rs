@@ -63,7 +63,7 @@ enum State {
     Reading,
     /// The answer has ended. What comes now is noted.
     Ended,
-    /// Nothing is read any more.
+    /// Nothing more is read.
     Over,
 }
 

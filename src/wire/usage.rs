@@ -16,11 +16,11 @@ pub fn of_completion(usage: Raw<'_>) -> Usage {
     let cache_write = within("prompt_tokens_details", "cache_write_tokens");
     let reasoning = within("completion_tokens_details", "reasoning_tokens");
     let both = prompt.saturating_add(written);
-    // Some servers count reasoning beside the answer; their total tells.
-    let beside = count(usage, "total_tokens").saturating_sub(both);
+    // Some servers count reasoning apart from the answer; their total tells.
+    let apart = count(usage, "total_tokens").saturating_sub(both);
     Usage {
         input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
-        output: if 0 < reasoning && reasoning <= beside {
+        output: if 0 < reasoning && reasoning <= apart {
             written
         } else {
             written.saturating_sub(reasoning)

@@ -39,7 +39,7 @@ class AnthropicModel(ServedModel):
         cache: whether the provider keeps what it has read, so that the next question pays less for it; `"1h"` keeps it
             for an hour instead of five minutes.
         structured_output: whether `Agent(output_type=...)`, with the driver `"native"`, sends the schema of the answer
-            as `output_config`; the prompt asks for it in words in any case. If not given, only Anthropic itself gets
+            as `output_config`; the prompt asks for it in any case. If not given, only Anthropic itself gets
             the schema. A model that refuses the schema does not get it again.
         base_url: where the API is; `ANTHROPIC_BASE_URL` or Anthropic's own if not given.
         api_key: the key, or an async function that is asked for one before each request; `ANTHROPIC_API_KEY` if not
@@ -95,7 +95,9 @@ class AnthropicModel(ServedModel):
                 timeout=timeout_of(of_client),
             )
         elif any(argument is not None for argument in (base_url, api_key, proxy, verify)):
-            raise ConfigError("client has its own base_url and api_key: leave them away beside it")
+            raise ConfigError(
+                "client has its own base_url and api_key: pass either client or these, not both"
+            )
         else:
             connection = SdkConnection("anthropic", client)
         self.calls_natively = True

@@ -1,7 +1,7 @@
 """A conversation in the form of chat completions, as Anthropic's messages.
 
 In Anthropic's messages, turns alternate and are texts or lists of blocks; the results of calls are the first blocks of
-the user's next turn; and the system prompt stands apart.
+the user's next turn; and the system prompt is a field of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Block = dict[str, Any]
 
 
 def system_of(messages: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """The system prompt: the text of every system message, wherever it stands."""
+    """The system prompt: the text of every system message, wherever it is."""
     return [
         block
         for message in messages
@@ -164,6 +164,6 @@ def _is_not_a_result(block: Block) -> bool:
 
 
 def _trim(blocks: list[Block]) -> None:
-    """Cut white space from the end of an answer that the model is to go on with; the API refuses it."""
+    """Cut white space from the end of an answer that the model must continue; the API refuses it."""
     if blocks[-1]["type"] == "text":
         blocks[-1]["text"] = blocks[-1]["text"].rstrip()

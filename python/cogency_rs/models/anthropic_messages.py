@@ -13,7 +13,7 @@ from .request import ModelRequest, SpecificTool, ToolDeclaration
 __all__ = ["Cache", "Messages"]
 
 Cache = bool | Literal["5m", "1h"]
-"""Whether the provider is to keep what it has read, and for how long."""
+"""Whether the provider should keep what it has read, and for how long."""
 
 _OF_FORM = ("output_config", "output_format", "structured output", "json_schema")
 """Words in a refusal that show that it is about the form of the answer."""

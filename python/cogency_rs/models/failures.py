@@ -35,7 +35,7 @@ _SEND_LESS = "send less of the conversation, as History(max_tokens=...) does"
 _REFUSED = _Advice("refused the request", "correct the settings or the messages")
 _FAILED = _Advice("failed", "nothing is wrong with the request: try again later")
 _TOO_LONG = _Advice("refused a prompt that is too long", _SEND_LESS)
-_NO_CREDIT = _Advice("wants to be paid first", "add credit to the account, or raise its limit")
+_NO_CREDIT = _Advice("asks for payment first", "add credit to the account, or raise its limit")
 
 _BY_STATUS = {
     401: _Advice("refused the key", "set {key}, or give api_key=", auth_failed=True),
@@ -266,7 +266,7 @@ def _sent_status_of(error: Exception) -> int | None:
 
 
 def _label_of(error: Exception) -> str:
-    """The number or name of an error, to stand before its words."""
+    """The number or name of an error, to put before its text."""
     status = _sent_status_of(error)
     label = status if status is not None and status >= 400 else _code_of(error)
     return f"{label}: " if label else ""

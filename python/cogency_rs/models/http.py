@@ -329,5 +329,5 @@ def json_of(body: Mapping[str, Any]) -> bytes:
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
-    except UnicodeEncodeError:  # half a character, which JSON can write by its number
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can write by its number
         return json.dumps(body, allow_nan=False, separators=(",", ":")).encode()

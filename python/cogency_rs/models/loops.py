@@ -62,11 +62,11 @@ class LoopInbox:
         return future
 
     def forget(self, number: int) -> None:
-        """Nobody waits for this exchange any more."""
+        """Nobody waits for this exchange any longer."""
         self._waiting.pop(number, None)
 
     def close(self) -> None:
-        """Close the socket; nothing is woken any more."""
+        """Close the socket; nothing is woken after this."""
         _of_loops.pop(self._loop, None)
         if self._listening is not None:
             self._listening.cancel()

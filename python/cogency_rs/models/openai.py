@@ -47,7 +47,7 @@ class OpenAIModel(ServedModel):
             as `"reasoning_content"`. Some models want it while they call tools; others refuse it, so it is left out
             unless it is named.
         structured_output: whether `Agent(output_type=...)`, with the driver `"native"`, sends the schema of the answer
-            as `response_format`; the prompt asks for it in words in any case. If not given, only OpenAI itself gets the
+            as `response_format`; the prompt asks for it in any case. If not given, only OpenAI itself gets the
             schema: with it, other servers often keep the model from calling tools. A server that refuses the schema
             does not get it again.
         settings: sent with every question: `temperature`, `max_tokens`, `top_k` and any other setting of the server;
@@ -103,7 +103,9 @@ class OpenAIModel(ServedModel):
                 timeout=timeout_of(of_client),
             )
         elif any(argument is not None for argument in reached):
-            raise ConfigError("client has its own base_url and api_key: leave them away beside it")
+            raise ConfigError(
+                "client has its own base_url and api_key: pass either client or these, not both"
+            )
         else:
             from .sdk import SdkConnection  # here and below, since most programs need neither
 

@@ -13,7 +13,7 @@ from .request import ModelRequest
 __all__ = ["PlainCompletions", "Template"]
 
 Template = Callable[[Sequence[Mapping[str, Any]]], str]
-"""Writes messages as the text of a prompt, up to where the model is to go on."""
+"""Writes messages as the text of a prompt, up to where the model goes on."""
 
 
 class PlainCompletions(SharedFields):

@@ -53,8 +53,8 @@ class ModelRequest:
         tools: the tools declared to the provider; empty if the model writes its calls as text.
         tool_choice: which of them the model must or may call.
         parallel_tool_calls: whether one answer may hold several calls.
-        stop: strings at which the provider is to stop.
-        output_schema: the JSON Schema of the answer, if the provider is to enforce one; else `None`.
+        stop: strings at which the provider must stop.
+        output_schema: the JSON Schema of the answer, if the provider should enforce one; else `None`.
         grammar: a grammar in GBNF that the answer has to keep to; else `None`. A model that holds itself to none may
             ignore it.
         settings: the provider's own settings for this request; they go before the model's.

@@ -83,7 +83,7 @@ class SdkConnection:
     async def ask(self, question: Question) -> SdkAnswer:
         """Send a question. The SDK sends it again where that may help.
 
-        Fields that are no arguments of the SDK's method are sent as `extra_body`: servers know more settings.
+        Fields that are not arguments of the SDK's method are sent as `extra_body`: servers know more settings.
         """
         client, settings, operation = self._client, question.settings, question.operation
         if settings.of_client:

@@ -33,7 +33,7 @@ class ModelSettings:
         for name in _OURS:
             if name in merged:
                 raise ConfigError(
-                    f"{name} is not a setting of a model: messages stand in the request, and every answer streams"
+                    f"{name} is not a setting of a model: messages are part of the request, and every answer streams"
                 )
         self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
         self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}
@@ -61,7 +61,7 @@ def timeout_of(of_client: Mapping[str, Any]) -> Timeout:
     `total`; or `None` for no limit but that of the connection.
 
     Raises:
-        ConfigError: it is none of these.
+        ConfigError: it is not one of these.
     """
     given: object = of_client.get("timeout", {})
     named: Mapping[str, Any] = {"connect": given, "read": given}

@@ -67,7 +67,7 @@ class RunContext(Generic[Deps]):
 
     @property
     def depth(self) -> int:
-        """How many runs stand above this one."""
+        """How many runs are above this one."""
         return 0 if self.parent is None else self.parent.depth + 1
 
     def stop(

@@ -1,4 +1,4 @@
-"""A model's whole answer, for the hooks that want to see it at once."""
+"""A model's whole answer, for hooks that see it at once."""
 
 from __future__ import annotations
 

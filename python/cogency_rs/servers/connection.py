@@ -60,7 +60,7 @@ class ServerConnection:
 
     Attributes:
         is_over: whether the connection has ended, so that nothing more can be asked.
-        tools_may_have_changed: whether the list of tools is to be read again.
+        tools_may_have_changed: whether the list of tools must be read again.
         loop: the event loop that it runs on.
         task: the connection's own; when that task is done, everything is closed.
     """

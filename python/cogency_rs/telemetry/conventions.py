@@ -1,6 +1,6 @@
 """The names of OpenTelemetry's conventions for generative AI, version 0.1.0, and the attributes made with them.
 
-The conventions are in development, and change. Their names stand in this file alone.
+The conventions are in development, and change. Their names are in this file alone.
 """
 
 from __future__ import annotations

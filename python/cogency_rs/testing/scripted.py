@@ -134,7 +134,7 @@ class ScriptedModel:
         """Fail unless every answer was used, and no request was left without one.
 
         Raises:
-            AssertionError: says which answer is next, or which request had none.
+            AssertionError: says which answer is next, or which request had no answer.
         """
         __tracebackhide__ = True
         if self._wrong is not None:

@@ -1,7 +1,7 @@
 //! The log in a `SQLite` file (feature `sqlite`), in the tables of the Python package: a conversation that one of them began, the
 //! other can read and go on with.
 //!
-//! Both keep messages as cogency 3.3.0 does. What the Python package keeps beside them, the state of each call and who runs a
+//! Both keep messages as cogency 3.3.0 does. What the Python package keeps next to them, the state of each call and who runs a
 //! conversation, is not written here: for it, a turn of a Rust program is one of plain cogency.
 
 mod connection;

@@ -64,7 +64,7 @@ fn next_id() -> Result<String, SqliteError> {
 /// How many jobs share a commit at most.
 const TOGETHER: usize = 256;
 
-/// Does what is asked, until nobody can ask any more.
+/// Does what is asked, until nobody can ask any longer.
 pub fn run(mut connection: Connection, path: &Path, jobs: &Receiver<Job>) {
     while let Ok(job) = jobs.recv() {
         let mut appends = Vec::new();
@@ -96,7 +96,7 @@ fn commit(connection: &mut Connection, path: &Path, appends: Vec<(Vec<Stored>, D
             Ok(each) => each[index].as_ref().map(drop),
             Err(error) => Err(error),
         };
-        // Nobody may listen any more: the rows are saved all the same.
+        // Perhaps nobody listens any longer: the rows are saved all the same.
         let _ = done.send(saved.map_err(|error| SqliteError::of(path, error)));
     }
 }

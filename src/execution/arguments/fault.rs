@@ -16,7 +16,7 @@ use super::words::{alternatives, described, wanted};
 /// Faults that are listed; the others are counted.
 const MOST_FAULTS: usize = 10;
 
-/// Known names that are listed beside an unknown one.
+/// Known names that are listed with an unknown one.
 const MOST_NAMES: usize = 20;
 
 /// A step into the arguments.
@@ -105,7 +105,7 @@ impl FaultReader<'_> {
                 unexpected.iter().take(1000).map(fault).collect()
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.union(error, context),
-            // Without `properties` beside it, the keyword is reported as the schema `false` for the whole object.
+            // Without `properties` next to it, the keyword is reported as the schema `false` for the whole object.
             Kind::FalseSchema if is_additional(error, &at) => {
                 let given = match value_at(self.arguments, &at) {
                     Some(Value::Object(members)) => members.iter().map(|(name, _)| name).collect(),
@@ -140,7 +140,7 @@ impl FaultReader<'_> {
             meant.iter().map(|branch| only_missing(branch, error)).collect();
         if let Some(names) = alone.filter(|names| names.len() > 1) {
             let names: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
-            let problem = format!("must have {}, and had none of these", names.join(" or "));
+            let problem = format!("must have {}, and had no such key", names.join(" or "));
             return vec![ArgumentFault::Wrong { at, problem }];
         }
         let depth = at.len();

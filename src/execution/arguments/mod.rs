@@ -74,7 +74,7 @@ impl ArgumentSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// What is wrong with the schema, and where, in words.
+    /// What is wrong with the schema, and where, as a sentence.
     pub fn new(schema: &Schema, form: SchemaForm) -> Result<Self, String> {
         let schema = match (form, schema) {
             (SchemaForm::Flat, Schema::Object(fields)) => flat::translated(fields),

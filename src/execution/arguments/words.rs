@@ -1,4 +1,4 @@
-//! What a schema asks for, in words, and what is wrong with a schema itself.
+//! Says what a schema asks for, and what is wrong with a schema itself.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ReferencingError, ValidationError};
@@ -47,7 +47,7 @@ fn types(kind: &TypeKind, written: Option<&Schema>) -> Vec<String> {
     }
 }
 
-/// A list in words, `"a" or "b"`, with no more members than can be read.
+/// A list as text, `"a" or "b"`, with no more members than can be read.
 pub fn alternatives(mut wanted: Vec<String>) -> String {
     const MOST: usize = 20;
     let mut seen = std::collections::HashSet::new();

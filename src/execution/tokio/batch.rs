@@ -359,7 +359,7 @@ impl Batch {
         }
     }
 
-    /// When something is to be done next, if no attempt ends before.
+    /// When something must be done next, if no attempt ends before.
     fn next_moment(&self) -> Option<Moment> {
         let pause = self.pauses.first().map(|(next, _)| *next);
         pause.into_iter().chain(self.schedule.next_deadline()).min()

@@ -44,7 +44,7 @@ pub enum State {
     Over(End),
 }
 
-/// Why a call is to stop.
+/// Why a call must stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The time of the attempt is up.

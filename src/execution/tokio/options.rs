@@ -20,7 +20,7 @@ pub struct BatchOptions {
     pub batch_timeout: Option<Duration>,
     /// How long a call waits after a failed attempt, by the number of that attempt; `None` for [`pause`].
     pub pause: Option<Pause>,
-    /// Told which calls were not over when the batch was dropped; not called if there is none.
+    /// Told which calls were not over when the batch was dropped; not called if all were.
     pub on_abandoned: Option<OnAbandoned>,
 }
 

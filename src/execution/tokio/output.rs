@@ -60,7 +60,7 @@ impl ToolOutput {
     }
 }
 
-/// Why a tool failed, in words for the model.
+/// Why a tool failed, as the model reads it.
 ///
 /// Every error of another type becomes one with `?`: its text is that of its `Display`.
 #[derive(Clone, Debug, PartialEq, Eq)]

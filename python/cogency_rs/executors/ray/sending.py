@@ -33,7 +33,7 @@ UNBOUND = Slots(None)
 
 STORAGE = Absent(
     "storage",
-    "the log stays in the program; give the tool remote=False, or let it return what is to be saved",
+    "the log stays in the program; give the tool remote=False, or let it return what should be saved",
 )
 DEPS = Absent(
     "deps",

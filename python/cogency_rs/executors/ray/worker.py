@@ -81,7 +81,7 @@ def _value(execute: Callable[..., Any], args: dict[str, Any]) -> Any:
 class StatefulWorker:
     """An actor that keeps the state of tools between their calls.
 
-    Coroutines run on the actor's event loop, blocking tools in a thread beside it.
+    Coroutines run on the actor's event loop, blocking tools in a thread next to it.
 
     Args:
         packed_state: the object that the tools belong to.
