@@ -11,21 +11,25 @@ from .differences import ALL, ROOMS, Difference
 from .examples import OURS, THEIRS
 
 INTRODUCTION = """\
+---
+hide:
+  - toc
+---
+
 <!-- Made from tests/parity/differences/ by `python -m parity.document` in tests/; do not edit. -->
 <!-- fragments: tests/parity/test_differences.py runs them, with both packages -->
 
 # Where cogency-rs differs from cogency 3.3.0
 
 cogency-rs does what cogency 3.3.0 does, byte for byte: the same events for the same text, the same rows in the log,
-the same messages, the same results, the same errors. This page lists every exception. Each is there on purpose, and the
-parity tests (`tests/parity`) hold the rest of the behaviour to cogency's, with cogency itself as the oracle: a
-difference that is not on this page fails them.
+the same messages, the same results, the same errors. This page lists every exception, with its reason. The parity
+tests (`tests/parity`) compare the rest with cogency itself, and fail on any other difference.
 
-The name of a difference is the name of the predicate in `tests/parity/differences/` that says exactly when it
-applies. The examples are run by the tests with both packages, in a small vocabulary: `events` parses a text, `result`
-is the outcome, content and error of one call of the tool `t`, `emitted` and `saved` are what an accumulator hands to
-the user and to the log, `messages` is what the model is shown of a log. A tuple that begins with the name of an
-exception says that it was raised; `…` stands for text that was cut short.
+A difference is named after the predicate in `tests/parity/differences/` that says exactly when it applies. The tests
+run its examples with both packages, in a small vocabulary: `events` parses a text, `result` is the outcome, content
+and error of one call of the tool `t`, `emitted` and `saved` are what an accumulator hands to the user and to the log,
+`messages` is what the model is shown of a log. A tuple that begins with the name of an exception says that it was
+raised; `…` marks text that was cut short.
 """
 
 
