@@ -17,7 +17,7 @@ BUILD   = $(INSTALL) --profile $(PROFILE)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
-.PHONY: words wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
+.PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: grammar-oracle rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio
 
 help:            ## Show this list
@@ -193,6 +193,7 @@ docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an erro
 docs-links: docs  ## Check every link within the documentation
 	$(BIN)/python tools/website.py links
 
+.PHONY: words
 words:           ## Count the words of the documentation, and list phrases that need another wording
 	@$(PYTHON) tools/words.py
 
