@@ -155,7 +155,7 @@ class Log:
 
     Attributes:
         rows: how many rows there are.
-        lost: how many rows are missing or wrong, and how many stand after these.
+        lost: how many rows are missing or wrong, and how many come after these.
         cancelled_calls: how many calls of the turns that were cut off have a result that says so.
     """
 

@@ -167,7 +167,7 @@ class Sample(NamedTuple):
 
     @classmethod
     def now(cls, runs: int) -> Sample:
-        """Collect garbage first: what is only waiting for the collector is no leak."""
+        """Collect garbage first: what is only waiting for the collector is not a leak."""
         gc.collect()
         return cls(
             runs=runs,

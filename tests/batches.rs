@@ -262,7 +262,7 @@ proptest! {
                 let (low, high) = (index.min(other), index.max(other));
                 sequential.range(low..=high).next().is_some() && index != other
             };
-            prop_assert!(!running.iter().any(barriers_around), "a barrier stands between");
+            prop_assert!(!running.iter().any(barriers_around), "a barrier is between them");
         }
     }
 }

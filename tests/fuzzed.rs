@@ -87,7 +87,7 @@ fn what_was_read_wrong_once_is_read_right() {
     }
 }
 
-/// A vertical tab, or a space that is not ASCII, stood in the name.
+/// A vertical tab, or a space that is not ASCII, was in the name.
 #[test]
 fn any_whitespace_ends_the_name_in_the_head_of_a_message() {
     for space in [" ", "\n", "\u{b}", "\u{1d}", "\u{85}", "\u{3000}"] {

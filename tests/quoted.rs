@@ -1,4 +1,4 @@
-//! A mark that is quoted is text, and what stands after it is read on; a call that is quoted still runs.
+//! A mark that is quoted is text, and what follows it is read; a call that is quoted still runs.
 
 use std::sync::Arc;
 

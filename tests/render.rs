@@ -317,7 +317,7 @@ fn a_dialect_with_escapes_can_write_every_value() {
     }
 }
 
-/// How often a mark stands in `text` where this dialect would see it.
+/// How often a mark is in `text` where this dialect would see it.
 fn occurrences(text: &[u8], mark: &str, dialect: &Dialect) -> usize {
     let counts = |at: usize| {
         let line = text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

@@ -94,7 +94,7 @@ fn a_file_that_is_not_a_database_is_refused() {
     let error = SqliteLog::open(directory.file()).expect_err("it is not one");
     assert!(error.to_string().contains("is not a SQLite database"), "{error}");
     let inside = directory.file().join("log.db");
-    let error = SqliteLog::open(inside).expect_err("a file is no directory");
+    let error = SqliteLog::open(inside).expect_err("a file is not a directory");
     assert!(error.to_string().contains("cannot be made a directory"), "{error}");
 }
 

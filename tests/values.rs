@@ -45,7 +45,7 @@ fn value(dialect: &str, schema: &Value, text: &str) -> Value {
     }
 }
 
-/// Text that looks like something else, the schema that it stands under, and what it is there.
+/// Text that looks like something else, the schema that it is under, and what it is there.
 fn cases() -> Vec<(Value, &'static str, Value)> {
     let or_integer = || json!({"type": ["string", "integer"]});
     let or_number = || json!({"anyOf": [{"type": "string"}, {"type": "number"}]});

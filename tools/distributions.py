@@ -72,7 +72,7 @@ ADDED = (
     "*.dist-info/licenses/LICENSE-MIT",
     "*.dist-info/sboms/cogency-rs.cyclonedx.json",
 )
-# The unwinder, which maturin may put beside the package since musl does not have it, and where it comes from.
+# The unwinder, which maturin may put next to the package since musl does not have it, and where it comes from.
 BUNDLED = (f"{PACKAGE}.libs/libgcc_s-*.so.1", "*.dist-info/sboms/auditwheel.cdx.json")
 
 # Run in the new environment: the imported package is the installed one, is a release build, and works.
@@ -340,7 +340,7 @@ def install(
 
 
 def make_environment(interpreter: Path, folder: Path) -> None:
-    """Make a virtual environment with a pip: the interpreter's own, or a new one if it has none."""
+    """Make a virtual environment with a pip: the interpreter's own, or a new one if it lacks pip."""
     # Debian has `ensurepip` in a package of its own.
     asked = subprocess.run(
         [interpreter, "-c", "import ensurepip"], capture_output=True, check=False

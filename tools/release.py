@@ -2,7 +2,7 @@
 
     python tools/release.py v0.1.0
 
-The version stands in Cargo.toml, from which the package takes it, and in Cargo.lock; CHANGELOG.md must have a section
+The version is in Cargo.toml, from which the package takes it, and in Cargo.lock; CHANGELOG.md must have a section
 `## [0.1.0] - 2026-01-31` with entries, and none left in `## [Unreleased]`.
 """
 

@@ -56,9 +56,9 @@ class Tic(NamedTuple):
 TICS = tuple(
     Tic(re.compile(phrase), instead)
     for phrase, instead in {
-        r"\b(?:stands?|stood)\b(?! for| alone|-)": "is, appears",
+        r"\b(?:stands?|stood)\b(?! for| alone| still|-)": "is, appears",
         r"\bbeside\b": "next to, with, as well as",
-        r"(?<!not )\bin words\b(?![:)])": "in the prompt",
+        r"(?<!not )\bin words\b(?![:)\]]| if\b| for\b)": "in the prompt",
         r"\bsaid by\b": "given by",
         r"(?<![Tt]here )\b(?:is|are|was|has|have|had) none\b": "isn't one, has no …",
         r"(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b|less\b|such\b|one\b)": "is not a",

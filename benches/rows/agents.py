@@ -1,4 +1,4 @@
-"""The cost of the agent's loop: a run beside the same turns in a loop by hand, and a late run beside an early one."""
+"""The cost of the agent's loop: a run next to the same turns in a loop by hand, and a late run next to an early one."""
 
 from __future__ import annotations
 

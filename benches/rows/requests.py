@@ -29,7 +29,7 @@ def conversation(count: int) -> list[dict[str, Any]]:
 
 
 async def build(bench: Bench, endpoint: str, count: int) -> Samples:
-    """From messages to bytes, beside `json.dumps` of the same messages and the SDKs' own client."""
+    """From messages to bytes, next to `json.dumps` of the same messages and the SDKs' own client."""
     try:
         import httpx
     except ImportError as error:

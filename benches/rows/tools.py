@@ -37,7 +37,7 @@ async def one_tool(bench: Bench, count: int) -> Samples:
 
 
 async def through_hooks(bench: Bench, count: int) -> Samples:
-    """Several tools, with three hooks around each call; the floor has none."""
+    """Several tools, with three hooks around each call; the floor is without hooks."""
     tools = [Tool(f"tool_{index}") for index in range(count)]
     return await bench.timed(
         ours=_batch(OURS, tools, hooks=[_pass_on] * 3),

@@ -1,4 +1,4 @@
-"""Measures how answers are read at a model's pace, beside other clients, and prints a table.
+"""Measures how answers are read at a model's pace, next to other clients, and prints a table.
 
     python benches/streams/compare.py [--write] [--rounds 3] [--seconds 5]
 

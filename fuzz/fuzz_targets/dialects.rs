@@ -74,7 +74,7 @@ struct Known {
     /// The names of the dialects it is read in.
     dialects: String,
     text: Vec<u8>,
-    /// How many words stand in it, each once.
+    /// How many words are in it, each once.
     words: usize,
     /// The calls it begins with, if they are written as the dialect has them.
     calls: Option<Vec<String>>,
@@ -194,8 +194,7 @@ fn check_order(known: &Known, events: &[Event]) {
             _ => continue,
         };
         let at = (0..=rest.len()).find(|at| rest[*at..].starts_with(shown));
-        let at =
-            at.unwrap_or_else(|| panic!("{event:?} does not stand there in {known:?}: {events:?}"));
+        let at = at.unwrap_or_else(|| panic!("{event:?} is not there in {known:?}: {events:?}"));
         rest = &rest[at + shown.len()..];
     }
 }

@@ -61,7 +61,7 @@ fn tokens(chunks: &[&[u8]], controls: Controls) -> std::result::Result<(Vec<Toke
     Ok((tokens, scanner.position()))
 }
 
-/// A value's tokens without their places, in the order in which they stand.
+/// A value's tokens without their places, in their order.
 fn tokens_of(node: &Node, tokens: &mut Vec<String>) {
     match &node.value {
         Value::Word(word) => tokens.push((*word).to_owned()),

@@ -9,7 +9,7 @@ use cogency_rs_fuzz::conversation::{Row, messages, stored_call};
 use cogency_rs_fuzz::text;
 use libfuzzer_sys::fuzz_target;
 
-/// A log. In a file, each row is a byte for its kind and its content; between rows stands a byte that no text has,
+/// A log. In a file, each row is a byte for its kind and its content; between rows is a byte that no text has,
 /// so that a row may grow and shrink by itself.
 #[derive(Debug)]
 struct Log(Vec<Row>);

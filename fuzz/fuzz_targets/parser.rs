@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 static ALLOCATOR: Counting = Counting;
 
 /// How many bytes the parser may hold for each byte that a block and its closing tag may have, and how many more. The
-/// costliest bytes are those of an object with equal keys, `{"":0,"":0,…}`, which notes where each of them stands.
+/// costliest bytes are those of an object with equal keys, `{"":0,"":0,…}`, which notes where each of them is.
 const HELD_FOR_EACH_BYTE: usize = 32;
 const HELD_BESIDES: usize = 1024;
 

@@ -12,7 +12,7 @@ static TABLE: LazyLock<Vec<Value>> = LazyLock::new(|| {
     rows.map(|row| serde_json::to_value(&*row).expect("a dialect can be written")).collect()
 });
 
-/// Every text of every dialect, and some that are none.
+/// Every text of every dialect, and some of no dialect.
 static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let odd = [
         "", " ", "\n", "\t\n", "{", "}", "[", "]", "\"", "'", "`", "```", "=", ":", ",", "<", ">",

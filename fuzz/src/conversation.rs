@@ -58,7 +58,7 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
     // The turn is over after the last row, as it is before a user's.
     for (index, row) in rows.iter().map(Some).chain([None]).enumerate() {
         if let Some(Row::Error(report)) = row {
-            // Words that were cut are one text with those that go on with them, once the report is not shown any more.
+            // Words that were cut are one text with those that go on with them, once the report is no longer shown.
             said.is_cut |= rules == Rules::Own
                 && report.is_of_cut_answer
                 && is_forgotten_in_its_turn(rows, index)
@@ -216,7 +216,7 @@ fn message(role: Role, content: &[u8]) -> Message {
     Message { role, content: Text::from(content) }
 }
 
-/// Results between their tags, as the model is shown them: no tag can stand where there is no `<`.
+/// Results between their tags, as the model is shown them: no tag can be where there is no `<`.
 fn results_message(results: &[u8], tags: Tags) -> Message {
     let shown = |byte: &u8| match (byte, tags) {
         (b'<', Tags::Escaped) => b"\\u003c".to_vec(),

@@ -1,7 +1,7 @@
 //! The parser as its specification reads: a whole text is divided into parts, and each part has its meaning.
 //!
 //! The parts lie side by side and cover the text ([`parts`] checks it). So every byte of the text is accounted
-//! for once: it is in an event, or in a tag, in blank text that is no event, in a block whose calls or whose
+//! for once: it is in an event, or in a tag, in blank text that is not an event, in a block whose calls or whose
 //! error stand for it, or after the end of a batch.
 
 mod reports;
@@ -286,7 +286,7 @@ fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// Whether the tag of a block stands at the start of a line of `thoughts`, whose first line may have begun before them.
+/// Whether the tag of a block is at the start of a line of `thoughts`, whose first line may have begun before them.
 fn opens_a_block(thoughts: &[u8], begins_line: bool) -> bool {
     let mut lines = thoughts.split(|byte| *byte == b'\n');
     let first = lines.next().is_some_and(|line| begins_line && line.starts_with(OPEN));

@@ -66,7 +66,7 @@ impl Fences {
         self.line.clear();
     }
 
-    /// A block quotes nothing, and its fence quotes nothing any more.
+    /// A block quotes nothing, and its fence no longer quotes anything.
     pub fn block(&mut self) {
         if self.open.is_none() {
             self.open = self.opens();

@@ -188,7 +188,7 @@ impl Case {
         batch.join().await
     }
 
-    /// Compares what came of it with the table, in which `difference` says what is to be different.
+    /// Compares what came of it with the table, in which `difference` says what must be different.
     pub fn check(
         &self,
         executions: &[ToolExecution],

@@ -70,7 +70,7 @@ fn words_of(event: &Event) -> Vec<String> {
 pub enum Place {
     /// In so many events.
     Events(usize),
-    /// In no event, as it may be: it may stand after the end of the turn, or in the head of a message.
+    /// In no event, as it may be: it may be after the end of the turn, or in the head of a message.
     LeftOut,
     /// In an event, although an earlier word was left out because the turn had ended.
     AfterEnd,
@@ -112,7 +112,7 @@ pub fn places<'t>(
     places.collect()
 }
 
-/// Each word is in exactly one event, unless it stands after the end of the turn or in the head of a message.
+/// Each word is in exactly one event, unless it is after the end of the turn or in the head of a message.
 fn words_come_once(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
     let wrong = places(grammar, text, read, words(text)).into_iter().find(|(_, at)| !at.is_right());
     wrong.map_or(Ok(()), |(word, at)| Err(format!("{word} is not in exactly one event: {at:?}")))
@@ -135,7 +135,7 @@ impl<'g> LeftOut<'g> {
         }
     }
 
-    /// Whether byte `at` of the text stands in what may be the head of a message.
+    /// Whether byte `at` of the text is in what may be the head of a message.
     fn may_be_in_head(&self, text: &str, at: usize) -> bool {
         let before = &text[..at];
         self.heads.iter().any(|heads| {
@@ -210,7 +210,7 @@ fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Resul
             }
         }
         if next.is_empty() {
-            return Err(format!("{event:?} does not follow what stands before it"));
+            return Err(format!("{event:?} does not follow what is before it"));
         }
         (places, has_calls) = (next, false);
     }

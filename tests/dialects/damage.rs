@@ -19,7 +19,7 @@ enum Fault {
     NoName,
     /// The arguments are not an object.
     NotAnObject,
-    /// Before the first argument stands text that is not allowed there.
+    /// Before the first argument is text that is not allowed there.
     Junk,
 }
 

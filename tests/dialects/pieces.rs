@@ -72,7 +72,7 @@ fn the_pieces_that_were_shown_of_a_call_add_up_to_it() {
                         name.as_deref() == Some(call.name_json()) && agrees(args, call.args_json())
                     });
                     prop_assert!(found.is_some(), "{} of {:?}", call.json(), shown);
-                    // Calls that began before this one will not be handed out any more.
+                    // Calls that began before this one will no longer be handed out.
                     shown[..=found.unwrap_or(0)].iter_mut().for_each(|earlier| earlier.0 = None);
                 }
                 _ => {}

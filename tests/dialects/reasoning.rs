@@ -31,7 +31,7 @@ fn frames(dialect: &Dialect) -> Vec<Frame> {
         .collect();
     if let Some(heads) = &dialect.heads {
         let message = message_to(heads, Some(&heads.reasoning[0]), "\0");
-        let (open, close) = message.split_once('\0').expect("it stands in the middle");
+        let (open, close) = message.split_once('\0').expect("it is in the middle");
         frames.push(Frame {
             open: open.to_owned(),
             close: close.to_owned(),

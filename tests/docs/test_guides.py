@@ -15,7 +15,7 @@ from support.pages import CHECKOUT, blocks_of
 
 _MODULE, _TESTS = blocks_of(CHECKOUT / "docs" / "add-a-storage.md")
 
-# A reader puts this into a file, and imports it in the test file beside it.
+# A reader puts this into a file, and imports it in the test file next to it.
 _made = ModuleType("jsonlines_log")
 exec(compile(_MODULE.code, _MODULE.name, "exec"), vars(_made))
 sys.modules["jsonlines_log"] = _made

@@ -212,7 +212,7 @@ class Statements:
         stays: whether all later statements fail too.
 
     Attributes:
-        over: set by a test when no further statement is to be counted or to fail.
+        over: set by a test when no further statement is counted or fails.
     """
 
     def __init__(self, at: int, *, stays: bool) -> None:

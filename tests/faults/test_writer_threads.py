@@ -55,7 +55,7 @@ async def a_log(kind: str, tmp_path: Any) -> AsyncIterator[Any]:
 
 
 async def outcome(work: Any) -> str:
-    """What a call comes to, in words; a call that waits for ever ends the test."""
+    """What a call comes to, as text; a call that waits for ever ends the test."""
     try:
         await work()
     except StorageError as error:

@@ -174,7 +174,7 @@ def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
     if tag[1] != "results":
         return True
     free = limits.max_block_bytes - _size(after.removesuffix(array))
-    # The limit may cut a character that is not ASCII, so this reads bytes. Such a character may stand only in a string,
+    # The limit may cut a character that is not ASCII, so this reads bytes. Such a character may only be in a string,
     # where it does not matter which one it is.
     seen = array.encode("utf-8", "surrogatepass")[: max(0, free)].decode("latin-1")
     if not seen.startswith("["):

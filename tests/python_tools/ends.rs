@@ -121,8 +121,8 @@ fn the_interpreter_ends() {
         let mut batch = Batch::new(tools.clone(), BatchOptions::new());
         batch.complete(calls([("wait", r#"{"name": "a"}"#)]));
         journal.wait_for("a began").await;
-        // SAFETY: this thread is attached to the interpreter, which it is to be for this call, and does not touch Python after it:
-        // it is not detached, since nothing is there any more to be detached from.
+        // SAFETY: this thread is attached to the interpreter, as this call requires, and does not touch Python after it:
+        // it is not detached, since nothing is left to be detached from.
         unsafe {
             let _ = pyo3::ffi::PyGILState_Ensure();
             assert_eq!(pyo3::ffi::Py_FinalizeEx(), 0);

@@ -112,7 +112,7 @@ async def never():
 def alive(loop):
     """How many tasks a loop has, how many of our coroutines there are, and how many references to a tool.
 
-    The loop makes a pass first: whoever asks again and again would take the interpreter from the loop's own thread.
+    The loop makes a pass first: asking again and again would take the interpreter from the loop's own thread.
     """
     asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result()
     gc.collect()

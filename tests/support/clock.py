@@ -3,7 +3,7 @@
 `in_exact_time` gives an event loop whose clock stands still while there is something to do. `let_pass` moves the clock
 of an ordinary loop, where threads or processes are needed.
 
-So a loop that spins, because something wants to run in each of its rounds, never ends a sleep: it is an error here.
+So a loop that spins, because something runs in each of its rounds, never ends a sleep: it is an error here.
 """
 
 from __future__ import annotations

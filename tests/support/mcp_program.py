@@ -81,7 +81,7 @@ def was_cancelled() -> list[str]:
 
 @server.tool()
 def trace(context: Context) -> str:
-    """Where the call stands in a trace, as the client says."""
+    """Where the call is in a trace, as the client says."""
     return str((context.request_context.meta or {}).get("traceparent"))
 
 

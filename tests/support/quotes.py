@@ -9,7 +9,7 @@ _RUN = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
 
 
 def is_mention(text: str, start: int, end: int, *, closes: bool = False) -> bool:
-    """Whether the mark at `start:end` stands between two equal quotes.
+    """Whether the mark at `start:end` is between two equal quotes.
 
     What closes reasoning or results (`closes`) does not, if the first quote rather ends a quotation.
     """
@@ -20,7 +20,7 @@ def is_mention(text: str, start: int, end: int, *, closes: bool = False) -> bool
 
 
 class Fences:
-    """Whether a mark after the text so far stands in a fence."""
+    """Whether a mark after the text so far is in a fence."""
 
     def __init__(self) -> None:
         self.open = ""
@@ -39,13 +39,13 @@ class Fences:
         return bool(self.open) and not self._is_spent and not self._closes()
 
     def mark(self) -> None:
-        """A mark that counts: the line ends here, and cannot open a fence any more."""
+        """A mark that counts: the line ends here, and can no longer open a fence."""
         if self._closes():
             self._close()
         self._line = ""
 
     def call(self) -> None:
-        """A block of calls: the fence around it quotes nothing any more."""
+        """A block of calls: the fence around it no longer quotes anything."""
         if not self.open:
             self.open = self._opens()
             self._is_spent = bool(self.open)

@@ -49,7 +49,7 @@ TEXT_PIECES = [
 
 
 def whole(text: str) -> str:
-    """The text as a parser hands it out: half a character becomes U+FFFD."""
+    """The text as a parser hands it out: a lone surrogate becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

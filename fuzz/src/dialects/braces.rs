@@ -43,7 +43,7 @@ fn value(mark: &str, cursor: &mut Cursor<'_>) -> Read<Value> {
     }
 }
 
-/// Items between brackets, the first of which stands here, with commas between them.
+/// Items between brackets, the first of which is here, with commas between them.
 fn items(
     cursor: &mut Cursor<'_>,
     close: u8,

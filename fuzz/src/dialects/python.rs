@@ -135,7 +135,7 @@ fn value(cursor: &mut Cursor<'_>) -> Read<Value> {
     }
 }
 
-/// Items between brackets, the first of which stands here, with commas between them and perhaps after the last.
+/// Items between brackets, the first of which is here, with commas between them and perhaps after the last.
 fn items(
     cursor: &mut Cursor<'_>,
     close: u8,

@@ -103,7 +103,7 @@ impl<'b> Writer<'b> {
         Self { bytes: bytes.iter(), dialects, marks, words: 0, written: Vec::new() }
     }
 
-    /// How many words stand in the text, `w0w`, `w1w` and so on.
+    /// How many words are in the text, `w0w`, `w1w` and so on.
     #[must_use]
     pub fn words(&self) -> usize {
         self.words
