@@ -84,7 +84,7 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "arguments_that_are_not_json",
-        expected="Arguments that are not a JSON object are handed on unchanged.",
+        expected="Arguments that are not a JSON object are passed on unchanged.",
         others="Most drop the call, or repair it.",
         ours="No call, and a report that says what is wrong, and where.",
         why="A tool gets an object, and a guess at one is not what the model wrote.",
@@ -121,7 +121,7 @@ FEWER: tuple[Difference, ...] = (
         Outcome.FEWER,
         "block_without_its_opener",
         expected="Calls are found after a missing opening mark, by the marks that follow.",
-        others="Most take it for text.",
+        others="Most read it as text.",
         ours="It is text.",
         why="A text is a call only after a mark that opens a block.",
         cases=ids(
@@ -136,7 +136,7 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "call_without_a_name",
-        expected="A call whose name is missing is handed on without one.",
+        expected="A call whose name is missing is passed on without one.",
         others="They drop it.",
         ours="No call.",
         why="Nothing could run it.",
@@ -242,10 +242,10 @@ FEWER: tuple[Difference, ...] = (
         Outcome.FEWER,
         "value_over_the_next_call",
         expected=(
-            "A value without its closing mark ends with its call, or goes on to the closing mark of the next "
+            "A value without its closing mark ends with its call, or continues to the closing mark of the next "
             "call's value."
         ),
-        others="Half of them cut the value, half of them lose one of the calls.",
+        others="Half of them cut the value, and half lose one of the calls.",
         ours="No call, and a report that says where the closing mark was expected.",
         why=(
             "Either the value holds a call or its own mark is missing. Both readings make sense, so neither is run."

@@ -10,7 +10,7 @@ MORE: tuple[Difference, ...] = (
         Outcome.MORE,
         "tool_that_is_not_offered",
         expected="A call of a tool that was not offered is dropped.",
-        others="Most hand it on.",
+        others="Most pass it on.",
         ours="It is a call, whose result lists the known tools.",
         why="The model can only correct what it is told.",
         cases=ids(
@@ -77,7 +77,7 @@ MORE: tuple[Difference, ...] = (
         expected="A call whose id is not `functions.NAME:NUMBER` is dropped.",
         others="They drop it.",
         ours="It is a call.",
-        why="Its name is clear, and a call that is dropped without a word is never answered.",
+        why="Its name is clear, and a call that is dropped silently is never answered.",
         cases=ids(
             kimi_k2="6989457a64 dfa1dc4c8b 0ff8426235 64b71306bc",
         ),
@@ -154,9 +154,9 @@ MORE: tuple[Difference, ...] = (
     calls(
         Outcome.MORE,
         "forgiven_when_lenient",
-        expected="JSON with a comma too many, or a call without its closing mark, is not a call.",
+        expected="JSON with an extra comma, or a call without its closing mark, is not a call.",
         others="Half of them read it.",
-        ours="Lenient reading takes it.",
+        ours="Lenient reading accepts it.",
         why="Small models write so, and the meaning is clear.",
         lenient=ids(
             gemma4="4232e4472c",

@@ -13,7 +13,7 @@ OTHER: tuple[Difference, ...] = (
         others="Half of them read on to the next closing mark.",
         ours=(
             "It ends there too if the tool's schema names that parameter and the value does not close that parameter. "
-            "Without a schema only lenient reading ends it there; read strictly, the value goes on to a closing "
+            "Without a schema only lenient reading ends it there; read strictly, the value continues to a closing "
             "mark followed by a parameter or the end of the call."
         ),
         why="Text about markup must not change a call, and in such text each opening mark has its closing one.",
@@ -40,7 +40,7 @@ OTHER: tuple[Difference, ...] = (
         Outcome.OTHER,
         "typed_without_a_schema",
         expected="A raw value is read as JSON, or as Python, although no schema says so.",
-        others="They differ: most take it for text.",
+        others="They differ: most read it as text.",
         ours="It is text.",
         why="Without a schema, `42` may be a number or a name.",
         cases=ids(
@@ -54,7 +54,7 @@ OTHER: tuple[Difference, ...] = (
         "text_that_resembles_another_type",
         expected="Where a value may be text or of another type, it is whatever it resembles.",
         others="They differ in what a value may resemble: `None`, ` 42 `, `9007199254740993.0`.",
-        ours="It is a number, a boolean or null only if JSON would write that just so; else it is text.",
+        ours="It is a number, a boolean or null only if JSON would write it exactly so; else it is text.",
         why="A post code such as `02134` and a version such as `1.10` are texts that no number can represent.",
         cases=ids(
             glm47="787ebcaf8c",
@@ -128,7 +128,7 @@ OTHER: tuple[Difference, ...] = (
         Outcome.OTHER,
         "repaired_name",
         expected="A name is repaired: marks in it are taken out, a doubled name is halved, an alias becomes the tool.",
-        others="They hand it on unchanged.",
+        others="They pass it on unchanged.",
         ours="The name is the text as it is.",
         why="The result lists the known tools, and the model can correct itself.",
         cases=ids(
@@ -141,7 +141,7 @@ OTHER: tuple[Difference, ...] = (
         "mark_in_a_value",
         expected="A value ends at the first closing mark.",
         others="They cut it too.",
-        ours="It goes on to a closing mark followed by a parameter or the end of the call.",
+        ours="It continues to a closing mark followed by a parameter or the end of the call.",
         why="A value may hold the mark, and half of a value is another value.",
         cases=ids(
             muse_glimmer="204fcd293a",
@@ -162,7 +162,7 @@ OTHER: tuple[Difference, ...] = (
         Outcome.OTHER,
         "typed_elements",
         expected="An element is text if no schema says what it is.",
-        others="Half of them type it.",
+        others="Half of them give it a type.",
         ours="`true`, `null` and numbers are values; a schema that says string makes them text.",
         why="MiniMax M3 writes strings and numbers alike.",
         cases=ids(
@@ -197,7 +197,7 @@ OTHER: tuple[Difference, ...] = (
     calls(
         Outcome.OTHER,
         "comma_too_many",
-        expected="Arguments with a comma too many are handed on as text.",
+        expected="Arguments with an extra comma are passed on as text.",
         others="Most drop the call, or repair it.",
         ours="Lenient reading leaves the comma out.",
         why="Small models write so, and the meaning is clear.",

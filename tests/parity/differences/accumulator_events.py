@@ -167,7 +167,7 @@ def blank_text_before_execute(step: Step) -> bool:
     ),
     theirs="When the source raises, or hands over something that is not an event or not a call, the text before it is "
     "neither saved nor, in event mode, emitted.",
-    ours="It is saved and emitted, an answer with the space at its end; then the same exception goes on.",
+    ours="It is saved and emitted, an answer with the space at its end; then the same exception is raised.",
     why="The user keeps the model's text, and what the model writes next is joined to it as it is.",
 )
 def text_before_an_error(step: Step) -> bool:
@@ -201,7 +201,7 @@ def event_without_text(step: Step) -> bool:
         theirs=[{"content": "a", "type": "respond", "by": "x", "timestamp": 1.0}],
         ours=[{"type": "respond", "content": "a", "timestamp": "now"}],
     ),
-    theirs="In token mode the parser's own `think` and `respond` events are handed on, with all their keys and "
+    theirs="In token mode the parser's own `think` and `respond` events are passed on, with all their keys and "
     "their time.",
     ours="New ones are made, with `type`, `content` and the time at which they are emitted.",
     why="Both modes emit the same shape.",

@@ -282,7 +282,7 @@ def storage_that_fails_at_a_call(kinds: Sequence[str], failing_save: int) -> boo
     ),
     theirs="When a turn is cancelled while its tools run, their calls stay in the log without a result.",
     ours="The tools are cancelled and awaited; finished ones keep their result, the others read `Cancelled`; the "
-    "results are saved; then the cancellation goes on.",
+    "results are saved; then the cancellation is raised.",
     why="Every call in the log has its result.",
 )
 def turn_that_is_cancelled(running: int) -> bool:

@@ -224,9 +224,9 @@ def log_with_reports(rows: Sequence[Any]) -> list[Any]:
         ours=[("assistant", "It is five."), ("user", "So?")],
     ),
     theirs="Two texts of an answer have a line break between them.",
-    ours="Our own `assemble` joins a text that was cut and the one that goes on with it, once the cut "
+    ours="Our own `assemble` joins a text that was cut and the one that continues it, once the cut "
     f"no longer has to be reported.{_ELSEWHERE}",
-    why="The model goes on in the middle of a word, and reads later what it wrote.",
+    why="The model continues in the middle of a word, and reads later what it wrote.",
 )
 def words_that_go_on(rows: Sequence[Any]) -> bool:
     first = _first_open(rows)

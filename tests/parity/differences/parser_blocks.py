@@ -239,7 +239,7 @@ def _(piece: Piece) -> Piece:
         ours=("ProtocolError", "No <execute> block found in the text"),
     ),
     theirs="A malformed block is reported in the words of Python's `json`.",
-    ours="The report begins with the same sentence and goes on in its own words: what is wrong, at which line "
+    ours="The report begins with the same sentence and then says more: what is wrong, at which line "
     "and column, and what to write instead. After the hundredth malformed block of an answer, one report says how many "
     "more there are. `ProtocolError` has the same words and the same `original_input`.",
     why="The reader is a model, and it must be able to write the block again.",

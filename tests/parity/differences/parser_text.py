@@ -95,7 +95,7 @@ def text_of(source: Source) -> tuple[str, bool]:
         ours=[("respond", "So far"), ("ConnectionError",)],
     ),
     theirs="When the source raises, the text after the last complete tag is lost.",
-    ours="It is emitted as if the text had ended there; then the same exception goes on.",
+    ours="It is emitted as if the text had ended there; then the same exception is raised.",
     why="The user keeps the model's text.",
 )
 def text_before_an_error_of_the_source(source: Source) -> bool:
