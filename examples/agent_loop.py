@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cogency_rs import Agent, SQLite, UsageLimits, tool
+from cogency_rs import Agent, RunLimits, SQLite, tool
 from cogency_rs.testing import ScriptedModel
 
 
@@ -39,7 +39,7 @@ async def main(question: str) -> None:
     with TemporaryDirectory() as folder:
         async with SQLite(Path(folder, "log.db")) as storage:
             model = ScriptedModel(SCRIPT, delay=0.01)
-            agent = Agent(model, tools=[add], storage=storage, limits=UsageLimits(steps=5))
+            agent = Agent(model, tools=[add], storage=storage, limits=RunLimits(steps=5))
             shown = None
             async with agent.run(question) as events:
                 async for event in events:

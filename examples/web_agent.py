@@ -40,7 +40,7 @@ from own_loop import scripted
 from pydantic import BaseModel, Field
 from web_conversations import Busy, Conversations, progress
 
-from cogency_rs import Agent, CallOptions, PostgreSQL, SQLite, UsageLimits, tool
+from cogency_rs import Agent, CallOptions, PostgreSQL, RunLimits, SQLite, tool
 from cogency_rs.errors import OwnerError
 from cogency_rs.hooks import AnyHook
 
@@ -105,7 +105,7 @@ def create_app(
         storage=storage,
         hooks=[progress, *hooks],
         calls=CallOptions(timeout=60),
-        limits=UsageLimits(steps=20, seconds=600),
+        limits=RunLimits(steps=20, seconds=600),
     )
     conversations = Conversations(agent)
 

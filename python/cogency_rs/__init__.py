@@ -25,7 +25,7 @@ _PUBLIC = {
     ".models.local": ("LocalModel",),
     ".models.openai": ("OpenAIModel",),
     ".protocol.parser": ("parse_tokens",),
-    ".runs.limits": ("UsageLimits",),
+    ".runs.limits": ("RunLimits",),
     ".runs.run_result": ("RunResult", "Step"),
     ".servers.mcp": ("MCPServer",),
     ".storage.memory": ("Memory",),

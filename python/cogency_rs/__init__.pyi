@@ -14,7 +14,7 @@ from .models.anthropic import AnthropicModel as AnthropicModel
 from .models.local import LocalModel as LocalModel
 from .models.openai import OpenAIModel as OpenAIModel
 from .protocol.parser import parse_tokens as parse_tokens
-from .runs.limits import UsageLimits as UsageLimits
+from .runs.limits import RunLimits as RunLimits
 from .runs.run_result import RunResult as RunResult, Step as Step
 from .servers.mcp import MCPServer as MCPServer
 from .storage.memory import Memory as Memory

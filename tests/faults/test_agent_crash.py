@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, CallOptions, Hooks, Memory, SQLite, ToolCall, tool
+from cogency_rs import Agent, CallOptions, Hooks, Memory, RunLimits, SQLite, ToolCall, tool
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import BusyError, StorageError
 from cogency_rs.hooks import ToolDenied
@@ -414,7 +414,7 @@ async def test_a_run_waits_for_another_program_s_run_or_is_refused(tmp_path: Pat
         assert holder.stdin is not None
         assert holder.stdout.readline() == "asked\n"
         async with SQLite(path) as storage:
-            refusing = Agent(ScriptedModel([]), storage=storage, on_busy="error")
+            refusing = Agent(ScriptedModel([]), storage=storage, limits=RunLimits(on_busy="error"))
             with pytest.raises(BusyError, match="'c'"):
                 await refusing.run("Me too?", conversation_id="c")
             with pytest.raises(BusyError):

@@ -251,7 +251,7 @@ async def of_calls(
     model = ScriptedModel([*(f"<execute>{json.dumps(call)}</execute>" for call in calls), "Done."])
     agent = Agent(
         model,
-        servers={"notes": server},
+        tools=[server],
         telemetry=Telemetry(traces.provider, capture_content=True),
     )
     await come_of(agent, outcome, traces, caplog)

@@ -12,17 +12,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    Approval,
-    Hooks,
-    Memory,
-    RunResult,
-    SQLite,
-    ToolCall,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import Agent, Approval, Hooks, Memory, RunLimits, RunResult, SQLite, ToolCall, tool
 from cogency_rs.errors import ConfigError
 from cogency_rs.hooks import ToolApproved, ToolDenied
 from cogency_rs.testing import ScriptedModel
@@ -277,7 +267,7 @@ async def test_two_callers_that_resume_at_once_run_no_call_twice():
 
 async def test_resumed_calls_do_not_count_as_a_step():
     mine, _, [id] = await waiting_run("ada")
-    result = await mine.resume("c", {id: True}, limits=UsageLimits(steps=1))
+    result = await mine.resume("c", {id: True}, limits=RunLimits(steps=1))
     assert (result.output, len(result.steps)) == ("done", 2)
 
 
@@ -337,7 +327,7 @@ async def test_the_error_that_failed_a_run_is_in_the_log_and_not_in_prompts():
 
 
 async def test_a_run_that_was_stopped_by_a_limit_goes_on():
-    mine = agent(adding(1, 2), "3", limits=UsageLimits(steps=1))
+    mine = agent(adding(1, 2), "3", limits=RunLimits(steps=1))
     assert (await mine.run("?", conversation_id="c")).status == "stopped"
     assert (await mine.resume("c")).output == "3"
 
@@ -346,7 +336,9 @@ async def test_an_answer_that_breaks_a_requirement_does_not_end_the_run():
     """A program may die between the answer and the report of what is wrong with it."""
     log = Memory()
     log.append("c", rows=[("user", "?", 1.0), ("respond", "I would rather not.", 2.0)])
-    mine = agent(adding(1, 2), storage=log, require_tool=True, stop_at_tools=["add"])
+    mine = agent(
+        adding(1, 2), storage=log, limits=RunLimits(require_tool=True, stop_at_tools=["add"])
+    )
     assert (await mine.resume("c")).output == 3
     assert types(mine) == ["user", "respond", "error", "call", "result", "end"]
     assert "calls no tool" in prompts(mine)[0][-1]["content"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Hooks, ToolCall, UsageLimits, tool
+from cogency_rs import Agent, Hooks, RunLimits, ToolCall, tool
 from cogency_rs.errors import StopReason
 from cogency_rs.models import Usage
 from cogency_rs.testing import ScriptedModel
@@ -85,10 +85,10 @@ ALWAYS = [Usage(input_tokens=10), adding(1, 2)]
 @pytest.mark.parametrize(
     ("limits", "reason", "says", "asked"),
     [
-        (UsageLimits(steps=4), StopReason.STEPS_LIMIT, "Step limit reached: 4/4", 3),
-        (UsageLimits(total_tokens=30), StopReason.TOKEN_LIMIT, "Token limit reached: 30/30", 3),
+        (RunLimits(steps=4), StopReason.STEPS_LIMIT, "Step limit reached: 4/4", 3),
+        (RunLimits(total_tokens=30), StopReason.TOKEN_LIMIT, "Token limit reached: 30/30", 3),
         (
-            UsageLimits(tool_calls=3),
+            RunLimits(tool_calls=3),
             StopReason.TOOL_CALLS_LIMIT,
             "Tool call limit reached: 3/3",
             3,
@@ -110,7 +110,7 @@ async def test_the_child_stops_when_a_limit_of_its_caller_is_reached(limits, rea
 
 
 async def test_the_child_s_own_limits_stop_only_the_child():
-    child = agent(lambda _: ALWAYS, limits=UsageLimits(steps=2))
+    child = agent(lambda _: ALWAYS, limits=RunLimits(steps=2))
     result = await with_child(child, ASK, "done").run("?")
     assert result.steps[0].executions[0].error == (
         "Tool execution failed: agent 'agent' stopped before it had an answer: Step limit reached: 2/2."
@@ -119,8 +119,8 @@ async def test_the_child_s_own_limits_stop_only_the_child():
 
 
 async def test_each_run_of_the_child_counts_from_0():
-    child = agent(lambda _: "42", limits=UsageLimits(steps=1))
-    mine = with_child(child, ASK, ASK, "done", limits=UsageLimits(steps=5))
+    child = agent(lambda _: "42", limits=RunLimits(steps=1))
+    mine = with_child(child, ASK, ASK, "done", limits=RunLimits(steps=5))
     assert (await mine.run("?")).output == "done"
     assert (await child.run("?")).output == "42"
 
@@ -159,7 +159,7 @@ async def test_the_child_is_cancelled_with_its_caller():
 
 async def test_the_caller_s_time_limit_holds_for_the_child_too():
     model = Silent()
-    mine = with_child(Agent(model), ASK, limits=UsageLimits(seconds=3600))
+    mine = with_child(Agent(model), ASK, limits=RunLimits(seconds=3600))
     run = asyncio.create_task(mine.run("?"))
     await model.asked.wait()
     let_pass(3600)
@@ -246,7 +246,7 @@ async def test_agents_that_only_ever_ask_the_next_one_stop_at_the_outer_run_s_li
     mine = Agent(model)
     for _ in range(20):
         mine = Agent(model, tools=[mine.as_tool("research", "Asks the next one.")])
-    result = await mine.run("?", limits=UsageLimits(steps=7))
+    result = await mine.run("?", limits=RunLimits(steps=7))
     assert len(model.requests) == 7
     assert result.status == "stopped"
 
@@ -259,5 +259,5 @@ async def test_an_agent_that_a_plain_tool_runs_does_not_count_for_the_caller():
         """Ask another agent."""
         return (await child.run(question)).output
 
-    mine = agent(ASK, "done", tools=[research], limits=UsageLimits(steps=2))
+    mine = agent(ASK, "done", tools=[research], limits=RunLimits(steps=2))
     assert (await mine.run("?")).output == "done"

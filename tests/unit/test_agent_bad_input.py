@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Approval, CallOptions, History, Hooks, ToolCall, UsageLimits, tool
-from cogency_rs.agent import NativeDriver, Recovery, ScriptedDriver, TextDriver
+from cogency_rs import Agent, Approval, CallOptions, History, Hooks, RunLimits, ToolCall, tool
+from cogency_rs.agent import NativeDriver, ScriptedDriver, TextDriver
 from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, fail
@@ -68,14 +68,13 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "an unknown dialect": (made(dialect="klingon"), r"klingon"),
     "a limit of 0": (
-        lambda: UsageLimits(steps=0),
+        lambda: RunLimits(steps=0),
         r"steps must be a whole number from 1 on, or None, got 0",
     ),
-    "a limit that is text": (lambda: UsageLimits(total_tokens="many"), r"total_tokens must be"),  # type: ignore[arg-type]
-    "a time limit of 0": (lambda: UsageLimits(seconds=0), r"seconds must be above 0"),
-    "limits that are a number": (made(limits=5), r"limits must be a UsageLimits, got 5"),
-    "recovery that is a number": (made(recovery=5), r"recovery must be a Recovery, got 5"),
-    "an error limit of 0": (lambda: Recovery(same_error_limit=0), r"same_error_limit must be"),
+    "a limit that is text": (lambda: RunLimits(total_tokens="many"), r"total_tokens must be"),  # type: ignore[arg-type]
+    "a time limit of 0": (lambda: RunLimits(seconds=0), r"seconds must be above 0"),
+    "limits that are a number": (made(limits=5), r"limits must be a RunLimits, got 5"),
+    "an error limit of 0": (lambda: RunLimits(same_errors=0), r"same_errors must be"),
     "history that is a number": (made(history=20), r"history must be a History, got 20"),
     "an unknown form of history": (
         lambda: History(earlier="short"),  # type: ignore[arg-type]
@@ -108,7 +107,7 @@ CASES: dict[str, tuple[Any, str]] = {
         r"timeout must be above 0",
     ),
     "an unknown tool to stop at": (
-        made(stop_at_tools=["multiply"]),
+        made(limits=RunLimits(stop_at_tools=["multiply"])),
         r"stop_at_tools names 'multiply', and there is no such tool. Tools: add, fail",
     ),
     "an unknown on_failure": (
@@ -116,7 +115,7 @@ CASES: dict[str, tuple[Any, str]] = {
         r"on_failure must be \"continue\" or \"raise\", got 'explode'",
     ),
     "an unknown on_block": (lambda: CallOptions(on_block="explode"), r"on_block must be"),
-    "an unknown on_busy": (made(on_busy="explode"), r"on_busy must be"),
+    "an unknown on_busy": (lambda: RunLimits(on_busy="explode"), r"on_busy must be"),
     "calls that are not options": (
         made(calls="stream"),
         r"calls must be a CallOptions, got 'stream'",
@@ -138,7 +137,7 @@ CASES: dict[str, tuple[Any, str]] = {
     "a storage that only saves": (made(storage=SavesOnly()), r"cannot be the log of an agent"),
     "a storage's class": (made(storage=SavesAndLoads), r"cannot be the log of an agent"),
     "a storage without claims": (
-        made(storage=SavesAndLoads(), on_busy="error"),
+        made(storage=SavesAndLoads(), limits=RunLimits(on_busy="error")),
         r'on_busy="error" needs a storage that conversations can be claimed in',
     ),
     "an empty script": (lambda: ScriptedDriver([]), r"at least one step"),
@@ -221,7 +220,7 @@ def test_anything_but_a_decision_is_refused():
 
 
 def test_anything_but_limits_is_refused():
-    with pytest.raises(ConfigError, match="limits must be a UsageLimits, got 5"):
+    with pytest.raises(ConfigError, match="limits must be a RunLimits, got 5"):
         agent("hi").run_sync("?", limits=5)
 
 

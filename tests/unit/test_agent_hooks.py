@@ -7,16 +7,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Agent,
-    CallOptions,
-    Hooks,
-    ToolCall,
-    ToolContext,
-    ToolResult,
-    UsageLimits,
-    tool,
-)
+from cogency_rs import Agent, CallOptions, Hooks, RunLimits, ToolCall, ToolContext, ToolResult, tool
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import BlockTool, HookError, SkipTool, StopReason
 from cogency_rs.runs import ModelResponse
@@ -168,7 +159,7 @@ async def test_state_that_any_trigger_writes_lasts_to_the_end_of_the_run():
     triggers = [name for name in vars(Hooks) if name.startswith(("before_", "after_", "on_"))]
     assert len(triggers) == 10
     hooks = [hook(**{name: noting(name) for name in triggers})]
-    await agent(calls("fail"), "done", hooks=hooks, limits=UsageLimits(steps=1)).run("?")
+    await agent(calls("fail"), "done", hooks=hooks, limits=RunLimits(steps=1)).run("?")
     in_order = ["before_run", "before_step", "before_model_request", "after_model_response"]
     in_order += ["before_tool_execute", "after_tool_execute", "after_step", "on_stop", "after_run"]
     assert seen["after_run"] == in_order

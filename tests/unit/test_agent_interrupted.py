@@ -14,8 +14,8 @@ from cogency_rs import (
     Agent,
     Execution,
     Memory,
+    RunLimits,
     SQLite,
-    UsageLimits,
     parse_tokens,
     tool,
 )
@@ -66,7 +66,7 @@ async def interrupted(agent: Agent[Any, str], model: Hanging, how: str) -> None:
             await run
         return
     if how == "out of time":
-        limits = UsageLimits(seconds=3600)
+        limits = RunLimits(seconds=3600)
         run = asyncio.create_task(agent.run("How deep?", conversation_id="c", limits=limits))
         await model.hangs.wait()
         let_pass(3600)

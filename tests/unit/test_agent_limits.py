@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, CallOptions, Hooks, ToolCall, ToolContext, UsageLimits, tool
+from cogency_rs import Agent, CallOptions, Hooks, RunLimits, ToolCall, ToolContext, tool
 from cogency_rs.errors import StopReason, StopRun
 from cogency_rs.models import Usage
 from support.agents import (
@@ -36,7 +36,7 @@ def always(_: Any) -> str:
 
 
 async def test_c50_a_run_stops_at_its_limit_of_steps():
-    mine = agent(always, limits=UsageLimits(steps=2))
+    mine = agent(always, limits=RunLimits(steps=2))
     result = await mine.run("?", conversation_id="c")
     assert len(result.steps) == 2
     assert result.status == "stopped"
@@ -47,14 +47,14 @@ async def test_c50_a_run_stops_at_its_limit_of_steps():
 
 
 async def test_c50_limits_are_per_run_and_a_run_may_have_its_own():
-    mine = agent(always, limits=UsageLimits(steps=2))
+    mine = agent(always, limits=RunLimits(steps=2))
     for _ in range(2):
         assert len((await mine.run("?", conversation_id="c")).steps) == 2
-    assert len((await mine.run("?", limits=UsageLimits(steps=1))).steps) == 1
+    assert len((await mine.run("?", limits=RunLimits(steps=1))).steps) == 1
 
 
 async def test_an_answer_in_the_last_step_is_an_answer():
-    result = await agent(ADDING, "3", limits=UsageLimits(steps=2)).run("?")
+    result = await agent(ADDING, "3", limits=RunLimits(steps=2)).run("?")
     assert (result.status, result.stop, result.output) == ("completed", None, "3")
 
 
@@ -66,7 +66,7 @@ async def test_c50_tokens_are_input_output_cache_and_reasoning():
         cache_write_tokens=8,
         reasoning_tokens=16,
     )
-    limits = UsageLimits(total_tokens=62)
+    limits = RunLimits(total_tokens=62)
     mine = agent(lambda _: [usage, ADDING], limits=limits)
     result = await mine.run("?")
     assert usage.total_tokens == 31
@@ -81,7 +81,7 @@ async def test_a_call_beyond_the_limit_is_refused_the_model_is_told_and_may_answ
     mine = agent(
         batch,
         "two of three",
-        limits=UsageLimits(tool_calls=2),
+        limits=RunLimits(tool_calls=2),
         calls=CallOptions(on_failure="raise"),
     )
     result = await mine.run("?", conversation_id="c")
@@ -94,7 +94,7 @@ async def test_a_call_beyond_the_limit_is_refused_the_model_is_told_and_may_answ
 
 
 async def test_a_step_whose_calls_were_all_refused_for_the_limit_stops_the_run():
-    mine = agent(always, limits=UsageLimits(tool_calls=2))
+    mine = agent(always, limits=RunLimits(tool_calls=2))
     result = await mine.run("?", conversation_id="c")
     assert len(result.steps) == 3
     assert result.status == "stopped"
@@ -121,7 +121,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-MINUTE = UsageLimits(seconds=60)
+MINUTE = RunLimits(seconds=60)
 
 
 @pytest.mark.parametrize("now", [59.99, 61.0], ids=["while nothing happens", "between two events"])
@@ -214,7 +214,7 @@ async def test_a_model_that_never_waits_is_still_stopped(clock):
 
 
 async def test_a_timeout_error_of_the_model_is_not_taken_for_the_run_s_limit():
-    mine = agent(TimeoutError("the server is slow"), limits=UsageLimits(seconds=20))
+    mine = agent(TimeoutError("the server is slow"), limits=RunLimits(seconds=20))
     with pytest.raises(TimeoutError, match="the server is slow"):
         await mine.run("?")
 
@@ -303,7 +303,7 @@ async def test_a_hook_may_go_on_over_a_limit():
             if ctx.step < 4:
                 ctx.go_on()
 
-    result = await agent(always, limits=UsageLimits(steps=2), hooks=[Keeps()]).run("?")
+    result = await agent(always, limits=RunLimits(steps=2), hooks=[Keeps()]).run("?")
     assert len(result.steps) == 4
     assert result.stop is not None
     assert result.stop.message == "Step limit reached: 4/2"
@@ -311,7 +311,7 @@ async def test_a_hook_may_go_on_over_a_limit():
 
 async def test_hooks_are_told_of_a_limit_that_is_reached():
     journal: list[str] = []
-    await agent(always, limits=UsageLimits(steps=1), hooks=[Journal(journal)]).run("?")
+    await agent(always, limits=RunLimits(steps=1), hooks=[Journal(journal)]).run("?")
     assert journal[-2:] == ["on_stop steps_limit", "after_run stopped"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Hooks, Memory, ToolCall, UsageLimits, tool
+from cogency_rs import Agent, Hooks, Memory, RunLimits, ToolCall, tool
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import ConfigError, HookError, StopReason, StopRun
 from cogency_rs.models import Finish, ModelRequest, Usage
@@ -293,7 +293,7 @@ async def test_results_of_tools_that_end_the_run_are_the_output():
 
 
 async def test_a_tool_in_stop_at_tools_ends_the_run_but_only_if_it_succeeds():
-    mine = agent(calls("fail"), adding(1, 2), stop_at_tools=["fail", "add"])
+    mine = agent(calls("fail"), adding(1, 2), limits=RunLimits(stop_at_tools=["fail", "add"]))
     result = await mine.run("?")
     assert (result.output, result.status, len(result.steps)) == (3, "completed", 2)
 
@@ -309,7 +309,9 @@ async def test_a_driver_may_end_a_run_after_its_calls():
 
 
 async def test_a_run_stops_at_the_finish_reasons_that_are_named():
-    mine = agent(["I can't", Finish("content_filter")], finish_reasons=["content_filter"])
+    mine = agent(
+        ["I can't", Finish("content_filter")], limits=RunLimits(finish_reasons=["content_filter"])
+    )
     result = await mine.run("?")
     assert result.status == "stopped"
     assert result.stop is not None
@@ -395,7 +397,7 @@ async def test_runs_of_one_agent_at_the_same_time_share_nothing():
     "options",
     [
         {},
-        {"limits": UsageLimits(steps=9, tool_calls=9, total_tokens=9999, seconds=60)},
+        {"limits": RunLimits(steps=9, tool_calls=9, total_tokens=9999, seconds=60)},
         {"approve": lambda call: True},
     ],
     ids=["plain", "limits", "approve"],

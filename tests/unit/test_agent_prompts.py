@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import Agent, History, Memory, ToolCall, UsageLimits, tool
+from cogency_rs import Agent, History, Memory, RunLimits, ToolCall, tool
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, fail, prompts
@@ -73,7 +73,7 @@ async def test_each_prompt_of_a_run_begins_with_the_one_before_it(runs, history)
             tools=TOOLS,
             storage=storage,
             history=history,
-            limits=UsageLimits(steps=len(steps) + 1),
+            limits=RunLimits(steps=len(steps) + 1),
         )
         await mine.run(f"question {number}", conversation_id="c")
         system = [request.messages[0] for request in model.requests]

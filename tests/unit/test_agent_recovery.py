@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import ToolCall, UsageLimits, tool
-from cogency_rs.agent import Recovery
+from cogency_rs import RunLimits, ToolCall, tool
 from cogency_rs.errors import StopReason, StopRun
 from cogency_rs.models import Finish
 from support.agents import add, agent, model_of, prompts, results, types
@@ -69,7 +68,7 @@ MALFORMED = {
 async def test_f23_the_model_is_told_what_was_wrong_and_the_correct_form_for_one_step(
     answer, code, what
 ):
-    mine = forge_agent(answer, ADD, ADD, require_tool=True, limits=UsageLimits(steps=3))
+    mine = forge_agent(answer, ADD, ADD, limits=RunLimits(steps=3, require_tool=True))
     stream = mine.run("?", conversation_id="c")
     events = [event async for event in stream]
     [error] = [event for event in events if event["type"] == "error"]
@@ -139,9 +138,7 @@ async def test_f24_five_equal_errors_in_a_row_end_the_run(answers, steps, says):
 
 @pytest.mark.parametrize("most", [1, 2, None])
 async def test_f24_the_limit_is_an_option(most):
-    mine = forge_agent(
-        lambda _: "<tool>{]</tool>", recovery=Recovery(most), limits=UsageLimits(steps=8)
-    )
+    mine = forge_agent(lambda _: "<tool>{]</tool>", limits=RunLimits(steps=8, same_errors=most))
     assert len((await mine.run("?")).steps) == (most or 8)
 
 
@@ -170,7 +167,7 @@ async def test_f26_an_answer_without_a_call_is_the_final_answer_by_default():
 
 
 async def test_f26_with_require_tool_an_answer_without_a_call_is_an_error():
-    mine = forge_agent("42", ADD, require_tool=True, stop_at_tools=["add"])
+    mine = forge_agent("42", ADD, limits=RunLimits(require_tool=True, stop_at_tools=["add"]))
     result = await mine.run("?", conversation_id="c")
     assert result.steps[0].kind == "error"
     assert result.steps[0].error is not None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import CallOptions, Hooks, Memory, ToolCall, ToolContext, UsageLimits, tool
+from cogency_rs import CallOptions, Hooks, Memory, RunLimits, ToolCall, ToolContext, tool
 from cogency_rs.errors import BlockTool, HookError, SkipTool, StopRun, ToolError
 from support.agents import agent, calls
 from support.examples import examples
@@ -76,7 +76,7 @@ OPTIONS = st.fixed_dictionaries(
             max_concurrency=st.sampled_from([None, 1, 2]),
         ),
         "limits": st.builds(
-            UsageLimits, steps=st.integers(1, 5), tool_calls=st.none() | st.integers(1, 5)
+            RunLimits, steps=st.integers(1, 5), tool_calls=st.none() | st.integers(1, 5)
         ),
     }
 )

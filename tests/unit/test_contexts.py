@@ -15,9 +15,9 @@ from cogency_rs import (
     Execution,
     Hooks,
     Memory,
+    RunLimits,
     SQLite,
     ToolCall,
-    UsageLimits,
     parse_tokens,
     tool,
 )
@@ -72,10 +72,9 @@ def an_agent(*hooks: Hooks, **options: Any) -> Agent[Any, str]:
     other = Agent(ScriptedModel(lambda _: "other"), storage=Memory()).as_tool("other", "Answers.")
     return Agent(
         ScriptedModel([f"<think>Add.</think>I add.{ASKED}", "3."]),
-        tools=[add, slow, plain, note, other],
-        servers={"web": small("echo")},
+        tools=[add, slow, plain, note, other, small("echo", name="web")],
         hooks=[*hooks, passing],
-        limits=UsageLimits(seconds=60),
+        limits=RunLimits(seconds=60),
         **options,
     )
 

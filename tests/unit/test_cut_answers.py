@@ -15,13 +15,12 @@ from cogency_rs import (
     Agent,
     Execution,
     Memory,
+    RunLimits,
     SQLite,
-    UsageLimits,
     assemble,
     parse_tokens,
     tool,
 )
-from cogency_rs.agent import Recovery
 from cogency_rs.errors import NoAnswerError
 from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
@@ -228,10 +227,10 @@ async def test_a_call_that_is_cut_is_never_run_and_the_model_is_asked_for_it_aga
 @pytest.mark.parametrize(
     ("options", "reason", "parts"),
     [
-        ({"limits": UsageLimits(steps=2)}, "steps_limit", 2),
-        ({"limits": UsageLimits(total_tokens=1)}, "token_limit", 1),
-        ({"recovery": Recovery(same_error_limit=3)}, "truncated", 3),
-        ({"finish_reasons": ["length"]}, "finish_reason", 1),
+        ({"limits": RunLimits(steps=2)}, "steps_limit", 2),
+        ({"limits": RunLimits(total_tokens=1)}, "token_limit", 1),
+        ({"limits": RunLimits(same_errors=3)}, "truncated", 3),
+        ({"limits": RunLimits(finish_reasons=["length"])}, "finish_reason", 1),
     ],
 )
 async def test_an_answer_that_is_not_whole_within_the_limits_does_not_complete_the_run(
@@ -252,9 +251,7 @@ async def test_an_answer_that_is_not_whole_within_the_limits_does_not_complete_t
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_run_that_is_resumed_joins_what_another_run_left(driver, mode):
     storage = Memory()
-    first, _ = agent_of(
-        driver, part(driver, HALVES[0]), storage=storage, limits=UsageLimits(steps=1)
-    )
+    first, _ = agent_of(driver, part(driver, HALVES[0]), storage=storage, limits=RunLimits(steps=1))
     _, result = await said(first, mode)
     assert (result.status, result.text) == ("stopped", HALVES[0].strip())
     second, model = agent_of(driver, part(driver, HALVES[1], STOP), storage=storage)
@@ -269,7 +266,7 @@ async def test_a_run_that_is_resumed_joins_what_another_run_left(driver, mode):
 async def test_a_value_is_joined_with_what_another_run_left():
     storage = Memory()
     options: dict[str, Any] = {"storage": storage, "output_type": City}
-    first, _ = agent_of("text", [OSLO[:12], LENGTH], limits=UsageLimits(steps=1), **options)
+    first, _ = agent_of("text", [OSLO[:12], LENGTH], limits=RunLimits(steps=1), **options)
     await first.run("?", conversation_id="c")
     second, _ = agent_of("text", [OSLO[12:], STOP], **options)
     assert (await second.resume("c")).output == City("Oslo", 700000)
@@ -326,7 +323,7 @@ async def test_a_time_limit_in_the_middle_of_an_answer_leaves_it_open(monkeypatc
         yield "never read"
 
     storage = Memory()
-    first = Agent(is_late, storage=storage, limits=UsageLimits(seconds=60))
+    first = Agent(is_late, storage=storage, limits=RunLimits(seconds=60))
     _, result = await said(first, "token")
     assert (result.status, str(result.stop.reason)) == ("stopped", "time_limit")
     second, _ = agent_of("text", HALVES[1], storage=storage)

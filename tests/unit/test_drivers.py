@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import Agent, AnthropicModel, Dialect, OpenAIModel, ToolCall, UsageLimits, tool
+from cogency_rs import Agent, AnthropicModel, Dialect, OpenAIModel, RunLimits, ToolCall, tool
 from cogency_rs.agent import Driver, NativeDriver, ReActDriver, Runtime, ScriptedDriver, TextDriver
 from cogency_rs.errors import ConfigError
 from cogency_rs.models import Delta, ReasoningDelta, TextDelta, ToolCallDelta
@@ -72,26 +72,24 @@ def test_only_the_text_driver_takes_a_dialect(driver) -> None:
 
 
 @pytest.mark.parametrize("driver", ["text", "native", "react"])
-def test_every_driver_s_prompt_has_identity_instructions_and_guidance_for_tools(driver) -> None:
+def test_every_driver_s_prompt_begins_with_instructions_and_has_guidance_for_tools(driver) -> None:
     @tool
     async def recall(about: str) -> str:
         """Recall."""
         return about
 
     model = ScriptedModel(['{"thought": "t", "type": "final_answer", "answer": "fine"}'])
-    instructions = "Be brief.\n\n# Tools\n\nPrefer none of them."
+    instructions = "You are Ada.\n\n# Tools\n\nPrefer none of them."
     agent = Agent(
         model,
         tools=[recall],
         driver=driver,
-        identity="You are Ada.",
         instructions=instructions,
     )
     agent.run_sync("?")
     prompt = model.requests[0].messages[0]["content"]
-    assert prompt.startswith("You are Ada.\n\n")
+    assert prompt.startswith(f"{instructions}\n\n")
     assert "The tool `recall` finds what the user said" in prompt
-    assert instructions in prompt
 
 
 def test_c1_a_script_that_answers_is_one_step() -> None:
@@ -136,7 +134,7 @@ def test_c4_a_batch_has_one_execution_per_call_in_call_order() -> None:
 
 
 def test_c56_the_last_step_of_a_script_repeats() -> None:
-    agent = agent_of(ScriptedDriver([ToolCall("fail", {})]), limits=UsageLimits(steps=3))
+    agent = agent_of(ScriptedDriver([ToolCall("fail", {})]), limits=RunLimits(steps=3))
     assert len(agent.run_sync("q").steps) == 3
 
 

@@ -18,10 +18,10 @@ from cogency_rs import (
     Execution,
     Hooks,
     Memory,
+    RunLimits,
     SQLite,
     ToolCall,
     ToolContext,
-    UsageLimits,
     parse_tokens,
     tool,
 )
@@ -501,7 +501,7 @@ async def test_calls_that_were_dropped_do_not_count_towards_a_limit(eager) -> No
     agent = Agent(
         model,
         tools=bench.tools(),
-        limits=UsageLimits(tool_calls=2),
+        limits=RunLimits(tool_calls=2),
         calls=CallOptions(eager=eager),
         storage=Memory(),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Memory, UsageLimits, parse_tokens, tool
+from cogency_rs import Agent, Memory, RunLimits, parse_tokens, tool
 from cogency_rs.errors import NoAnswerError
 from cogency_rs.models import Finish, TextDelta, ToolCallDelta
 from cogency_rs.testing import ScriptedModel
@@ -72,7 +72,7 @@ def answering(driver: str, word: str | None) -> list[Any]:
 @each
 async def test_a_text_is_an_answer_unless_it_was_cut_refused_or_broken_off(driver, kind, word):
     storage = Memory()
-    agent = agent_of(driver, answering(driver, word), storage=storage, limits=UsageLimits(steps=1))
+    agent = agent_of(driver, answering(driver, word), storage=storage, limits=RunLimits(steps=1))
     result = await agent.run("?", conversation_id="c")
     assert result.text == "It is 3."
     assert result.has_output is (kind in ("whole", "calls", "unknown"))
@@ -105,7 +105,7 @@ async def test_a_call_of_an_answer_that_did_not_end_by_itself_runs_only_if_it_is
 ):
     options = {"dialect": "hermes"} if driver == "hermes" else {}
     name = "text" if driver == "hermes" else driver
-    agent = agent_of(name, [CUT_CALL[driver], Finish(word)], limits=UsageLimits(steps=1), **options)
+    agent = agent_of(name, [CUT_CALL[driver], Finish(word)], limits=RunLimits(steps=1), **options)
     await agent.run("?")
     may_run = driver in ("text", "hermes") and kind in ("whole", "calls", "unknown")
     assert ran == ([(1, 2)] if may_run else [])
@@ -123,9 +123,7 @@ WHOLE_CALL = {
 async def test_a_whole_call_runs_unless_its_answer_was_refused_or_broken_off(driver, kind, word):
     options = {"dialect": "hermes"} if driver == "hermes" else {}
     name = "text" if driver == "hermes" else driver
-    agent = agent_of(
-        name, [WHOLE_CALL[driver], Finish(word)], limits=UsageLimits(steps=1), **options
-    )
+    agent = agent_of(name, [WHOLE_CALL[driver], Finish(word)], limits=RunLimits(steps=1), **options)
     result = await agent.run("?", conversation_id="c")
     assert ran == ([] if kind in ("refused", "broken") else [(1, 2)])
     assert (result.steps[0].outcome == "refused") is (kind == "refused")

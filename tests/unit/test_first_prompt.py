@@ -37,8 +37,7 @@ async def test_it_is_what_the_model_is_sent(driver, output_type):
         tools=[add, whoami],
         driver=driver,
         output_type=output_type,
-        instructions="Be brief.",
-        identity="You are a test.",
+        instructions="You are a test. Be brief.",
     )
     shown = agent.prompt("Hi?", deps="Ada")
     assert model.requests == []

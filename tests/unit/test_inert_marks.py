@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cogency_rs import Agent, Dialect, Memory, Parser, ToolCall, UsageLimits, assemble, tool
+from cogency_rs import Agent, Dialect, Memory, Parser, RunLimits, ToolCall, assemble, tool
 from cogency_rs.context import to_messages
 from cogency_rs.errors import ConfigError
 from cogency_rs.models import TextDelta, ToolCallDelta
@@ -209,7 +209,7 @@ async def copied_by(name: str, content: str, *, drops_joiners: bool = False) -> 
         return "copied"
 
     model = copying(joined(name), drops_joiners)
-    agent = Agent(model, tools=[read, write], dialect=name, limits=UsageLimits(steps=3))
+    agent = Agent(model, tools=[read, write], dialect=name, limits=RunLimits(steps=3))
     await agent.run("Copy the file.")
     assert len(written) == 1, [request.messages[-1] for request in model.requests]
     return written[0]

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, OpenAIModel, UsageLimits
+from cogency_rs import Agent, OpenAIModel, RunLimits
 from cogency_rs.errors import LLMError
 from cogency_rs.models import (
     Finish,
@@ -156,7 +156,7 @@ async def test_an_answer_is_an_object_if_the_output_type_is_one(url):
 
 async def test_a_token_limit_cuts_an_answer_and_the_step_says_so(url):
     async with model(url, max_tokens=4) as served:
-        result = await Agent(served, limits=UsageLimits(steps=1)).run("for ever")
+        result = await Agent(served, limits=RunLimits(steps=1)).run("for ever")
     assert result.steps[0].finish_reason == "length"
 
 

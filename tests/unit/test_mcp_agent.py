@@ -72,7 +72,7 @@ async def test_a_run_that_waits_says_which_calls_wait_and_what_to_call_next():
     calls = [{"name": "wipe", "args": {}}, {"name": "look", "args": {}}]
     agent = Agent(
         ScriptedModel([write(*calls), "Done."]),
-        servers=[small("wipe", "look", approve="always", name="disk")],
+        tools=[small("wipe", "look", approve="always", name="disk")],
     )
     result = await agent.run("Wipe it.", conversation_id="c")
     one, two = (call.id for call in result.waiting)
@@ -88,7 +88,7 @@ async def test_a_run_that_waits_says_which_calls_wait_and_what_to_call_next():
 async def test_an_agent_starts_its_servers_for_a_run_and_closes_them_after_it():
     server = small("fetch")
     model = ScriptedModel([write({"name": "fetch", "args": {}}), "Done."] * 2)
-    agent = Agent(model, tools=[search], servers={"web": server})
+    agent = Agent(model, tools=[search, server])
     for _ in range(2):
         result = await agent.run("Fetch it.")
         assert [each.status for each in result.steps[0].executions] == ["success"]
@@ -152,7 +152,7 @@ def test_a_rule_that_does_not_exist_is_refused(approve, words):
 async def test_an_entered_agent_keeps_its_servers_and_concurrent_runs_share_them():
     server = small("fetch")
     model = ScriptedModel(lambda request: answer(request))
-    async with Agent(model, servers=[server]) as agent:
+    async with Agent(model, tools=[server]) as agent:
         results = await asyncio.gather(*(agent.run("Fetch it.") for _ in range(4)))
         assert [result.output for result in results] == ["Done."] * 4
         assert [tool.name for tool in await server.tools()] == ["fetch"]
@@ -166,13 +166,14 @@ def answer(request: ModelRequest) -> str:
 
 
 async def test_a_server_that_cannot_be_started_fails_the_run_and_leaves_the_log_empty():
-    agent = Agent(ScriptedModel([]), servers={"gone": MCPServer.stdio("no-such-program-here")})
+    agent = Agent(ScriptedModel([]), tools=[MCPServer.stdio("no-such-program-here")])
     with pytest.raises(ConfigError, match="no-such-program-here"):
         await agent.run("?", conversation_id="c")
     assert (await agent.storage.read("c")).rows == []
 
 
 def test_anything_but_a_server_is_refused_at_once():
-    for servers in ("web", [5], {"local": MCPServer.stdio("x")}):
+    local = MCPServer.stdio("x", name="local")
+    for tools in ("web", [5], local, [local], [MCPServer.stdio("x"), MCPServer.stdio("x")]):
         with pytest.raises(ConfigError):
-            Agent(ScriptedModel([]), servers=servers)
+            Agent(ScriptedModel([]), tools=tools)

@@ -84,9 +84,9 @@ def test_tools_of_one_name_are_declared_with_the_names_of_their_servers() -> Non
 
 
 def test_the_system_prompt_teaches_no_dialect() -> None:
-    _, model = run("42", identity="You are Ada.", instructions="Be brief.")
+    _, model = run("42", instructions="You are Ada.\n\nBe brief.")
     system = model.requests[0].messages[0]
-    assert system == {"role": "system", "content": "You are Ada.\n\n# Instructions\n\nBe brief."}
+    assert system == {"role": "system", "content": "You are Ada.\n\nBe brief."}
 
 
 # How the answer is read

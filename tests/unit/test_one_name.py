@@ -15,12 +15,13 @@ from cogency_rs import (
     History,
     Hooks,
     Memory,
+    RunLimits,
     ToolCall,
     ToolResult,
     execute_tools,
     tool,
 )
-from cogency_rs.agent import Recovery, ScriptedDriver
+from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import BlockTool
 from cogency_rs.execution import execute_calls
 from cogency_rs.executors import Executor
@@ -255,7 +256,9 @@ async def a_tool_that_ends_the_run(call: ToolCall, make: Make) -> Any:
 async def test_stop_at_tools_ends_the_run(name, call):
     for said in SAID[name]:
         if said.server is None and said.name != "search":
-            mine = agent([call], tools=Make(name).tools(), stop_at_tools=[said.name])
+            mine = agent(
+                [call], tools=Make(name).tools(), limits=RunLimits(stop_at_tools=[said.name])
+            )
             result = await mine.run("?")
             assert (result.status, result.output) == ("completed", "done")
 
@@ -300,7 +303,7 @@ async def test_equal_errors_are_counted_however_the_name_is_written(name):
     mine = agent(
         *([call] for call in SAID[name][:3]),
         tools=Make(name).tools(answer=ValueError("no")),
-        recovery=Recovery(same_error_limit=3),
+        limits=RunLimits(same_errors=3),
     )
     result = await mine.run("?")
     assert result.stop.reason == "retry_limit"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, CogencyError
+from cogency_rs import Agent, CogencyError, RunLimits
 from cogency_rs.errors import ConfigError, OwnerError
 from cogency_rs.storage import LogPage
 from cogency_rs.storage.conversations import owner_of
@@ -140,7 +140,7 @@ async def test_without_a_user_anybody_s_conversation_is_deleted(every_log):
 
 async def test_a_run_that_is_refused_leaves_the_conversation_to_its_user(every_log):
     """Also at once, with `on_busy="error"`: its claim was given back."""
-    agent = asking(every_log, on_busy="error")
+    agent = asking(every_log, limits=RunLimits(on_busy="error"))
     await agent.run("Hello?", conversation_id="c", user_id="ada")
     for _ in range(2):
         with pytest.raises(OwnerError):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs import Agent, Memory, tool
-from cogency_rs.agent import ReActDriver, Recovery
+from cogency_rs import Agent, Memory, RunLimits, tool
+from cogency_rs.agent import ReActDriver
 from cogency_rs.agent.drivers.react_decision import DecisionReader
 from cogency_rs.errors import ConfigError, LLMError
 from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
@@ -196,7 +196,7 @@ def test_c17_only_decisions_in_a_row_count() -> None:
 
 def test_equal_errors_stop_the_run_earlier_if_their_limit_is_lower() -> None:
     result, model = run(
-        *["no"] * 9, driver=ReActDriver(max_retries=8), recovery=Recovery(same_error_limit=2)
+        *["no"] * 9, driver=ReActDriver(max_retries=8), limits=RunLimits(same_errors=2)
     )
     assert (result.status, result.stop.reason, len(model.requests)) == ("stopped", "retry_limit", 2)
 
@@ -371,10 +371,10 @@ def test_c22_a_final_model_that_is_not_a_model_is_refused() -> None:
 
 
 def test_the_prompt_lists_the_tools_and_says_how_to_decide() -> None:
-    _, model = run(answer("5"), identity="You are Ada.", instructions="Be brief.")
+    _, model = run(answer("5"), instructions="You are Ada.\n\nBe brief.")
     request = model.requests[0]
     system = request.messages[0]["content"]
-    assert system.startswith("You are Ada.\n\n# Instructions\n\nBe brief.")
+    assert system.startswith("You are Ada.\n\nBe brief.\n\n")
     for part in ("- add(a: integer, b: integer) - Add two numbers.", "call_tool", "final_answer"):
         assert part in system
     assert request.tools == ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Hooks, RunResult, UsageLimits, tool
+from cogency_rs import Agent, Hooks, RunLimits, RunResult, tool
 from cogency_rs.errors import NoAnswerError, StopRun
 from cogency_rs.testing import ScriptedModel
 from support.tools import block
@@ -67,7 +67,7 @@ def test_an_answer_is_an_output_and_a_text(answers, options, output, text):
     assert (result.output, result.text) == (output, text)
 
 
-ONE_STEP = UsageLimits(steps=1)
+ONE_STEP = RunLimits(steps=1)
 
 
 @pytest.mark.parametrize("output_type", [None, City])

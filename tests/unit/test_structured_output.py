@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, AnthropicModel, OpenAIModel
+from cogency_rs import Agent, AnthropicModel, OpenAIModel, RunLimits
 from cogency_rs.errors import ConfigError
 from cogency_rs.testing import Reply, ScriptedModel
 from support import anthropic_served, openai_served
@@ -163,7 +163,9 @@ async def test_an_answer_that_is_not_an_object_has_no_schema(options):
 async def test_an_answer_that_must_call_a_tool_has_no_schema():
     model = ScriptedModel(["no"] * 2)
     model.structured_output = True  # type: ignore[attr-defined]
-    agent = Agent(model, driver="native", output_type=City, require_tool=True, tools=[add])
+    agent = Agent(
+        model, driver="native", output_type=City, limits=RunLimits(require_tool=True), tools=[add]
+    )
     run = agent.run("?")
     async with run as events:
         async for event in events:

@@ -21,13 +21,15 @@ from cogency_rs import (
     OpenAIModel,
     Parser,
     PostgreSQL,
+    RunLimits,
     SQLite,
     ToolCall,
-    UsageLimits,
     execute_tools,
     system_prompt,
     tool,
 )
+from cogency_rs.agent import TextDriver
+from cogency_rs.compat import in_sandbox
 from cogency_rs.errors import ArgumentError, ConfigError
 from cogency_rs.executors.ray import RayExecutor
 from cogency_rs.tools import ToolOptions
@@ -119,8 +121,10 @@ CASES: dict[str, tuple[Any, str]] = {
         "hooks must be a list of Hooks objects and functions around a call, got H(); "
         "make a subclass of Hooks, or write an async function",
     ),
-    "instructions": (agent(instructions=5), "instructions must be text (a str), or None, got 5"),
-    "identity": (agent(identity=5), "identity must be text (a str), or None, got 5"),
+    "instructions": (
+        agent(instructions=5),
+        "instructions must be text (a str), or a function of the run, got 5",
+    ),
     "one function around calls": (
         agent(hooks=Watch()),
         "hooks must be a list of Hooks objects and functions around a call, got Watch(); write hooks=[Watch()]",
@@ -146,9 +150,9 @@ CASES: dict[str, tuple[Any, str]] = {
         lambda: CallOptions(max_concurrency=0),
         "max_concurrency must be a whole number from 1 on, or None, got 0",
     ),
-    "limits": (agent(limits=5), "limits must be a UsageLimits, got 5"),
+    "limits": (agent(limits=5), "limits must be a RunLimits, got 5"),
     "a limit of steps": (
-        lambda: UsageLimits(steps=0),
+        lambda: RunLimits(steps=0),
         "steps must be a whole number from 1 on, or None, got 0",
     ),
     "history": (agent(history=20), "history must be a History, got 20"),
@@ -162,19 +166,22 @@ CASES: dict[str, tuple[Any, str]] = {
         "dialect must be a dialect's name, a Dialect, or a tuple of these, got (5,)",
     ),
     "one tool to stop at": (
-        agent(tools=[add], stop_at_tools="add"),
+        lambda: RunLimits(stop_at_tools="add"),
         "stop_at_tools must be a list of texts, got 'add'; write stop_at_tools=['add']",
     ),
     "finish reasons": (
-        agent(finish_reasons=[5]),
+        lambda: RunLimits(finish_reasons=[5]),
         "finish_reasons must be a list of texts, got [5]",
     ),
     "eager": (lambda: CallOptions(eager="yes"), "eager must be True or False, got 'yes'"),
-    "require_tool": (agent(require_tool=1), "require_tool must be True or False, got 1"),
-    "lenient": (agent(lenient=1), "lenient must be True or False, got 1"),
+    "require_tool": (
+        lambda: RunLimits(require_tool=1),
+        "require_tool must be True or False, got 1",
+    ),
+    "lenient": (lambda: TextDriver(lenient=1), "lenient must be True or False, got 1"),
     "a name": (agent(name=5), "name must be text (a str), got 5"),
     "access": (
-        agent(access="root"),
+        lambda: in_sandbox([], access="root"),
         'access must be "sandbox" or "project" or "system", got \'root\'',
     ),
     "a question": (run(5), "question must be text (a str), got 5"),

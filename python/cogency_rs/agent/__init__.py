@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         TextDriver as TextDriver,
     )
     from .first_prompt import Prompt as Prompt
-    from .recovery import Recovery as Recovery
     from .run_handle import RunHandle as RunHandle
     from .runtime import Runtime as Runtime
 
@@ -24,7 +23,6 @@ __all__ = [
     "NativeDriver",
     "Prompt",
     "ReActDriver",
-    "Recovery",
     "RunHandle",
     "Runtime",
     "ScriptedDriver",
@@ -36,7 +34,6 @@ __getattr__, __dir__ = lazy_names(
     {
         ".drivers": ("Driver", "NativeDriver", "ReActDriver", "ScriptedDriver", "TextDriver"),
         ".first_prompt": ("Prompt",),
-        ".recovery": ("Recovery",),
         ".run_handle": ("RunHandle",),
         ".runtime": ("Runtime",),
     },

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
 
 from ..context.history import History
 from ..errors import ConfigError
 from ..execution.call_options import CallOptions
-from ..guards.arguments import check_choice, check_flag, check_names, check_text
+from ..guards.arguments import check_instance, check_text, refused
 from ..hooks import AnyHook, Approve
 from ..hooks.approval import Approval
 from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
 from ..ids import uuid7
 from ..runs.context import RunContext
-from ..runs.limits import UsageLimits
+from ..runs.limits import RunLimits
 from ..runs.run_result import Deps, Output, RunResult
 from ..storage.log import is_log
 from ..telemetry import Telemetry, tracing_of
 from ..tools.context import ToolContext
+from ..tools.registry import listed_tools
 from ..tools.toolbox import Toolbox, told_apart
-from ..types import Access, Dialects, ToolCall
+from ..types import Dialects
 from .delegate import Delegate
 from .drivers import Driver
 from .first_prompt import Prompt, first_prompt
+from .misnamed import MISNAMED_IN_AGENT, MISNAMED_IN_RUN, refuses_misnamed
 from .options import (
     DriverName,
+    check_limits,
     dialect_names,
     driver_name,
     driver_of,
@@ -37,21 +40,29 @@ from .options import (
     storage_of,
 )
 from .prompts import Prompts
-from .recovery import Recovery
 from .run import Run
 from .run_handle import RunHandle
-from .runtime import check_model
-from .serving import Serving
+from .runtime import Instructions, check_model
+from .serving import Serving, is_server
 from .settings import AgentSettings
 from .stored_state import Decisions
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
+    from typing_extensions import TypeForm
 
-    from ..servers.mcp import MCPServer
     from ..tools.function_tool import FunctionTool
 
 __all__ = ["Agent"]
+
+
+class RunOptions(TypedDict, Generic[Deps], total=False):
+    """The options of `Agent.run`."""
+
+    conversation_id: str | None
+    user_id: str
+    deps: Deps | None
+    limits: RunLimits | None
 
 
 class Agent(Generic[Deps, Output]):
@@ -59,37 +70,31 @@ class Agent(Generic[Deps, Output]):
 
     Args:
         model: a function from messages to an async iterable of text, or an object with `stream(request)`; see `Model`.
-        tools: what it may call: functions with `@tool`, or any `Tool`.
-        servers: MCP servers whose tools it may call too, by name or in a list. They are started with a run and closed
-            after it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
-        driver: how the model is asked: `"text"` if it writes its calls as text, `"native"` if its provider has tool
-            calls of its own, `"react"` for one JSON decision in each step; or any `Driver`. By default what suits the
-            model: `"native"` for those of OpenAI and Anthropic, `"text"` for others. `describe` says which.
+        tools: what it may call: functions with `@tool`, any `Tool`, MCP servers and other agents. A server is started
+            with a run and closed after it; inside `async with agent:` it stays. Each run has the tools that it offers
+            when the run begins, under the server's `name` where another tool has theirs. An agent is a tool as
+            `as_tool()` makes it.
+        instructions: what the system prompt begins with, in place of a neutral sentence: a text, or a function of the
+            run (`RunContext`), plain or `async`, that is asked for it before each step.
+        output_type: the type of the final answer: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter
+            of a tool may be, such as `int | str`. The model is asked for it as JSON and told what is wrong with its
+            answer; `RunResult.output` is the value. By default the answer is text.
         dialect: for the driver `"text"`: how the model writes its calls; see `Dialect.presets()`. By default the
             model's own, if it is known, as that of a `LocalModel`; else `"cogency"`.
-        lenient: for the driver `"text"`: read calls as small models write them, too.
-        instructions: instructions for the model, in the system prompt.
-        identity: who the model is, in the system prompt; by default a neutral sentence.
-        output_type: the type of the final answer: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter
-            of a tool may be. The model is asked for it as JSON and told what is wrong with its answer;
-            `RunResult.output` is the value. By default the answer is text.
+        driver: how the model is asked: `"text"` if it writes its calls as text, `"native"` if its provider has tool
+            calls of its own, `"react"` for one JSON decision in each step; or any `Driver`, such as
+            `TextDriver(lenient=False)`. By default what suits the model: `"native"` for those of OpenAI and Anthropic,
+            `"text"` for others. `describe` says which.
         storage: the log: the path of a file (`"talk.db"`), an address (`"postgresql://user@host/database"`), or a
             `Log`; by default a `Memory`, which is gone with the agent and drops what was used longest ago.
-        limits: how much one run may use.
-        recovery: how long a run goes on with errors.
-        history: how much of a conversation the model is shown.
-        hooks: what is around runs, steps, requests and calls: `Hooks`, functions around calls (see `AroundCall`) and
-            executors.
+        limits: what ends a run, such as `RunLimits(steps=5)`.
         approve: decides about calls of tools that require approval: a function, or an `Approval`. Without it the run
             stops as `waiting` before a batch that has such a call, and `resume` goes on.
+        hooks: what is around runs, steps, requests and calls: `Hooks`, functions around calls (see `AroundCall`) and
+            executors.
+        history: how much of a conversation the model is shown.
         calls: how calls are carried out, such as `CallOptions(timeout=10, max_concurrency=4)`.
-        require_tool: whether each answer must call a tool. Then only a tool can complete the run.
-        stop_at_tools: names of tools after which the run is over, as with `@tool(ends_run=True)`.
-        finish_reasons: the provider's words for which a run stops, such as `"content_filter"`.
-        on_busy: if another run has the conversation: `"wait"` for it, or `"error"`.
-        sandbox_dir: handed to tools that are objects; see `Execution`.
-        access: handed to them too; see `Execution`.
-        name: what traces and errors call the agent.
+        name: what traces, errors and other agents call it.
         telemetry: `True` or a tracer provider for spans and metrics of its runs, or a `Telemetry`; needs the extra
             `otel`. Without it, a run uses the telemetry of the run that calls it, or that of `instrument`.
 
@@ -100,83 +105,58 @@ class Agent(Generic[Deps, Output]):
     One agent may have any number of runs at once; runs of one conversation wait for each other.
     """
 
+    @refuses_misnamed("Agent", MISNAMED_IN_AGENT)
     def __init__(
         self,
         model: Any,
         *,
         tools: Iterable[Any] = (),
-        servers: Mapping[str, MCPServer] | Iterable[MCPServer] = (),
-        driver: DriverName | Driver | None = None,
+        instructions: Instructions = "",
+        output_type: TypeForm[Output] = str,  # type: ignore[assignment]  # the default of Output
         dialect: Dialects | None = None,
-        lenient: bool = True,
-        instructions: str = "",
-        identity: str | None = None,
-        output_type: type[Output] | None = None,
+        driver: DriverName | Driver | None = None,
         storage: Any = None,
-        limits: UsageLimits | None = None,
-        recovery: Recovery | None = None,
-        history: History | None = None,
-        hooks: Iterable[AnyHook] = (),
+        limits: RunLimits | None = None,
         approve: Approve | Approval | None = None,
+        hooks: Iterable[AnyHook] = (),
+        history: History | None = None,
         calls: CallOptions | None = None,
-        require_tool: bool = False,
-        stop_at_tools: Iterable[str] = (),
-        finish_reasons: Iterable[str] = (),
-        on_busy: Literal["wait", "error"] = "wait",
-        sandbox_dir: str = ".cogency/sandbox",
-        access: Access = "sandbox",
         name: str = "agent",
         telemetry: bool | TracerProvider | Telemetry = False,
     ) -> None:
-        listed = tuple(told_apart(tools))
-        check_text("instructions", instructions, or_none=True)
-        check_text("identity", identity, or_none=True)
-        check_text("name", name)
-        check_text("sandbox_dir", sandbox_dir)
-        check_choice("access", access, "sandbox", "project", "system")
-        check_flag("require_tool", require_tool)
-        check_choice("on_busy", on_busy, "wait", "error")
-        chosen = driver_of(driver, dialect, lenient, model)
-        check_model(model)
-        toolbox = Toolbox.of(listed)
-        known = toolbox.names
-        stopping = check_names("stop_at_tools", stop_at_tools)
-        unknown = sorted(
-            name for name in stopping if toolbox.resolve(ToolCall(name, {})).tool is None
+        given = listed_tools(tools)
+        servers = [*filter(is_server, given)]
+        own = [each for each in given if each not in servers] if servers else given
+        listed = tuple(
+            told_apart(each.as_tool() if isinstance(each, Agent) else each for each in own)
         )
-        if unknown and not servers:  # a server may have it
-            raise ConfigError(
-                f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
-            )
+        if not (isinstance(instructions, str) or callable(instructions)):
+            raise refused("instructions", instructions, "text (a str), or a function of the run")
+        check_text("name", name)
+        chosen = driver_of(driver, dialect, model)
+        check_model(model)
         sorted_hooks = HookList.of(hooks)
-        check_remote(known, sorted_hooks)
         self.name = name
         self._settings = AgentSettings(
             model=model,
             tools=listed,
-            toolbox=toolbox,
+            toolbox=Toolbox.of(listed),
             serving=Serving(servers) if servers else None,
             driver=chosen,
-            storage=storage_of(storage, on_busy),
+            storage=storage_of(storage),
             instructions=instructions,
-            identity=identity,
-            limits=instance_of(UsageLimits, "limits", limits),
-            recovery=instance_of(Recovery, "recovery", recovery),
+            limits=instance_of(RunLimits, "limits", limits),
             history=instance_of(History, "history", history),
             hooks=sorted_hooks,
             approve=Approval.of(approve),
             calls=CallOptions.of(calls),
             output=output_of(output_type),
-            require_tool=require_tool,
-            stop_at_tools=stopping,
-            finish_reasons=check_names("finish_reasons", finish_reasons),
-            on_busy=on_busy,
-            sandbox_dir=sandbox_dir,
-            access=access,
             name=name,
             tracing=tracing_of(telemetry),
             prompts=Prompts(),
         )
+        check_limits(self._settings.limits, self._settings)
+        check_remote(self._settings.toolbox.names, sorted_hooks)
 
     @property
     def storage(self) -> Any:
@@ -184,8 +164,13 @@ class Agent(Generic[Deps, Output]):
         return self._settings.storage
 
     @property
+    def limits(self) -> RunLimits:
+        """What ends its runs."""
+        return self._settings.limits
+
+    @property
     def tools(self) -> tuple[Any, ...]:
-        """The tools, in the order in which they were given."""
+        """The tools, in the order in which they were given, without those of servers."""
         return self._settings.tools
 
     def describe(self) -> dict[str, str]:
@@ -246,6 +231,7 @@ class Agent(Generic[Deps, Output]):
         if self._settings.serving is not None:
             await self._settings.serving.__aexit__(kind, error, traceback)
 
+    @refuses_misnamed("Agent.run", MISNAMED_IN_RUN)
     def run(
         self,
         question: str,
@@ -253,7 +239,7 @@ class Agent(Generic[Deps, Output]):
         conversation_id: str | None = None,
         user_id: str = "",
         deps: Deps | None = None,
-        limits: UsageLimits | None = None,
+        limits: RunLimits | None = None,
     ) -> RunHandle[Output]:
         """Answer a question: `await` it for the result, or iterate over its events (`async for`) or its `steps()`.
 
@@ -262,13 +248,13 @@ class Agent(Generic[Deps, Output]):
             conversation_id: the conversation to go on with; a new one by default.
             user_id: the id of its user. A conversation belongs to the user who began it; "" is a user like any other.
             deps: an object that tools reach as `ToolContext.deps`, and hooks as `ctx.deps`.
-            limits: the limits of this run, in place of the agent's own.
+            limits: what ends this run: what they say goes before the agent's own, which count for the rest.
 
         Raises:
             ConfigError: an argument has a wrong value.
 
         The run itself raises, and passes on exceptions of the model unchanged:
-            BusyError: another run has the conversation, with `on_busy="error"`.
+            BusyError: another run has the conversation, with `RunLimits(on_busy="error")`.
             OwnerError: the conversation was begun by another user; nothing was written.
             HookError: a hook failed; the message says which.
             ToolError: a call failed, with `CallOptions(on_failure="raise")`; its `executions` are those of the batch.
@@ -285,7 +271,7 @@ class Agent(Generic[Deps, Output]):
         *,
         user_id: str = "",
         deps: Deps | None = None,
-        limits: UsageLimits | None = None,
+        limits: RunLimits | None = None,
     ) -> RunHandle[Output]:
         """Go on where a run of a conversation stopped, because it waited for somebody or its program ended.
 
@@ -309,7 +295,7 @@ class Agent(Generic[Deps, Output]):
         """
         return RunHandle(self._resumed(conversation_id, decisions, user_id, deps, limits))
 
-    def run_sync(self, question: str, **options: Any) -> RunResult[Output]:
+    def run_sync(self, question: str, **options: Unpack[RunOptions[Deps]]) -> RunResult[Output]:
         """Do the same as `run`, where no event loop runs. Ctrl-C cancels the run.
 
         Each call has an event loop of its own, and leaves no connection open.
@@ -321,15 +307,17 @@ class Agent(Generic[Deps, Output]):
             raise RuntimeError("an event loop runs here: write `await agent.run(...)`")
         return asyncio.run(self.run(question, **options))
 
-    def as_tool(self, name: str, description: str) -> FunctionTool[..., Any]:
-        """Make the agent a tool of another agent.
+    def as_tool(
+        self, name: str | None = None, description: str | None = None
+    ) -> FunctionTool[..., Any]:
+        """Make the agent a tool of another agent, as `tools=[agent]` does too.
 
         A call is a run of its own, in a conversation of its own. If the run that called it is cancelled, so is this
         one, and what this one uses counts towards the caller's limits.
 
         Args:
-            name: what the model calls it by.
-            description: what it does.
+            name: what the model calls it by; by default the agent's own name.
+            description: what it does; by default that it is an agent, with its instructions.
 
         Returns:
             A tool with one parameter, `question`: a text with everything that this agent needs in order to answer,
@@ -339,7 +327,19 @@ class Agent(Generic[Deps, Output]):
         from ..tools.function_tool import tool  # here, since most agents are no tool
 
         delegate = Delegate(self.name, self._answer_call)
-        return tool(delegate.ask, name=name, description=description, remote=False)
+        return tool(
+            delegate.ask,
+            name=self.name if name is None else name,
+            description=self._description if description is None else description,
+            remote=False,
+        )
+
+    @property
+    def _description(self) -> str:
+        """What other agents are told of it."""
+        instructions = self._settings.instructions
+        known = isinstance(instructions, str) and instructions.strip()
+        return "Ask another agent." + (f" Its instructions: {known}" if known else "")
 
     async def _answer_call(
         self, question: str, context: ToolContext[Any], parent: object
@@ -358,7 +358,7 @@ class Agent(Generic[Deps, Output]):
         conversation_id: str | None,
         user_id: str,
         deps: Any,
-        limits: UsageLimits | None,
+        limits: RunLimits | None,
         parent: Run | None = None,
     ) -> Run:
         check_text("question", question)
@@ -372,7 +372,7 @@ class Agent(Generic[Deps, Output]):
         decisions: Decisions | None,
         user_id: str,
         deps: Any,
-        limits: UsageLimits | None,
+        limits: RunLimits | None,
     ) -> Run:
         storage = self._settings.storage
         if not is_log(storage):
@@ -389,18 +389,23 @@ class Agent(Generic[Deps, Output]):
         user_id: str,
         deps: Any,
         question: str,
-        limits: UsageLimits | None,
+        limits: RunLimits | None,
         parent: Run | None = None,
     ) -> RunContext[Any]:
         check_text("conversation_id", conversation_id, or_none=True)
         check_text("user_id", user_id)
+        agents = self._settings.limits
+        if limits is not None:
+            check_instance("limits", limits, RunLimits)
+            agents = limits.over(agents)
+            check_limits(agents, self._settings)
         return RunContext(
             conversation_id=conversation_id,
             user_id=user_id,
             deps=deps,
             question=question,
             storage=self._settings.storage,
-            limits=instance_of(UsageLimits, "limits", limits or self._settings.limits),
+            limits=agents,
             parent=None if parent is None else parent.ctx,
         )
 

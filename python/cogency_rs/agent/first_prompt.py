@@ -80,6 +80,7 @@ async def _first_request(
         deps=deps,
         question=message or "",
         storage=storage,
+        limits=settings.limits,
     )
     if message is not None:
         rows = [("user", message, time())]
@@ -87,6 +88,7 @@ async def _first_request(
     asked = _Asked(settings.model)
     settings = settings._replace(model=asked)
     runtime = settings.runtime(ctx, settings.execution(ctx), Triggers((), ctx), "token")
+    await runtime.ask_instructions()
     try:
         async for _ in settings.driver.step(ctx, runtime):
             pass

@@ -7,17 +7,20 @@ from typing import Any, Literal, cast
 
 from .._core import Dialect
 from ..errors import ConfigError
-from ..guards.arguments import check_flag, check_instance
+from ..guards.arguments import check_instance
+from ..runs.limits import RunLimits
 from ..storage.log import is_log
 from ..storage.memory import Memory
-from ..types import Dialects
+from ..types import Dialects, ToolCall
 from . import drivers
 from .drivers import Driver, TextDriver
 from .output import OutputReader, TextOutput
+from .settings import AgentSettings
 
 __all__ = [
     "DriverName",
     "calls_natively",
+    "check_limits",
     "dialect_names",
     "dialect_of",
     "driver_name",
@@ -33,7 +36,7 @@ _DRIVERS = {"text": "TextDriver", "native": "NativeDriver", "react": "ReActDrive
 """The classes of drivers by the names that an agent is given them by. They are loaded when they are asked for."""
 
 
-def storage_of(storage: Any, on_busy: str) -> Any:
+def storage_of(storage: Any) -> Any:
     """Return the storage, if it can be the agent's log; for the path of a file or an address, the log that is there."""
     if storage is None:
         return Memory()
@@ -54,10 +57,6 @@ def storage_of(storage: Any, on_busy: str) -> Any:
         raise ConfigError(
             f"{storage!r} cannot be the log of an agent: it has no owner(conversation_id), which says whose a "
             "conversation is; see Log.owner"
-        )
-    if on_busy == "error" and not hasattr(type(given), "claim"):
-        raise ConfigError(
-            f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'
         )
     return storage
 
@@ -84,13 +83,14 @@ def _log_at(place: str | bytes) -> Any:
     return SQLite(place)
 
 
-def driver_of(driver: Any, dialect: Dialects | None, lenient: bool, model: Any) -> Driver:
+def driver_of(driver: Any, dialect: Dialects | None, model: Any) -> Driver:
     """Return the driver that an argument means; without one, the driver that suits the model."""
-    check_flag("lenient", lenient)
     if driver is None:
         driver = "native" if dialect is None and calls_natively(model) else "text"
     if driver == "text":
-        return TextDriver(dialect or dialect_of(model), lenient=lenient)
+        driver = TextDriver()
+    if isinstance(driver, TextDriver) and driver.takes_dialect:
+        return driver.speaking(dialect or dialect_of(model))
     if dialect is not None:
         raise ConfigError(
             'dialect is what the driver "text" speaks: leave it out, or give driver="text"'
@@ -118,6 +118,26 @@ def dialect_of(model: Any) -> str | Dialect:
     """The dialect that a model says it was taught, or else the one that any model can be told."""
     taught: object = getattr(model, "dialect", None)
     return taught if isinstance(taught, Dialect) else "cogency"
+
+
+def check_limits(limits: RunLimits, settings: AgentSettings) -> None:
+    """Check that runs of an agent can keep limits.
+
+    Raises:
+        ConfigError: there is no tool to stop at, or no conversation can be claimed.
+    """
+    named = (ToolCall(name, {}) for name in limits.stop_at_tools)
+    unknown = sorted(each.name for each in named if settings.toolbox.resolve(each).tool is None)
+    if unknown and settings.serving is None:  # a server may have it
+        known = ", ".join(settings.toolbox.names)
+        raise ConfigError(
+            f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {known}"
+        )
+    storage: object = settings.storage
+    if limits.on_busy == "error" and not hasattr(type(storage), "claim"):
+        raise ConfigError(
+            f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'
+        )
 
 
 def output_of(output_type: Any) -> OutputReader:

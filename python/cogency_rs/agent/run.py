@@ -205,7 +205,7 @@ class Run:
         ctx = self.ctx
         is_to_check = is_log(storage) and not self._is_new
         return ClaimOfRun(
-            storage.claim(ctx.conversation_id, wait=self._settings.on_busy == "wait"),
+            storage.claim(ctx.conversation_id, wait=ctx.limits.on_busy == "wait"),
             partial(check_user, storage, ctx.conversation_id, ctx.user_id) if is_to_check else None,
         )
 
@@ -320,7 +320,7 @@ class Run:
             if await self._is_stopped(()):
                 return None
         self.ctx.account.take_step()
-        return self._stepping.ask()
+        return await self._stepping.ask()
 
     async def _finish_step(self, step: RunningStep) -> FinishedStep:
         """Put together the results of a step, and do what follows it."""

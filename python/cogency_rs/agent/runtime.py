@@ -21,6 +21,7 @@ from ..calls.records import ToolExecution
 from ..context.assembly import StoredRows, assemble_after, bounds_of, system_prompt
 from ..context.history import History, Messages, Pin, after_system, copied, tokens_of
 from ..errors import ConfigError
+from ..guards.arguments import check_text
 from ..models import (
     Finish,
     ModelRequest,
@@ -41,7 +42,10 @@ from .inert import any_model
 from .prompts import Prompts
 from .run_hooks import Triggers
 
-__all__ = ["Runtime"]
+__all__ = ["Instructions", "Runtime"]
+
+Instructions = str | Callable[[RunContext[Any]], str | Awaitable[str]]
+"""What the system prompt begins with: a text, or a function that is asked for it before each step."""
 
 
 @dataclass
@@ -53,8 +57,8 @@ class Runtime:
         model: the model to ask.
         execution: the tools, and what they run with.
         history: how much of the conversation is shown.
-        instructions: the program's instructions, for the system prompt.
-        identity: who the model is; `None` for a neutral sentence.
+        instructions: the program's; the system prompt begins with them, and if they are empty with a neutral sentence.
+        answer_form: what the system prompt says of the form of the final answer.
         stream: whether text is emitted as it arrives, or whole.
         eager: whether the driver emits an event `call_ready`, with the `content` of the later `call` event, as soon as
             a call is complete, so that the call may begin before its batch is complete.
@@ -77,8 +81,8 @@ class Runtime:
     toolbox: Toolbox
     triggers: Triggers
     history: History
-    instructions: str = ""
-    identity: str | None = None
+    instructions: Instructions = ""
+    answer_form: str = ""
     stream: StreamMode = "token"
     eager: bool = False
     output_schema: Mapping[str, Any] | None = None
@@ -92,6 +96,7 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self.refused, self.reasoning = [], {}
+        self._begins_with = self.instructions if isinstance(self.instructions, str) else ""
         self._pin = Pin()
         self._options: dict[tuple[str, Dialects], FoldOptions] = {}
         # Once in each run: the list must not change between two of its prompts.
@@ -99,6 +104,20 @@ class Runtime:
         listed = [place for place, tool in enumerate(tools) if _is_visible(tool, self.ctx)]
         self._visible = tuple(listed)
         self.visible_tools = [tools[place] for place in listed]
+
+    async def ask_instructions(self) -> None:
+        """Ask for the instructions of the next step, if a function gives them.
+
+        Raises:
+            ArgumentError: what it gives is not text. Its own exceptions pass on.
+        """
+        if isinstance(self.instructions, str):
+            return
+        given: Any = self.instructions(self.ctx)
+        if inspect.isawaitable(given):
+            given = await given
+        check_text("what the function instructions returns", given)
+        self._begins_with = given
 
     async def messages(
         self, dialect: Dialects = "cogency", *, declares_tools: bool = True
@@ -121,9 +140,12 @@ class Runtime:
 
         def write() -> str:
             tools = self.visible_tools if declares_tools else ()
-            return system_prompt(tools, self.identity, self.instructions or None, dialect=dialect)
+            return system_prompt(
+                tools, self._begins_with or None, self.answer_form or None, dialect=dialect
+            )
 
-        prompt = self.prompts.get((dialect, self._visible if declares_tools else ()), write)
+        visible = self._visible if declares_tools else ()
+        prompt = self.prompts.get((dialect, visible, self._begins_with), write)
         return await assemble_after(
             lambda: prompt,
             None,
@@ -194,16 +216,16 @@ class Runtime:
 
     @property
     def introduction(self) -> str:
-        """The beginning of a system prompt that a driver writes: who the model is, and its instructions."""
+        """The beginning of a system prompt that a driver writes: the instructions, and the form of the answer."""
 
         def write() -> str:
             about_tools = guidance_for(tool.name for tool in self.visible_tools)
-            asked = "\n\n".join(filter(None, (*about_tools, self.instructions)))
+            asked = "\n\n".join(filter(None, (*about_tools, self.answer_form)))
             # Without tools, this dialect's prompt ends with a note that there are none.
-            whole = system_prompt((), self.identity, asked or None, dialect="hermes")
+            whole = system_prompt((), self._begins_with or None, asked or None, dialect="hermes")
             return whole.rpartition("\n\n# Tools\n\n")[0]
 
-        return self.prompts.get(("introduction", self._visible), write)
+        return self.prompts.get(("introduction", self._visible, self._begins_with), write)
 
     def until(self, marks: tuple[str, ...]) -> tuple[str, ...] | None:
         """`ModelRequest.until`: these marks in a run whose text nobody sees while it comes."""

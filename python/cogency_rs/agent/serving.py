@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from operator import is_not
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-
-from ..errors import ConfigError
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 if TYPE_CHECKING:
     from ..servers import ServerGroup
     from ..servers.mcp import MCPServer
 
-__all__ = ["Serving"]
+__all__ = ["Serving", "is_server"]
+
+
+def is_server(given: object) -> TypeGuard[MCPServer]:
+    """Whether one of an agent's tools is a server of tools."""
+    if not hasattr(given, "__aenter__"):
+        return False  # without loading what servers need
+    from ..servers.mcp import MCPServer
+
+    return isinstance(given, MCPServer)
 
 
 class Serving:
     """Servers that several runs share. Each run enters `async with`; so may the caller, to keep the servers longer.
 
-    Args:
-        servers: by the names that the model may call them by, or a list.
-
     Raises:
-        ConfigError: they are not servers.
+        ConfigError: two of them have one name, or one has a name that cannot be used.
     """
 
-    def __init__(self, servers: Mapping[str, MCPServer] | Iterable[MCPServer]) -> None:
-        from ..servers import ServerGroup  # needs the extra `mcp`
+    def __init__(self, servers: Sequence[MCPServer]) -> None:
+        from ..servers import ServerGroup
 
-        given: Any = servers
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise ConfigError(f"servers must be a dict or a list of MCPServers, got {given!r}")
-        self._servers: Any = given if isinstance(given, Mapping) else tuple(servers)
-        ServerGroup(self._servers)  # refuses names that cannot be used
+        self._servers = servers
+        ServerGroup(servers)  # refuses names
         self._group: ServerGroup | None = None
         self._users = 0
         self._listed: tuple[Any, ...] = ()

@@ -10,7 +10,7 @@ from ..runs.run_result import StepKind
 from ..tools.registry import tool_call
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, TurnOutcome
-from .recovery import ErrorKey
+from .repetition import ErrorKey
 
 __all__ = ["EMPTY", "UNFIT", "StepContent", "kind_of", "paragraphs"]
 

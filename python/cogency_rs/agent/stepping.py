@@ -27,7 +27,7 @@ from .call_limit import CallLimit
 from .cut_answer import Answer
 from .deadline import Deadline
 from .output import Fault, text_of
-from .recovery import Repetition
+from .repetition import Repetition
 from .step_content import EMPTY, StepContent, kind_of
 
 if TYPE_CHECKING:
@@ -137,20 +137,21 @@ class Stepping:
         self._runtime = runtime
         self._own = own
         self._log = log
-        named = (ToolCall(name, {}) for name in settings.stop_at_tools)
+        named = (ToolCall(name, {}) for name in self._ctx.limits.stop_at_tools)
         self._stop_at = {runtime.toolbox.resolve(call).call.name for call in named}
         self._may_end = bool(self._stop_at) or any(
             options.ends_run for options in all_options(settings.tools)
         )
-        self._repetition = Repetition(settings.recovery)
+        self._repetition = Repetition(self._ctx.limits.same_errors)
         self._empty = 0  # how many steps in a row gave no answer and no call
         self.answer = Answer(is_exact=settings.joins_exactly)
         account = self._ctx.account
         self._call_limit = CallLimit(account) if account.counts_calls else None
         self._accumulator = self._make_accumulator(approve)
 
-    def ask(self) -> RunningStep:
+    async def ask(self) -> RunningStep:
         """Ask the model, and carry out its calls."""
+        await self._runtime.ask_instructions()
         source = self._settings.driver.step(self._ctx, self._runtime)
         return self._begin(self._accumulator, source)
 
@@ -259,7 +260,7 @@ class Stepping:
         A model that only says that it is done completes the run without an output, if any text is an answer.
         """
         text = self.answer.with_rest(content)
-        if self._settings.require_tool:
+        if self._ctx.limits.require_tool:
             return text, self._no_tool_call()
         if not content.text:
             if outcome is TurnOutcome.ENDED and self._settings.output.is_text:
@@ -307,7 +308,7 @@ class Stepping:
         if ending is not None:
             text = f"Tool '{ending.name}' ended the run"
             yield StopRun(text, reason=StopReason.COMPLETED, source=ending.name)
-        if finish_reason in self._settings.finish_reasons:
+        if finish_reason in self._ctx.limits.finish_reasons:
             text = f"The model stopped for {finish_reason!r}"
             yield StopRun(text, reason=StopReason.FINISH_REASON, source="model")
         if running.content.is_refused:

@@ -8,7 +8,10 @@ from ..loading import lazy_names
 
 if TYPE_CHECKING:
     from .dropin import uninstall as uninstall
+    from .sandbox import in_sandbox as in_sandbox
 
-__all__ = ["uninstall"]
+__all__ = ["in_sandbox", "uninstall"]
 
-__getattr__, __dir__ = lazy_names(__name__, {".dropin": ("uninstall",)})
+__getattr__, __dir__ = lazy_names(
+    __name__, {".dropin": ("uninstall",), ".sandbox": ("in_sandbox",)}
+)

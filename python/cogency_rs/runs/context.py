@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import StopReason, StopRun
 from ..ids import uuid7
 from ..models import Usage
-from .limits import Account, UsageLimits
+from .limits import Account, RunLimits
 from .run_result import Step
 
 __all__ = ["RunContext"]
@@ -30,6 +30,7 @@ class RunContext(Generic[Deps]):
         steps: the steps that are over.
         step: the number of the step that runs, from 0.
         parent: the run that called this one, if its agent is a tool of another; else `None`.
+        limits: what ends the run.
         account: what the run has used, against its limits.
     """
 
@@ -41,7 +42,7 @@ class RunContext(Generic[Deps]):
         deps: Deps,
         question: str,
         storage: Any,
-        limits: UsageLimits | None = None,
+        limits: RunLimits | None = None,
         parent: RunContext[Any] | None = None,
     ) -> None:
         self.run_id = uuid7()
@@ -54,9 +55,8 @@ class RunContext(Generic[Deps]):
         self.state: dict[str, Any] = {}
         self.steps: list[Step] = []
         self.step = 0
-        self.account: Account = Account(
-            limits or UsageLimits(), None if parent is None else parent.account
-        )
+        self.limits: RunLimits = limits or RunLimits()
+        self.account: Account = Account(self.limits, None if parent is None else parent.account)
         self._signals: list[StopRun] = []
         self._is_to_go_on = False
 

@@ -1,23 +1,50 @@
-"""How much a run may use, and how much it has used."""
+"""What ends a run, and how much it has used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from time import monotonic
+from typing import Any, Literal, TypeVar
 
 from ..errors import StopReason, StopRun
-from ..guards.arguments import check_count, check_seconds
+from ..guards.arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_names,
+    check_seconds,
+)
 from ..models.deltas import NO_USAGE, Usage
 
-__all__ = ["Account", "UsageLimits"]
+__all__ = ["Account", "RunLimits"]
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class UsageLimits:
-    """Bounds of one run, and of the runs of agents that are its tools.
+def _keeps_given(kind: type[T]) -> type[T]:
+    """Let each value of a dataclass keep the names of the fields that it was given."""
+    init: Callable[..., None] = kind.__init__
 
-    A run that reaches one stops before its next step; it does not fail.
+    @wraps(init)
+    def keeping(self: T, **given: Any) -> None:
+        init(self, **given)
+        object.__setattr__(self, "_given", frozenset(given))
+
+    kind.__init__ = keeping  # type: ignore[assignment]
+    return kind
+
+
+@_keeps_given
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits:
+    """What ends a run: `limits=RunLimits(...)` of an `Agent`, or of one of its runs.
+
+    Limits of one run go before those of its agent, which count where the run's own say nothing.
+
+    A run that reaches one of the first four stops before its next step; it does not fail. What the runs of agents that
+    are its tools use counts, too.
 
     Attributes:
         steps: answers of the model; `None` for any number.
@@ -26,20 +53,39 @@ class UsageLimits:
         total_tokens: tokens of all kinds: read, written, cached, reasoned.
         seconds: seconds since the run began. A step that takes longer is stopped: its running calls are cancelled, and
             have their results in the log.
+        same_errors: equal errors in a row, by kind and tool; a success resets the count. `None` for any number.
+        stop_at_tools: names of tools after which the run is over, as with `@tool(ends_run=True)`.
+        require_tool: whether each answer must call a tool. Then only a tool can complete the run.
+        finish_reasons: the provider's words for which a run stops, such as `"content_filter"`.
+        on_busy: if another run has the conversation: `"wait"` for it, or `"error"` to end at once with `BusyError`.
 
     Raises:
-        ConfigError: a bound below 1, or seconds that are not above 0.
+        ConfigError: a bound below 1, seconds that are not above 0, or another value that no run could keep.
     """
 
     steps: int | None = 20
     tool_calls: int | None = None
     total_tokens: int | None = None
     seconds: float | None = None
+    same_errors: int | None = 5
+    stop_at_tools: Collection[str] = ()
+    require_tool: bool = False
+    finish_reasons: Collection[str] = ()
+    on_busy: Literal["wait", "error"] = "wait"
+    _given: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("steps", "tool_calls", "total_tokens"):
+        for name in ("steps", "tool_calls", "total_tokens", "same_errors"):
             check_count(name, getattr(self, name))
         check_seconds("seconds", self.seconds)
+        check_flag("require_tool", self.require_tool)
+        check_choice("on_busy", self.on_busy, "wait", "error")
+        for name in ("stop_at_tools", "finish_reasons"):
+            object.__setattr__(self, name, check_names(name, getattr(self, name)))
+
+    def over(self, others: RunLimits) -> RunLimits:
+        """These limits, and for what they do not say, those of `others`."""
+        return replace(others, **{name: getattr(self, name) for name in self._given})
 
 
 class Account:
@@ -58,7 +104,7 @@ class Account:
         usage: tokens.
     """
 
-    def __init__(self, limits: UsageLimits, parent: Account | None = None) -> None:
+    def __init__(self, limits: RunLimits, parent: Account | None = None) -> None:
         self._limits = limits
         self._parent = parent
         self._began: float | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from copy import copy
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas, turning_marks
 from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
-from ...guards.arguments import check_choice, refused
+from ...guards.arguments import check_choice, check_flag, refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...protocol.parser import parse_tokens
 from ...runs.context import RunContext
@@ -25,7 +26,7 @@ class TextDriver:
 
     Args:
         dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these. The
-            first is what the prompt and the history are written in.
+            first is what the prompt and the history are written in. By default that of the agent; see `Agent`.
         lenient: read calls as small models write them, too; see `parse_tokens`.
         begins_in_think: whether an answer begins inside reasoning; by default as the dialect says.
         limits: bounds on a block of calls.
@@ -34,13 +35,17 @@ class TextDriver:
             does: `True`, or `"required"` if each answer must be calls. A server that refuses the grammar is asked
             without it from then on, and a warning is logged. By default `True` for a `LocalModel`.
 
+    Attributes:
+        dialect: how the model writes its calls.
+        takes_dialect: whether it was given none, so that an agent gives it one.
+
     Raises:
         ConfigError: there is no such dialect; says which there are.
     """
 
     def __init__(
         self,
-        dialect: Dialects = "cogency",
+        dialect: Dialects | None = None,
         *,
         lenient: bool = True,
         begins_in_think: bool | None = None,
@@ -49,8 +54,19 @@ class TextDriver:
         constrain: bool | Literal["required"] | None = None,
     ) -> None:
         check_choice("calls", calls, "whole", "stream")
+        check_flag("lenient", lenient)
         if not (constrain is None or isinstance(constrain, bool) or constrain == "required"):
             raise refused("constrain", constrain, 'True, False or "required"')
+        self.takes_dialect = dialect is None
+        self._speak("cogency" if dialect is None else dialect)
+        self._lenient = lenient
+        self._begins_in_think = begins_in_think
+        self._limits = limits
+        self._calls: CallMode = calls
+        self._constrain = constrain
+        self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
+
+    def _speak(self, dialect: Dialects) -> None:
         first = dialect[0] if isinstance(dialect, tuple) and dialect else dialect
         if not isinstance(first, str | Dialect):
             raise refused("dialect", dialect, "a dialect's name, a Dialect, or a tuple of these")
@@ -58,12 +74,13 @@ class TextDriver:
         self._first = written_dialect(self.dialect)
         self._stop = tuple(self._first.stop)
         self._turning = tuple(turning_marks(self.dialect))
-        self._lenient = lenient
-        self._begins_in_think = begins_in_think
-        self._limits = limits
-        self._calls: CallMode = calls
-        self._constrain = constrain
-        self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
+
+    def speaking(self, dialect: Dialects) -> Self:
+        """A driver like this one, with this dialect."""
+        driver = copy(self)
+        driver.takes_dialect = False
+        driver._speak(dialect)
+        return driver
 
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
         """Make one step; see `Driver.step`."""

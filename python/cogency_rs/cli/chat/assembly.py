@@ -14,7 +14,7 @@ from ...agent.agent import Agent
 from ...agent.options import calls_natively, dialect_of
 from ...errors import ConfigError, LLMError
 from ...hooks import AnyHook
-from ...runs.limits import UsageLimits
+from ...runs.limits import RunLimits
 from ...storage.postgres.address import is_dsn
 from ...storage.sqlite import SQLite
 from ...types import CallMode
@@ -73,7 +73,7 @@ class Assembly:
                 driver=_driver(options, self.model, calls),
                 instructions=options.instructions,
                 storage=self.storage,
-                limits=UsageLimits(steps=options.steps),
+                limits=RunLimits(steps=options.steps),
                 hooks=hooks,
                 approve=(lambda _context, _call: True) if options.yes else None,
                 name="chat",

@@ -10,7 +10,6 @@ The model's next turn is the recorded one, whatever the tools returned: a record
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -21,11 +20,11 @@ from typing import Any
 
 from rich.text import Text
 
-from ...agent import Recovery, TextDriver
+from ...agent import TextDriver
 from ...agent.agent import Agent
 from ...hooks import AnyHook
 from ...ids import uuid7
-from ...runs.limits import UsageLimits
+from ...runs.limits import RunLimits
 from ...storage.sqlite import SQLite
 from ...types import CallMode
 from ..chat.assembly import Assembly
@@ -50,8 +49,6 @@ NOT_RECORDED = "(not recorded)"
 
 PONDERED = 30
 """The pause before a call is approved, in keys that could be typed meanwhile."""
-
-_NEVER = sys.maxsize
 
 
 def play(turns: Sequence[RecordedTurn], view: View, pace: Pace) -> None:
@@ -118,8 +115,7 @@ class _Recording(Assembly):
             self.model,
             tools=self.tools,
             storage=self.storage,
-            limits=UsageLimits(steps=None),
-            recovery=Recovery(same_error_limit=_NEVER),  # the recorded model has gone on
+            limits=RunLimits(steps=None, same_errors=None),  # the recorded model has gone on
             driver=TextDriver(lenient=False, calls=calls),
             hooks=[*hooks, Recorded(self.model), Unhurried(SECONDS, self.pace.slowness)],
             approve=(lambda _context, _call: True) if self.approve else None,

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..errors import StopReason, StopRun
-from ..guards.arguments import check_count
 
-__all__ = ["Recovery", "Repetition"]
+__all__ = ["Repetition"]
 
 ErrorKey = tuple[str, str]
 """The kind of an error, and its tool; "" for no tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """How long a run goes on with errors.
+class Repetition:
+    """Counts equal errors in a row.
 
-    Attributes:
-        same_error_limit: after so many equal errors in a row, by kind and tool, the run stops; a success resets the
-            count. `None` for never.
-
-    Raises:
-        ConfigError: the limit is below 1.
+    Args:
+        limit: after how many of them a run stops; `None` for never.
     """
 
-    same_error_limit: int | None = 5
-
-    def __post_init__(self) -> None:
-        check_count("same_error_limit", self.same_error_limit)
-
-
-class Repetition:
-    """Counts equal errors in a row."""
-
-    def __init__(self, recovery: Recovery) -> None:
-        self._limit = recovery.same_error_limit
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
         self._last: ErrorKey | None = None
         self._count = 0
 

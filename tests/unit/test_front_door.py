@@ -1,0 +1,215 @@
+"""The arguments that a user meets first: how many there are, and what each may be."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from cogency_rs import Accumulator, Agent, RunLimits, ToolCall, tool
+from cogency_rs.agent.misnamed import MISNAMED_IN_AGENT, MISNAMED_IN_RUN
+from cogency_rs.compat import in_sandbox
+from cogency_rs.errors import ArgumentError, BusyError, ConfigError
+from cogency_rs.testing import ScriptedModel
+from support.agents import adding, agent, agent_and_model, calls
+from support.mcp_servers import small
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+# How many there are
+
+
+def arguments(of: Any) -> list[str]:
+    return [name for name in inspect.signature(of).parameters if name != "self"]
+
+
+@pytest.mark.parametrize(
+    ("of", "most"), [(Agent, 14), (Accumulator, 10), (RunLimits, 10), (Agent.run, 5)]
+)
+def test_there_are_few_arguments(of, most):
+    assert len(arguments(of)) <= most, arguments(of)
+
+
+# Those that are called otherwise elsewhere
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("max_turns", "limits=RunLimits(steps=…)"),
+        ("system_prompt", "instructions=…"),
+        ("servers", "tools=[…], which takes functions with @tool, MCP servers and agents"),
+        ("tool_timeout", "calls=CallOptions(timeout=…)"),
+        ("require_tool", "limits=RunLimits(require_tool=…)"),
+        ("deps", "agent.run(…, deps=…)"),
+    ],
+)
+def test_an_argument_that_is_called_otherwise_says_what_to_write(name, instead):
+    with pytest.raises(ArgumentError) as raised:
+        Agent(ScriptedModel([]), **{name: 5})
+    assert str(raised.value) == f"Agent has no argument {name}; write {instead}"
+    assert isinstance(raised.value, TypeError)
+
+
+def test_so_does_one_of_a_run():
+    with pytest.raises(ArgumentError) as raised:
+        agent("Hi.").run("?", thread_id="c")
+    assert str(raised.value) == "Agent.run has no argument thread_id; write conversation_id=…"
+    with pytest.raises(ArgumentError, match=r"write limits=RunLimits\(steps=…\)"):
+        agent("Hi.").run_sync("?", max_turns=3)
+
+
+def test_no_argument_that_there_is_is_called_misnamed():
+    assert not {*MISNAMED_IN_AGENT} & {*arguments(Agent)}
+    assert not {*MISNAMED_IN_RUN} & {*arguments(Agent.run)}
+
+
+def test_any_other_argument_is_refused_as_python_does():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        Agent(ScriptedModel([]), colour="red")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_turns'"):
+        RunLimits(max_turns=3)
+
+
+# Tools, servers and agents in one list
+
+
+async def test_an_agent_among_the_tools_is_a_tool_of_its_name():
+    research = agent("42", tools=[], name="research", instructions="You look things up.")
+    mine = agent(calls_of("research", question="What is it?"), "It is 42.", tools=[add, research])
+    assert [(each.name, each.description) for each in mine.tools][1:] == [
+        ("research", "Ask another agent. Its instructions: You look things up.")
+    ]
+    result = await mine.run("?")
+    assert [each.value for each in result.steps[0].executions] == ["42"]
+
+
+def test_an_agent_whose_instructions_are_a_function_tells_nothing_of_them():
+    asked = agent(instructions=lambda ctx: "secret", tools=[], name="research")
+    assert asked.as_tool().description == "Ask another agent."
+
+
+def test_two_agents_of_one_name_are_refused():
+    with pytest.raises(ConfigError, match="two tools are named 'agent'"):
+        agent(tools=[agent(tools=[]), agent(tools=[])])
+
+
+async def test_servers_may_be_anywhere_among_the_tools():
+    both = small("fetch", name="web"), small("fetch", name="disk")
+    mine, model = agent_and_model("3", tools=[both[0], add, both[1]])
+    assert [each.name for each in mine.tools] == ["add"]
+    await mine.run("?")
+    text = began(model)[0]
+    places = [text.index(name) for name in ("add(", "web__fetch(", "disk__fetch(")]
+    assert places == sorted(places)
+
+
+# Instructions
+
+
+def began(model: ScriptedModel) -> list[str]:
+    return [str(request.messages[0]["content"]) for request in model.requests]
+
+
+async def test_a_function_is_asked_for_the_instructions_before_each_step():
+    def instruct(ctx: Any) -> str:
+        return f"You help {ctx.deps}, in step {ctx.step}."
+
+    mine, model = agent_and_model(adding(1, 2), "3", instructions=instruct)
+    await mine.run("?", deps="Ada")
+    assert [text.partition("\n")[0] for text in began(model)] == [
+        "You help Ada, in step 0.",
+        "You help Ada, in step 1.",
+    ]
+
+
+@pytest.mark.parametrize("driver", ["text", "native"])
+async def test_it_may_be_async_and_the_prompt_shows_what_it_gives(driver):
+    async def instruct(ctx: Any) -> str:
+        return f"Answer: {ctx.question}"
+
+    mine, model = agent_and_model("3", instructions=instruct, driver=driver)
+    assert mine.prompt("What?")[0]["content"].startswith("Answer: What?")
+    await mine.run("How?")
+    assert began(model)[0].startswith("Answer: How?")
+
+
+async def test_what_is_wrong_with_it_is_the_error_of_the_run():
+    with pytest.raises(ArgumentError, match="what the function instructions returns must be text"):
+        await agent("3", instructions=lambda ctx: 5).run("?")
+
+    def broken(ctx: Any) -> str:
+        raise KeyError("who")
+
+    with pytest.raises(KeyError, match="who"):
+        await agent("3", instructions=broken).run("?")
+
+
+# Limits
+
+
+async def test_limits_of_a_run_go_before_those_of_its_agent_which_count_for_the_rest():
+    mine = agent(
+        lambda _: adding(1, 2), limits=RunLimits(steps=4, stop_at_tools=["add"], tool_calls=9)
+    )
+    assert len((await mine.run("?", limits=RunLimits(steps=2))).steps) == 1
+    assert len((await mine.run("?", limits=RunLimits(stop_at_tools=[]))).steps) == 4
+    assert len((await mine.run("?", limits=RunLimits(steps=20, stop_at_tools=()))).steps) == 10
+    assert (mine.limits.steps, mine.limits.stop_at_tools) == (4, {"add"})
+
+
+def test_limits_of_a_run_are_checked_too():
+    with pytest.raises(ConfigError, match="stop_at_tools names 'multiply'"):
+        agent("3").run("?", limits=RunLimits(stop_at_tools=["multiply"]))
+    with pytest.raises(ConfigError, match="limits must be a RunLimits, got 5"):
+        agent("3").run("?", limits=5)
+
+
+async def test_one_run_may_refuse_to_wait_for_another():
+    mine = agent("3", "4")
+    async with mine.storage.claim("c"):
+        with pytest.raises(BusyError):
+            await mine.run("?", conversation_id="c", limits=RunLimits(on_busy="error"))
+
+
+def test_equal_limits_are_equal():
+    assert RunLimits(steps=20) == RunLimits() != RunLimits(steps=21)
+    assert len({RunLimits(steps=20), RunLimits()}) == 1
+
+
+# Where cogency's tools may work
+
+
+class Look:
+    name = "look"
+    description = "Look around."
+    schema: dict[str, Any] = {}  # noqa: RUF012
+
+    async def execute(self, *, sandbox_dir: str, access: str, **_: Any) -> str:
+        return f"{sandbox_dir} {access}"
+
+
+class Plain(Look):
+    name = "plain"
+
+    def execute(self, *, sandbox_dir: str, access: str, **_: Any) -> str:  # type: ignore[override]
+        return f"{sandbox_dir} {access}"
+
+
+async def test_tools_that_are_objects_may_be_given_another_place():
+    both = calls_of("look"), calls_of("plain")
+    result = await agent(*both, "done", tools=[Look(), Plain()]).run("?")
+    placed = in_sandbox([Look(), Plain()], sandbox_dir="box", access="project")
+    other = await agent(*both, "done", tools=placed).run("?")
+    for each, expected in ((result, ".cogency/sandbox sandbox"), (other, "box project")):
+        assert [step.executions[0].value for step in each.steps[:2]] == [expected] * 2
+
+
+def calls_of(name: str, **args: Any) -> str:
+    return calls(ToolCall(name, args))
