@@ -31,23 +31,29 @@ __all__ = [
     "CallEvent",
     "CallMode",
     "CallStartEvent",
+    "CancelledEvent",
     "Dialects",
     "EndEvent",
     "ErrorEvent",
     "ErrorMode",
     "ExecuteEvent",
     "FinishKind",
+    "InterruptEvent",
     "Message",
     "MessageMatch",
+    "MetricEvent",
     "RespondEvent",
     "ResultCounts",
     "ResultEvent",
+    "RunEvent",
+    "StepCost",
     "Storage",
     "StreamMode",
     "ThinkEvent",
     "Tool",
     "TurnEvent",
     "TurnOutcome",
+    "UserEvent",
     "WrittenResultEvent",
 ]
 
@@ -168,7 +174,8 @@ class WrittenResultEvent(TypedDict):
 class ErrorEvent(TypedDict):
     """Output that cannot be read: a malformed block of calls, or an answer that was cut.
 
-    `code` tells why a block is malformed: it cannot be read, or a call in it has no name; otherwise it is `None`.
+    `code` tells why. A parser has `"invalid_payload"` for a block that cannot be read, `"missing_tool_name"` for one
+    with a call that has no name, and otherwise `None`; drivers and runs have codes of their own.
     `content` is what the model should be told. `raw` is the block as the model wrote it, from its opening tag on, and
     `line` and `column` are the place of the error in it, from 1. If the answer was cut outside every block, `raw` is
     empty and the place is `None`.
@@ -176,7 +183,7 @@ class ErrorEvent(TypedDict):
 
     type: Literal["error"]
     kind: Literal["malformed", "unfinished", "truncated", "refused"]
-    code: Literal["invalid_payload", "missing_tool_name"] | None
+    code: str | None
     content: str
     raw: str
     line: int | None
@@ -203,6 +210,51 @@ TurnEvent = (
     | EndEvent
 )
 """What an accumulator emits."""
+
+
+class UserEvent(TypedDict):
+    """The question of a run."""
+
+    type: Literal["user"]
+    content: str
+    timestamp: float
+
+
+class StepCost(TypedDict):
+    """Tokens read and written, and seconds."""
+
+    input: int
+    output: int
+    duration: float
+
+
+class MetricEvent(TypedDict):
+    """What a step of a run cost, and all its steps so far; `is_estimate` says whether the step's tokens are a guess."""
+
+    type: Literal["metric"]
+    step: StepCost
+    total: StepCost
+    is_estimate: bool
+    timestamp: float
+
+
+class InterruptEvent(TypedDict):
+    """A person asked a run to stop, and it stops here."""
+
+    type: Literal["interrupt"]
+    timestamp: float
+
+
+class CancelledEvent(TypedDict):
+    """The end of a run that a person asked to stop; `content` is what they said."""
+
+    type: Literal["cancelled"]
+    content: str
+    timestamp: float
+
+
+RunEvent = TurnEvent | UserEvent | MetricEvent | InterruptEvent | CancelledEvent
+"""What a run of an agent emits."""
 
 
 class TurnOutcome(StrEnum):

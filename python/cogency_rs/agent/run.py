@@ -33,6 +33,7 @@ from ..turn.turn_log import started
 from ..types import StreamMode, ToolCall, TurnOutcome
 from .cut_answer import answer_in
 from .delegate import calling, has_delegate
+from .interruption import Interruption
 from .output import text_of
 from .prompts import Prompts
 from .resumption import (
@@ -110,6 +111,7 @@ class Run:
         self._output: Any = NO_OUTPUT
         self._text = ""  # of the output, or as much of an answer as there is
         self._asked: str | None = None
+        self._interruption = Interruption()
         self._is_finished = False
         self.status: RunStatus = "pending"
         self.result: RunResult[Any] | None = None
@@ -117,6 +119,11 @@ class Run:
     def stop(self, message: str = "") -> None:
         """Ask the run to stop before its next step, when its calls have their results; from any thread."""
         self._asked = message
+
+    def cancel(self, message: str = "") -> None:
+        """Ask the run to stop at once; from any thread. Its model is asked no further, and its calls are cancelled."""
+        self._asked = message
+        self._interruption.ask()
 
     def items(self, shown: Shown) -> AsyncGenerator[Any, None]:
         """Carry out the run, once."""
@@ -126,6 +133,7 @@ class Run:
         items = self._items(
             shows_events=shown in ("tokens", "events"), shows_steps=shown == "steps"
         )
+        self._interruption.watch(items)
         if tracing is None:
             return items
         return tracing.run(items, settings.name, settings.model, self.ctx, lambda: self.result)
@@ -133,35 +141,50 @@ class Run:
     # What is not shown is not yielded: each piece of a long answer would pass through all that wait for the run.
 
     async def _items(self, *, shows_events: bool, shows_steps: bool) -> AsyncGenerator[Any, None]:
-        async with self._claimed() as self.triggers.claim, self._served():
+        enter = self._interruption.enter
+        self._interruption.note()
+        async with (
+            self._interruptible(),
+            self._claimed() as self.triggers.claim,
+            self._served(),
+        ):
             self.ctx.account.begin()
             self.status = "in_progress"
             try:
-                await self.triggers.tell("before_run")
-                self._prepare()
-                events, step = await (self._go_on() if self._is_resumed else self._ask_question())
-                for event in events if shows_events else ():
-                    yield event
-                # The steps stand here and not in generators of their own, because every event would pass through those.
-                while step is not None or (step := await self._next_step()) is not None:
-                    content = step.content
-                    try:
-                        async for event in step.events:
-                            content.take(event)
-                            if shows_events:
-                                yield event
-                    finally:
-                        await step.events.aclose()
-                    done = await self._finish_step(step)
-                    step = None
-                    for event in done.reports if shows_events else ():
+                try:
+                    await self.triggers.tell("before_run")
+                    self._prepare()
+                    events, step = await (
+                        self._go_on() if self._is_resumed else self._ask_question()
+                    )
+                    for event in events if shows_events else ():
                         yield event
-                    if shows_steps:
-                        yield done.step
-                    if shows_events:
-                        yield done.metric
-                    if done.error is not None:
-                        raise done.error
+                    # The steps stand here and not in generators of their own, because every event would pass through
+                    # those.
+                    while step is not None or (step := await self._next_step()) is not None:
+                        content = step.content
+                        try:
+                            async for event in step.events:
+                                content.take(event)
+                                if shows_events:
+                                    yield event
+                                    enter()
+                        finally:
+                            await step.events.aclose()
+                        done = await self._finish_step(step)
+                        step = None
+                        for event in done.reports if shows_events else ():
+                            yield event
+                        if shows_steps:
+                            yield done.step
+                        if shows_events:
+                            yield done.metric
+                        if done.error is not None:
+                            raise done.error
+                except asyncio.CancelledError:
+                    if not self._is_interrupted():
+                        raise
+                self._interruption.close()
                 if (why := self._stopped_by_person()) is not None:
                     cancelled = await self._log.cancelled(why)
                     if shows_events:
@@ -192,6 +215,16 @@ class Run:
                 raise
 
     # Its beginning
+
+    @asynccontextmanager
+    async def _interruptible(self) -> AsyncGenerator[None, None]:
+        """Let a run that waits for its beginning be cancelled."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self._is_interrupted():
+                raise
+            self.result = self._make_result()
 
     def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:
         """Claim the conversation for this run alone, if the log has claims, and check that it is the user's.
@@ -313,6 +346,7 @@ class Run:
 
     async def _next_step(self) -> RunningStep | None:
         """Ask the model once more; `None` if the run is over, or stops."""
+        self._interruption.enter()
         if self.status != "in_progress" or await self._is_stopped(self.ctx.account.reached()):
             return None
         if self.triggers.has("before_step"):
@@ -358,6 +392,14 @@ class Run:
                 yield StopRun(run._asked, reason=StopReason.USER_REQUESTED, source="user")
                 return
             run = run._parent
+
+    def _is_interrupted(self) -> bool:
+        """Whether it is `cancel` that cancels the run, which then stops."""
+        if not self._interruption.ends():
+            return False
+        self.status = "stopped"
+        self.ctx.add(StopRun(self._asked or "", reason=StopReason.USER_REQUESTED, source="user"))
+        return True
 
     def _stopped_by_person(self) -> str | None:
         signal = first_signal(self.ctx.signals) if self.status == "stopped" else None

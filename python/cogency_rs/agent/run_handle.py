@@ -10,7 +10,7 @@ from typing import Any, Generic, Self
 
 from ..guards.arguments import check_choice
 from ..runs.run_result import Output, RunResult, Step
-from ..types import StreamMode
+from ..types import RunEvent, StreamMode
 from .run import Run, Shown
 
 __all__ = ["RunHandle"]
@@ -58,8 +58,16 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         """Ask the run to stop before its next step, when its calls have their results; from any thread."""
         self._run.stop(message)
 
-    def events(self, mode: StreamMode = "token") -> AsyncGenerator[dict[str, Any], None]:
-        """The events of the run, as dicts.
+    def cancel(self, message: str = "") -> None:
+        """Stop the run at once; from any task or thread.
+
+        The model's stream is closed, and running calls are cancelled and have their results in the log. Whoever awaits
+        or watches the run goes on with its result, whose status is `stopped`.
+        """
+        self._run.cancel(message)
+
+    def events(self, mode: StreamMode = "token") -> AsyncGenerator[RunEvent, None]:
+        """The events of the run, as dicts; see `RunEvent`.
 
         Besides the events of a turn there are `user` (the question), `metric` after each step (tokens and seconds of
         the `step` and in `total`), and `interrupt` and `cancelled` if the run was asked to stop.
@@ -81,10 +89,10 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         """
         return self._watch("steps")
 
-    def __aiter__(self) -> AsyncGenerator[dict[str, Any], None]:
+    def __aiter__(self) -> AsyncGenerator[RunEvent, None]:
         return self.events()
 
-    def __anext__(self) -> Awaitable[dict[str, Any]]:
+    def __anext__(self) -> Awaitable[RunEvent]:
         return anext(self.events())
 
     async def aclose(self) -> None:
