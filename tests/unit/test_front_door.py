@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from cogency_rs.agent.misnamed import MISNAMED_IN_AGENT, MISNAMED_IN_RUN
 from cogency_rs.compat import in_sandbox
 from cogency_rs.errors import ArgumentError, BusyError, ConfigError
 from cogency_rs.testing import ScriptedModel
+from cogency_rs.tools import ToolOptions
+from cogency_rs.tools.options import ToolKeywords
 from support.agents import adding, agent, agent_and_model, calls
 from support.mcp_servers import small
 
@@ -30,10 +33,14 @@ def arguments(of: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("of", "most"), [(Agent, 14), (Accumulator, 10), (RunLimits, 10), (Agent.run, 5)]
+    ("of", "most"), [(Agent, 14), (Accumulator, 10), (tool, 11), (RunLimits, 10), (Agent.run, 5)]
 )
 def test_there_are_few_arguments(of, most):
     assert len(arguments(of)) <= most, arguments(of)
+
+
+def test_tool_takes_what_tool_options_have():
+    assert {*ToolKeywords.__annotations__} == {field.name for field in fields(ToolOptions)}
 
 
 # Those that are called otherwise elsewhere

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from types import FrameType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ..errors import ConfigError
 from ..ids import uuid7
@@ -18,7 +18,7 @@ from ..types import ToolCall, ToolResult
 from .arguments import CheckedTool, compiled
 from .context import ToolContext
 from .docstring import read_docstring
-from .options import IsVisible, NeedsApproval, Preview, Remote, ToolOptions
+from .options import ToolKeywords, ToolOptions
 from .parameters import Parameters
 from .registry import check_name
 from .schema import Mismatch, Param, json_value
@@ -52,17 +52,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     blocking: bool = False,
-    timeout: float | None = None,
-    retries: int = 0,
-    sequential: bool = False,
-    requires_approval: NeedsApproval = False,
-    idempotent: bool = False,
-    read_only: bool = False,
-    ends_run: bool = False,
-    visible: IsVisible = True,
-    max_result_chars: int | None = None,
-    remote: Remote = None,
-    preview: Preview | None = None,
+    **options: Unpack[ToolKeywords],
 ) -> FunctionTool[..., R]: ...
 @overload
 def tool(
@@ -72,17 +62,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     blocking: bool = False,
-    timeout: float | None = None,
-    retries: int = 0,
-    sequential: bool = False,
-    requires_approval: NeedsApproval = False,
-    idempotent: bool = False,
-    read_only: bool = False,
-    ends_run: bool = False,
-    visible: IsVisible = True,
-    max_result_chars: int | None = None,
-    remote: Remote = None,
-    preview: Preview | None = None,
+    **options: Unpack[ToolKeywords],
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -92,17 +72,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     blocking: bool = False,
-    timeout: float | None = None,
-    retries: int = 0,
-    sequential: bool = False,
-    requires_approval: NeedsApproval = False,
-    idempotent: bool = False,
-    read_only: bool = False,
-    ends_run: bool = False,
-    visible: IsVisible = True,
-    max_result_chars: int | None = None,
-    remote: Remote = None,
-    preview: Preview | None = None,
+    **options: Unpack[ToolKeywords],
 ) -> Decorator: ...
 def tool(
     function: Any = None,
@@ -111,17 +81,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     blocking: bool = False,
-    timeout: float | None = None,
-    retries: int = 0,
-    sequential: bool = False,
-    requires_approval: NeedsApproval = False,
-    idempotent: bool = False,
-    read_only: bool = False,
-    ends_run: bool = False,
-    visible: IsVisible = True,
-    max_result_chars: int | None = None,
-    remote: Remote = None,
-    preview: Preview | None = None,
+    **options: Unpack[ToolKeywords],
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
@@ -140,44 +100,22 @@ def tool(
         description: what the tool does; the docstring up to its first section when not given. The docstring's section
             `Args:` describes the parameters.
         blocking: run an `async def` in a worker thread too, because it blocks.
-        timeout: seconds that one attempt may take. See `ToolOptions` for this and the following options.
-        retries: how often a call that raised or ran out of time is tried again.
-        sequential: a call runs alone, after those before it in its batch and before those after it.
-        requires_approval: whether a call must be approved before it runs.
-        idempotent: whether a second attempt of the same call does no harm.
-        read_only: whether a call has no effect outside.
-        ends_run: whether an agent's run is over when a call of this tool has succeeded.
-        visible: whether an agent's prompt lists the tool.
-        max_result_chars: how many characters of a result's content the model is shown.
-        remote: whether calls run in another process, and what they need there.
-        preview: a function that describes what a call would do to the person who is asked to approve it.
+        options: how calls are carried out; `ToolOptions` has them all.
 
     Raises:
         ConfigError: the function cannot be a tool, and the message names the parameter and says why; or an option has a
             wrong value.
     """
-    options = ToolOptions(
-        timeout=timeout,
-        retries=retries,
-        sequential=sequential,
-        requires_approval=requires_approval,
-        idempotent=idempotent,
-        read_only=read_only,
-        ends_run=ends_run,
-        visible=visible,
-        max_result_chars=max_result_chars,
-        remote=remote,
-        preview=preview,
-    )
+    how = ToolOptions(**options)
 
     def decorate(function: Any) -> Any:
         frame = _caller(inspect.currentframe())
-        return _make(function, name, description, blocking, options, frame)
+        return _make(function, name, description, blocking, how, frame)
 
     if function is None:
         return decorate
     frame = _caller(inspect.currentframe())
-    return _make(function, name, description, blocking, options, frame)
+    return _make(function, name, description, blocking, how, frame)
 
 
 def _caller(frame: FrameType | None) -> FrameType | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..errors import ConfigError
 from ..guards.arguments import (
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_OPTIONS",
+    "ToolKeywords",
     "ToolOptions",
     "all_options",
     "options_of",
@@ -33,6 +34,22 @@ Preview = Callable[[ToolCall], str | Awaitable[str]]
 
 Remote = bool | Mapping[str, Any] | None
 """Whether the calls of a tool run in another process, and what they need there."""
+
+
+class ToolKeywords(TypedDict, total=False):
+    """The fields of `ToolOptions` as keywords of `@tool`."""
+
+    timeout: float | None
+    retries: int
+    sequential: bool
+    requires_approval: NeedsApproval
+    idempotent: bool
+    read_only: bool
+    ends_run: bool
+    visible: IsVisible
+    max_result_chars: int | None
+    remote: Remote
+    preview: Preview | None
 
 
 @dataclass(frozen=True)
