@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
 from contextlib import aclosing
 from inspect import CORO_CREATED, getcoroutinestate
 from types import TracebackType
-from typing import Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from ..guards.arguments import check_choice
 from ..runs.run_result import Output, RunResult, Step
@@ -138,11 +138,13 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         if self._coroutine is not None:
             self._coroutine.close()
 
-    def __getattr__(self, name: str) -> Any:
-        # What debuggers and asyncio's own messages ask of a coroutine: its name, its frame, what it awaits.
-        if name in _OF_COROUTINES and self._coroutine is not None:
-            return getattr(self._coroutine, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # to a type checker, it would have every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            # What debuggers and asyncio's own messages ask of a coroutine: its name, its frame, what it awaits.
+            if name in _OF_COROUTINES and self._coroutine is not None:
+                return getattr(self._coroutine, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def _is_awaited(self) -> bool:
