@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import Accumulator, Agent, RunLimits, ToolCall, tool
-from cogency_rs.agent.misnamed import MISNAMED_IN_AGENT, MISNAMED_IN_RUN
 from cogency_rs.compat import in_sandbox
 from cogency_rs.errors import ArgumentError, BusyError, ConfigError
+from cogency_rs.guards import misnamed
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import ToolOptions
 from cogency_rs.tools.options import ToolKeywords
@@ -72,16 +72,40 @@ def test_so_does_one_of_a_run():
         agent("Hi.").run_sync("?", max_turns=3)
 
 
-def test_no_argument_that_there_is_is_called_misnamed():
-    assert not {*MISNAMED_IN_AGENT} & {*arguments(Agent)}
-    assert not {*MISNAMED_IN_RUN} & {*arguments(Agent.run)}
+def test_so_do_those_of_the_parts():
+    with pytest.raises(
+        ArgumentError, match=r"^RunLimits has no argument max_turns; write steps=…$"
+    ):
+        RunLimits(max_turns=3)
+    with pytest.raises(
+        ArgumentError, match=r"^@tool has no argument needs_approval; write requires_"
+    ):
+        tool(needs_approval=True)
+    with pytest.raises(
+        ArgumentError, match=r"^Accumulator has no argument storage; write execution="
+    ):
+        Accumulator("", "c", storage=None)
+
+
+@pytest.mark.parametrize(
+    ("names", "of"),
+    [
+        (misnamed.AGENT, Agent),
+        (misnamed.RUN, Agent.run),
+        (misnamed.ACCUMULATOR, Accumulator),
+        (misnamed.LIMITS, RunLimits),
+        (misnamed.TOOL, ToolOptions),
+    ],
+)
+def test_no_argument_that_there_is_is_called_misnamed(names, of):
+    assert not {*names} & {*arguments(of)}
 
 
 def test_any_other_argument_is_refused_as_python_does():
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         Agent(ScriptedModel([]), colour="red")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'max_turns'"):
-        RunLimits(max_turns=3)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'minutes'"):
+        RunLimits(minutes=3)
 
 
 # Tools, servers and agents in one list

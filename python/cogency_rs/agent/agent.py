@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
 from ..context.history import History
 from ..errors import ConfigError
 from ..execution.call_options import CallOptions
+from ..guards import misnamed
 from ..guards.arguments import check_instance, check_text, refused
+from ..guards.misnamed import refuses_misnamed
 from ..hooks import AnyHook, Approve
 from ..hooks.approval import Approval
 from ..hooks.hooks import HookList
@@ -28,7 +30,6 @@ from ..types import Dialects
 from .delegate import Delegate
 from .drivers import Driver
 from .first_prompt import Prompt, first_prompt
-from .misnamed import MISNAMED_IN_AGENT, MISNAMED_IN_RUN, refuses_misnamed
 from .options import (
     DriverName,
     check_limits,
@@ -105,7 +106,7 @@ class Agent(Generic[Deps, Output]):
     One agent may have any number of runs at once; runs of one conversation wait for each other.
     """
 
-    @refuses_misnamed("Agent", MISNAMED_IN_AGENT)
+    @refuses_misnamed("Agent", misnamed.AGENT)
     def __init__(
         self,
         model: Any,
@@ -231,7 +232,7 @@ class Agent(Generic[Deps, Output]):
         if self._settings.serving is not None:
             await self._settings.serving.__aexit__(kind, error, traceback)
 
-    @refuses_misnamed("Agent.run", MISNAMED_IN_RUN)
+    @refuses_misnamed("Agent.run", misnamed.RUN)
     def run(
         self,
         question: str,

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any, Literal, TypeVar
 
 from ..errors import StopReason, StopRun
+from ..guards import misnamed
 from ..guards.arguments import (
     check_choice,
     check_count,
@@ -16,6 +17,7 @@ from ..guards.arguments import (
     check_names,
     check_seconds,
 )
+from ..guards.misnamed import refuse_misnamed
 from ..models.deltas import NO_USAGE, Usage
 
 __all__ = ["Account", "RunLimits"]
@@ -29,6 +31,7 @@ def _keeps_given(kind: type[T]) -> type[T]:
 
     @wraps(init)
     def keeping(self: T, **given: Any) -> None:
+        refuse_misnamed(kind.__name__, given, misnamed.LIMITS)
         init(self, **given)
         object.__setattr__(self, "_given", frozenset(given))
 

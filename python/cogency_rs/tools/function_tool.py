@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ..errors import ConfigError
+from ..guards.misnamed import TOOL, refuse_misnamed
 from ..ids import uuid7
 from ..types import ToolCall, ToolResult
 from .arguments import CheckedTool, compiled
@@ -106,6 +107,7 @@ def tool(
         ConfigError: the function cannot be a tool, and the message names the parameter and says why; or an option has a
             wrong value.
     """
+    refuse_misnamed("@tool", options, TOOL)
     how = ToolOptions(**options)
 
     def decorate(function: Any) -> Any:

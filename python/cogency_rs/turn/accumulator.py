@@ -18,7 +18,9 @@ from ..errors import ConfigError, StopRun
 from ..execution.batch import ToolBatch
 from ..execution.call_options import CallOptions
 from ..execution.tool_events import ToolEvents
+from ..guards import misnamed
 from ..guards.arguments import check_execution, check_function
+from ..guards.misnamed import refuses_misnamed
 from ..hooks import AnyHook, Approve
 from ..hooks.approval import Approval, need_of
 from ..hooks.hooks import HookList
@@ -86,6 +88,7 @@ class Accumulator:
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
     _keeps_text = True
 
+    @refuses_misnamed("Accumulator", misnamed.ACCUMULATOR)
     def __init__(
         self,
         user_id: str,

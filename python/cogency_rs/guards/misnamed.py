@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from ..errors import ArgumentError
 
-__all__ = ["MISNAMED_IN_AGENT", "MISNAMED_IN_RUN", "refuses_misnamed"]
+__all__ = ["ACCUMULATOR", "AGENT", "LIMITS", "RUN", "TOOL", "refuse_misnamed", "refuses_misnamed"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,7 +26,15 @@ def _same(value: str, *names: str) -> dict[str, str]:
     return dict.fromkeys(names, value)
 
 
-MISNAMED_IN_AGENT: Mapping[str, str] = {
+_OF_CALLS = {
+    "tool_timeout": "calls=CallOptions(timeout=…)",
+    **{
+        name: f"calls=CallOptions({name}=…)"
+        for name in ("batch_timeout", "max_concurrency", "on_failure", "on_block", "eager")
+    },
+}
+
+AGENT: Mapping[str, str] = {
     **_same(_STEPS, "max_turns", "max_steps", "max_iterations", "max_iter", "request_limit"),
     **_same("limits=RunLimits(…)", "usage_limits", "run_limits"),
     **_same("limits=RunLimits(same_errors=…)", "recovery", "same_error_limit"),
@@ -43,11 +51,7 @@ MISNAMED_IN_AGENT: Mapping[str, str] = {
         "OpenAIModel(…) or another model with this argument",
         *("temperature", "max_tokens", "api_key", "base_url", "seed"),
     ),
-    **_same("calls=CallOptions(timeout=…)", "tool_timeout"),
-    **{
-        name: f"calls=CallOptions({name}=…)"
-        for name in ("batch_timeout", "max_concurrency", "on_failure", "on_block", "eager")
-    },
+    **_OF_CALLS,
     **_same("@tool(retries=…) at the tool", "retries", "max_retries", "tool_retries"),
     **_same("approve=Approval(…, timeout=…)", "approval_timeout"),
     **_same("hooks=[…]", "middleware", "callbacks", "capabilities"),
@@ -64,7 +68,7 @@ MISNAMED_IN_AGENT: Mapping[str, str] = {
 }
 """What to write in place of arguments that `Agent` does not have."""
 
-MISNAMED_IN_RUN: Mapping[str, str] = {
+RUN: Mapping[str, str] = {
     **_same(_STEPS, "max_turns", "max_steps", "max_iterations", "request_limit"),
     **_same("limits=RunLimits(…)", "usage_limits"),
     **_same("limits=RunLimits(seconds=…)", "timeout"),
@@ -78,6 +82,47 @@ MISNAMED_IN_RUN: Mapping[str, str] = {
 """What to write in place of arguments that `Agent.run` does not have."""
 
 
+ACCUMULATOR: Mapping[str, str] = {
+    **_OF_CALLS,
+    **_same("execution=Execution(tools=…)", "tools"),
+    **_same("execution=Execution(storage=…)", "storage"),
+    **_same("hooks=[…]", "middleware"),
+    **_same("approve=Approval(…, timeout=…)", "approval_timeout"),
+}
+"""What to write in place of arguments that `Accumulator` does not have."""
+
+LIMITS: Mapping[str, str] = {
+    **_same("steps=…", "max_turns", "max_steps", "max_iterations", "request_limit"),
+    **_same("tool_calls=…", "tool_calls_limit", "max_tool_calls"),
+    **_same("total_tokens=…", "total_tokens_limit", "max_tokens"),
+    **_same("seconds=…", "timeout"),
+    **_same("same_errors=…", "same_error_limit"),
+}
+"""What to write in place of limits that `RunLimits` does not have."""
+
+TOOL: Mapping[str, str] = {
+    **_same("requires_approval=…", "needs_approval", "approve", "confirm"),
+    **_same("ends_run=True", "return_direct", "ends"),
+    **_same("retries=…", "max_retries"),
+    **_same("visible=…", "is_enabled", "hidden", "prepare"),
+    **_same("name=…", "name_override"),
+    **_same("description=…", "description_override"),
+    **_same("hints at the function's parameters", "args_schema", "parameters", "schema"),
+}
+"""What to write in place of options that `@tool` does not have."""
+
+
+def refuse_misnamed(owner: str, given: Iterable[str], names: Mapping[str, str]) -> None:
+    """Refuse arguments that are called otherwise here.
+
+    Raises:
+        ArgumentError: one of them is among these names.
+    """
+    for name in given:
+        if name in names:
+            raise ArgumentError(f"{owner} has no argument {name}; write {names[name]}")
+
+
 def refuses_misnamed(
     owner: str, names: Mapping[str, str]
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -89,9 +134,7 @@ def refuses_misnamed(
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            for name in kwargs:
-                if name in names:
-                    raise ArgumentError(f"{owner} has no argument {name}; write {names[name]}")
+            refuse_misnamed(owner, kwargs, names)
             return function(*args, **kwargs)
 
         return checked
