@@ -27,6 +27,7 @@ from ..tools.context import ToolContext
 from ..tools.registry import listed_tools
 from ..tools.toolbox import Toolbox, told_apart
 from ..types import Dialects
+from .accepted import AnyModel, ToolObject
 from .delegate import Delegate
 from .drivers import Driver
 from .first_prompt import Prompt, first_prompt
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
     from typing_extensions import TypeForm
 
+    from ..servers.mcp import MCPServer
     from ..tools.function_tool import FunctionTool
 
 __all__ = ["Agent"]
@@ -109,9 +111,9 @@ class Agent(Generic[Deps, Output]):
     @refuses_misnamed("Agent", misnamed.AGENT)
     def __init__(
         self,
-        model: Any,
+        model: AnyModel,
         *,
-        tools: Iterable[Any] = (),
+        tools: Iterable[ToolObject | MCPServer | Agent[Any, Any]] = (),
         instructions: Instructions = "",
         output_type: TypeForm[Output] = str,  # type: ignore[assignment]  # the default of Output
         dialect: Dialects | None = None,
@@ -125,12 +127,16 @@ class Agent(Generic[Deps, Output]):
         name: str = "agent",
         telemetry: bool | TracerProvider | Telemetry = False,
     ) -> None:
-        given = listed_tools(tools)
-        servers = [*filter(is_server, given)]
-        own = [each for each in given if each not in servers] if servers else given
-        listed = tuple(
-            told_apart(each.as_tool() if isinstance(each, Agent) else each for each in own)
-        )
+        servers: list[MCPServer] = []
+        own: list[Any] = []
+        for each in listed_tools(tools):
+            if isinstance(each, Agent):
+                own.append(each.as_tool())
+            elif is_server(each):
+                servers.append(each)
+            else:
+                own.append(each)
+        listed = tuple(told_apart(own))
         if not (isinstance(instructions, str) or callable(instructions)):
             raise refused("instructions", instructions, "text (a str), or a function of the run")
         check_text("name", name)
@@ -265,6 +271,7 @@ class Agent(Generic[Deps, Output]):
         """
         return RunHandle(self._run(question, conversation_id, user_id, deps, limits))
 
+    @refuses_misnamed("Agent.resume", misnamed.RUN)
     def resume(
         self,
         conversation_id: str,
