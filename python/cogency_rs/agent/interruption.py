@@ -28,10 +28,8 @@ class Interruption:
 
     def note(self) -> None:
         """Note the task that is in the run now."""
-        task = asyncio.current_task()
-        if task is not self._task:
-            self._task = task
-            self._before = 0 if task is None else task.cancelling()
+        self._task = task = asyncio.current_task()
+        self._before = 0 if task is None else task.cancelling()
 
     def enter(self) -> None:
         """Do the same where the run is gone on with.
@@ -39,7 +37,8 @@ class Interruption:
         Raises:
             asyncio.CancelledError: the run was asked to end while no task was in it.
         """
-        self.note()
+        if asyncio.current_task() is not self._task:  # seldom: this is done at each event
+            self.note()
         if self._is_asked and not self._is_sent:
             raise asyncio.CancelledError
 

@@ -61,8 +61,8 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
     def cancel(self, message: str = "") -> None:
         """Stop the run at once; from any task or thread.
 
-        The model's stream is closed, and running calls are cancelled and have their results in the log. Whoever awaits
-        or watches the run goes on with its result, whose status is `stopped`.
+        The model's stream is closed, and running calls are cancelled and have their results in the log. A task that
+        awaits or watches the run goes on with its result, whose status is `stopped`.
         """
         self._run.cancel(message)
 
