@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-import cogency_rs
-from cogency_rs import ToolCall, ToolResult
+from cogency_rs import ToolCall, ToolResult, protocol
 from cogency_rs.protocol import parse_tool_call
 
 from . import differences
@@ -48,7 +47,7 @@ def theirs(name: str, *args: Any) -> Any:
 
 
 def ours(name: str, *args: Any) -> Any:
-    return plain(outcome(getattr(cogency_rs, name), *args))
+    return plain(outcome(getattr(protocol, name), *args))
 
 
 def plain(value: Any) -> Any:
@@ -158,7 +157,7 @@ def test_format_results_array_of_anything_else(batch, results):
 
 
 def test_format_results_array_takes_any_iterables():
-    for codec in (cogency("core.codec"), cogency_rs):
+    for codec in (cogency("core.codec"), protocol):
         made = codec.format_results_array(
             iter([ToolCall("a", {})]), (ToolResult("no", error=True) for _ in "1")
         )

@@ -139,10 +139,10 @@ def model_of(options: AgentOptions) -> Any:
         )
     if options.provider not in _MODELS:
         raise UnusableError(f"--provider is openai or anthropic, not {options.provider}")
-    from ... import models
+    import cogency_rs  # here, since a program that only parses needs no model
 
     try:
-        make: Any = getattr(models, _MODELS[options.provider])
+        make: Any = getattr(cogency_rs, _MODELS[options.provider])
         return make(options.model, base_url=options.base_url)
     except ConfigError as error:
         raise UnusableError(words_of(error).replace("base_url", "--base-url", 1)) from error
