@@ -332,7 +332,7 @@ class Agent(Generic[Deps, Output]):
             since it sees nothing of the caller's conversation. Its result is the run's output; a run without one fails
             the call.
         """
-        from ..tools.function_tool import tool  # here, since most agents are no tool
+        from ..tools.function_tool import tool  # here, since most agents are not tools
 
         delegate = Delegate(self.name, self._answer_call)
         return tool(

@@ -23,7 +23,7 @@ class Interruption:
         self._is_asked = self._is_sent = self._is_over = False
 
     def watch(self, items: AsyncGenerator[Any, None]) -> None:
-        """Note what carries out the run. A strong reference would keep a run that nobody reads any more alive."""
+        """Note what carries out the run. A strong reference would keep an abandoned run alive."""
         self._items = weakref.ref(items)
 
     def note(self) -> None:
