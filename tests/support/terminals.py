@@ -13,7 +13,7 @@ import sys
 import termios
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from support.commands import PROGRAM, environment
 
@@ -81,13 +81,18 @@ class Terminal:
 
         Args:
             text: the text.
-            pressing: keys to type again if nothing comes: Python loses a Ctrl-C that comes just before `readline`
-                waits.
+            pressing: keys to type again if nothing comes: Python loses a Ctrl-C that comes just before it waits for
+                keys.
         """
         while text not in self.shown[self._read :]:
             assert self._reads(pressing), f"{text!r} was never shown:\n{self.shown}"
         begun, self._read = self._read, self.shown.index(text, self._read) + len(text)
         return self.shown[begun : self._read]
+
+    @property
+    def attributes(self) -> list[Any]:
+        """How the terminal is set, as by `stty`."""
+        return termios.tcgetattr(self._ours)
 
     def ended(self, *, pressing: str = "") -> int:
         """Wait until the program has ended; returns its exit code."""

@@ -37,7 +37,7 @@ def test_without_the_extra_it_says_what_to_install(module):
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"cogency-rs: the command line needs typer and rich, and {module} is not installed; "
+        f"cogency-rs: the command line needs typer, rich and prompt_toolkit, and {module} is not installed; "
         "run: pip install 'cogency-rs[cli]'\n"
     )
 

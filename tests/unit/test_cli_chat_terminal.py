@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import re
+import signal
 
 import pytest
 
 from support.commands import POSIX
+from support.waiting import wait_until
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
@@ -24,6 +26,7 @@ from cogency_rs.cli.chat.events import CallBegan, CallEnded, Warned
 def shown(monkeypatch) -> tuple[view_module.View, io.StringIO]:
     """A view at a terminal, drawn again after every event; and what it has written."""
     monkeypatch.setattr(view_module, "_REDRAW", 0)
+    monkeypatch.setattr(view_module, "_SHARE", 0)
     monkeypatch.setattr(view_module, "_SECONDS", 0)
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=60, height=20, _environ={})
@@ -213,3 +216,52 @@ def test_pasted_lines_are_one_question(tmp_path):
         terminal.until("> ")
         terminal.type("\x04")
         assert terminal.ended() == 0
+
+
+@POSIX
+def test_a_question_may_have_several_lines_and_be_recalled(tmp_path):
+    from support.terminals import Terminal
+
+    (tmp_path / "endless.py").write_text(MODEL)
+    with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
+        terminal.until("> ")
+        terminal.type("one\x1b\rtwo\r")
+        terminal.until("You wrote: 'one\\ntwo'.")
+        terminal.until("> ")
+        terminal.type("\x1b[A\x05 and three\r")
+        terminal.until("You wrote: 'one\\ntwo and three'.")
+        terminal.until("> ")
+        terminal.type("\x04")
+        assert terminal.ended() == 0
+
+
+@POSIX
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_chat_that_is_asked_to_end_leaves_the_terminal_as_it_was(tmp_path, number, code):
+    import termios
+
+    from support.terminals import Terminal
+
+    (tmp_path / "endless.py").write_text(MODEL)
+    with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
+        before = terminal.attributes
+        terminal.until("> ")
+        wait_until(lambda: not terminal.attributes[3] & termios.ICANON, "no keys are read")
+        terminal.program.send_signal(number)
+        assert terminal.ended() == code
+        assert terminal.attributes == before
+        assert terminal.shown.endswith(f"cogency-rs: ended by {number.name}\n")
+
+
+@POSIX
+def test_without_prompt_toolkit_it_says_what_to_install(tmp_path):
+    from support.terminals import Terminal
+
+    lacking = 'import sys\nsys.modules["prompt_toolkit"] = None\n'
+    (tmp_path / "lacking.py").write_text(lacking + MODEL)
+    with Terminal("chat", "--model-from", "lacking:model", cwd=tmp_path) as terminal:
+        assert terminal.ended() == 2
+        assert terminal.shown == (
+            "cogency-rs: the command line needs typer, rich and prompt_toolkit, and prompt_toolkit is not "
+            "installed; run: pip install 'cogency-rs[cli]'\n"
+        )

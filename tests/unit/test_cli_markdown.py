@@ -1,63 +1,71 @@
-"""Answers as a terminal shows them: which marks are removed, what is kept, and that text may be cut anywhere."""
+"""Answers as a terminal shows them: what is rendered, what is kept, and that they grow without flicker."""
 
 from __future__ import annotations
 
-import re
+import io
+from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given, strategies as st
 
 pytest.importorskip("rich", reason="the command line is in the extra cli")
 
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
-from cogency_rs.cli.chat.forms import Wrapped
-from cogency_rs.cli.chat.markdown import Markdown
+from cogency_rs.cli.chat import view as view_module
+from cogency_rs.cli.chat.markdown import GrowingMarkdown
+from support.screens import Screen
 
 WIDTH = 40
 
 
-def shown(*pieces: str, width: int = WIDTH, margin: int = 0, ascii: bool = False) -> Text:
-    form = Markdown(width, margin, ascii=ascii)
-    return Text().join([*map(form.feed, pieces), form.finish()])
+def shown(*pieces: str, width: int = WIDTH, margin: int = 0, encoding: str = "utf-8") -> list[Text]:
+    """The lines of an answer that arrives in these pieces."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=file, force_terminal=True, width=width, height=20, _environ={})
+    answer = GrowingMarkdown(console, width, margin)
+    lines: list[Text] = []
+    for piece in pieces:
+        answer.feed(piece)
+        lines += answer.lines(changing=10_000)[0]
+    return lines + answer.lines()[0]
 
 
-def styles(text: Text) -> list[tuple[str, str]]:
-    """The text with its styles, with words of one style joined."""
-    found: list[tuple[str, str]] = []
-    for at, char in enumerate(text.plain):
-        style = " ".join(str(span.style) for span in text.spans if span.start <= at < span.end)
-        if found and (style == found[-1][1] or char.isspace()):
-            found[-1] = found[-1][0] + char, found[-1][1]
-        else:
-            found.append((char, style))
-    return [(piece.strip(), style) for piece, style in found if style]
+def plain(lines: Iterable[Text]) -> list[str]:
+    return [line.plain for line in lines]
+
+
+def styles(lines: Iterable[Text]) -> list[tuple[str, str]]:
+    """The texts that have a style."""
+    return [
+        (line.plain[span.start : span.end].strip(), str(span.style))
+        for line in lines
+        for span in line.spans
+        if str(span.style) not in ("", "none") and line.plain[span.start : span.end].strip()
+    ]
 
 
 @pytest.mark.parametrize(
-    ("written", "plain", "styled"),
+    ("written", "lines", "styled"),
     [
-        ("**bold** text", "bold text", [("bold", "bold")]),
-        ("*slanted words* here", "slanted words here", [("slanted words", "italic")]),
-        ("***both***", "both", [("both", "bold italic")]),
-        ("a `code` word", "a code word", [("code", "cyan")]),
-        ("``a ` b``", "a ` b", [("a ` b", "cyan")]),
-        ("`` ` ``", "`", [("`", "cyan")]),
-        ("`**kept**`", "**kept**", [("**kept**", "cyan")]),
-        ("**bold `code`**", "bold code", [("bold", "bold"), ("code", "cyan")]),
-        ("(**a**, **b**)", "(a, b)", [("a", "bold"), ("b", "bold")]),
-        ("# Title", "Title", [("Title", "bold")]),
-        ("### A *b*", "A b", [("A", "bold"), ("b", "bold italic")]),
-        ("- one\n* two\n+ three", "• one\n• two\n+ three", [("•", "bold"), ("•", "bold"), ("+", "bold")]),
-        ("1. one\n2) two", "1. one\n2) two", [("1.", "bold"), ("2)", "bold")]),
-        ("> said", "│ said", [("│", "dim")]),
-        ("```\nx = 1\n```", "  x = 1", [("x = 1", "cyan")]),
+        ("**bold** text", ["bold text"], [("bold", "bold")]),
+        ("*slanted words* here", ["slanted words here"], [("slanted words", "italic")]),
+        ("***both***", ["both"], [("both", "bold italic")]),
+        ("a `code` word", ["a code word"], [("code", "cyan")]),
+        ("``a ` b``", ["a ` b"], [("a ` b", "cyan")]),
+        ("`**kept**`", ["**kept**"], [("**kept**", "cyan")]),
+        ("(**a**, **b**)", ["(a, b)"], [("a", "bold"), ("b", "bold")]),
+        ("# Title", ["Title"], [("Title", "bold")]),
+        ("### A *b*", ["A b"], [("A", "bold"), ("b", "bold italic")]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)  # fmt: skip
-def test_marks_become_styles(written, plain, styled):
+)
+def test_marks_become_styles(written, lines, styled):
     text = shown(written)
-    assert text.plain == plain
+    assert plain(text) == lines
     assert styles(text) == styled
 
 
@@ -68,77 +76,151 @@ def test_marks_become_styles(written, plain, styled):
         "__init__ and snake_case_name",
         "*args, **kwargs",
         "*.py and *.rs",
-        r"\*not this\*",
         "an open `tick and an open **star",
         "[a link](http://x.y) and <b>a tag</b>",
+        "<div>\n",
+        "![a picture](a.png)",
+        "<http://x.y>",
+        "[x]: http://x.y",
         "#hashtag and #! and C#",
         "-5 degrees, --flag",
         "2024 was a year. 3.14 is a number",
         "a | b",
         "one\ntwo\n\nthree",
-        "***",
         "| only one row |",
         "&amp; stays",
-        "```",
+        "~~not struck~~ ~5",
     ],
 )
 def test_text_that_is_not_markdown_is_kept(written):
-    rule = "─" * WIDTH
-    assert shown(written).plain == {"***": rule, "```": ""}.get(written, written)
+    assert plain(shown(written)) == written.rstrip().split("\n")
 
 
 @pytest.mark.parametrize(
     ("written", "lines"),
     [
-        ("- a list item that is longer than a line is", ["• a list item that is longer than a line", "  is"]),
-        ("- a\n  - b\n    on", ["• a", "  • b", "    on"]),
-        ("- a\n\n  more of a\nnot a", ["• a", "", "  more of a", "not a"]),
-        ("so:\n```py\nif a:\n    x\n\n\n\ny\n```\nend", ["so:", "  if a:", "      x", *[""] * 3, "  y", "end"]),
-        ("- a\n  ```\n  x\n    y\n  ```\n- b", ["• a", "  x", "    y", "• b"]),
+        ("- one\n- two", [" • one", " • two"]),
+        ("- an item longer than a line of the whole page", [" • an item longer than a line of the", "   whole page"]),
+        ("- a\n  - b", [" • a", "    • b"]),
+        ("3. one\n4. two", [" 3 one", " 4 two"]),
+        ("> said", ["▌ said"]),
+        ("so:\n```py\nif a:\n    x\n\ny\n```\nend", ["so:", "  if a:", "      x", "", "  y", "end"]),
         ("```\n- not a list\n# nor a heading\n~~~\n````\nend", ["  - not a list", "  # nor a heading", "  ~~~", "end"]),
         ("```\nnever closed", ["  never closed"]),
-        ("```x\n" + "long " * 20 + "\n```", ["  " + ("long " * 20).rstrip()]),
-        ("| a | bb |\n|---|:-:|\n| ccc | `d` |\n|e|\nend", ["a    bb", "───  ──", "ccc  d", "e", "end"]),
-        (f"|{'x' * 50}|y|\n|-|-|\n|1|2|", [f"|{'x' * 50}|y|", "|-|-|", "|1|2|"]),
+        ("| a | bb |\n|---|:-:|\n| ccc | `d` |\n|e|\n\nend", ["a    bb", "───────", "ccc  d", "e", "", "end"]),
         ("a\n\n\n\n\nb", ["a", "", "b"]),
-        ("a\n---\nb", ["a", "─" * WIDTH, "b"]),
+        ("a\n\n---\nb", ["a", "", "-" * WIDTH, "b"]),
     ],
 )  # fmt: skip
 def test_blocks_are_lines_of_their_own(written, lines):
-    assert shown(written).plain.split("\n") == lines
+    assert plain(shown(written)) == lines
 
 
-def test_lines_with_a_margin_are_wrapped_within_it():
+def test_lines_have_a_margin_and_are_wrapped_within_it():
     text = shown("# A\n- " + "word " * 10 + "\n```\nx\n```", margin=2)
-    assert text.plain.split("\n") == [
-        "A",
-        "  • word word word word word word word",
-        "    word word word",
+    assert plain(text) == [
+        "  A",
+        "   • word word word word word word word",
+        "     word word word",
         "    x",
     ]
 
 
 def test_a_terminal_with_only_ascii_is_enough():
-    assert shown("- a\n> b\n***", ascii=True).plain == "- a\n| b\n" + "-" * WIDTH
+    lines = plain(shown("- a\n\n> b\n\n|c|\n|-|\n|d|", encoding="ascii"))
+    assert lines == [" - a", "", "| b", "", "c", "-", "d"]
 
 
-def test_code_has_the_colours_of_its_language_or_one_colour_if_the_language_is_unknown():
-    assert styles(shown("```python\nreturn 1\n```")) != [("return 1", "cyan")]
-    assert styles(shown("```klingon\nnuqneH\n```")) == [("nuqneH", "cyan")]
+def test_code_has_the_colours_of_its_language():
+    words = [word for word, _ in styles(shown("```python\nreturn 1\n```"))]
+    assert words[:2] == ["return", "1"]
+    assert plain(shown("```klingon\nnuqneH\n```")) == ["  nuqneH"]
 
 
-def test_text_is_shown_while_it_arrives():
-    form = Markdown(WIDTH)
-    given = [form.feed(piece).plain for piece in ("Hel", "lo **b", "old", "** on", " 2")]
-    assert given == ["Hel", "lo", "", " bold on", " 2"]
-    form = Markdown(WIDTH)
-    given = [form.feed(piece).plain for piece in ("-", " ", "item", "\n``", "`\ncode", "\n", "```")]
-    assert given == ["", "", "• item", "", "", "\n  code", ""]
+@pytest.mark.parametrize("columns", [20, 24, 39])
+def test_a_narrow_terminal_shows_all_of_it(columns):
+    written = (
+        f"| {'a' * 30} | b |\n|-|-|\n| {'c' * 50} | d |\n\n{'- ' * 6}deep\n\n```\n{'x' * 90}\n```"
+    )
+    lines = plain(shown(written, width=columns, margin=2))
+    assert max(map(cell_len, lines)) <= columns
+    letters = [each for each in "".join(lines) if each in "abcdx"]
+    assert sorted(letters) == sorted("a" * 30 + "b" + "c" * 50 + "ddx" + "x" * 89)
 
 
-def test_a_mark_that_is_never_closed_does_not_hold_back_a_long_line():
-    form = Markdown(WIDTH)
-    assert len(form.feed("`" + "word " * 200).plain) > 700
+# While it arrives.
+
+
+def test_a_block_is_drawn_anew_until_the_next_one_begins():
+    answer = GrowingMarkdown(Console(file=io.StringIO(), width=WIDTH, _environ={}), WIDTH, 0)
+    given: list[tuple[list[str], list[str]]] = []
+    for piece in ("Hel", "lo **b", "old** on", "\n\n-", " item", "\n\nend"):
+        answer.feed(piece)
+        settled, growing = answer.lines(changing=9)
+        given.append((plain(settled), plain(growing)))
+    assert given == [
+        ([], ["Hel"]),
+        ([], ["Hello **b"]),
+        ([], ["Hello bold on"]),
+        ([], ["Hello bold on"]),  # the mark may become another one
+        (["Hello bold on"], ["", " • item"]),
+        (["", " • item"], ["", "end"]),
+    ]
+
+
+def test_only_the_last_lines_of_a_long_block_are_drawn_anew():
+    answer = GrowingMarkdown(Console(file=io.StringIO(), width=WIDTH, _environ={}), WIDTH, 0)
+    lines: list[str] = []
+    for number in range(100):
+        answer.feed(f"- {number}\n")
+        settled, growing = answer.lines(changing=5)
+        assert len(growing) == min(5, number + 1)
+        lines += plain(settled)
+    assert [line.split()[1] for line in lines + plain(answer.lines()[0])] == [*map(str, range(100))]
+
+
+ANSWER = """\
+The **limit** is in `config/staging.toml`, as a number of seconds that the assistant waits for an answer.
+
+- one item, which is longer than a line of this terminal is
+- two
+  - two and a half
+
+```python
+def answer(seconds: int) -> str:
+    return f"after {seconds} s"
+```
+
+## Then
+
+| name | value |
+|------|-------|
+| stop | end   |
+""" + "".join(f"1. step number {number} of many\n" for number in range(30))
+
+
+@pytest.mark.parametrize("height", [8, 20])
+def test_an_answer_grows_without_flicker(monkeypatch, height):
+    monkeypatch.setattr(view_module, "_REDRAW", 0)
+    monkeypatch.setattr(view_module, "_SHARE", 0)
+    screen = Screen(44, height)
+    with view_module.View(screen.console) as view:
+        for place in range(0, len(ANSWER), 3):
+            view.happened({"type": "respond", "content": ANSWER[place : place + 3]})
+    seen = [frame_words(frame) for frame in screen.frames]
+    assert len(seen) > 300
+    for before, after in pairwise(seen):
+        assert len(after) >= len(before) - 1, "a word may join another, and lines never vanish"
+    whole = shown(ANSWER, width=44, margin=2)
+    # A number that was written before the list had ten of them is indented for one digit.
+    assert [line.split() for line in screen.lines if line] == [
+        line.split() for line in plain(whole) if line
+    ]
+
+
+def frame_words(frame: list[str]) -> list[str]:
+    """The words of a frame, without marks that may be on their way."""
+    return [word for word in " ".join(frame).split() if any(map(str.isalnum, word))]
 
 
 MARKED = st.lists(
@@ -151,35 +233,12 @@ MARKED = st.lists(
 def test_how_an_answer_is_cut_does_not_matter(written, data):
     cuts = data.draw(st.lists(st.integers(0, len(written)), max_size=8).map(sorted))
     pieces = [written[a:b] for a, b in zip([0, *cuts], [*cuts, len(written)], strict=True)]
-    whole, cut = shown(written), shown(*pieces)
-    assert (cut.plain, styles(cut)) == (whole.plain, styles(whole))
-    assert shown(*written).plain == whole.plain
+    assert plain(shown(*pieces)) == plain(shown(written))
+    assert plain(shown(*written)) == plain(shown(written))
 
 
-def without_languages(written: str) -> str:
-    """The text without the lines that open a block of code: they may name its language, which is not shown."""
-    kept, mark = [], ""
-    for line in written.split("\n"):
-        opening = re.fullmatch(r"[ \t]*(`{3,}|~{3,})[^`]*", line)
-        if mark and set(line.strip()) == {mark[0]} and len(line.strip()) >= len(mark):
-            mark = ""
-        elif opening and not mark:
-            mark = opening[1]
-        else:
-            kept.append(line)
-    return "\n".join(kept)
-
-
-@given(MARKED)
-@example("```ab\na b\n```\nb")
-@example("```\n~~~a\n```b\n````\n```b\na")
-def test_no_word_is_lost(written):
-    kept = [char for char in shown(written).plain if char.isalnum()]
-    assert kept == [char for char in without_languages(written) if char.isalnum()]
-
-
-@given(st.text("abc_<&:'(\n ", max_size=120))
-def test_text_without_marks_is_shown_as_plain_text(written):
-    plain = Wrapped(WIDTH, 2)
-    expected = Text().join([plain.feed(written), plain.finish()])
-    assert shown(written, margin=2).plain == expected.plain
+@given(st.text("abc_<&:'( \n[]!>", max_size=120), st.integers(20, 60))
+@example("a [![b](c)](d) `<b>`", 20)
+def test_no_letter_is_lost(written, width):
+    kept = [char for line in plain(shown(written, width=width)) for char in line if char in "abc"]
+    assert kept == [char for char in written if char in "abc"]

@@ -1,6 +1,6 @@
 """The console script `cogency-rs`.
 
-typer and rich belong to the extra `cli`, not to the package: they are imported when `main` runs,
+typer, rich and prompt_toolkit belong to the extra `cli`, not to the package: they are imported when `main` runs,
 so that a plain install can import this module and say what is missing.
 """
 
@@ -19,6 +19,8 @@ from .exits import (
 
 __all__ = ["main"]
 
+_NEEDED = {"markdown_it", "prompt_toolkit", "rich", "typer"}
+
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and leave the program with its exit code.
@@ -30,16 +32,16 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         with exit_codes():
             app = _app()
+        app(args, prog_name="cogency-rs")
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
-        if module in {"", __name__.partition(".")[0]}:
+        if module not in _NEEDED:
             raise
         complain(
-            f"the command line needs typer and rich, and {module} is not installed; "
+            f"the command line needs typer, rich and prompt_toolkit, and {module} is not installed; "
             "run: pip install 'cogency-rs[cli]'"
         )
         sys.exit(UNUSABLE)
-    app(args, prog_name="cogency-rs")
 
 
 def _app() -> Any:

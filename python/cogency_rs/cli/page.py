@@ -112,10 +112,6 @@ class Page:
         """Write the beginning of a line."""
         self._put(self._segments(prefix))
 
-    def styled(self, text: Text) -> None:
-        """Write a piece of text that has styles of its own, as it is."""
-        self.console.print(text, end="", soft_wrap=True)
-
     def write(self, text: str, style: str | None = None) -> None:
         """Write a piece of text as it is."""
         self._put(self._styled(text, style))

@@ -1,15 +1,14 @@
 """Reads typed questions, and typed answers to the program's own questions.
 
-At a terminal a line can be edited and recalled, if Python has `readline`. Pasted text is one question, however
-many lines it has, and so are lines that end with a backslash. Without a terminal each line of standard input is a
-question. It is written out, so that the output reads as a conversation.
+At a terminal somebody types; see `typist`. Without one each line of standard input is a question. It is written out, so
+that the output reads as a conversation.
 """
 
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from rich.text import Text
 
@@ -17,19 +16,7 @@ from ..exits import UnusableError
 from ..page import KINDS, Page
 from ..text import visible
 
-try:
-    import readline
-
-    _readline: Any = readline
-except ImportError:  # Windows has none
-    _readline = None
-
-try:
-    import select
-except ImportError:
-    select = None  # type: ignore[assignment]
-
-__all__ = ["Keyboard", "Typist", "keyboard"]
+__all__ = ["PROMPT", "Keyboard", "keyboard"]
 
 PROMPT = "> "
 
@@ -58,71 +45,25 @@ class Keyboard(Protocol):
         ...
 
 
-def keyboard(page: Page) -> Keyboard:
+def keyboard(page: Page, history: Path | None = None) -> Keyboard:
     """Return a keyboard for standard input: a terminal, or lines.
 
+    Args:
+        page: where lines are written out.
+        history: the file that keeps what is typed at a terminal.
+
     Raises:
-        UnusableError: it is closed.
+        UnusableError: standard input is closed.
     """
     if sys.stdin is None:
         raise UnusableError(
             "standard input is closed; `cogency-rs ask` takes a question as an argument"
         )
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    return Typist() if is_terminal else _Lines(page)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return _Lines(page)
+    from .typist import Typist  # it takes a tenth of a second to import what it needs
 
-
-class Typist:
-    """Somebody at a terminal."""
-
-    def __init__(self) -> None:
-        if _readline is not None:
-            _readline.set_auto_history(False)
-            with suppress(Exception):  # an editor of another make
-                _readline.parse_and_bind("set enable-bracketed-paste on")
-
-    def question(self) -> str | None:
-        """Read a question; see `Keyboard.question`."""
-        line = self._line(_styled(f"\n{PROMPT}", KINDS["user"]))
-        if line is None:
-            return None
-        lines = [line]
-        while lines[-1].endswith("\\") or _more_is_there():
-            lines[-1] = lines[-1].removesuffix("\\")
-            line = self._line(_styled("… ", "dim"))
-            if line is None:
-                break
-            lines.append(line)
-        text = "\n".join(lines).strip()
-        if text and _readline is not None:
-            _readline.add_history(text)
-        return text
-
-    def answer(self, asked: str, text: str = "") -> str | None:
-        """Read an answer; see `Keyboard.answer`."""
-        if _readline is not None and text:
-            _readline.set_startup_hook(lambda: _readline.insert_text(text))
-        try:
-            return self._line(_styled(f"  {asked} ", "bold yellow"))
-        finally:
-            if _readline is not None:
-                _readline.set_startup_hook(None)
-
-    def more(self, asked: str) -> str | None:
-        """Ask before it goes on; see `Keyboard.more`."""
-        return self.answer(asked)
-
-    def offered(self, asked: str) -> str | None:
-        """Offer something; see `Keyboard.offered`."""
-        return self.answer(asked)
-
-    @staticmethod
-    def _line(prompt: str) -> str | None:
-        try:
-            return input(prompt).encode(errors="replace").decode()
-        except EOFError:
-            print()
-            return None
+    return Typist(PROMPT, history)
 
 
 class _Lines:
@@ -156,22 +97,3 @@ class _Lines:
         sys.stdout.flush()
         line = sys.stdin.readline()
         return line.strip() if line else None
-
-
-def _styled(text: str, style: str) -> str:
-    """A prompt in colour, with marks for `readline` around characters that take no room."""
-    codes = {"bold cyan": "1;36", "bold yellow": "1;33", "dim": "2"}[style]
-    space = text[: len(text) - len(text.lstrip())]
-    start, end = f"\033[{codes}m", "\033[0m"
-    if _readline is not None:
-        start, end = f"\001{start}\002", f"\001{end}\002"
-    return f"{space}{start}{text.strip()}{end} "
-
-
-def _more_is_there() -> bool:
-    """Whether more lines were pasted, for a terminal that does not mark pasted text."""
-    if select is None:
-        return False
-    with suppress(OSError, ValueError):  # Windows asks this of sockets alone
-        return bool(select.select([sys.stdin], [], [], 0)[0])
-    return False

@@ -10,7 +10,7 @@ from rich.text import Text
 from ...guards.secrets import shown_url
 from ...storage.owners import not_the_owner
 from .. import log
-from ..exits import UnusableError, complain, complaints
+from ..exits import UnusableError, complain, complaints, terminable
 from ..show import ConversationPrinter
 from ..text import count, one_line, quoted
 from ..turns import turns_of
@@ -44,7 +44,7 @@ def run_chat(
     conversation_id = None if resumed is None else _conversation_of(resumed, conversation, user)
     view = View(unfolds=unfolds)
     background = Background()
-    with complaints(background.warn), background:
+    with terminable(), complaints(background.warn), background:
         assembly = background.enter(assembled(options, complain))
         session = ChatSession(
             assembly,

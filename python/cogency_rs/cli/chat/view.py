@@ -35,15 +35,16 @@ from ..text import (
     visible,
     written,
 )
+from ..wrap import Wrapper
 from .events import CallBegan, CallEnded, Warned, is_event
-from .forms import Form, Wrapped
-from .markdown import Markdown
+from .markdown import GrowingMarkdown
 
 __all__ = ["MARGIN", "View"]
 
 MARGIN = 2
 _FAILURE_LINES = 4
 _REDRAW = 0.08  # seconds between two drawings of the live lines
+_SHARE = 10  # the pause is at least as many times as long as a drawing takes
 _SECONDS = 0.3  # shorter waits are not shown
 
 
@@ -67,8 +68,9 @@ class View:
         self._console = self.page.console
         self._marks = _UNICODE if self._console.encoding.lower().startswith("utf") else _ASCII
         self._live: Live | None = None
-        self._drawn = 0.0
-        self._run: _Text | None = None  # the text that is being written
+        self._next_drawing = 0.0
+        self._run: _Text | None = None  # the text that is being written as it is
+        self._answer: GrowingMarkdown | None = None  # that which is being written as Markdown
         self._last = ""  # the kind of the last written line
         self._running: dict[str, _Running] = {}
         self._waiting: tuple[str, float] | None = None  # what is awaited, and since when
@@ -98,6 +100,10 @@ class View:
         """Show an event of a run; `None` means that nothing happened for a moment."""
         if item is not None and not (is_event(item) and item["type"] == "metric"):
             self._is_paused = False
+        with self._console:  # what it writes and what it draws anew reach the terminal together
+            self._show(item)
+
+    def _show(self, item: Any) -> None:
         match item:
             case None:
                 self._draw()
@@ -209,8 +215,7 @@ class View:
             case "think":
                 self._think(event["content"])
             case "respond":
-                self._waiting = None
-                self._stream("respond", event["content"])
+                self._respond(event["content"])
             case "tool_call_start" | "tool_call_delta":
                 self._written += len(event.get("content") or "")
                 name = event.get("name") or ""
@@ -235,31 +240,35 @@ class View:
                     self._draw()
 
     def _think(self, piece: str) -> None:
-        if self._run is None or self._run.kind != "think":
-            self._end_text()
-            self._run = _Text("think", Wrapped(self.page.width, MARGIN, "dim italic"))
-        self._run.take(piece)
+        run = self._text("think", "dim italic")
+        run.take(piece)
         if self.unfolds:
             self._waiting = None
-            self._flow(self._run, self._run.form.feed(visible(piece)))
+            self._flow(run, run.wrapper.feed(visible(piece)))
         else:
-            words = self._run.words
-            self._waiting = f"thinking, {count(words, 'word')}", self._run.began
+            self._waiting = f"thinking, {count(run.words, 'word')}", run.began
             self._draw()
 
-    def _stream(self, kind: str, piece: str) -> None:
+    def _respond(self, piece: str) -> None:
+        self._waiting = None
+        if not self._console.is_terminal:
+            run = self._text("respond")
+            self._flow(run, run.wrapper.feed(visible(piece)))
+            return
+        if self._answer is None:
+            self._end_text()
+            self._answer = GrowingMarkdown(self._console, self.page.width, MARGIN)
+        self._answer.feed(visible(piece))
+        self._draw()
+
+    def _text(self, kind: str, style: str = "") -> _Text:
+        """The text of a kind that is being written; another one is ended."""
         if self._run is None or self._run.kind != kind:
             self._end_text()
-            self._run = _Text(kind, self._form())
-        self._flow(self._run, self._run.form.feed(visible(piece)))
+            self._run = _Text(kind, Wrapper(self.page.width, MARGIN), style)
+        return self._run
 
-    def _form(self) -> Form:
-        """How an answer is shown."""
-        if not self._console.is_terminal:
-            return Wrapped(self.page.width, MARGIN)
-        return Markdown(self.page.width, MARGIN, ascii=self._marks is _ASCII)
-
-    def _flow(self, run: _Text, text: Text) -> None:
+    def _flow(self, run: _Text, text: str) -> None:
         if not text:
             return
         if not run.begun:
@@ -267,13 +276,19 @@ class View:
             self._clear()
             self._gap(run.kind)
             self.page.write(" " * MARGIN)
-        self.page.styled(text)
+        self.page.write(text, run.style)
 
     def _end_text(self) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            lines, _ = answer.lines()
+            with self._console:
+                self._clear()
+                self._write(lines)
         run, self._run = self._run, None
         if run is None:
             return
-        self._flow(run, run.form.finish())
+        self._flow(run, run.wrapper.finish())
         if run.begun:
             self.page.write("\n")
         if run.kind == "think":
@@ -326,17 +341,33 @@ class View:
         if not self._console.is_terminal or is_writing:
             return
         moment = monotonic()
-        if not now and moment - self._drawn < _REDRAW:
+        if not now and moment < self._next_drawing:
             return
+        settled: list[Text] = []
         lines = self._live_lines(moment)
-        if not lines:
+        if self._answer is not None:
+            settled, growing = self._answer.lines(max(self._console.height - len(lines) - 3, 1))
+            if settled or growing:
+                self._gap("respond")
+            lines = growing + lines
+        if not lines and not settled:
             self._clear()
             return
-        self._drawn = moment
+        took = monotonic() - moment
+        self._next_drawing = moment + max(_REDRAW, _SHARE * took)
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
         self._live.update(Text("\n").join(lines), refresh=True)
+        self._write(settled)
+
+    def _write(self, answer: list[Text]) -> None:
+        """Write lines of an answer for good, before the live ones."""
+        if answer:
+            self._gap("respond")
+            with self.page.together():
+                for line in answer:
+                    self.page.line(line)
 
     def _live_lines(self, now: float) -> list[Text]:
         spinner = self._marks["spinner"][int(now * 10) % len(self._marks["spinner"])]
@@ -412,9 +443,10 @@ def _fact(value: Any) -> str:
 class _Text:
     """Text of one kind while it comes."""
 
-    def __init__(self, kind: str, form: Form) -> None:
+    def __init__(self, kind: str, wrapper: Wrapper, style: str) -> None:
         self.kind = kind
-        self.form = form
+        self.wrapper = wrapper
+        self.style = style
         self.begun = False  # whether a part of it is written
         self.began = monotonic()
         self.taken: list[str] = []
