@@ -149,6 +149,7 @@ def command(capsys, monkeypatch, tmp_path_factory) -> Callable[..., Ended]:
 
     for name in COLOURS:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
 
     def command(*args: object, stdin: bytes | None = None, **changes: str) -> Ended:
         with ExitStack() as stack:

@@ -56,7 +56,7 @@ class Terminal:
             stdout=theirs,
             stderr=theirs,
             cwd=self._cwd,
-            env=environment(TERM="xterm-256color"),
+            env=environment(TERM="xterm-256color", XDG_DATA_HOME=str(self._cwd / "data")),
             start_new_session=True,
         )
         os.close(theirs)

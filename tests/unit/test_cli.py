@@ -90,7 +90,18 @@ def test_every_exit_code_is_in_the_help_and_in_the_documentation(command):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("chat", ["ID", "--model NAME", "--base-url URL", "--files DIR", "--resume", "--thoughts"]),
+        (
+            "chat",
+            [
+                "ID",
+                "--model NAME",
+                "--base-url URL",
+                "--continue",
+                "--no-save",
+                "--resume",
+                "--thoughts",
+            ],
+        ),
         ("ask", ["QUESTION...", "--model-from", "--tools", "--mcp FILE", "--yes", "--json"]),
         ("demo", ["--session FILE", "--fast", "--json"]),
         ("parse", ["FILE", "--dialect NAME", "--tools FILE", "--stream", "--calls"]),

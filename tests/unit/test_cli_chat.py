@@ -47,7 +47,7 @@ def test_an_answer_is_shown_with_its_thoughts_folded_its_calls_and_its_usage(cha
         "<think>Let me look.</think>I look."
         + calls(("list_files", {}), ("read_file", {"path": "no"})),
         "There is a.txt.",
-        options=("--files", place),
+        options=("--files", place, "--no-save"),
     )
     assert (ended.code, ended.err) == (0, "")
     lines = [line for line in ended.out.splitlines() if line]
@@ -77,7 +77,7 @@ def test_thoughts_are_shown_on_request(chat):
 def test_thoughts_are_unfolded_afterwards(chat):
     ended = chat("a\n/thoughts\n/thoughts\n", "<think>Let me look.</think>Yes.")
     assert "  thoughts are shown from now on\n\n  Let me look.\n" in ended.out
-    assert ended.out.endswith("thoughts are folded from now on\n")
+    assert "> /thoughts\n\n  thoughts are folded from now on\n" in ended.out
 
 
 def test_the_conversation_goes_on(chat):
@@ -213,7 +213,17 @@ def test_a_run_that_broke_off_is_resumed_on_request(chat, tmp_path):
 
 def test_commands_are_listed(chat):
     out = chat("/help\n").out
-    for name in ["help", "tools", "history", "timeline", "thoughts", "model", "resume", "quit"]:
+    for name in [
+        "help",
+        "tools",
+        "prompt",
+        "history",
+        "timeline",
+        "thoughts",
+        "model",
+        "resume",
+        "quit",
+    ]:
         assert f"\n  /{name} " in out
 
 
@@ -257,6 +267,22 @@ def test_a_timeline_that_would_replace_the_log_names_the_command_and_no_option(c
     out = " ".join(chat(f"Hi.\n/timeline {db}\n", "Hello.", options=("--db", db)).out.split())
     assert "is the log itself; name another: /timeline FILE" in out
     assert "name another file with -o" not in out
+
+
+def test_the_prompt_is_shown_before_anything_is_asked(chat, place):
+    out = chat("/prompt\n/prompt What is here?\n", options=("--files", place)).out
+    first, second = out.split("> /prompt")[1:]
+    assert "\n── system ──\n" in first
+    assert "\n- list_files(" in first
+    assert "── user ──" not in first
+    assert second.endswith("\n── user ──\nWhat is here?\n")
+
+
+def test_a_model_in_a_file_may_be_asked(chat, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    out = chat("/model none.gguf\n/model\n").out
+    assert "✗ the model 'none.gguf' cannot be read: No such file" in out
+    assert out.endswith("\n  scripted:model\n"), "the model is as before"
 
 
 def test_another_model_may_be_asked(chat, monkeypatch):
@@ -330,7 +356,7 @@ def test_a_refusal_of_the_server_is_shown_with_what_to_do(command, monkeypatch, 
         (["--model-from", "nowhere:x"], "there is no module nowhere"),
         (["--model-from", "os:nothing"], "module os has no nothing"),
         (["--model-from", "os:sep"], "cannot be a model"),
-        (["--resume"], "--resume goes on with a conversation of a log; name it with --db FILE"),
+        (["--resume"], "chat.db does not exist; without --resume or --continue a new one"),
         (["--resume", "--db", "none.db"], "none.db does not exist; without --resume"),
         (["x"], "x is not an option; to go on with a conversation: --resume ID"),
         (["--native", "--dialect", "hermes"], "--native and --dialect exclude each other"),

@@ -24,8 +24,6 @@ from .options import AgentOptions
 
 __all__ = ["Assembly", "assembled"]
 
-_MODELS = {"openai": "OpenAIModel", "anthropic": "AnthropicModel"}
-
 
 @dataclass(frozen=True)
 class Assembly:
@@ -100,12 +98,8 @@ async def assembled(
         raise UnusableError("--native and --dialect exclude each other; give one of them")
     if options.db is not None and is_dsn(str(options.db)):
         raise UnusableError("--db takes the file of a log, and not the address of a database")
-    model: Any = model_of(options)
     async with AsyncExitStack() as stack:
-        if options.model_from is None:
-            await stack.enter_async_context(model)
-        if options.gguf is not None:
-            await _load(model)
+        model = await stack.enter_async_context(opened_model(options))
         if options.db is None:
             folder = stack.enter_context(TemporaryDirectory(prefix="cogency-rs-"))
             db = Path(folder, "log.db")
@@ -118,12 +112,29 @@ async def assembled(
         yield Assembly(options, tuple(tools), storage, db, model)
 
 
-def model_of(options: AgentOptions) -> Any:
-    """The model that the options name.
+@asynccontextmanager
+async def opened_model(options: AgentOptions) -> AsyncGenerator[Any, None]:
+    """The model that the options name, while the block lasts.
+
+    A model in a file is loaded now: later, the line that says so would disturb the chat's.
 
     Raises:
-        UnusableError: they name no model, or its SDK or key is missing.
+        UnusableError: they name no model, its key is missing, or its file cannot be used.
     """
+    model = _model(options)
+    if options.model_from is not None:
+        yield model
+        return
+    async with model:
+        if options.gguf is not None:
+            try:
+                await model.load()
+            except LLMError as error:
+                raise UnusableError(str(error)) from error
+        yield model
+
+
+def _model(options: AgentOptions) -> Any:
     if options.gguf is not None:
         if options.model_from is not None or options.model is not None:
             raise UnusableError(
@@ -137,13 +148,14 @@ def model_of(options: AgentOptions) -> Any:
             "no model is named; give --gguf FILE for one that runs here, or --model NAME, and --base-url URL for a "
             "server of your own, such as http://localhost:11434/v1; `cogency-rs demo` needs none"
         )
-    if options.provider not in _MODELS:
-        raise UnusableError(f"--provider is openai or anthropic, not {options.provider}")
-    import cogency_rs  # here, since a program that only parses needs no model
+    from ...models.anthropic import AnthropicModel
+    from ...models.openai import OpenAIModel
 
+    makes: dict[str, Any] = {"openai": OpenAIModel, "anthropic": AnthropicModel}
+    if options.provider not in makes:
+        raise UnusableError(f"--provider is openai or anthropic, not {options.provider}")
     try:
-        make: Any = getattr(cogency_rs, _MODELS[options.provider])
-        return make(options.model, base_url=options.base_url)
+        return makes[options.provider](options.model, base_url=options.base_url)
     except ConfigError as error:
         raise UnusableError(words_of(error).replace("base_url", "--base-url", 1)) from error
 
@@ -154,14 +166,6 @@ def _local_model(file: Path) -> Any:
     try:
         return LocalModel(file)
     except ConfigError as error:
-        raise UnusableError(str(error)) from error
-
-
-async def _load(model: Any) -> None:
-    """Load a model now: later, the line that says so would disturb the chat's."""
-    try:
-        await model.load()
-    except LLMError as error:
         raise UnusableError(str(error)) from error
 
 

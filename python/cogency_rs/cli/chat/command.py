@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..exits import UnusableError
 from ..text import decoded
+from .kept import Kept
 from .options import (
     AgentOptions,
     BaseUrl,
@@ -51,8 +51,14 @@ def chat(
     mcp: Mcp = None,
     files: Files = None,
     db: Db = None,
+    no_save: Annotated[
+        bool, typer.Option("--no-save", help="Keep nothing of what is said.")
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a conversation of the log.")
+    ] = False,
+    goes_on: Annotated[
+        bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")
     ] = False,
     user: User = "",
     yes: Yes = False,
@@ -64,17 +70,22 @@ def chat(
 ) -> None:
     """Talk with a model that may use tools.
 
-    Ctrl-C stops an answer; /help lists the commands that may be typed. If standard input is not a terminal, it is read
-    line by line.
+    Conversations are kept in your folder of data, which the first one names, unless --db or --no-save is given. Ctrl-C
+    stops an answer; /help lists the commands that may be typed. If standard input is not a terminal, it is read line by
+    line.
     """
     if conversation is not None and not resume:
         raise UnusableError(
             f"{conversation} is not an option; to go on with a conversation: --resume ID"
         )
-    if resume and db is None:
-        raise UnusableError("--resume goes on with a conversation of a log; name it with --db FILE")
-    if resume and db is not None and not db.exists():
-        raise UnusableError(f"{db} does not exist; without --resume a new log is begun")
+    goes_on = goes_on or resume
+    if no_save and (goes_on or db is not None):
+        raise UnusableError("--no-save keeps nothing; leave out --db, --resume and --continue")
+    kept = Kept() if no_save else Kept.by_default(db)
+    if goes_on and (kept.log is None or not kept.log.exists()):
+        raise UnusableError(
+            f"{kept.log or 'the log'} does not exist; without --resume or --continue a new one is begun"
+        )
     options = AgentOptions(
         model=model,
         base_url=base_url,
@@ -86,7 +97,7 @@ def chat(
         tools=tuple(tools or ()),
         mcp=mcp,
         files=files,
-        db=db,
+        db=kept.log,
         user=user,
         yes=yes,
         instructions=instructions,
@@ -94,4 +105,4 @@ def chat(
     )
     from .run import run_chat
 
-    run_chat(options, Path(db) if resume and db else None, conversation, unfolds=thoughts)
+    run_chat(options, kept, kept.log if goes_on else None, conversation, unfolds=thoughts)

@@ -12,9 +12,9 @@ from .. import log
 from ..exits import UnusableError
 from ..page import cut
 from ..show import ConversationPrinter
-from ..text import one_line
+from ..text import one_line, visible
 from ..turns import LoggedTurn, turns_of
-from .assembly import model_of
+from .assembly import opened_model
 from .chart import chart
 from .session import ChatSession
 
@@ -51,6 +51,13 @@ def _tools(session: ChatSession, _: str) -> None:
         name = Text.assemble("  ", (f"{one_line(tool.name):<{width}}  ", "bold"))
         name.append(cut(what + asks, max(page.width - name.cell_len, 10)), "dim")
         page.line(name)
+
+
+def _prompt(session: ChatSession, message: str) -> None:
+    """Show what the model is sent at first; /prompt TEXT with a question."""
+    session.view.page.line()
+    for line in visible(str(session.agent.prompt(message or None))).split("\n"):
+        session.view.page.line([(line, "bold" if line.startswith("── ") else "")])
 
 
 def _history(session: ChatSession, _: str) -> None:
@@ -90,14 +97,16 @@ def _thoughts(session: ChatSession, _: str) -> None:
 
 
 def _model(session: ChatSession, name: str) -> None:
-    """Ask another model from now on: /model NAME."""
+    """Ask another model from now on: /model NAME, or the GGUF file of one."""
     assembly = session.assembly
     if not name:
         session.view.page.line(f"\n  {one_line(assembly.model_name)}")
         return
     options = replace(assembly.options, model=name, model_from=None, gguf=None)
-    session.use(replace(assembly, options=options, model=session.entered(model_of(options))))
-    session.view.page.line(f"\n  {one_line(name)} answers from now on")
+    if name.lower().endswith(".gguf"):
+        options = replace(options, model=None, gguf=Path(name))
+    session.use(replace(assembly, options=options, model=session.entered(opened_model(options))))
+    session.view.page.line(f"\n  {one_line(session.assembly.model_name)} answers from now on")
 
 
 def _resume(session: ChatSession, _: str) -> None:
@@ -114,6 +123,7 @@ def _quit(session: ChatSession, _: str) -> None:
 COMMANDS: dict[str, Callable[[ChatSession, str], None]] = {
     "help": _help,
     "tools": _tools,
+    "prompt": _prompt,
     "history": _history,
     "timeline": _timeline,
     "thoughts": _thoughts,

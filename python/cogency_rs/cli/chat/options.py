@@ -140,6 +140,7 @@ class AgentOptions:
     steps: int = 20
 
     def resuming(self, conversation_id: str) -> str:
-        """The options with which a chat goes on with a conversation of the log."""
+        """The options with which a chat goes on with a conversation of the log; without a log, of the user's own."""
+        db = f"--db {quoted(self.db)} " if self.db is not None else ""
         user = f"--user {quoted(self.user)} " if self.user else ""
-        return f"--db {quoted(str(self.db))} {user}--resume {quoted(conversation_id)}"
+        return f"{db}{user}--resume {quoted(conversation_id)}"

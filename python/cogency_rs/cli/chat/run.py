@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from rich.text import Text
@@ -17,6 +18,7 @@ from ..turns import turns_of
 from .assembly import Assembly, assembled
 from .background import Background
 from .commands import COMMANDS
+from .kept import Kept
 from .keyboard import keyboard
 from .options import AgentOptions
 from .session import ChatSession
@@ -26,12 +28,18 @@ __all__ = ["run_chat"]
 
 
 def run_chat(
-    options: AgentOptions, resumed: Path | None, conversation: str | None, *, unfolds: bool
+    options: AgentOptions,
+    kept: Kept,
+    resumed: Path | None,
+    conversation: str | None,
+    *,
+    unfolds: bool,
 ) -> None:
     """Hold a conversation.
 
     Args:
         options: the options of the agent.
+        kept: what is kept, and where.
         resumed: the log whose conversation goes on.
         conversation: its id; by default the last conversation.
         unfolds: whether thoughts are shown.
@@ -42,6 +50,7 @@ def run_chat(
     """
     user = options.user
     conversation_id = None if resumed is None else _conversation_of(resumed, conversation, user)
+    is_first = kept.is_own and kept.log is not None and not kept.log.exists()
     view = View(unfolds=unfolds)
     background = Background()
     with terminable(), complaints(background.warn), background:
@@ -49,18 +58,20 @@ def run_chat(
         session = ChatSession(
             assembly,
             background,
-            keyboard(view.page),
+            keyboard(view.page, kept.typed),
             view,
             conversation_id=conversation_id,
             commands=COMMANDS,
         )
         _header(view, assembly)
+        if is_first:
+            view.note(f"conversations are kept in {kept.log}; --no-save keeps none")
         if resumed is not None:
             _show_last(view, resumed, session.conversation_id, user)
             with suppress(KeyboardInterrupt):
                 session.offer_to_go_on()
         session.talk()
-        _farewell(view, session)
+        _farewell(view, session, kept)
 
 
 def _conversation_of(db: Path, conversation: str | None, user: str) -> str:
@@ -86,7 +97,7 @@ def _conversation_of(db: Path, conversation: str | None, user: str) -> str:
 def _header(view: View, assembly: Assembly) -> None:
     options = assembly.options
     where = f" at {one_line(shown_url(options.base_url))}" if options.base_url else ""
-    kept = "" if options.db else ", not kept (--db FILE keeps it)"
+    kept = "" if options.db else ", not kept"
     facts = (
         f"{one_line(assembly.model_name)}{where}, {count(len(assembly.tools), 'tool')}{kept}; /help"
     )
@@ -99,8 +110,8 @@ def _show_last(view: View, db: Path, conversation_id: str, user: str) -> None:
     ConversationPrinter(view.page).show(conversation_id, turns[-1:], of=len(turns))
 
 
-def _farewell(view: View, session: ChatSession) -> None:
-    options = session.assembly.options
-    if options.db is not None and session.is_logged:
+def _farewell(view: View, session: ChatSession, kept: Kept) -> None:
+    if kept.log is not None and session.is_logged:
+        options = replace(session.assembly.options, db=None if kept.is_own else kept.log)
         view.page.line()
         view.page.line(Text(f"  goes on with: {options.resuming(session.conversation_id)}", "dim"))
