@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cogency_rs import Agent, Dialect, LocalModel
+from cogency_rs import Agent, Dialect, LocalModel, tool
 from cogency_rs.agent import TextDriver
 from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel
@@ -33,9 +33,10 @@ async def grammars(driver: Any, model: ScriptedModel, **options: Any) -> list[st
 
 
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
-AUTO = Dialect("hermes").grammar([add]).text
-REQUIRED = Dialect("hermes").grammar([add], calls="required").text
-OPEN = Dialect("hermes").grammar([add], reasoning="open").text
+ADD = {"name": "add", "parameters": add.json_schema}
+AUTO = Dialect("hermes").grammar([ADD]).text
+REQUIRED = Dialect("hermes").grammar([ADD], calls="required").text
+OPEN = Dialect("hermes").grammar([ADD], reasoning="open").text
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,17 @@ async def test_without_tools_there_is_nothing_to_be_held_to():
     assert await grammars(TextDriver("hermes", constrain=True), Holding(["Hi."]), tools=[]) == [
         None
     ]
+
+
+async def test_arguments_are_held_to_the_schema_that_the_provider_would_get():
+    @tool
+    def weather(city: str) -> str:
+        return city
+
+    [sent] = await grammars(TextDriver("hermes"), Holding(["Hi."]), tools=[weather])
+    declared = {"name": "weather", "parameters": weather.json_schema}
+    assert sent == Dialect("hermes").grammar([declared]).text
+    assert "value-" not in sent, "a city is a text, and not any value"
 
 
 async def test_a_tool_that_no_grammar_can_hold_is_an_error_only_where_one_was_asked_for():

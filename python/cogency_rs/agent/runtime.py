@@ -36,6 +36,7 @@ from ..runs.response import ModelResponse
 from ..telemetry import current
 from ..tools.cogency import guidance_for
 from ..tools.options import options_of
+from ..tools.signature import json_schema_of
 from ..tools.toolbox import Toolbox
 from ..types import Dialects, Execution, StreamMode
 from .inert import any_model
@@ -167,7 +168,8 @@ class Runtime:
             return None
 
         def write() -> str:
-            return dialect.grammar(self.visible_tools, calls=calls, reasoning=reasoning).text
+            tools = [_declared(tool) for tool in self.visible_tools]
+            return dialect.grammar(tools, calls=calls, reasoning=reasoning).text
 
         return self.prompts.get(("grammar", dialect, calls, reasoning, self._visible), write)
 
@@ -417,3 +419,9 @@ def check_model(model: object) -> None:
         raise ConfigError(
             f"{model!r} cannot be a model: it needs to be a function of messages, or to have stream(request)"
         )
+
+
+def _declared(tool: Any) -> Any:
+    """A tool with its JSON Schema, where it has one: cogency's flat form says less of its arguments."""
+    schema = json_schema_of(tool)
+    return tool if schema is None else {"name": tool.name, "parameters": schema}
