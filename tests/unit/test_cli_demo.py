@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import os
@@ -16,9 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cogency_rs import ToolCall, ToolContext, ToolResult
 from cogency_rs.errors import StorageError
-from cogency_rs.hooks import Invocation
 from support import commands
 from support.chunks import cut
 from support.commands import POSIX, PROGRAM, Ended
@@ -100,7 +97,7 @@ def shown() -> str:
 
 def test_the_demo_shows_a_conversation_in_order(shown):
     stages = [
-        "cogency-rs demo   5 recorded answers, real tools, the log in SQLite\n",
+        "cogency-rs demo   5 recorded answers; the agent, its tools and its log are real\n",
         "\n> The assistant on staging",
         "\n  thought for ",
         ", 27 words\n",
@@ -118,7 +115,9 @@ def test_the_demo_shows_a_conversation_in_order(shown):
         "config/staging.toml changed, 1 line added, 1 removed\n",
         "\n  Staging's configuration is right again.\n",
         ", 5 steps, ",
-        "\n  Your own: cogency-rs chat ",
+        "\n  This was the agent itself; only the model was recorded.",
+        "\n  cogency-rs chat --gguf model.gguf --files .\n",
+        "\n  cogency-rs chat --base-url http://localhost:11434/v1 --model NAME --files .\n",
     ]
     position = 0
     for stage in stages:
@@ -128,32 +127,30 @@ def test_the_demo_shows_a_conversation_in_order(shown):
     assert "stopped:" not in shown
 
 
+@pytest.mark.parametrize(
+    ("called", "found", "typed"),
+    [
+        (".venv/bin/cogency-rs", None, ".venv/bin/cogency-rs"),
+        (".venv/bin/cogency-rs", "/bin/cogency-rs", "cogency-rs"),
+        ("cogency_rs/__main__.py", None, "cogency-rs"),
+    ],
+)
+def test_at_its_end_the_demo_says_what_can_be_typed_next(
+    command, monkeypatch, called, found, typed
+):
+    monkeypatch.setattr("sys.argv", [called])
+    monkeypatch.setattr("shutil.which", lambda name: found)
+    assert f"\n  {typed} chat --gguf model.gguf --files .\n" in command("demo", "--fast").out
+
+
 def test_a_failed_call_is_one_line_with_the_reason(shown):
     assert '  ✗ read_file(path="CHANGELOG.md")' in shown
     assert "\n    CHANGELOG.md does not exist\n" in shown
 
 
-async def test_the_calls_of_a_batch_overlap_so_a_quick_one_ends_before_a_slow_one():
-    ended: list[int] = []
-
-    async def next(invocation: Invocation) -> ToolResult:
-        ended.append(invocation.index)
-        return ToolResult("done")
-
-    unhurried = model.Unhurried({"slow": 0.03}, 1)
-    calls = [ToolCall("slow", {}), ToolCall("quick", {})]
-    batch = [
-        Invocation("", call, None, ToolContext(call, ""), index=index)
-        for index, call in enumerate(calls)
-    ]
-    await asyncio.gather(*(unhurried(invocation, next) for invocation in batch))
-    assert ended == [1, 0]
-
-
 def test_the_output_is_plain_where_there_is_no_terminal(shown):
     assert "\x1b" not in shown
-    long = [line for line in shown.splitlines() if len(line) > 80 or line != line.rstrip()]
-    assert [line for line in long if "Your own" not in line] == []
+    assert [line for line in shown.splitlines() if len(line) > 80 or line != line.rstrip()] == []
 
 
 def test_the_output_is_the_same_text_in_colour_on_a_terminal(shown):
@@ -164,7 +161,8 @@ def test_the_output_is_the_same_text_in_colour_on_a_terminal(shown):
     player.play(recording.shipped_recording(), View(console), model.FAST)
     # A terminal shows Markdown as styles and bullets, so its lines break in other places.
     text = " ".join(ANSI.sub("", out.getvalue()).split())
-    steady = [line for line in shown.splitlines() if not re.search(r"\d m?s\b|Your own", line)]
+    played = shown.partition("\n  This was the agent itself")[0]
+    steady = [line for line in played.splitlines() if not re.search(r"\d m?s\b", line)]
     plain = [re.sub("[`*]", "", re.sub(r"^( +)- ", r"\1• ", line)) for line in steady]
     words = [" ".join(line.split()) for line in plain]
     assert [line for line in words if line not in text] == []

@@ -1,9 +1,12 @@
 """`cogency-rs demo`: the options."""
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 __all__ = ["demo"]
 
@@ -45,7 +48,18 @@ def demo(
     view = View()
     play(turns, view, pace)
     if session is None:
-        view.page.line()
-        view.page.line(
-            "  Your own: cogency-rs chat --base-url http://localhost:11434/v1 --model NAME --files ."
+        page, program = view.page, _program()
+        page.line()
+        page.hanging(
+            Text("  "),
+            "This was the agent itself; only the model was recorded. With one of your own:",
         )
+        page.line()
+        page.line(f"  {program} chat --gguf model.gguf --files .")
+        page.line(f"  {program} chat --base-url http://localhost:11434/v1 --model NAME --files .")
+
+
+def _program() -> str:
+    """What to type for this program: in a clone it is in no folder of the shell's."""
+    is_found = shutil.which("cogency-rs") is not None
+    return sys.argv[0] if Path(sys.argv[0]).name == "cogency-rs" and not is_found else "cogency-rs"

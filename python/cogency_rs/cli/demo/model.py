@@ -8,15 +8,14 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...hooks import Invocation, Next
 from ...hooks.hooks import Hooks
 from ...models import ModelRequest
 from ...runs.context import RunContext
 from ...runs.run_result import Step
-from ...types import ToolResult, TurnOutcome
+from ...types import TurnOutcome
 from .recording import RecordedTurn
 
-__all__ = ["FAST", "REALISTIC", "Pace", "Recorded", "RecordedModel", "Unhurried"]
+__all__ = ["FAST", "REALISTIC", "Pace", "Recorded", "RecordedModel"]
 
 
 @dataclass(frozen=True)
@@ -27,17 +26,15 @@ class Pace:
         first_token: seconds until a model begins to answer.
         token: seconds between two tokens, on average.
         key: seconds between two keys that the user types.
-        slowness: a factor for the tools' time; with 1 they take as long as such tools take on a large project.
     """
 
     first_token: float
     token: float
     key: float
-    slowness: float
 
 
-REALISTIC = Pace(first_token=0.3, token=0.008, key=0.012, slowness=1)
-FAST = Pace(first_token=0, token=0, key=0, slowness=0)
+REALISTIC = Pace(first_token=0.3, token=0.008, key=0.012)
+FAST = Pace(first_token=0, token=0, key=0)
 
 
 class RecordedModel:
@@ -81,21 +78,3 @@ class Recorded(Hooks):
         elif following.user is not None:
             ctx.stop("the recording goes on with a question")
         return step
-
-
-class Unhurried:
-    """A hook around calls: quick tools take as long as such tools take on a large project, so that one sees them.
-
-    Args:
-        seconds: how long, by tool.
-        slowness: a factor for these seconds.
-    """
-
-    def __init__(self, seconds: dict[str, float], slowness: float) -> None:
-        self._seconds = seconds
-        self._slowness = slowness
-
-    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Wait, then carry a call out. Waits of one batch overlap."""
-        await asyncio.sleep(self._seconds.get(invocation.call.name, 0) * self._slowness)
-        return await next(invocation)

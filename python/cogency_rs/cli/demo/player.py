@@ -38,9 +38,9 @@ from ..page import KINDS, Page
 from ..text import count, visible
 from ..wrap import Wrapper
 from . import workspace
-from .model import Pace, Recorded, RecordedModel, Unhurried
+from .model import Pace, Recorded, RecordedModel
 from .recording import RecordedTurn
-from .tools import SECONDS, demo_tools
+from .tools import demo_tools
 
 __all__ = ["play", "print_events"]
 
@@ -66,7 +66,8 @@ def play(turns: Sequence[RecordedTurn], view: View, pace: Pace) -> None:
     with Background() as background:
         assembly = background.enter(_opened(turns, pace))
         typist = _Typist(assembly.model, view.page, pace)
-        what = f"{count(len(turns), 'recorded answer')}, real tools, the log in SQLite"
+        answers = count(len(turns), "recorded answer")
+        what = f"{answers}; the agent, its tools and its log are real"
         view.page.hanging(Text.assemble(("cogency-rs demo", "bold"), "   "), what, "dim")
         session = ChatSession(assembly, background, typist, view, commands={})
         while (question := typist.question()) is not None:
@@ -105,7 +106,6 @@ def _print(run: Watched) -> None:
 class _Recording(Assembly):
     """Assembles the agent of a recording."""
 
-    pace: Pace
     approve: bool
 
     def agent(
@@ -117,7 +117,7 @@ class _Recording(Assembly):
             storage=self.storage,
             limits=RunLimits(steps=None, same_errors=None),  # the recorded model has gone on
             driver=TextDriver(lenient=False, calls=calls),
-            hooks=[*hooks, Recorded(self.model), Unhurried(SECONDS, self.pace.slowness)],
+            hooks=[*hooks, Recorded(self.model)],
             approve=(lambda _context, _call: True) if self.approve else None,
             name="demo",
         )
@@ -134,7 +134,7 @@ async def _opened(
         async with SQLite(db) as storage:
             model = RecordedModel(turns, pace)
             tools = tuple(demo_tools(folder))
-            yield _Recording(AgentOptions(), tools, storage, db, model, pace, approve)
+            yield _Recording(AgentOptions(), tools, storage, db, model, approve)
 
 
 class _Typist:

@@ -11,17 +11,7 @@ from ...tools.files import file_tools
 from ...tools.folder import Folder
 from ...tools.function_tool import tool
 
-__all__ = ["SECONDS", "demo_tools"]
-
-SECONDS = {
-    "list_files": 0.2,
-    "read_file": 0.3,
-    "search_files": 2.0,
-    "check_config": 1.2,
-    "edit_file": 0.4,
-    "write_file": 0.3,
-}
-"""Seconds that such tools take on a large project."""
+__all__ = ["demo_tools"]
 
 
 def demo_tools(directory: Path) -> list[Any]:
