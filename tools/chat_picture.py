@@ -56,7 +56,8 @@ def recorded(program: list[str]) -> str:
     """What a program writes to a terminal of this size."""
     child, terminal = pty.fork()
     if child == 0:
-        os.environ.update(TERM="xterm-256color", COLUMNS=str(WIDTH), LINES="200")
+        found = f"{Path(program[0]).parent}{os.pathsep}{os.environ['PATH']}"
+        os.environ.update(TERM="xterm-256color", COLUMNS=str(WIDTH), LINES="200", PATH=found)
         os.execv(program[0], program)
     ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", 200, WIDTH, 0, 0))
     written = b""
