@@ -133,7 +133,22 @@ def test_after_always_a_tool_is_not_asked_about_again(chat, place):
 def test_yes_runs_calls_without_asking(chat, place):
     ended = chat("Change it.\n", EDIT, "Done.", options=("--files", place, "--yes"))
     assert "Run it?" not in ended.out
+    assert "changed, 1 line added, 1 removed\n    --- a/a.txt" in ended.out
+    assert "     one\n    -two\n    +2\n" in ended.out, "what was changed is shown afterwards"
     assert (place / "a.txt").read_text() == "one\n2\n"
+
+
+def test_a_long_change_that_nobody_was_asked_about_is_shown_to_its_thirtieth_line(chat, place):
+    text = "".join(f"line {number}\n" for number in range(100))
+    write = calls(("write_file", {"path": "b.txt", "content": text}))
+    ended = chat("Write it.\n", write, "Done.", options=("--files", place, "--yes"))
+    assert "    +line 25\n    … 74 more lines\n" in ended.out
+    assert "+line 26" not in ended.out
+
+
+def test_a_change_that_was_agreed_to_is_shown_once(chat, place):
+    ended = chat("Change it.\ny\n", EDIT, "Done.", options=("--files", place))
+    assert ended.out.count("    +2\n") == 1
 
 
 def test_calls_of_a_batch_that_need_no_approval_are_not_asked_about(chat, place):

@@ -7,12 +7,13 @@ A run is watched from the main thread: its events come through a queue, and a mo
 from __future__ import annotations
 
 import asyncio
+import inspect
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
 from concurrent import futures
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from time import monotonic
 from types import TracebackType
@@ -21,7 +22,8 @@ from typing import Any, Generic, Self, TypeVar
 from ...agent import RunHandle
 from ...hooks import Invocation, Next
 from ...runs.run_result import RunResult
-from ...types import StreamMode, ToolResult
+from ...tools.options import options_of
+from ...types import StreamMode, ToolCall, ToolResult
 from ..exits import complain
 from .events import CallBegan, CallEnded, Warned
 
@@ -42,11 +44,14 @@ class ToolWatch:
     Attributes:
         listener: called on the event loop.
         edited: arguments that a person has changed, by the id of the call; they are put in further inside.
+        shown: the ids of calls whose preview a person has seen; of others their tools are asked what they will do.
+            Without it, none is.
     """
 
     def __init__(self) -> None:
         self.listener: Callable[[CallBegan | CallEnded | Warned], None] = _unheard
         self.edited: Mapping[str, dict[str, Any]] = {}
+        self.shown: Container[str] | None = None
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
         """Carry a call out."""
@@ -54,11 +59,23 @@ class ToolWatch:
         call = replace(call, args=self.edited.get(invocation.id, call.args))
         listener(CallBegan(invocation.id, call))
         result: ToolResult | None = None
+        is_news = self.shown is not None and invocation.id not in self.shown
+        preview = await _preview(invocation.tool, call) if is_news else None
         try:
             result = await next(invocation)
             return result
         finally:
-            listener(CallEnded(invocation.id, call, result, monotonic() - began))
+            listener(CallEnded(invocation.id, call, result, monotonic() - began, preview))
+
+
+async def _preview(tool: Any, call: ToolCall) -> str | None:
+    preview = options_of(tool).preview
+    if preview is None:
+        return None
+    with suppress(Exception):  # the call itself will say what is wrong
+        shown = preview(call)
+        return await shown if inspect.isawaitable(shown) else shown
+    return None
 
 
 def _unheard(item: CallBegan | CallEnded | Warned) -> None:

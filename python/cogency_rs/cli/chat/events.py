@@ -21,12 +21,17 @@ class CallBegan:
 
 @dataclass(frozen=True)
 class CallEnded:
-    """A call is over; without a result, because the run was stopped."""
+    """A call is over; without a result, because the run was stopped.
+
+    Attributes:
+        preview: what it was to do, if its tool says so and nobody was shown it before.
+    """
 
     id: str
     call: ToolCall
     result: ToolResult | None
     seconds: float
+    preview: str | None = None
 
 
 @dataclass(frozen=True)

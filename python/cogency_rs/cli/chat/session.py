@@ -77,6 +77,7 @@ class ChatSession:
         self._keyboard = keyboard
         self._approvals = Approvals(keyboard, view, background)
         self._is_over = False
+        background.watch.shown = frozenset[str]()
         self.agent: Agent[Any, str]
         self.use(assembly)
 
@@ -242,11 +243,12 @@ class ChatSession:
         return decisions
 
     def _resumed(self, decisions: Mapping[str, Decision]) -> Callable[[], RunHandle[str]]:
-        self._background.watch.edited = {
-            id: decision.args
-            for id, decision in decisions.items()
-            if isinstance(decision, ToolApproved) and decision.args is not None
+        approved = {
+            id: decision for id, decision in decisions.items() if isinstance(decision, ToolApproved)
         }
+        watch = self._background.watch
+        watch.edited = {id: each.args for id, each in approved.items() if each.args is not None}
+        watch.shown = {id for id, each in approved.items() if each.preview is not None}
         return lambda: self.agent.resume(self.conversation_id, decisions, user_id=self.user)
 
     # Commands

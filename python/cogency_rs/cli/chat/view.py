@@ -43,6 +43,7 @@ __all__ = ["MARGIN", "View"]
 
 MARGIN = 2
 _FAILURE_LINES = 4
+_CHANGE_LINES = 30
 _REDRAW = 0.08  # seconds between two drawings of the live lines
 _SHARE = 10  # the pause is at least as many times as long as a drawing takes
 _SECONDS = 0.3  # shorter waits are not shown
@@ -328,7 +329,16 @@ class View:
                 self.page.line(margin.append(cut(summary, width - margin.cell_len), "dim"))
         else:
             self.page.line(line.append("  " + summary, "dim") if summary else line)
+        if state == "done" and ended.preview is not None:
+            self._change(ended.preview)
         self._draw(now=True)
+
+    def _change(self, preview: str) -> None:
+        """Show what a call has done, as a difference in colours; of a long one, its beginning."""
+        margin = " " * (MARGIN + 2)
+        for text in first_lines(preview, _CHANGE_LINES):
+            style = _DIFF_STYLES.get(text[:1], "dim")
+            self.page.line(Text(margin).append(cut(text, self.page.width - len(margin)), style))
 
     # The live lines
 
