@@ -58,7 +58,8 @@ class Screen(io.StringIO):
                 case _:  # a colour, or whether the cursor is shown
                     pass
         self._put(text[place:])
-        self.frames.append([*self.lines])
+        if text:
+            self.frames.append([*self.lines])
         return super().write(text)
 
     def _put(self, text: str) -> None:

@@ -218,6 +218,20 @@ def test_an_answer_grows_without_flicker(monkeypatch, height):
     ]
 
 
+def test_nothing_is_drawn_while_nothing_changes(monkeypatch):
+    monkeypatch.setattr(view_module, "_REDRAW", 0)
+    monkeypatch.setattr(view_module, "_SHARE", 0)
+    screen = Screen()
+    with view_module.View(screen.console) as view:
+        view.happened({"type": "respond", "content": "One **word"})
+        drawn = len(screen.frames)
+        view.happened(None)
+        assert len(screen.frames) == drawn
+        view.happened({"type": "respond", "content": "**."})
+        assert len(screen.frames) > drawn
+    assert screen.lines[:2] == ["", "  One word."]
+
+
 def frame_words(frame: list[str]) -> list[str]:
     """The words of a frame, without marks that may be on their way."""
     return [word for word in " ".join(frame).split() if any(map(str.isalnum, word))]

@@ -76,16 +76,16 @@ class UnusableError(CogencyError):
     """An argument of a command cannot be used; the message says what is wrong and what to give instead."""
 
 
-class TerminatedError(BaseException):
-    """The program was asked to end.
+class TerminatedError(SystemExit):
+    """The program was asked to end. Of other exceptions than `SystemExit`, asyncio would only tell.
 
     Args:
         number: of the signal.
     """
 
     def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.number = number
+        super().__init__(128 + number)
+        self.signal = signal.Signals(number)
 
 
 @contextmanager
@@ -152,8 +152,8 @@ def exit_codes() -> Generator[None, None, None]:
         complain("interrupted")
         sys.exit(INTERRUPTED)
     except TerminatedError as ended:
-        complain(f"ended by {ended}")
-        sys.exit(128 + ended.number)
+        complain(f"ended by {ended.signal.name}")
+        sys.exit(ended.code)
     except BrokenPipeError:
         _drop_what_is_buffered()
         sys.exit(PIPE_CLOSED)

@@ -78,7 +78,9 @@ def _conversation_of(db: Path, conversation: str | None, user: str) -> str:
     """The id of the conversation that goes on."""
     listed = log.conversations(db)
     if not listed:
-        raise UnusableError(f"{db} has no conversation; without --resume one is begun")
+        raise UnusableError(
+            f"{db} has no conversation; without --resume or --continue one is begun"
+        )
     lists = f"`cogency-rs show {quoted(db)}` lists what there is"
     if conversation is None:
         own = [entry.conversation_id for entry in listed if entry.user_id == user]

@@ -368,8 +368,10 @@ class View:
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(Text("\n").join(lines), refresh=True)
-        self._write(settled)
+        text = Text("\n").join(lines)
+        if settled or text != self._live.get_renderable():
+            self._live.update(text, refresh=True)
+            self._write(settled)
 
     def _write(self, answer: list[Text]) -> None:
         """Write lines of an answer for good, before the live ones."""
