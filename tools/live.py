@@ -39,7 +39,9 @@ async def main(file: Path) -> None:
         await ask("What is the weather in Rome?", TextDriver("hermes", constrain="required"))
         answer = await ask("Is it sunny in Rome?", TextDriver("hermes", constrain=True))
     if asked != ["Rome"]:
-        raise SystemExit(f"get_weather was to be called once, of Rome, and was called of {asked}")
+        raise SystemExit(
+            f"get_weather must be called once, for Rome, and was called for {asked or 'nothing'}"
+        )
     if not answer.strip():
         raise SystemExit("no answer came")
 

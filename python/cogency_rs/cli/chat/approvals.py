@@ -28,7 +28,7 @@ _GOES_ON = _WORDS - {"n", "no"} | {""}
 
 
 class Approvals:
-    """Asks somebody at a keyboard; remembers which tools need not be asked about any more."""
+    """Asks somebody at a keyboard; remembers which tools need no further question."""
 
     def __init__(self, keyboard: Keyboard, view: View, background: Background) -> None:
         self._keyboard = keyboard

@@ -24,7 +24,7 @@ class CallEnded:
     """A call is over; without a result, because the run was stopped.
 
     Attributes:
-        preview: what it was to do, if its tool says so and nobody was shown it before.
+        preview: what it does, if its tool can say so and nobody was shown it before.
     """
 
     id: str

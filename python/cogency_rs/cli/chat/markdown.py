@@ -55,7 +55,7 @@ class GrowingMarkdown:
         self._text += piece
 
     def lines(self, changing: int | None = None) -> tuple[list[Text], list[Text]]:
-        """The lines that are to be written for good now, and those after them, which can still change.
+        """The lines to write for good now, and those after them, which can still change.
 
         Args:
             changing: how many lines can be drawn anew; without it the text is over.
