@@ -45,7 +45,7 @@ MARGIN = 2
 _FAILURE_LINES = 4
 _CHANGE_LINES = 30
 _REDRAW = 0.08  # seconds between two drawings of the live lines
-_SHARE = 10  # the pause is at least as many times as long as a drawing takes
+_SHARE = 4  # the pause is at least as many times as long as a drawing takes
 _SECONDS = 0.3  # shorter waits are not shown
 
 
