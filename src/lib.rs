@@ -9,6 +9,7 @@
 //! | --- | --- | --- |
 //! | [`dialect`] | | how a model writes its calls, as a value; the table of presets |
 //! | [`protocol`] | text → events | marks, calls, results, and how each is written |
+//! | [`chat`] | text → deltas | what a server with `OpenAI`'s chat API sends of a model's text |
 //! | [`constrain`] | tools → grammar | the texts that a model may write, for servers that hold it to a grammar |
 //! | [`turn`] | events → steps | what to show, save and run; the circuit breaker; what follows a step |
 //! | [`execution`] | calls → outcomes | which calls may run, in which order, for how long; what arguments must be |
@@ -137,6 +138,7 @@
 
 #[cfg(feature = "tokio")]
 pub mod agent;
+pub mod chat;
 pub mod constrain;
 pub mod context;
 #[cfg(feature = "detect")]

@@ -3,6 +3,8 @@
 
 #[path = "dialects/account.rs"]
 mod account;
+#[path = "dialects/chat.rs"]
+mod chat;
 #[path = "dialects/damage.rs"]
 mod damage;
 #[path = "dialects/early.rs"]

@@ -13,7 +13,7 @@
 //! | layer | modules |
 //! | --- | --- |
 //! | text and JSON | [`text`], [`characters`], [`json`], [`canonical`], [`verbatim`], [`marks`] |
-//! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`ending`], [`report`], [`event`], [`run`] |
+//! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`ending`], [`report`], [`event`], [`run`], [`unread`] |
 //! | a block of calls | [`body`], [`grammar`], [`block`], [`stored`] |
 //! | how it is spelled | `notation`, [`advice`] |
 //! | a whole text | [`parser`] |
@@ -43,6 +43,7 @@ pub mod run;
 pub mod stored;
 pub mod text;
 pub mod tools;
+pub mod unread;
 pub mod verbatim;
 pub mod write;
 
@@ -56,3 +57,4 @@ pub use report::{Report, ReportKind};
 pub use run::TextRun;
 pub use text::Text;
 pub use tools::Tools;
+pub use unread::{Callable, Unread};

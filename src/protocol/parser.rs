@@ -14,6 +14,7 @@ mod reading;
 mod runs;
 mod start;
 mod state;
+mod unread;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use super::problem::Problem;
 use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
+use super::unread::Unread;
 use crate::dialect::{BatchEnd, Dialect, Inert};
 use before::Before;
 use state::{Broke, Lookahead, OpenBlock, OpenRun, Reported, Start, State, Written};
@@ -56,6 +58,8 @@ pub struct Options {
     pub limits: Limits,
     /// How closely a block must keep to its dialect.
     pub strictness: Strictness,
+    /// What becomes of a block that gives no calls.
+    pub unread: Unread,
     /// Whether the text begins inside reasoning, because the prompt ends with the mark that opens it.
     pub begins_in_think: bool,
     /// The tools; their schemas give the types of raw values.
@@ -110,6 +114,7 @@ const LONGEST_HEAD: usize = 4096;
 pub struct Parser {
     grammar: Arc<Grammar>,
     stream: Stream,
+    unread: Unread,
     scope: Scope,
     state: State,
     /// How many bytes of text have come.
@@ -149,6 +154,7 @@ impl Parser {
             start: call_start,
             limits,
             strictness,
+            unread,
             begins_in_think,
             tools,
         } = options;
@@ -164,6 +170,7 @@ impl Parser {
         Self {
             grammar,
             stream,
+            unread,
             scope: Scope { limits, strictness, tools, is_watched, starts_early },
             fed: 0,
             held: Vec::new(),
@@ -345,7 +352,7 @@ impl Parser {
         }
     }
 
-    /// Reports a malformed block, the first `length` bytes of `text`, or counts it.
+    /// Reports a malformed block, the first `length` bytes of `text`, or counts it; or hands it out as text.
     fn say_malformed(
         &mut self,
         grammar: &Grammar,
@@ -354,7 +361,11 @@ impl Parser {
         (text, length): (&[u8], usize),
         events: &mut Vec<Event>,
     ) {
-        if let Some(report) = self.reported.malformed(grammar, block, problem, (text, length)) {
+        if self.shows_unread() {
+            self.say_unread(&text[..length], events);
+        } else if let Some(report) =
+            self.reported.malformed(grammar, block, problem, (text, length))
+        {
             self.say(report.into(), events);
         }
     }

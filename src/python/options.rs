@@ -108,13 +108,14 @@ impl ReaderArguments<'_, '_> {
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
             begins_in_think: begins_in_think.unwrap_or(grammar.dialects[0].begins_in_reasoning),
             tools: tools_of(self.tools)?,
+            ..Options::default()
         };
         Ok(core::Parser::new(grammar, options))
     }
 }
 
 /// The limits of an argument.
-fn limits_of(limits: &Bound<'_, PyAny>) -> PyResult<core::Limits> {
+pub fn limits_of(limits: &Bound<'_, PyAny>) -> PyResult<core::Limits> {
     match limits.cast::<Limits>() {
         Ok(limits) => Ok(limits.get().inner),
         Err(_) => Err(refused("limits", limits, "a Limits")),

@@ -52,7 +52,7 @@ pub fn texts_of(value: Value) -> Vec<String> {
 }
 
 /// The words that an event holds, including those in a call's name and arguments.
-fn words_of(event: &Event) -> Vec<String> {
+pub fn words_of(event: &Event) -> Vec<String> {
     let mut texts = match event {
         Event::Call(call) => texts_of(serde_json::from_str(call.json()).expect("a call is JSON")),
         _ => Vec::new(),

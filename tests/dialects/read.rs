@@ -94,6 +94,7 @@ impl Setting {
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
             begins_in_think: self.begins_in_think,
             tools: self.typed.then(tools),
+            ..Options::default()
         };
         let mut parser = Parser::new(Arc::clone(grammar), options);
         let mut events = Vec::new();

@@ -140,7 +140,7 @@ def is_of_protocol(file: Module) -> bool:
 LEVELS = [
     {"dialect", "ids", "wire"},
     {"net", "protocol"},
-    {"constrain", "context", "detect", "execution", "turn"},
+    {"chat", "constrain", "context", "detect", "execution", "turn"},
     {"execution::tokio"},
     {"agent"},
     {"python"},

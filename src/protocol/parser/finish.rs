@@ -77,6 +77,7 @@ impl Parser {
                 Some(TextRun::Respond)
             }
             State::Inside(span, _) => Some(self.grammar.spans[*span].run),
+            State::Block(..) | State::Broken(..) if self.shows_unread() => Some(TextRun::Respond),
             State::Head(_) | State::Block(..) | State::Broken(..) => None,
         };
         if let Some(run) = run {
@@ -92,6 +93,7 @@ impl Parser {
         text: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Option<Report> {
+        let shows_unread = self.shows_unread();
         loop {
             match &mut self.state {
                 State::Text => {
@@ -142,6 +144,11 @@ impl Parser {
                 State::Block(block, reader) => {
                     let (block, grammar) = (block.clone(), self.grammar.clone());
                     match reader.cut_off(&text[block.mark..], ending) {
+                        Ok(said) if shows_unread && (ending.is_cut() || !self.may_call(&said)) => {
+                            self.withdraw(events);
+                            self.say_unread(text, events);
+                            return None;
+                        }
                         Ok(said) if !ending.is_cut() => {
                             self.complete(&block, said, events);
                             return None;
@@ -167,6 +174,10 @@ impl Parser {
                             }
                         }
                     }
+                }
+                State::Broken(..) if shows_unread => {
+                    self.say_unread(text, events);
+                    return None;
                 }
                 State::Broken(block, Some(problem)) => {
                     let raw = raw(&self.scope.limits, &self.grammar, text, block);

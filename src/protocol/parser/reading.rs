@@ -414,6 +414,13 @@ impl Parser {
         }
         match progress {
             Progress::More => return false,
+            Progress::Complete { end, events: Ok(said) } if !self.may_call(&said) => {
+                let end = body + end;
+                self.say_unread(&text[*start..end], events);
+                (*start, self.at) = (end, end);
+                self.before.call(end);
+                self.state = State::Text;
+            }
             Progress::Complete { end, events: Ok(said) } => {
                 (*start, self.at) = (body + end, body + end);
                 self.before.call(*start);
@@ -466,6 +473,7 @@ impl Parser {
         start: &mut usize,
         events: &mut Vec<Event>,
     ) -> bool {
+        let shows_unread = self.shows_unread();
         let State::Broken(block, problem) = &mut self.state else { return true };
         let recovery = &grammar.recovery[block.opening.dialect];
         let search = recovery.marks.search(text, self.at);
@@ -475,6 +483,17 @@ impl Parser {
             }
             _ => None,
         };
+        if shows_unread {
+            let end = found.unwrap_or_else(|| search.or_end(text));
+            *problem = None;
+            self.say_unread(&text[*start..end], events);
+            (*start, self.at) = (end, end);
+            if found.is_some() {
+                self.state = State::Text;
+                self.before.call(end);
+            }
+            return found.is_some();
+        }
         let held = &text[*start..];
         let most = raw(&self.scope.limits, grammar, held, block).len();
         let length = match found {

@@ -1,0 +1,118 @@
+//! The deltas of a chat API: cutting never matters, the arguments of calls are JSON, and what a parser reports is text.
+
+use std::sync::Arc;
+
+use cogency_rs::chat::{ChatOptions, ChatReader, Delta, FinishReason, strict_json};
+use cogency_rs::protocol::{Callable, Event, Grammar, Strictness, TextRun};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::Value;
+
+use crate::account::{texts_of, words_of};
+use crate::joined::joined;
+use crate::read::{Setting, cut, each_grammar, tools};
+use crate::texts::{setting, text, whole_text};
+
+type Input = (String, Setting, Vec<Index>, Callable);
+
+fn inputs<T: Strategy<Value = String>>(text: T) -> impl Strategy<Value = Input> + use<T> {
+    let callable = select(vec![
+        Callable::Any,
+        Callable::Declared,
+        Callable::Only("\"tool\"".to_owned()),
+        Callable::Nothing,
+    ]);
+    (text, setting(), proptest::collection::vec(any::<Index>(), 0..8), callable)
+}
+
+/// The deltas of a text in these pieces, as events.
+fn read(
+    grammar: &Arc<Grammar>,
+    setting: &Setting,
+    callable: &Callable,
+    chunks: &[&str],
+) -> (Vec<Event>, FinishReason) {
+    let options = ChatOptions {
+        tools: Some(tools()),
+        callable: callable.clone(),
+        limits: setting.limits,
+        strictness: if setting.lenient { Strictness::Lenient } else { Strictness::Strict },
+        begins_in_think: setting.begins_in_think,
+    };
+    let (mut reader, mut deltas) = (ChatReader::new(Arc::clone(grammar), options), Vec::new());
+    for chunk in chunks {
+        match reader.pass(chunk.as_bytes()) {
+            Some(TextRun::Think) => deltas.push(Delta::Reasoning((*chunk).into())),
+            Some(_) => deltas.push(Delta::Content((*chunk).into())),
+            None => reader.feed(chunk.as_bytes(), &mut deltas),
+        }
+    }
+    let reason = reader.finish(&setting.ending, &mut deltas);
+    let mut calls = 0;
+    let events = deltas.into_iter().map(|delta| match delta {
+        Delta::Content(text) => Event::Respond(text),
+        Delta::Reasoning(text) => Event::Think(text),
+        Delta::Call(number, call) => {
+            assert_eq!(number, calls, "calls are numbered in their order");
+            calls += 1;
+            Event::Call(call)
+        }
+        other => unreachable!("the test does not know {other:?}"),
+    });
+    (events.collect(), reason)
+}
+
+#[test]
+fn any_way_of_cutting_gives_the_same_deltas() {
+    each_grammar(
+        |grammar| inputs(text(grammar)),
+        |grammar, (text, setting, cuts, callable)| {
+            let read = |chunks: &[&str]| {
+                let (deltas, reason) = read(grammar, &setting, &callable, chunks);
+                (joined(deltas), reason)
+            };
+            let whole = read(&[&text]);
+            let characters: Vec<&str> = text.split_inclusive(|_| true).collect();
+            for chunks in [&characters[..], &cut(&text, &cuts)] {
+                prop_assert_eq!(&read(chunks), &whole);
+            }
+            for event in whole.0 {
+                let Event::Call(call) = event else { continue };
+                let args: Result<Value, _> = serde_json::from_str(&strict_json(call.args_json()));
+                prop_assert!(args.is_ok_and(|args| args.is_object()), "{}", call.json());
+                prop_assert!(callable != Callable::Nothing);
+            }
+            Ok(())
+        },
+    );
+}
+
+/// Each word that a parser hands out or reports is in a delta, but for those of results.
+#[test]
+fn nothing_is_lost_that_a_parser_hands_out_or_reports() {
+    each_grammar(
+        |grammar| inputs(whole_text(grammar)),
+        |grammar, (text, setting, _, callable)| {
+            let setting = Setting { typed: true, ..setting };
+            let reported = setting.whole(grammar, &text);
+            let (deltas, _) = read(grammar, &setting, &callable, &[&text]);
+            let mut found = String::new();
+            for delta in joined(deltas) {
+                match delta {
+                    Event::Respond(text) | Event::Think(text) => found += &text.to_string(),
+                    Event::Call(call) => {
+                        let json = serde_json::from_str(call.json()).expect("a call is JSON");
+                        found += &texts_of(json).join(" ");
+                    }
+                    _ => {}
+                }
+                found.push(' ');
+            }
+            let kept = reported.iter().filter(|event| !matches!(event, Event::Result(_)));
+            let lost: Vec<_> =
+                kept.flat_map(words_of).filter(|word| !found.contains(word)).collect();
+            prop_assert!(lost.is_empty(), "{:?} in {:?}", lost, found);
+            Ok(())
+        },
+    );
+}
