@@ -14,6 +14,7 @@ from .types import (
     FinishKind,
     StreamMode,
     ToolCall,
+    ToolResult,
     TurnEvent,
 )
 
@@ -22,6 +23,7 @@ __all__ = [
     "AnswerReader",
     "ArgumentSchema",
     "CallGrammar",
+    "ChatReader",
     "CircuitBreaker",
     "Detection",
     "Dialect",
@@ -242,6 +244,64 @@ class Dialect:
             TypeError, ValueError: JSON cannot hold the arguments; as `json.dumps`.
         """
 
+    def write_turn(
+        self,
+        content: str | None = None,
+        *,
+        reasoning: str | None = None,
+        calls: Iterable[ToolCall] | None = None,
+        tools: ToolSchemas | Iterable[Any] | None = None,
+        first: int = 0,
+    ) -> str:
+        """Write an answer in this dialect: reasoning, text, and calls, as the model would have written it.
+
+        Reasoning is left out where the dialect has no marks for it. Marks in the texts are broken up, as `inert` does.
+
+        Args:
+            content: the text for the user.
+            reasoning: what the model thought.
+            calls: the calls, as `write_calls` takes them.
+            tools: see `write_calls`.
+            first: the number of the first call in the conversation, for dialects that number their calls.
+
+        Raises:
+            ConfigError, TypeError, ValueError: as `write_calls`.
+        """
+
+    def write_results(
+        self,
+        results: Iterable[ToolResult],
+        *,
+        calls: Iterable[ToolCall] | None = None,
+        first: int = 0,
+    ) -> str:
+        """Write what tools returned, as models of this dialect read it: the content of the next message.
+
+        Args:
+            results: the results of a batch, in the order of its calls. Text in them is made safe, see `inert`.
+            calls: the calls that they answer; a dialect that shows a result with the name or the id of its call takes
+                both from here.
+            first: see `write_turn`.
+
+        Raises:
+            AttributeError, TypeError, ValueError: as `format_results_array`.
+        """
+
+    def declare(self, tools: Iterable[Any]) -> str:
+        """Declare tools as models of this dialect were taught to see them: a part of the system message.
+
+        `system_prompt` has the same text, with words around it.
+
+        Args:
+            tools: as `ToolSchemas` takes them.
+
+        Raises:
+            ConfigError: JSON cannot hold a tool's schema.
+            AttributeError, TypeError: `tools` is not made of tools.
+
+        Equal tools give equal text. The cost is linear in the schemas.
+        """
+
     def grammar(
         self,
         tools: Iterable[Any],
@@ -404,6 +464,88 @@ class Parser:
     @property
     def replaced_characters(self) -> int:
         """How many halves of surrogate pairs in the text became U+FFFD."""
+
+@final
+class ChatReader:
+    """Reads a model's text into messages of OpenAI's chat API, whole or while it streams, and never waits.
+
+    Args:
+        dialect: how the model writes its calls; see `parse_tokens`.
+        tools: the tools of the request, as `ToolSchemas` takes them. A call of any other tool is text. `None` if any
+            tool may be called.
+        tool_choice: as in the API: `"auto"`, `"required"`, `"none"` for no calls, or `{"type": "function", "function":
+            {"name": ...}}` for calls of this tool only. A call that may not be made is text.
+        ids: makes the id of a call that has none of its own, or one that an earlier call of the answer has; a random id
+            when not given.
+        marks: the text of special tokens, by their ids, for a server that leaves them out of the text; see `feed`.
+        limits: bounds on a block of calls; `Limits()` when not given.
+        lenient: see `parse_tokens`.
+        begins_in_think: see `parse_tokens`.
+
+    Raises:
+        ConfigError: the dialect is not known, `tool_choice` is not one of these, or it names a tool that is not there.
+        TypeError: `tools` is not made of tools.
+
+    What cannot be read as a call is text of the answer, as the model wrote it. A delta is final: a call comes when its
+    block is valid as a whole, and its arguments are valid JSON; `NaN` and infinities are `null`. However the text is
+    cut, the deltas join to the same message. Dropped are the dialect's marks, results that the model made up, and what
+    follows the end of its turn. The cost is linear in the text; memory is bounded by the longest open block.
+    """
+
+    def __new__(
+        cls,
+        dialect: Dialects,
+        tools: ToolSchemas | Iterable[Any] | None = None,
+        *,
+        tool_choice: str | Mapping[str, Any] | None = "auto",
+        ids: Callable[[], str] | None = None,
+        marks: Mapping[int, str] | None = None,
+        limits: Limits | None = None,
+        lenient: bool = False,
+        begins_in_think: bool | None = None,
+    ) -> ChatReader: ...
+    def read(self, text: str, reason: str | None = None) -> dict[str, Any]:
+        """Read a whole answer. What is fed is not touched.
+
+        Args:
+            text: the answer.
+            reason: why the model stopped, in the provider's word; "stop" when not given.
+
+        Returns:
+            A message: `role`, `content` (`None` without text), and, if there are any, `reasoning_content` and
+            `tool_calls`.
+
+        Raises:
+            TypeError: `text` is not a `str`. No text raises.
+        """
+
+    def feed(self, chunk: str, token_ids: Sequence[int] | None = None) -> list[dict[str, Any]]:
+        """Read the next chunk of an answer.
+
+        Args:
+            chunk: of any length; see `Parser.feed`.
+            token_ids: the tokens of the chunk, if the reader was given `marks`. The mark of a token that is not in the
+                text is put where the token is: of a chunk with several tokens, before or after the text of those
+                without a mark. Other ids are ignored.
+
+        Returns:
+            Deltas, each with one of `content`, `reasoning_content` and `tool_calls`: a list of one call with `index`,
+            `id`, `type` and `function`, which has its `name` and all its `arguments`.
+
+        Raises:
+            TypeError: `chunk` is not a `str`. No text raises.
+        """
+
+    def finish(self, reason: str | None = None) -> tuple[list[dict[str, Any]], str]:
+        """Say that the answer has ended. The reader is then at the start of the next one.
+
+        Args:
+            reason: why the model stopped, in the provider's word; "stop" when not given.
+
+        Returns:
+            The last deltas, and the API's `finish_reason`: "tool_calls" if there were calls, "stop", "length" if the
+            answer was cut, or "content_filter" if it was refused.
+        """
 
 @disjoint_base
 class CircuitBreaker:

@@ -6,10 +6,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::dialect::ResultText;
 use crate::protocol::Text;
 use crate::protocol::stored::ShownCall;
-use crate::protocol::write::{Renderer, TurnPart, returned};
+use crate::protocol::write::{Renderer, TurnPart};
 
 use super::excerpt::excerpt;
 use super::options::{FoldOptions, Rules};
@@ -137,10 +136,7 @@ pub(super) fn written(
                 Rules::Cogency => shown,
                 Rules::Installed | Rules::Own => results::one_for_each(calls, content, shown),
             };
-            let content = match options.dialect.prompt.results.text {
-                ResultText::Array => results::framed(&pieces, renderer, options.tags),
-                _ => renderer.results(&returned(&pieces.concat(), calls)),
-            };
+            let content = results::shown_results(&pieces, calls, renderer, options.tags);
             [assistant(parts), user(content)]
         }
     }

@@ -3,18 +3,35 @@
 use std::borrow::Cow;
 
 use super::options::Tags;
-use crate::dialect::{Frame, Inert};
+use crate::dialect::{Frame, Inert, ResultText};
 use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
-use crate::protocol::write::{Renderer, push_escaped};
+use crate::protocol::write::{Renderer, push_escaped, returned};
 
 /// What a call failed with that has no result.
 pub const INTERRUPTED: &str = "Interrupted before completion";
 
+/// The message in which a model reads the array of results that these pieces are, which answers these calls.
+///
+/// # Complexity
+/// O(pieces)
+#[must_use]
+pub fn shown_results(
+    pieces: &[Cow<'_, [u8]>],
+    calls: &[ShownCall],
+    renderer: &Renderer,
+    tags: Tags,
+) -> Text {
+    match renderer.dialect().prompt.results.text {
+        ResultText::Array => framed(pieces, renderer, tags),
+        _ => renderer.results(&returned(&pieces.concat(), calls)),
+    }
+}
+
 /// The message of the array that these pieces are, in its frame.
-pub fn framed(pieces: &[Cow<'_, [u8]>], renderer: &Renderer, tags: Tags) -> Text {
+fn framed(pieces: &[Cow<'_, [u8]>], renderer: &Renderer, tags: Tags) -> Text {
     let prompt = &renderer.dialect().prompt;
     let Frame { before, behind } = &prompt.results.around;
     let length: usize = pieces.iter().map(|piece| piece.len()).sum();

@@ -2,13 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use serde_json::{Map, Value, json};
 
 use super::convert::bytes_of;
-use super::dialect::{value_of, written_of};
-use crate::context::{self as core, Tool};
-use crate::dialect::ToolsLayout;
-use crate::execution::arguments::{SchemaForm, as_json_schema};
+use super::declared::{ListedTool, with_tools};
+use super::dialect::written_of;
+use crate::context as core;
 use crate::protocol::canonical::json_string_length;
 use crate::protocol::write::Renderer;
 
@@ -76,69 +74,13 @@ fn json_length(value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
 #[pyo3(signature = (tools, identity=None, instructions=None, dialect=None))]
 #[pyo3(text_signature = "(tools, identity=None, instructions=None, dialect='cogency')")]
 pub fn system_prompt(
-    tools: Vec<(String, String, String, Bound<'_, PyAny>)>,
+    tools: Vec<ListedTool<'_>>,
     identity: Option<&str>,
     instructions: Option<&str>,
     dialect: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let dialect = written_of(dialect)?;
-    let is_declared = dialect.prompt.tools.layout != ToolsLayout::Signature;
-    let declared: PyResult<Vec<_>> = tools
-        .iter()
-        .map(
-            |(name, _, description, schema)| {
-                if is_declared { declaration(name, description, schema) } else { Ok(Value::Null) }
-            },
-        )
-        .collect();
-    let declared = declared?;
-    let tools: Vec<_> = tools
-        .iter()
-        .zip(&declared)
-        .map(|((name, line, ..), declared)| Tool { name, line, declared })
-        .collect();
-    Ok(core::system_prompt(&Renderer::new(dialect), &tools, identity, instructions))
-}
-
-/// A tool in the form that servers are sent. A flat schema becomes a JSON Schema in which every parameter is required
-/// unless it has `"required": False`, as in the line of the prompt that lists it.
-fn declaration(name: &str, description: &str, schema: &Bound<'_, PyAny>) -> PyResult<Value> {
-    let schema = value_of(schema)?;
-    let parameters = match (SchemaForm::of(&schema), &schema) {
-        (SchemaForm::Flat, Value::Object(fields)) => declared_fields(fields, schema.clone()),
-        _ => schema,
-    };
-    let function = json!({"name": name, "description": description, "parameters": parameters});
-    Ok(json!({"type": "function", "function": function}))
-}
-
-fn declared_fields(fields: &Map<String, Value>, schema: Value) -> Value {
-    let mut parameters = as_json_schema(schema);
-    let is_required = |info: &Value| info.get("required") != Some(&Value::Bool(false));
-    let required = fields.iter().filter(|(_, info)| is_required(info)).map(|(name, _)| name);
-    let required: Vec<_> = required.cloned().collect();
-    for (name, info) in fields {
-        if let Some(property) = parameters["properties"].get_mut(name) {
-            *property = declared_field(info, property);
-        }
-    }
-    parameters["required"] = required.into();
-    parameters
-}
-
-/// A parameter, with its type and its description before its bounds.
-fn declared_field(info: &Value, property: &Value) -> Value {
-    let kind = match property.get("type") {
-        Some(kinds) => kinds
-            .as_array()
-            .and_then(|kinds| <&[_; 1]>::try_from(&kinds[..]).ok())
-            .map_or_else(|| kinds.clone(), |[kind]| kind.clone()),
-        None => info.get("type").cloned().unwrap_or(Value::Null),
-    };
-    let description = info.get("description").cloned().unwrap_or(Value::Null);
-    let front = [("type", kind), ("description", description)];
-    let front = front.into_iter().filter(|(_, value)| !value.is_null());
-    let rest = property.as_object().into_iter().flatten().filter(|(key, _)| *key != "type");
-    let front = front.map(|(key, value)| (key.to_owned(), value));
-    Value::Object(front.chain(rest.map(|(key, value)| (key.clone(), value.clone()))).collect())
+    let renderer = Renderer::new(written_of(dialect)?);
+    with_tools(&renderer, &tools, |tools| {
+        core::system_prompt(&renderer, tools, identity, instructions)
+    })
 }

@@ -10,16 +10,21 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use serde_json::Value;
 
 use super::convert::{bytes_of, dumps, json, to_str};
+use super::declared::{ListedTool, with_tools};
 use super::error::{ConfigError, refused, type_error};
 use super::grammar::{self, CallGrammar, Wanted};
+use super::json::value_of;
+use super::results::outcome_of;
+use crate::context::{Tags, declared, shown_results};
 #[cfg(feature = "detect")]
 use crate::detect::{Detected, Source, detect, detect_path};
 use crate::dialect as core;
 use crate::dialect::presets;
 use crate::dialect::template::from_response_template;
 use crate::execution::arguments::as_json_schema;
+use crate::protocol::results::{ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
-use crate::protocol::write::{Renderer, marks_of};
+use crate::protocol::write::{Renderer, TurnPart, marks_of};
 use crate::protocol::{Grammar, Tools};
 
 /// How a model writes its calls.
@@ -94,12 +99,69 @@ impl Dialect {
         calls: &Bound<'py, PyAny>,
         tools: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyString>> {
-        let shown: PyResult<Vec<_>> = calls.try_iter()?.map(|call| shown(&call?)).collect();
-        let (mut shown, renderer) = (shown?, Renderer::new(Arc::clone(&self.inner)));
-        renderer.give_ids(&mut shown, 0);
+        let renderer = Renderer::new(Arc::clone(&self.inner));
+        let shown = shown_calls(Some(calls), &renderer, 0)?;
         let written = renderer.exactly(&shown, true, tools_of(tools)?.as_ref());
         let written = written.map_err(|fault| ConfigError::new_err(fault.to_string()))?;
         to_str(calls.py(), written.as_bytes())
+    }
+
+    #[pyo3(signature = (content=None, *, reasoning=None, calls=None, tools=None, first=0))]
+    fn write_turn<'py>(
+        &self,
+        py: Python<'py>,
+        content: Option<&Bound<'py, PyString>>,
+        reasoning: Option<&Bound<'py, PyString>>,
+        calls: Option<&Bound<'py, PyAny>>,
+        tools: Option<&Bound<'py, PyAny>>,
+        first: usize,
+    ) -> PyResult<Bound<'py, PyString>> {
+        let renderer = Renderer::new(Arc::clone(&self.inner));
+        let calls = shown_calls(calls, &renderer, first)?;
+        if let Err(fault) = renderer.exactly(&calls, true, tools_of(tools)?.as_ref()) {
+            return Err(ConfigError::new_err(fault.to_string()));
+        }
+        let text = |text: Option<&Bound<'py, PyString>>| {
+            text.map_or(Ok(Vec::new()), |text| Ok::<_, PyErr>(bytes_of(text)?.into_owned()))
+        };
+        let (content, reasoning) = (text(content)?, text(reasoning)?);
+        let parts = [
+            (!reasoning.is_empty()).then_some(TurnPart::Thought(&reasoning)),
+            (!content.is_empty()).then_some(TurnPart::Words(&content)),
+            (!calls.is_empty()).then_some(TurnPart::Calls(&calls)),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        to_str(py, renderer.turn(&parts).unwrap_or_default().as_bytes())
+    }
+
+    #[pyo3(signature = (results, *, calls=None, first=0))]
+    fn write_results<'py>(
+        &self,
+        results: &Bound<'py, PyAny>,
+        calls: Option<&Bound<'py, PyAny>>,
+        first: usize,
+    ) -> PyResult<Bound<'py, PyString>> {
+        let renderer = Renderer::new(Arc::clone(&self.inner));
+        let calls = shown_calls(calls, &renderer, first)?;
+        let mut names = calls.iter().map(|call| call.name.clone());
+        let items: PyResult<Vec<_>> = results
+            .try_iter()?
+            .map(|result| {
+                let tool = names.next().unwrap_or_else(|| "\"\"".into());
+                Ok(ResultItem { tool, outcome: outcome_of(&result?)? })
+            })
+            .collect();
+        let array = results_array(&items?).into_bytes();
+        let shown = shown_results(&[Cow::Owned(array)], &calls, &renderer, Tags::Escaped);
+        to_str(results.py(), shown.as_bytes())
+    }
+
+    fn declare(&self, tools: &Bound<'_, PyAny>) -> PyResult<String> {
+        let listed = tools.py().import("cogency_rs.context.assembly")?.getattr("listed_tool")?;
+        let listed: PyResult<Vec<ListedTool<'_>>> =
+            tools.try_iter()?.map(|tool| listed.call1((tool?,))?.extract()).collect();
+        let renderer = Renderer::new(Arc::clone(&self.inner));
+        with_tools(&renderer, &listed?, |tools| declared(&renderer, tools))
     }
 
     #[pyo3(signature = (tools, *, form="gbnf", calls="auto", parallel=true, reasoning="auto"))]
@@ -364,6 +426,20 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
     Ok((name, as_json_schema(value_of(&schema)?)))
 }
 
+/// `ToolCall`s, ready to be written, of which the first has this number in the conversation; each has an id, if the dialect
+/// needs ids.
+fn shown_calls(
+    calls: Option<&Bound<'_, PyAny>>,
+    renderer: &Renderer,
+    first: usize,
+) -> PyResult<Vec<ShownCall>> {
+    let Some(calls) = calls else { return Ok(Vec::new()) };
+    let shown: PyResult<Vec<_>> = calls.try_iter()?.map(|call| shown(&call?)).collect();
+    let mut shown = shown?;
+    renderer.give_ids(&mut shown, first);
+    Ok(shown)
+}
+
 /// A `ToolCall`, ready to be written.
 ///
 /// # Errors
@@ -400,10 +476,4 @@ fn written_value(value: &Bound<'_, PyAny>, wrong: impl Fn(String) -> PyErr) -> P
             || error.is_instance_of::<ConfigError>(py);
         if is_about_value { wrong(error.value(py).to_string()) } else { error }
     })
-}
-
-/// A Python value as JSON.
-pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    let text: String = json(value.py())?.call_method1("dumps", (value,))?.extract()?;
-    serde_json::from_str(&text).map_err(|error| ConfigError::new_err(error.to_string()))
 }

@@ -8,7 +8,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use serde_json::Value;
+
 use super::convert::{bytes_of, dumps, json};
+use super::error::ConfigError;
 use crate::protocol::canonical::json_string;
 
 /// How many levels the walk goes down; a value that is nested deeper, or contains itself, is left to Python.
@@ -152,4 +155,10 @@ fn step(key: &Bound<'_, PyAny>) -> String {
         Ok(Ok(key)) => format!("[{}]", json_string(&key)),
         _ => format!("[{key}]"),
     }
+}
+
+/// A Python value as JSON.
+pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let text: String = json(value.py())?.call_method1("dumps", (value,))?.extract()?;
+    serde_json::from_str(&text).map_err(|error| ConfigError::new_err(error.to_string()))
 }

@@ -6,8 +6,10 @@
 
 mod arguments;
 mod awaitable;
+mod chat;
 mod context;
 mod convert;
+mod declared;
 mod dialect;
 mod error;
 mod execution;
@@ -21,6 +23,7 @@ mod net;
 mod options;
 mod protocol;
 mod reader;
+mod results;
 mod rows;
 mod source;
 #[cfg(feature = "python-tools")]
@@ -37,6 +40,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::arguments::ArgumentSchema;
+    #[pymodule_export]
+    use super::chat::ChatReader;
     #[pymodule_export]
     use super::context::{estimated_tokens, system_prompt};
     #[cfg(feature = "detect")]
@@ -60,7 +65,9 @@ mod _core {
     #[pymodule_export]
     use super::options::{Finish, Limits, Thought};
     #[pymodule_export]
-    use super::protocol::{Parser, event_of_cut, format_results, read_block};
+    use super::protocol::{Parser, event_of_cut, read_block};
+    #[pymodule_export]
+    use super::results::format_results;
     #[pymodule_export]
     use super::source::Source;
     #[pymodule_export]

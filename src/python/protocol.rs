@@ -1,16 +1,15 @@
-//! `Parser` and the results array.
+//! `Parser`, and what it hands out.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyBaseException, PyValueError};
+use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::{bytes_of, event, now, string_of, to_str};
 use super::error::protocol_error;
 use super::item_sink::{ItemSink, SinkResult};
-use super::json::strict_dumps;
 use super::options::{
     Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
@@ -22,7 +21,6 @@ use crate::protocol::event::Note;
 use crate::protocol::grammar::Entry;
 use crate::protocol::json::{FaultKind, unescaped};
 use crate::protocol::problem::Problem;
-use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::{self as core, CallStart, Ending, Event, Grammar, Report, Stream, TextRun};
 use crate::turn::Errors;
 
@@ -277,43 +275,4 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         }
         Err(problem) => error(&format!("Invalid {open} block: {}", problem.located(body))),
     }
-}
-
-/// The outcome that a `ToolResult` stands for.
-///
-/// # Errors
-/// What [`strict_dumps`] raises for an outcome or content that JSON cannot hold.
-pub fn outcome_of(result: &Bound<'_, PyAny>) -> PyResult<CallOutcome> {
-    let py = result.py();
-    let outcome = strict_dumps(&result.getattr(pyo3::intern!(py, "outcome"))?)?;
-    if result.getattr(pyo3::intern!(py, "error"))?.is_truthy()? {
-        return Ok(CallOutcome::Failure { message: outcome });
-    }
-    let content = result.getattr(pyo3::intern!(py, "content"))?;
-    let is_absent = content.is_none()
-        || content.cast::<PyString>().is_ok_and(|text| text.len().is_ok_and(|length| length == 0));
-    let content = if is_absent { None } else { Some(strict_dumps(&content)?) };
-    Ok(CallOutcome::success(outcome, content))
-}
-
-/// The results array for tools of these names and their results, in order.
-#[pyfunction]
-pub fn format_results(
-    names: Vec<Bound<'_, PyAny>>,
-    results: Vec<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let item = |(name, result): (&Bound<'_, PyAny>, _)| {
-        let tool = strict_dumps(name)?;
-        match outcome_of(result) {
-            Ok(outcome) => Ok(ResultItem { tool, outcome }),
-            Err(error) if error.is_instance_of::<PyValueError>(name.py()) => {
-                let message =
-                    format!("a result of {tool} is not a JSON value: {}", error.value(name.py()));
-                Err(PyValueError::new_err(message))
-            }
-            Err(error) => Err(error),
-        }
-    };
-    let items: PyResult<Vec<_>> = names.iter().zip(&results).map(item).collect();
-    Ok(results_array(&items?))
 }

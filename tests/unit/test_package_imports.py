@@ -58,7 +58,7 @@ FLOORS = (
     {"runs"},
     {"tools"},
     {"hooks", "protocol"},
-    {"telemetry"},
+    {"telemetry", "reader"},
     {"execution"},
     {"executors", "servers", "storage"},
     {"context", "turn"},

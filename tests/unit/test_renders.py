@@ -16,6 +16,7 @@ import pytest
 
 from cogency_rs import system_prompt
 from cogency_rs.context import to_messages
+from cogency_rs.reader import ChatReader, ChatWriter
 from support.recordings import FOLDER
 from support.tools import FunctionTool, nothing
 
@@ -212,6 +213,49 @@ def test_text_between_the_marks_of_roles_equals_the_template_s(render, part):
                 assert is_equal(part, ours, difference.mend(theirs)), (ours, theirs)
         case _:
             pytest.fail("the table has several rows for one part")
+
+
+TOOL = {"type": "function", "function": {"name": "add", "parameters": SCHEMA}}
+
+
+@needs_renders
+@pytest.mark.parametrize("render", RENDERS, ids=lambda render: render["template"])
+def test_a_turn_of_the_template_is_read_as_a_message_of_the_chat_api_and_written_again(render):
+    if not render["prototype_reads_it"]:
+        pytest.skip("the template does not escape quotes, so nothing reads its calls")
+    dialect, turn = dialect_of(render), render["assistant"].strip()
+    numbers = iter(range(9))
+    reader = ChatReader(dialect, [TOOL], ids=lambda: f"call_{next(numbers)}", begins_in_think=False)
+    message = reader.read(turn, "stop")
+    calls = [
+        {"name": "add", "args": json.loads(call["function"]["arguments"])}
+        for call in message["tool_calls"]
+    ]
+    rows = [row for row in events_of(render) if row["type"] != "result"]
+    texts = {row["type"]: row["content"] for row in rows}
+    assert [(call["name"], call["args"]) for call in calls] == [
+        (made["name"], made["args"])
+        for made in (json.loads(row["content"]) for row in rows if row["type"] == "call")
+    ]
+    assert (message["content"] or "").strip() == texts.get("respond", "")
+    assert message.get("reasoning_content", "").strip() == texts.get("think", "")
+
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": f"RES{number}"}
+        for number, call in enumerate(message["tool_calls"], 1)
+    ]
+    writer = ChatWriter(dialect, [TOOL])
+    _, answer, shown = writer.write([message, *results])
+    mended = {row.template for row in DIFFERENCES if row.part == "calls"}
+    written = answer["content"]
+    if "CALL_ID" not in turn:  # the template writes no ids, and these were made here
+        written = re.sub(r"\[CALL_ID\]call_\d", "", written)
+    assert (written == turn) is (render["template"] not in mended)
+    again = writer.read([answer, shown])
+    assert [row["content"] for row in again[1:]] == [row["content"] for row in results]
+    assert [call["function"] for call in again[0]["tool_calls"]] == [
+        call["function"] for call in message["tool_calls"]
+    ]
 
 
 @needs_renders

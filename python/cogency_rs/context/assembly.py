@@ -18,9 +18,10 @@ from ..guards.arguments import check_instance, check_text
 from ..protocol.codec import tool_line
 from ..storage.log import CallRecord
 from ..tools.cogency import guidance_for
+from ..tools.declared import DeclaredTool
 from ..tools.options import options_of
 from ..tools.registry import listed_tools
-from ..tools.signature import json_schema_of, signature
+from ..tools.signature import is_object, json_schema_of, signature
 from ..tools.toolbox import Toolbox, server_of
 from ..types import Dialects
 from .foldings import call_records, fold_conversation, newest_rows
@@ -64,15 +65,20 @@ def system_prompt(
     """
     check_text("identity", identity, or_none=True)
     check_text("instructions", instructions, or_none=True)
-    listed = [_listed(tool) for tool in listed_tools(tools or ())]
+    listed = [listed_tool(tool) for tool in listed_tools(tools or ())]
     paragraphs = guidance_for(name for name, *_ in listed)
     if instructions:
         paragraphs.append(instructions)
     return write_system_prompt(listed, identity or None, "\n\n".join(paragraphs) or None, dialect)
 
 
-def _listed(tool: Any) -> tuple[str, str, str, Any]:
-    """A tool's name, the line that lists it, its description, and the schema of its parameters."""
+def listed_tool(tool: Any) -> tuple[str, str, str, Any]:
+    """A tool's name, the line that lists it, its description, and the schema of its parameters.
+
+    The core's `Dialect.declare` calls this, too, so that there is one line for each tool.
+    """
+    if is_object(tool):
+        tool = DeclaredTool.of(tool)
     schema = json_schema_of(tool)
     line = tool_line(tool) if schema is None else signature(tool, schema)
     declared: Any = getattr(tool, "schema", None) or {} if schema is None else schema

@@ -1,0 +1,62 @@
+"""The names that vLLM and SGLang have for their parsers of calls, and the dialects that they are of.
+
+`served_names.json` is the table; `docs/chat-api.md` says which versions it was made from.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from .._core import Dialect
+from ..errors import ConfigError
+
+__all__ = ["served_dialect", "served_names"]
+
+Server = Literal["vllm", "sglang"]
+
+
+def served_names(server: Server) -> list[str]:
+    """The names of the server's parsers that `served_dialect` knows."""
+    return sorted(_table()[server])
+
+
+def served_dialect(name: str, server: Server) -> Dialect | tuple[Dialect, ...]:
+    """Give what a server's parser of this name reads.
+
+    Args:
+        name: what `--tool-call-parser` is given, or the name of a preset, with `-` or `_`.
+        server: whose name it is.
+
+    Returns:
+        The dialect, or several where the parser reads several.
+
+    Raises:
+        ConfigError: there is no such name; says which there are.
+    """
+    entry = _table()[server].get(name, {"dialect": name.replace("_", "-")})
+    if entry["dialect"] not in Dialect.presets():
+        known = ", ".join(served_names(server))
+        raise ConfigError(f"{server} has no parser {name!r} that is known here; there are {known}")
+    dialects = [_changed(Dialect(entry["dialect"]), entry.get("renamed", {}), name)]
+    dialects += map(Dialect, entry.get("also", ()))
+    return dialects[0] if len(dialects) == 1 else tuple(dialects)
+
+
+def _changed(dialect: Dialect, renamed: dict[str, str], name: str) -> Dialect:
+    """The dialect with other words in its marks."""
+    if not renamed:
+        return dialect
+    text = json.dumps(dialect.to_dict(), ensure_ascii=False)
+    for old, new in renamed.items():
+        text = text.replace(old, new)
+    return Dialect.from_dict(json.loads(text)).replace(name=name.replace("_", "-"))
+
+
+@cache
+def _table() -> dict[str, dict[str, dict[str, Any]]]:
+    text = files(__package__ or "").joinpath("served_names.json").read_text(encoding="utf-8")
+    table: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
+    return table
