@@ -63,7 +63,7 @@ FLOORS = (
     {"executors", "servers", "storage"},
     {"context", "turn"},
     {"agent"},
-    {"compat", "testing"},
+    {"compat", "testing", "plugins"},
     {"cli"},
     {"__main__"},
 )

@@ -1,0 +1,107 @@
+"""What the parsers for vLLM and SGLang share: the dialect of a name, the tools of a request, a reader for an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from .._core import ChatReader, Dialect
+from ..errors import ConfigError
+from ..reader.served_names import served_dialect, served_names
+from ..tools.signature import is_object
+
+__all__ = [
+    "AnswerText",
+    "BeforeServersOwn",
+    "Dialects",
+    "chat_reader",
+    "dialects_of",
+    "parser_names",
+    "reasoning_marks",
+]
+
+Dialects = Dialect | tuple[Dialect, ...]
+Server = Literal["vllm", "sglang"]
+
+PREFIX = "cogency"
+"""`cogency` tells the dialect from the model's chat template; `cogency_<name>` is told."""
+
+
+def parser_names(server: Server) -> list[str]:
+    """The names under which a server gets our parsers: for each preset, and for each name of its own parsers."""
+    presets = (name.replace("-", "_") for name in Dialect.presets())
+    return [PREFIX, *sorted({f"{PREFIX}_{name}" for name in (*presets, *served_names(server))})]
+
+
+def dialects_of(name: str, server: Server, tokenizer: Any) -> Dialects:
+    """The dialects that a parser of this name reads."""
+    if name != PREFIX:
+        return served_dialect(name.removeprefix(f"{PREFIX}_"), server)
+    template: Any = getattr(tokenizer, "chat_template", None)
+    if is_object(template):  # several, by name
+        template = template.get("tool_use") or template.get("default")
+    try:
+        found = Dialect.detect(template) if isinstance(template, str) else None
+    except ConfigError:  # it is no template
+        found = None
+    return found.dialect if found else Dialect("hermes")
+
+
+def chat_reader(dialects: Dialects, request_tools: Any, tool_choice: Any = "auto") -> ChatReader:
+    """The reader of one answer to a request. Reasoning was taken out of its text before, or begins with its mark."""
+    tools = list(_declared(request_tools))
+    choice = tool_choice if tool_choice in ("none", "required") else "auto"
+    return ChatReader(dialects, tools or None, tool_choice=choice, begins_in_think=False)
+
+
+def _declared(tools: Iterable[Any] | None) -> Iterator[dict[str, Any]]:
+    """The tools of a request as declarations; what is not a function is left out."""
+    for tool in tools or ():
+        function: Any = getattr(tool, "function", tool)
+        name: Any = getattr(function, "name", None)
+        if isinstance(name, str):
+            yield {"name": name, "parameters": getattr(function, "parameters", None) or {}}
+
+
+def reasoning_marks(dialects: Dialects) -> tuple[str, str]:
+    """The marks around reasoning; those of most models where a dialect has none."""
+    dialect = dialects[0] if isinstance(dialects, tuple) else dialects
+    fields = dialect.to_dict()
+    for pair in fields.get("reasoning") or ():
+        return pair["open"].strip(), pair["close"].strip()
+    if heads := fields.get("heads"):  # reasoning is a message of its own
+        return dialect.write_turn(reasoning="thought").partition("thought")[0], heads["close"][0]
+    return "<think>", "</think>"
+
+
+class AnswerText:
+    """The text of an answer for parsers of calls: reasoning stays in it, between its marks."""
+
+    def __init__(self, dialects: Dialects) -> None:
+        self._marks = reasoning_marks(dialects)
+        self._thinks = False
+
+    def take(
+        self, deltas: Iterable[dict[str, Any]], *, is_last: bool
+    ) -> tuple[str, list[dict[str, Any]]]:
+        """The text of the next deltas, and their calls."""
+        text, calls = list[str](), list[dict[str, Any]]()
+        for delta in deltas:
+            self._turn("reasoning_content" in delta, text)
+            text.append(delta.get("reasoning_content") or delta.get("content") or "")
+            calls += delta.get("tool_calls", ())
+        if is_last:
+            self._turn(False, text)
+        return "".join(text), calls
+
+    def _turn(self, thinks: bool, text: list[str]) -> None:
+        if thinks != self._thinks:
+            text.append(self._marks[0 if thinks else 1])
+            self._thinks = thinks
+
+
+class BeforeServersOwn:
+    """A class of ours that comes before one of the server's in the classes that are made for it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)

@@ -1,0 +1,108 @@
+"""Parsers of calls and of reasoning for SGLang: `--tool-call-parser cogency`, `--reasoning-parser cogency`.
+
+SGLang calls `register` by the entry point `sglang.srt.plugins`, before it reads its options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, ClassVar
+
+from .._core import ChatReader
+from .served import (
+    AnswerText,
+    BeforeServersOwn,
+    Dialects,
+    chat_reader,
+    dialects_of,
+    parser_names,
+    reasoning_marks,
+)
+
+__all__ = ["register"]
+
+
+def register() -> None:
+    """Give SGLang our parsers by their names."""
+    calls: Any = import_module("sglang.srt.function_call.base_format_detector").BaseFormatDetector
+    of_calls: Any = import_module("sglang.srt.function_call.function_call_parser")
+    of_reasoning: Any = import_module("sglang.srt.parser.reasoning_parser")
+    reasoning: Any = of_reasoning.BaseReasoningFormatDetector
+    for name in parser_names("sglang"):
+        fields = {"parser_name": name, "__module__": __name__}
+        of_calls.FunctionCallParser.ToolCallParserEnum[name] = type(
+            name, (CallDetector, calls), fields
+        )
+        of_reasoning.ReasoningParser.DetectorMap[name] = type(
+            name, (ReasoningDetector, reasoning), fields
+        )
+
+
+class CallDetector(BeforeServersOwn):
+    """Reads the calls of one answer. Reasoning that no other parser took stays in the text, between its marks."""
+
+    parser_name: ClassVar[str]
+
+    def __init__(self, tokenizer: Any = None) -> None:
+        super().__init__()
+        self._dialects: Dialects = dialects_of(self.parser_name, "sglang", tokenizer)
+        self._text = AnswerText(self._dialects)
+        self._reader: ChatReader | None = None
+
+    def has_tool_call(self, text: str) -> bool:
+        """Whether there is a call in the text."""
+        return "tool_calls" in chat_reader(self._dialects, None).read(text)
+
+    def detect_and_parse(self, text: str, tools: Any) -> Any:
+        """Read a whole answer."""
+        reader = chat_reader(self._dialects, tools)
+        deltas = [*reader.feed(text), *reader.finish()[0]]
+        return self._result(AnswerText(self._dialects), deltas, is_last=True)
+
+    def parse_streaming_increment(self, new_text: str, tools: Any) -> Any:
+        """Read the next piece of an answer."""
+        if self._reader is None:
+            self._reader = chat_reader(self._dialects, tools)
+        return self._result(self._text, self._reader.feed(new_text), is_last=False)
+
+    def finish(self, tools: Any) -> Any:
+        """Give what was held back, since no mark can follow any more."""
+        reader, self._reader = self._reader, None
+        return self._result(self._text, reader.finish()[0] if reader else [], is_last=True)
+
+    def supports_structural_tag(self) -> bool:
+        """Whether a call can be described by the marks around its arguments."""
+        return False
+
+    def structure_info(self) -> Any:
+        """Nothing, since it cannot."""
+        raise NotImplementedError("a dialect of cogency-rs has no structural tag")
+
+    def build_ebnf(self, tools: Any) -> str:
+        """Nothing: older versions ask for it."""
+        raise NotImplementedError("a dialect of cogency-rs has no EBNF")
+
+    def _result(self, text: AnswerText, deltas: Iterable[dict[str, Any]], *, is_last: bool) -> Any:
+        types: Any = import_module("sglang.srt.function_call.core_types")
+        normal, calls = text.take(deltas, is_last=is_last)
+        items = [
+            types.ToolCallItem(
+                tool_index=call["index"],
+                name=call["function"]["name"],
+                parameters=call["function"]["arguments"],
+            )
+            for call in calls
+        ]
+        return types.StreamingParseResult(normal_text=normal, calls=items)
+
+
+class ReasoningDetector(BeforeServersOwn):
+    """SGLang's own reading of reasoning, between the marks of the dialect."""
+
+    parser_name: ClassVar[str]
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        # Without a tokenizer the dialect cannot be told from the template, so `cogency` has the marks of most models.
+        opened, closed = reasoning_marks(dialects_of(self.parser_name, "sglang", None))
+        super().__init__(opened, closed, *arguments, **options)

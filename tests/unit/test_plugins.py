@@ -1,0 +1,238 @@
+"""Our parsers in vLLM and SGLang, against the interfaces of both as they were recorded."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import entry_points
+from typing import Any
+
+import pytest
+
+from cogency_rs import Dialect, ToolCall
+from cogency_rs.reader import served_dialect
+from support import server_interfaces as servers
+
+ADD = servers.Tool(
+    function=servers.Function(
+        name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}}}
+    )
+)
+REQUEST = servers.Request(tools=[ADD])
+
+THOUGHT = "<think>hm</think>"
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+
+
+class Tokenizer:
+    """A tokenizer in which each character is a token."""
+
+    chat_template: Any = None
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(map(chr, ids))
+
+    def get_vocab(self) -> dict[str, int]:
+        return {chr(number): number for number in range(128)}
+
+
+@pytest.fixture(autouse=True)
+def interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers.install(monkeypatch)
+    for group in ("vllm.general_plugins", "sglang.srt.plugins"):
+        [entry] = [entry for entry in entry_points(group=group) if entry.name == "cogency"]
+        entry.load()()
+
+
+def parser(name: str, tokenizer: Any = None) -> Any:
+    return servers.ToolParserManager.get_tool_parser(name)(tokenizer or Tokenizer(), [ADD])
+
+
+def streamed(reading: Any, chunks: list[str], request: Any = REQUEST) -> dict[str, Any]:
+    """What a server makes of the deltas of a parser of calls."""
+    deltas: list[Any] = []
+    text = ""
+    for chunk in chunks:
+        before, text = text, text + chunk
+        deltas.append(
+            reading.extract_tool_calls_streaming(before, text, chunk, [], [], [], request=request)
+        )
+    deltas.append(reading.finish_streaming())
+    deltas = [delta for delta in deltas if delta is not None]
+    calls = [call for delta in deltas for call in delta.tool_calls]
+    assert [call.index for call in calls] == [*range(len(calls))]
+    assert len({call.id for call in calls}) == len(calls)
+    return {
+        "content": "".join(delta.content or "" for delta in deltas) or None,
+        "calls": [(call.function.name, call.function.arguments) for call in calls],
+    }
+
+
+def whole(reading: Any, text: str, request: Any = REQUEST) -> dict[str, Any]:
+    found = reading.extract_tool_calls(text, request)
+    assert found.tools_called == bool(found.tool_calls)
+    calls = [(call.function.name, call.function.arguments) for call in found.tool_calls]
+    return {"content": found.content, "calls": calls}
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        ("Hi", "Hi", 0),
+        (f"Two. {CALL}\n{CALL}", "Two. ", 2),
+        (f"{THOUGHT}Now. {CALL}", f"{THOUGHT}Now. ", 1),
+        (f"<think>{CALL}", f"<think>{CALL}</think>", 0),
+        (CALL.removesuffix("</tool_call>"), None, 1),
+        ("<tool_call>\n{x}</tool_call> b <tool_", "<tool_call>\n{x}</tool_call> b <tool_", 0),
+        (CALL.replace("add", "rm"), CALL.replace("add", "rm"), 0),
+    ],
+)
+def test_vllm_gets_the_same_whole_and_streamed(text: str, content: str | None, calls: int):
+    expected = {"content": content, "calls": [("add", '{"a": 1}')] * calls}
+    assert whole(parser("cogency_hermes"), text) == expected
+    reading = parser("cogency_hermes")
+    assert streamed(reading, list(text)) == expected
+    # vLLM sends what of these it has not seen streamed, and takes the number of calls from them.
+    assert [json.dumps(call["arguments"]) for call in reading.prev_tool_call_arr] == (
+        reading.streamed_args_for_tool
+    )
+    assert len(reading.prev_tool_call_arr) == calls
+    assert streamed(parser("cogency_hermes"), [text]) == expected
+
+
+def test_vllm_gets_text_where_no_call_is_wanted():
+    request = servers.Request(tools=[ADD], tool_choice="none")
+    expected = {"content": CALL, "calls": []}
+    assert whole(parser("cogency_hermes"), CALL, request) == expected
+    assert streamed(parser("cogency_hermes"), list(CALL), request) == expected
+
+
+def test_vllm_is_asked_for_special_tokens_and_not_to_hold_the_model_to_json():
+    request = servers.Request(tools=[ADD], tool_choice="required")
+    assert parser("cogency_mistral").adjust_request(request).skip_special_tokens is False
+    assert parser("cogency_mistral").supports_required_and_named is False
+    assert parser("cogency").adjust_request(servers.Request()).skip_special_tokens is True
+
+
+@pytest.mark.parametrize("dialect", Dialect.presets())
+def test_each_preset_is_a_parser_of_both_servers(dialect: str):
+    text = Dialect(dialect).write_calls([ToolCall("add", {"a": 1})])
+    name = f"cogency_{dialect.replace('-', '_')}"
+    expected = {"content": None, "calls": [("add", '{"a": 1}')]}
+    assert whole(parser(name), text) == expected
+    assert streamed(parser(name), list(text)) == expected
+    of_sglang = served_dialect(name.removeprefix("cogency_"), "sglang")  # its own names go first
+    of_sglang = of_sglang[0] if isinstance(of_sglang, tuple) else of_sglang
+    text = of_sglang.write_calls([ToolCall("add", {"a": 1})])
+    detector: Any = servers.FunctionCallParser.ToolCallParserEnum[name]()
+    assert detector.has_tool_call(text)
+    [call] = detector.detect_and_parse(text, [ADD]).calls
+    assert (call.tool_index, call.name, call.parameters) == (0, "add", '{"a": 1}')
+    servers.ReasoningParserManager.get_reasoning_parser(name)(Tokenizer())
+    servers.ReasoningParserOfSGLang.DetectorMap[name](stream_reasoning=False)  # type: ignore[call-arg]
+
+
+def test_the_dialect_is_told_from_the_chat_template():
+    class OfTemplate(Tokenizer):
+        chat_template = (
+            "{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}[TOOL_CALLS]"
+            "{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}"
+        )
+
+    class Several(Tokenizer):
+        chat_template = {"default": "x", "tool_use": OfTemplate.chat_template}  # noqa: RUF012
+
+    class Broken(Tokenizer):
+        chat_template = "no template"
+
+    text = '[TOOL_CALLS]add[ARGS]{"a": 1}'
+    for tokenizer in (OfTemplate(), Several()):
+        assert whole(parser("cogency", tokenizer), text)["calls"] == [("add", '{"a": 1}')]
+    for tokenizer in (Broken(), Tokenizer()):
+        assert whole(parser("cogency", tokenizer), CALL)["calls"] == [("add", '{"a": 1}')]
+
+
+def through_vllm(text: str, prompt: str = "") -> tuple[str, str, list[str]]:
+    """The reasoning, the content and the names of calls as vLLM streams them, a character at a time."""
+    reasoning_parser: Any = servers.ReasoningParserManager.get_reasoning_parser("cogency_hermes")(
+        Tokenizer()
+    )
+    tool_parser, names = parser("cogency_hermes"), list[str]()
+    reasoning = content = seen = rest = ""
+    has_ended = reasoning_parser.is_reasoning_end([*map(ord, prompt)])
+    for character in text:
+        piece = character
+        before, seen = seen, seen + character
+        if not has_ended:
+            delta = reasoning_parser.extract_reasoning_streaming(before, seen, piece, [], [], [])
+            has_ended = reasoning_parser.is_reasoning_end([*map(ord, seen)])
+            reasoning += (delta and delta.reasoning) or ""
+            piece = (delta and delta.content) or ""
+            if not has_ended:
+                content += piece
+                continue
+        before, rest = rest, rest + piece
+        delta = tool_parser.extract_tool_calls_streaming(before, rest, piece, [], [], [], REQUEST)
+        content += (delta and delta.content) or ""
+        names += [call.function.name for call in (delta.tool_calls if delta else ())]
+    for delta in (reasoning_parser.finish_streaming(), tool_parser.finish_streaming()):
+        reasoning += (delta and delta.reasoning) or ""
+        content += (delta and delta.content) or ""
+    return reasoning, content, names
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "expected"),
+    [
+        ("", f"{THOUGHT}Now. {CALL}", ("hm", "Now. ", ["add"])),
+        ("", f" \n{THOUGHT}{CALL}", ("hm", "", ["add"])),
+        ("", f"Hi {CALL}", ("", "Hi ", ["add"])),
+        ("", CALL, ("", "", ["add"])),
+        ("", "<thi", ("", "<thi", [])),
+        ("", "<think>a </thin", ("a </thin", "", [])),
+        ("<think>\n", f"hm</think>{CALL}", ("hm", "", ["add"])),
+        ("<think>\n", f"<think>hm</think>{CALL}", ("hm", "", ["add"])),
+        ("<think></think>", f"Hi {CALL}", ("", "Hi ", ["add"])),
+    ],
+)
+def test_reasoning_and_calls_share_a_stream_of_vllm(
+    prompt: str, text: str, expected: tuple[str, str, list[str]]
+):
+    assert through_vllm(text, prompt) == expected
+
+
+def test_reasoning_of_a_whole_answer_is_taken_from_its_start():
+    reading: Any = servers.ReasoningParserManager.get_reasoning_parser("cogency_hermes")(
+        Tokenizer()
+    )
+    for text, expected in [
+        (f"{THOUGHT}Now.", ("hm", "Now.")),
+        ("hm</think>Now.", ("hm", "Now.")),
+        ("<think>hm", ("hm", None)),
+        ("Now.", (None, "Now.")),
+    ]:
+        assert reading.extract_reasoning(text, REQUEST) == expected
+    assert (reading.reasoning_start_str, reading.reasoning_end_str) == ("<think>", "</think>")
+    assert reading.extract_content_ids([1, 2]) == []
+
+
+def test_sglang_gets_the_same_whole_and_streamed():
+    text = f"{THOUGHT}Two. {CALL}{CALL} <tool_"
+    make: Any = servers.FunctionCallParser.ToolCallParserEnum["cogency_qwen25"]
+    found = make().detect_and_parse(text, [ADD])
+    detector = make()
+    pieces = [detector.parse_streaming_increment(piece, [ADD]) for piece in text]
+    pieces.append(detector.finish([ADD]))
+    assert found.normal_text == "".join(piece.normal_text for piece in pieces)
+    assert found.normal_text == f"{THOUGHT}Two.  <tool_"
+    calls = [call for piece in pieces for call in piece.calls]
+    assert found.calls == calls
+    assert [(call.tool_index, call.name) for call in calls] == [(0, "add"), (1, "add")]
+    assert not detector.has_tool_call("Hi")
+    assert not detector.supports_structural_tag()
+    for refuse in (detector.structure_info, lambda: detector.build_ebnf([ADD])):
+        with pytest.raises(NotImplementedError):
+            refuse()
+    reasoning = servers.ReasoningParserOfSGLang.DetectorMap["cogency_seed_oss"]
+    marks: Any = reasoning(stream_reasoning=False)  # type: ignore[call-arg]
+    assert (marks.think_start_token, marks.think_end_token) == ("<seed:think>", "</seed:think>")
+    assert marks.stream_reasoning is False
