@@ -33,6 +33,7 @@ GROUPS = frozenset(
         "dialect-event",
         "dialect-token",
         "dialect-whole",
+        "chat-reader",
         "execute",
         "around",
         "turn-memory",

@@ -79,6 +79,16 @@ ROWS = (
     ),
     *(
         Row(
+            f"chat-reader/{name}",
+            f"read a turn of 200 KB in {name} in chunks of 4 characters, into deltas of the chat API",
+            "the same chunks through `Parser`, token mode",
+            partial(dialects.chat_reader, dialect=name, size=200_000),
+            (Share(1.3, "floor"),),
+        )
+        for name in dialects.TEXTS
+    ),
+    *(
+        Row(
             f"dialect-whole/{name}",
             f"parse-whole, in the dialect {name}",
             "look for `<`, and copy the text",

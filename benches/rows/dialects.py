@@ -10,6 +10,7 @@ from measure import Bench
 from sides import OURS, cut, drain, one_event_each, stream
 
 from cogency_rs import Parser
+from cogency_rs.reader import ChatReader
 
 MIB = 1 << 20
 
@@ -76,6 +77,21 @@ async def token_mode(bench: Bench, dialect: str, size: int) -> Samples:
         ),
         floor=lambda: drain(one_event_each(chunks)),
     )
+
+
+async def chat_reader(bench: Bench, dialect: str, size: int) -> Samples:
+    chunks = cut(turn(dialect, size), 4)
+    return await bench.timed(
+        ours=lambda: _read(ChatReader(dialect, TOOLS), chunks),
+        floor=lambda: _read(Parser(dialect=dialect, tools=TOOLS, stream="token"), chunks),
+    )
+
+
+def _read(reader: ChatReader | Parser, chunks: list[str]) -> None:
+    feed = reader.feed
+    for chunk in chunks:
+        feed(chunk)
+    reader.finish("stop")
 
 
 async def one_feed(bench: Bench, dialect: str) -> Samples:
