@@ -36,6 +36,7 @@ __all__ = [
     "Inbox",
     "Limits",
     "Parser",
+    "PromptParts",
     "Schedule",
     "Source",
     "Thought",
@@ -49,8 +50,8 @@ __all__ = [
     "event_of_cut",
     "forget_random_numbers",
     "format_results",
+    "prompt_parts",
     "read_block",
-    "system_prompt",
     "to_messages",
     "turning_marks",
     "uuid7",
@@ -358,6 +359,9 @@ class Dialect:
 
     def replace(self, **changes: Any) -> Dialect:
         """Make a copy in which these fields are changed.
+
+        Where marks or forms of calls change, and `prompt` does not, the words of the models' template are left out:
+        they show other calls.
 
         Raises:
             ConfigError: as `from_dict`.
@@ -1162,13 +1166,43 @@ def to_messages(
     The cost is linear in the text.
     """
 
-def system_prompt(
+@final
+class PromptParts:
+    """The parts of a system prompt.
+
+    Attributes:
+        identity: who the model is.
+        calls: how calls are written and results are read. A model that was taught calls is told rules alone.
+        instructions: instructions for this user or task; empty without any.
+        tools: the tools, with the words that the model's template has around them, and the space to the other parts.
+        place: where the tools are: `"after_system"`, at the end of the system message; `"before_system"`, at its
+            beginning; `"own_system"`, in a system message before it; `"user"`, at the beginning of the user's first
+            message.
+        text: all of it as one text. What belongs to the user's message is at its end.
+    """
+
+    @property
+    def identity(self) -> str: ...
+    @property
+    def calls(self) -> str: ...
+    @property
+    def instructions(self) -> str: ...
+    @property
+    def tools(self) -> str: ...
+    @property
+    def place(self) -> Literal["after_system", "before_system", "own_system", "user"]: ...
+    @property
+    def text(self) -> str: ...
+    def placed(self) -> tuple[list[str], str]:
+        """Return the texts of the system messages, and what is before the text of the user's first message."""
+
+def prompt_parts(
     tools: Sequence[tuple[str, str, str, Any]],
     identity: str | None = None,
     instructions: str | None = None,
     dialect: Dialects = "cogency",
-) -> str:
-    """Write the system prompt.
+) -> PromptParts:
+    """Write the parts of the system prompt.
 
     Args:
         tools: for each tool its name, the line that lists it in cogency's dialect, its description, and its schema.

@@ -18,7 +18,7 @@ pub use excerpt::Bounds;
 pub use form::show;
 pub use options::{FoldOptions, Form, Rules, Tags, cogency};
 pub use passages::{Passage, PassageEnd, Passages};
-pub use prompt::{Tool, declared, system_prompt};
+pub use prompt::{PromptParts, Tool, declared, system_prompt};
 pub use report::{ShownReport, stored_report};
 pub use results::shown_results;
 pub use shown::Shown;

@@ -3,6 +3,8 @@
 //! The template is rendered with one tool, one call and one result, and each preset reads what it wrote: what counts is what a
 //! template does, never what a model is called. Where it cannot be rendered, the marks in its text are looked for.
 
+mod conversation;
+mod declared;
 mod detected;
 mod files;
 mod functions;
@@ -12,7 +14,9 @@ mod reading;
 mod render;
 
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::dialect::Dialect;
 use crate::dialect::presets::preset;
 
 pub use detected::Detected;
@@ -40,9 +44,12 @@ pub fn detect_path(path: &Path) -> Result<Option<Detected>, SourceError> {
 #[must_use]
 pub fn detect(source: &Source) -> Option<Detected> {
     match render(source) {
-        Rendered::Calls(calls) => Reading::best(&source.template, &calls).map(Reading::detected),
+        Rendered::Calls(calls, declared) => Reading::best(&source.template, &calls)
+            .map(|reading| declared::worded(reading.detected(), &declared)),
         _ if !knows_tools(&source.template) => told(),
-        Rendered::NoCalls => marks::detect(&source.template, None).or_else(told),
+        Rendered::NoCalls(declared) => marks::detect(&source.template, None)
+            .map(|detected| declared::worded(detected, &declared))
+            .or_else(told),
         Rendered::Failed(why) => marks::detect(&source.template, Some(&why)),
     }
 }
@@ -51,10 +58,12 @@ fn knows_tools(template: &str) -> bool {
     ["tool", "function"].iter().any(|word| template.contains(word))
 }
 
-/// What is told to a model that was taught no calls.
+/// What is told to a model that was taught no calls: in our words, since no template's are its own.
 fn told() -> Option<Detected> {
+    let mut dialect = Dialect::clone(&*preset("hermes")?);
+    dialect.prompt.wording = None;
     Some(Detected {
-        dialect: preset("hermes")?,
+        dialect: Arc::new(dialect),
         evidence: vec![
             "the template writes neither tools nor calls, so that the dialect has to be told"
                 .into(),

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use super::conversation::{ARGS, TOOL};
 use super::detected::Detected;
 use super::marks::weight;
-use super::render::{ARGS, Called, TOOL};
+use super::render::Called;
 use crate::dialect::presets::names;
 use crate::dialect::{Dialect, Frame};
 use crate::protocol::write::{Renderer, ShownCall};

@@ -10,17 +10,10 @@ use minijinja::value::{Serde, Value};
 use minijinja::{Environment, Error, ErrorKind};
 use serde_json::json;
 
+use super::conversation::{ANSWER, ARGS, QUESTION, RESULT, args, conversation, tool, user};
+use super::declared::{Declared, declared};
 use super::files::Source;
 use super::functions;
-
-/// The tool that is called.
-pub const TOOL: &str = "look_up_tide";
-/// The arguments, as canonical JSON: a text and a number.
-pub const ARGS: &str = r#"{"port": "Valparaiso", "days": 3}"#;
-/// What it returned.
-pub const RESULT: &str = "quite-low-today";
-const QUESTION: &str = "When-is-low-tide?";
-const ANSWER: &str = "It-is-at-noon.";
 
 /// Bytes of the longest template that is read; real ones have less than a tenth of it.
 const LONGEST_TEMPLATE: usize = 1 << 18;
@@ -37,10 +30,10 @@ const FUEL: u64 = 400_000;
 
 /// What came of rendering.
 pub enum Rendered {
-    /// Texts of the model with the call in them, each followed by what is before its result.
-    Calls(Vec<Called>),
-    /// It knows no calls: none is in what it writes.
-    NoCalls,
+    /// Texts of the model with the call in them, each followed by what is before its result; and how tools are declared.
+    Calls(Vec<Called>, Declared),
+    /// It knows no calls: none is in what it writes. It may declare tools.
+    NoCalls(Declared),
     /// It cannot be rendered with a call; says why.
     Failed(String),
 }
@@ -102,17 +95,25 @@ fn rendered(source: &Source) -> Rendered {
         Ok(template) => template,
         Err(error) => return Rendered::Failed(words(&error)),
     };
-    let written = |messages: &serde_json::Value| {
+    let rendered = |messages: &serde_json::Value, tools: &serde_json::Value| {
         template.render(Value::from(Serde(json!({
             "messages": messages,
-            "tools": [tool()],
-            "functions": tool().to_string(),
+            "tools": tools,
+            "functions": tools.get(0).map(ToString::to_string),
             "datetime": "2025-01-01",
             "add_generation_prompt": false,
             "bos_token": source.bos,
             "eos_token": source.eos,
         }))))
     };
+    let write = |messages: &serde_json::Value, tools: &[serde_json::Value]| match tools {
+        // Some templates want a list even then.
+        [] => {
+            rendered(messages, &serde_json::Value::Null).or_else(|_| rendered(messages, &json!([])))
+        }
+        _ => rendered(messages, &json!(tools)),
+    };
+    let written = |messages: &serde_json::Value| write(messages, &[tool()]);
     let said = written(&json!([user(), { "role": "assistant", "content": ANSWER }]));
     let header = said.as_ref().ok().and_then(|text| between(text, QUESTION, ANSWER)).unwrap_or("");
 
@@ -132,9 +133,9 @@ fn rendered(source: &Source) -> Rendered {
     }
     calls.dedup_by(|one, other| one.text == other.text);
     match failed {
-        _ if !calls.is_empty() => Rendered::Calls(calls),
+        _ if !calls.is_empty() => Rendered::Calls(calls, declared(write)),
         Some(why) => Rendered::Failed(why),
-        None => Rendered::NoCalls,
+        None => Rendered::NoCalls(declared(write)),
     }
 }
 
@@ -167,46 +168,6 @@ fn starts(answer: &str, header: &str) -> Vec<usize> {
 fn between<'t>(text: &'t str, first: &str, last: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(first)?;
     rest.split_once(last).map(|(found, _)| found)
-}
-
-fn conversation(
-    id: &str,
-    arguments: &serde_json::Value,
-    content: &serde_json::Value,
-) -> serde_json::Value {
-    let function = json!({ "name": TOOL, "arguments": arguments });
-    json!([
-        user(),
-        {
-            "role": "assistant",
-            "content": content,
-            "tool_calls": [{ "id": id, "type": "function", "function": function }],
-        },
-        { "role": "tool", "name": TOOL, "tool_call_id": id, "content": RESULT },
-    ])
-}
-
-fn user() -> serde_json::Value {
-    json!({ "role": "user", "content": QUESTION })
-}
-
-fn args() -> serde_json::Value {
-    json!({ "port": "Valparaiso", "days": 3 })
-}
-
-fn tool() -> serde_json::Value {
-    let parameters = json!({
-        "type": "object",
-        "properties": {
-            "port": { "type": "string", "description": "The port." },
-            "days": { "type": "integer", "description": "For how many days." },
-        },
-        "required": ["port", "days"],
-    });
-    json!({
-        "type": "function",
-        "function": { "name": TOOL, "description": "Look up the tide.", "parameters": parameters },
-    })
 }
 
 /// A template without the tags that say what is trained on, which mean nothing here.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use prompt::{
     Blocks, CallsForm, Frame, Ids, Inert, JOINER, Joints, JsonLayout, Prompt, ResultText,
-    ResultsForm, Teaching, ToolObject, ToolsForm, ToolsLayout, TurnForm,
+    ResultsForm, ToolObject, ToolsForm, ToolsLayout, ToolsPlace, TurnForm, Wording,
 };
 pub use text::Str;
 

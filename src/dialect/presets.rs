@@ -70,7 +70,8 @@ struct File {
     /// What a reader of the file does not see in its fields.
     #[serde(default, rename = "about")]
     _about: IgnoredAny,
-    /// The preset that has the fields which the file does not give. Of `heads` and `prompt`, a file can give some members.
+    /// The preset that has the fields which the file does not give. Of `heads` and `prompt`, a file can give some members. The
+    /// words of its models' template are not among them.
     like: Option<String>,
     /// The families of tokens that the tokenizers of its models have; `all` where any model may be told to write it.
     tokens_of: Option<Vec<String>>,
@@ -84,7 +85,10 @@ impl File {
         let mut own: Self = serde_json::from_str(preset.file).map_err(|error| error.to_string())?;
         if let Some(like) = own.like.take() {
             let like = named(&like).ok_or_else(|| format!("like: there is no {like:?}"))?;
-            let like = Self::read(like)?;
+            let mut like = Self::read(like)?;
+            if let Some(Value::Object(prompt)) = like.fields.get_mut("prompt") {
+                prompt.remove("wording");
+            }
             own.fields = over(like.fields, own.fields);
             own.tokens_of = own.tokens_of.or(like.tokens_of);
         }

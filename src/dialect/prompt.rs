@@ -11,6 +11,9 @@ use super::Str;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prompt {
+    /// What the models' own template says of its tools; without it, how calls are written has to be told.
+    #[serde(default)]
+    pub wording: Option<Wording>,
     /// How tools are declared.
     #[serde(default)]
     pub tools: ToolsForm,
@@ -20,9 +23,6 @@ pub struct Prompt {
     /// What the model is told to do then; empty for an example.
     #[serde(default)]
     pub again: Str,
-    /// How calls are taught, where the dialect has words of its own for that; else they are made of its marks.
-    #[serde(default)]
-    pub teaching: Option<Teaching>,
     /// How a turn of the model is put together.
     #[serde(default)]
     pub turn: TurnForm,
@@ -53,16 +53,34 @@ pub enum Inert {
 /// What breaks a mark up: a word joiner, which has no width.
 pub const JOINER: &str = "\u{2060}";
 
-/// Words of a system prompt.
+/// What a chat template says around the declarations of its tools: the words that its models were taught.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Teaching {
-    /// How calls are written and results are read.
-    pub how: Str,
-    /// An example of both.
-    pub example: Str,
-    /// What is said where there are no tools.
-    pub no_tools: Str,
+pub struct Wording {
+    /// Where the template puts it.
+    pub place: ToolsPlace,
+    /// Before the tools.
+    #[serde(default)]
+    pub before: Str,
+    /// After them.
+    #[serde(default)]
+    pub behind: Str,
+}
+
+/// Where tools are declared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolsPlace {
+    /// At the end of the system message.
+    #[default]
+    AfterSystem,
+    /// At its beginning.
+    BeforeSystem,
+    /// In a system message of their own, before the other one.
+    OwnSystem,
+    /// At the beginning of the user's first message.
+    User,
 }
 
 /// Text before and after something.

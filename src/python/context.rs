@@ -7,6 +7,7 @@ use super::convert::bytes_of;
 use super::declared::{ListedTool, with_tools};
 use super::dialect::written_of;
 use crate::context as core;
+use crate::dialect::ToolsPlace;
 use crate::protocol::canonical::json_string_length;
 use crate::protocol::write::Renderer;
 
@@ -69,18 +70,64 @@ fn json_length(value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     Ok(Some(length).filter(|length| *length > 0))
 }
 
-/// The system prompt for tools given as `(name, line, description, schema)`.
+/// The parts of a system prompt.
+#[pyclass(frozen, module = "cogency_rs")]
+pub struct PromptParts(core::PromptParts);
+
+#[pymethods]
+impl PromptParts {
+    #[getter]
+    fn identity(&self) -> &str {
+        &self.0.identity
+    }
+
+    #[getter]
+    fn calls(&self) -> &str {
+        &self.0.calls
+    }
+
+    #[getter]
+    fn instructions(&self) -> &str {
+        &self.0.instructions
+    }
+
+    #[getter]
+    fn tools(&self) -> &str {
+        &self.0.tools
+    }
+
+    #[getter]
+    fn place(&self) -> &'static str {
+        match self.0.place {
+            ToolsPlace::AfterSystem => "after_system",
+            ToolsPlace::BeforeSystem => "before_system",
+            ToolsPlace::OwnSystem => "own_system",
+            ToolsPlace::User => "user",
+        }
+    }
+
+    #[getter]
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    fn placed(&self) -> (Vec<String>, String) {
+        self.0.placed()
+    }
+}
+
+/// The parts of a system prompt for tools given as `(name, line, description, schema)`.
 #[pyfunction]
 #[pyo3(signature = (tools, identity=None, instructions=None, dialect=None))]
 #[pyo3(text_signature = "(tools, identity=None, instructions=None, dialect='cogency')")]
-pub fn system_prompt(
+pub fn prompt_parts(
     tools: Vec<ListedTool<'_>>,
     identity: Option<&str>,
     instructions: Option<&str>,
     dialect: Option<&Bound<'_, PyAny>>,
-) -> PyResult<String> {
+) -> PyResult<PromptParts> {
     let renderer = Renderer::new(written_of(dialect)?);
     with_tools(&renderer, &tools, |tools| {
-        core::system_prompt(&renderer, tools, identity, instructions)
+        PromptParts(core::PromptParts::new(&renderer, tools, identity, instructions))
     })
 }

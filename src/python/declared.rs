@@ -18,14 +18,14 @@ pub fn with_tools<T>(
     tools: &[ListedTool<'_>],
     write: impl FnOnce(&[Tool<'_>]) -> T,
 ) -> PyResult<T> {
-    let is_declared = renderer.dialect().prompt.tools.layout != ToolsLayout::Signature;
+    // Where a line declares a tool, its schema is needed for an example only.
+    let is_line = renderer.dialect().prompt.tools.layout == ToolsLayout::Signature;
     let declared: PyResult<Vec<_>> = tools
         .iter()
-        .map(
-            |(name, _, description, schema)| {
-                if is_declared { declaration(name, description, schema) } else { Ok(Value::Null) }
-            },
-        )
+        .map(|(name, _, description, schema)| match declaration(name, description, schema) {
+            Err(_) if is_line => Ok(Value::Null),
+            declared => declared,
+        })
         .collect();
     let declared = declared?;
     let tools: Vec<_> = tools

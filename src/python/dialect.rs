@@ -196,6 +196,12 @@ impl Dialect {
     fn replace(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let fields = self.to_dict(py)?.cast_into::<PyDict>()?;
         if let Some(changes) = changes {
+            for field in SHOWN_IN_A_WORDING {
+                if changes.contains(field)? {
+                    let prompt = fields.as_any().get_item("prompt")?;
+                    prompt.set_item("wording", py.None())?;
+                }
+            }
             fields.update(changes.as_mapping())?;
         }
         Self::from_dict(&fields)
@@ -238,6 +244,9 @@ impl Dialect {
         Ok(format!("Dialect.from_dict({})", self.to_dict(py)?.repr()?))
     }
 }
+
+/// What the words of a template show of a dialect: where it is another, they would be wrong.
+const SHOWN_IN_A_WORDING: [&str; 4] = ["open", "close", "bodies", "heads"];
 
 impl Dialect {
     fn of(inner: Arc<core::Dialect>) -> Self {

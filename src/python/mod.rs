@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use super::chat::ChatReader;
     #[pymodule_export]
-    use super::context::{estimated_tokens, system_prompt};
+    use super::context::{PromptParts, estimated_tokens, prompt_parts};
     #[cfg(feature = "detect")]
     #[pymodule_export]
     use super::dialect::Detection;

@@ -140,8 +140,8 @@ def is_of_protocol(file: Module) -> bool:
 LEVELS = [
     {"dialect", "ids", "wire"},
     {"net", "protocol"},
-    {"chat", "constrain", "context", "detect", "execution", "turn"},
-    {"execution::tokio"},
+    {"chat", "constrain", "context", "execution", "turn"},
+    {"detect", "execution::tokio"},
     {"agent"},
     {"python"},
 ]

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Dialect
+from cogency_rs import Dialect, system_prompt
+from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.errors import ConfigError
 from support.recordings import FOLDER
 from support.tiny_model import tiny_model
+from support.tools import FunctionTool, nothing
 
 # Templates in the manner of several models, as short as can be.
 CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n"
@@ -75,10 +77,11 @@ def test_the_templates_of_models(template):
     assert found is None or found.dialect.name != "hermes" or found.doubts
 
 
-def test_a_template_without_tools_is_told_hermes_and_says_so():
+def test_a_template_without_tools_is_told_hermes_in_our_words_and_says_so():
     found = Dialect.detect(PLAIN)
     assert found is not None
-    assert found.dialect == Dialect("hermes")
+    assert found.dialect.name == "hermes"
+    assert "Write calls exactly like this" in system_prompt([LOOK], dialect=found.dialect)
     assert found.evidence == [
         "the template writes neither tools nor calls, so that the dialect has to be told"
     ]
@@ -97,6 +100,97 @@ def test_a_template_that_cannot_be_rendered_is_told_by_its_marks():
 def test_calls_that_no_preset_reads_have_no_dialect():
     template = HERMES.replace("<tool_call>", "<<<<CALL ").replace("</tool_call>", " LLAC>>>>")
     assert Dialect.detect(template) is None
+
+
+# In which words tools are declared
+
+TOOLS = "{% if tools %}{% for t in tools %}* {{ t.function | tojson }}\n{% endfor %}That is all.{% endif %}"
+
+
+def declaring(
+    *, first: str = "", before: str = "", after: str = "", question: str = "", tools: str = TOOLS
+) -> str:
+    """A template that declares tools at one of these places, each marked with a T."""
+    text = (
+        f"{first}{{% for m in messages %}}<|im_start|>{{{{ m.role }}}}\n"
+        f"{{% if m.role == 'system' %}}{before}{{% elif loop.index == 2 %}}{question}{{% endif %}}"
+        f"{{{{ m.content or '' }}}}{{% if m.role == 'system' %}}{after}{{% endif %}}"
+        "{% for c in m.tool_calls or [] %}<tool_call>\n"
+        "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}\n</tool_call>"
+        "{% endfor %}<|im_end|>\n{% endfor %}"
+    )
+    return text.replace("T:", f"{{% if tools %}}CALL THESE\n{{% endif %}}{tools}")
+
+
+LOOK = FunctionTool("look", nothing, "Looks.", {"at": {"type": "string"}})
+DECLARED = (
+    'CALL THESE\n* {"name": "look", "description": "Looks.", "parameters": {"type": "object", '
+    '"properties": {"at": {"type": "string"}}, "required": ["at"]}}\nThat is all.'
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "template"),
+    [
+        ("after_system", declaring(after="T:")),
+        ("before_system", declaring(before="T:")),
+        (
+            "own_system",
+            declaring(first="{% if tools %}<|im_start|>system\nT:<|im_end|>\n{% endif %}"),
+        ),
+        ("user", declaring(question="T:")),
+    ],
+    ids=["after_system", "before_system", "own_system", "user"],
+)
+def test_tools_are_declared_as_the_template_does(place, template):
+    found = Dialect.detect(template)
+    assert found is not None
+    assert found.dialect.name == "hermes"
+    assert found.evidence[-1].startswith("prompts declare tools in the template's words, ")
+    parts = prompt_parts([LOOK], None, None, found.dialect)
+    assert (parts.place, parts.tools) == (place, DECLARED)
+
+
+@pytest.mark.parametrize(
+    ("where", "template"),
+    [
+        ("nowhere", declaring(tools="")),
+        (
+            "outside of the messages' texts",
+            declaring(first="{% if tools %}<|im_start|>tools\nT:<|im_end|>\n{% endif %}"),
+        ),
+        (
+            "in a form that no prompt of ours has",
+            declaring(
+                after="T:", tools="{% for t in tools or [] %}{{ t.function.name }}{% endfor %}"
+            ),
+        ),
+    ],
+    ids=["nowhere", "outside", "another form"],
+)
+def test_where_no_prompt_can_the_dialect_s_words_are_taken(where, template):
+    found = Dialect.detect(template)
+    assert found is not None
+    assert found.dialect == Dialect("hermes")
+    assert (
+        f"the template declares tools {where}: prompts declare them as for hermes" in found.doubts
+    )
+
+
+def test_what_a_template_says_elsewhere_is_a_doubt():
+    more = declaring(first="{% if tools %}Environment: ipython\n{% endif %}", after="T:")
+    found = Dialect.detect(more)
+    assert found is not None
+    assert prompt_parts([LOOK], None, None, found.dialect).tools == DECLARED
+    assert "for tools, the template also writes what no message can" in found.doubts
+
+
+def test_other_marks_make_the_template_s_words_wrong():
+    found = Dialect.detect(declaring(after="T:"))
+    assert found is not None
+    other = found.dialect.replace(open=["<use>"], close=["</use>"])
+    assert "CALL THESE" not in system_prompt([LOOK], dialect=other)
+    assert "CALL THESE" in system_prompt([LOOK], dialect=found.dialect.replace(name="mine"))
 
 
 # Where the template is
@@ -141,7 +235,7 @@ def test_each_kind_of_file(tmp_path, name, is_text):
     else:
         found = Dialect.detect(path)
     assert found is not None
-    assert found.dialect == Dialect("hermes")
+    assert found.dialect.name == "hermes"
 
 
 @pytest.mark.parametrize(

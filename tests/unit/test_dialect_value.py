@@ -109,7 +109,10 @@ def test_replacing_changes_only_the_named_fields():
     before = dialect.to_dict()
     other = dialect.replace(open=["<call>"], close=["</call>"])
     assert dialect.to_dict() == before
-    assert other.to_dict() == before | {"open": ["<call>"], "close": ["</call>"]}
+    # The words of the models' template show other marks.
+    prompt = before["prompt"] | {"wording": None}
+    assert other.to_dict() == before | {"open": ["<call>"], "close": ["</call>"], "prompt": prompt}
+    assert dialect.replace(models="mine").to_dict() == before | {"models": "mine"}
     text = '<call>{"name": "a", "arguments": {}}</call>'
     assert [arguments(text, dialect=each) for each in (dialect, other)] == [[], [{}]]
 

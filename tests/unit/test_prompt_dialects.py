@@ -10,6 +10,7 @@ import pytest
 
 from cogency_rs import Dialect, History, SQLite, assemble, parse_tokens, system_prompt
 from cogency_rs.context import to_messages
+from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.errors import ConfigError
 from support.conversations import called, event, respond, think, user
 from support.tools import OK, FunctionTool, nothing
@@ -119,7 +120,9 @@ def test_a_custom_dialect_is_written_with_its_own_marks():
     own = Dialect("hermes").replace(name="mine", open=["<use>"], close=["</use>"])
     _, turn, _ = texts_of(TALK, dialect=own)
     assert turn.endswith('<use>\n{"name": "t", "arguments": {"x": "a\\nb"}}\n</use>')
-    assert "<use>" in system_prompt([OK], dialect=own)
+    prompt = system_prompt([OK], dialect=own)
+    assert "<use>" in prompt
+    assert "<tool_call>" not in prompt  # nor the words that show it
 
 
 @pytest.mark.parametrize("write", [to_messages, system_prompt])
@@ -128,29 +131,61 @@ def test_an_unknown_name_is_refused(write):
         write([], dialect="hermse")
 
 
-CALLS_COME_FIRST = {"llama3-json", "react-json", "harmony", "beam-rfl"}
-"""The dialects that read a call only at the begin of a message: the prompt has other text before its example."""
+def is_taught(name: str) -> bool:
+    """Whether the tools are declared in the words of a template."""
+    return Dialect(name).to_dict()["prompt"]["wording"] is not None
 
 
-@pytest.mark.parametrize("name", OTHERS)
-async def test_every_prompt_teaches_what_its_dialect_reads(name):
+def words_of_ours(name: str, tools: list[Any]) -> int:
+    """How many words a prompt has that are neither the tools nor a template's."""
+    parts = prompt_parts(tools, None, None, name)
+    heading = "" if is_taught(name) else "# Tools"
+    return len(f"{parts.identity} {parts.calls} {parts.instructions} {heading}".split())
+
+
+TOLD = [name for name in Dialect.presets() if not is_taught(name)]
+NOW = FunctionTool("now", nothing, "Tells the time.")
+
+
+@pytest.mark.parametrize("name", TOLD)
+async def test_a_dialect_is_told_by_a_call_of_a_tool_that_is_there(name):
     prompt = system_prompt([FLAT], dialect=name)
-    how, _, listed = prompt.partition("# Tools\n\n")
-    example = how.partition("is written exactly like this:\n\n")[2].partition("\n\n- ")[0]
-    written = example if name in CALLS_COME_FIRST else how
-    assert [call["name"] for call in await calls_in(written, name)][:1] == ["tool_name"]
-    assert "its path" in listed
-    assert "Reads a file." in listed
+    example = prompt.partition("exactly like this:\n\n")[2].partition("\n\nThen stop")[0]
+    calls = await calls_in(example, name)
+    assert calls
+    assert all((call["name"], call["args"]) == ("read", {"file": "text"}) for call in calls)
+    assert "its path" in prompt or name == "cogency"
+    assert "Reads a file." in prompt
+
+
+THREE = FunctionTool("three", nothing, "Has three.", {name: {"type": "string"} for name in "abc"})
+
+
+@pytest.mark.parametrize("tools", [[FLAT], [OK], [THREE, FLAT]], ids=["one", "other", "two"])
+@pytest.mark.parametrize("name", Dialect.presets())
+def test_a_prompt_has_few_words_of_ours(name, tools):
+    assert words_of_ours(name, tools) <= (40 if is_taught(name) else 120)
+
+
+def test_without_tools_a_prompt_has_few_words_too():
+    for name in Dialect.presets():
+        assert words_of_ours(name, []) <= 120
+
+
+def test_several_calls_of_an_example_are_of_several_tools():
+    many = FunctionTool("many", nothing, "Has many.", {name: {} for name in "abcd"})
+    for tools, expected in (([FLAT, NOW], ["read", "now"]), ([many, NOW, FLAT], ["now", "read"])):
+        example = system_prompt(tools).partition("<execute>")[2].partition("</execute>")[0]
+        assert [call["name"] for call in json.loads(example)] == expected
 
 
 @pytest.mark.parametrize("name", Dialect.presets())
 def test_equal_tools_give_equal_prompts_in_their_order(name):
-    tools = [FLAT, FunctionTool("now", nothing, "Tells the time."), OK]
+    tools = [FLAT, NOW, OK]
     for order in itertools.permutations(tools):
         prompt = system_prompt(order, dialect=name)
         assert prompt == system_prompt(iter(order), dialect=name)
-        listed = prompt.partition("# Tools\n\n")[2]
-        at = [listed.index(tool.description) for tool in order]
+        at = [prompt.rindex(tool.description) for tool in order]
         assert at == sorted(at)
 
 
@@ -181,7 +216,6 @@ def test_without_tools_a_prompt_teaches_no_calls():
     for name in OTHERS:
         prompt = system_prompt(dialect=name)
         assert prompt.endswith("# Tools\n\nThere are none: answer without a call.")
-        assert "tool_name" not in prompt
 
 
 async def test_assemble_writes_the_whole_prompt_in_the_dialect():

@@ -71,7 +71,7 @@ def test_an_empty_list_of_tools_is_the_same_as_none_given():
 
 
 def test_the_prompt_says_that_there_are_no_tools_only_if_there_are_none():
-    words = "# Tools\n\nThere are none: answer without an execute block."
+    words = "# Tools\n\nThere are none: answer without a call."
     assert system_prompt().endswith(words)
     assert "There are none" not in system_prompt([OK])
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
 
 __all__ = ["Prompts"]
 
@@ -14,11 +17,11 @@ class Prompts:
     """The prompts written so far, by the values that they depend on."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, str] = {}
+        self._kept: dict[Hashable, Any] = {}
 
-    def get(self, key: Hashable, write: Callable[[], str]) -> str:
+    def get(self, key: Hashable, write: Callable[[], _T]) -> _T:
         """The prompt of a key; `write` makes it if it is not kept."""
-        kept = self._kept.get(key)
+        kept: _T | None = self._kept.get(key)
         if kept is None:
             kept = write()
             if len(self._kept) >= MOST_KEPT:

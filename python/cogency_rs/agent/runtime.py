@@ -16,9 +16,9 @@ from collections.abc import (
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from .._core import Dialect, FoldOptions, Thought
+from .._core import Dialect, FoldOptions, PromptParts, Thought
 from ..calls.records import ToolExecution
-from ..context.assembly import StoredRows, assemble_after, bounds_of, system_prompt
+from ..context.assembly import StoredRows, assemble_after, bounds_of, prompt_parts
 from ..context.history import History, Messages, Pin, after_system, copied, tokens_of
 from ..errors import ConfigError
 from ..guards.arguments import check_text
@@ -139,11 +139,9 @@ class Runtime:
         To copy all messages of a long conversation takes longer than everything else in a step.
         """
 
-        def write() -> str:
+        def write() -> PromptParts:
             tools = self.visible_tools if declares_tools else ()
-            return system_prompt(
-                tools, self._begins_with or None, self.answer_form or None, dialect=dialect
-            )
+            return prompt_parts(tools, self._begins_with or None, self.answer_form or None, dialect)
 
         visible = self._visible if declares_tools else ()
         prompt = self.prompts.get((dialect, visible, self._begins_with), write)
@@ -223,9 +221,8 @@ class Runtime:
         def write() -> str:
             about_tools = guidance_for(tool.name for tool in self.visible_tools)
             asked = "\n\n".join(filter(None, (*about_tools, self.answer_form)))
-            # Without tools, this dialect's prompt ends with a note that there are none.
-            whole = system_prompt((), self._begins_with or None, asked or None, dialect="hermes")
-            return whole.rpartition("\n\n# Tools\n\n")[0]
+            parts = prompt_parts((), self._begins_with or None, asked or None, "hermes")
+            return "\n\n".join(filter(None, (parts.identity, parts.instructions)))
 
         return self.prompts.get(("introduction", self._visible, self._begins_with), write)
 

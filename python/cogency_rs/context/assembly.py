@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from .._core import (
     Dialect,
     FoldOptions,
-    system_prompt as write_system_prompt,
+    PromptParts,
+    prompt_parts as write_parts,
     to_messages,
 )
 from ..errors import ConfigError
@@ -33,7 +34,6 @@ from .history import (
     Pin,
     Shown,
     TooLong,
-    after_system,
 )
 
 __all__ = ["assemble", "system_prompt", "to_messages"]
@@ -54,8 +54,8 @@ def system_prompt(
         identity: who the model is; a neutral sentence when not given.
         instructions: further instructions for this user or task.
         dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, of
-            which the prompt teaches the first. In every dialect but cogency's own, tools are declared in the form that
-            models of the dialect were taught.
+            which the prompt teaches the first. Where the words are known that its models were taught, the tools are
+            declared in these, byte for byte.
 
     Returns:
         The prompt, with the tools in the given order. Equal arguments give equal prompts.
@@ -63,13 +63,20 @@ def system_prompt(
     Raises:
         ConfigError: there is no such dialect, or JSON cannot hold a tool's schema.
     """
+    return prompt_parts(tools, identity, instructions, dialect).text
+
+
+def prompt_parts(
+    tools: Iterable[Any] | None, identity: str | None, instructions: str | None, dialect: Dialects
+) -> PromptParts:
+    """Write the parts of the system prompt; see `system_prompt`."""
     check_text("identity", identity, or_none=True)
     check_text("instructions", instructions, or_none=True)
     listed = [listed_tool(tool) for tool in listed_tools(tools or ())]
     paragraphs = guidance_for(name for name, *_ in listed)
     if instructions:
         paragraphs.append(instructions)
-    return write_system_prompt(listed, identity or None, "\n\n".join(paragraphs) or None, dialect)
+    return write_parts(listed, identity or None, "\n\n".join(paragraphs) or None, dialect)
 
 
 def listed_tool(tool: Any) -> tuple[str, str, str, Any]:
@@ -136,7 +143,7 @@ async def assemble(
     history = _one_history(history, history_window, history_transform)
     conversation = StoredRows(storage, user_id, conversation_id)
     messages = await assemble_after(
-        lambda: system_prompt(tools, identity, instructions, dialect=dialect),
+        lambda: prompt_parts(tools, identity, instructions, dialect),
         partial(_profile, user_id, storage, dialect) if profile_enabled else None,
         conversation,
         history=history,
@@ -224,7 +231,7 @@ class StoredRows(NamedTuple):
 
 
 async def assemble_after(
-    prompt: Callable[[], str],
+    prompt: Callable[[], str | PromptParts],
     profile: Callable[[], Awaitable[str]] | None,
     conversation: StoredRows,
     *,
@@ -238,7 +245,7 @@ async def assemble_after(
     The list is new. The dicts are those of the next prompts too, and must not be changed.
 
     Args:
-        prompt: writes the system prompt.
+        prompt: writes the system prompt, or its parts, each of which goes where the model's template has it.
         profile: gives the user's profile, which follows it; may give "".
         conversation: the rows.
         history: how much of them is shown, and in which form.
@@ -246,13 +253,25 @@ async def assemble_after(
         check_empty: called if there are no rows; raises if that is a mistake.
         pin: keeps the beginning of the history where it was in the run's first prompt.
     """
-    system = [prompt()]
+    written = prompt()
+    system, asked = ([written], "") if isinstance(written, str) else written.placed()
     if profile is not None and (known := await profile()):
-        system.append(known)
+        system[-1] = f"{system[-1]}\n\n{known}"
     count, messages = await history.load(conversation, options, pin)
     if not count and check_empty is not None:
         await check_empty()
-    return after_system("\n\n".join(system), messages)
+    return [*({"role": "system", "content": text} for text in system), *_with(asked, messages)]
+
+
+def _with(asked: str, messages: Messages) -> Messages:
+    """The messages, with a text before that of the user's first one."""
+    if not asked:
+        return messages
+    for place, message in enumerate(messages):
+        if message["role"] == "user":
+            first = {**message, "content": f"{asked}{message['content']}"}
+            return [*messages[:place], first, *messages[place + 1 :]]
+    return messages
 
 
 def written_dialect(dialect: Dialects) -> Dialect:

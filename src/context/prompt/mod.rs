@@ -3,16 +3,94 @@
 mod tools;
 mod words;
 
+use crate::dialect::{ToolsPlace, Wording};
 use crate::protocol::write::Renderer;
 
 pub use tools::{Tool, declared};
 
-const IDENTITY: &str = "You are a careful assistant that works with tools. Base what you say on what the tools return.";
+const IDENTITY: &str = "You are a careful assistant. Rely on what tools return.";
 
-/// Builds the system prompt.
-///
-/// `identity` replaces the sentence on who the model is, `instructions` are added for this user or task. Equal input gives
-/// equal text, with the tools in their order.
+/// The parts of a system prompt. Equal input gives equal parts, with the tools in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PromptParts {
+    /// Who the model is.
+    pub identity: String,
+    /// How calls are written and results are read; what the model was taught is not repeated.
+    pub calls: String,
+    /// Instructions for this user or task.
+    pub instructions: String,
+    /// The tools, with the words around them and the space to the other parts.
+    pub tools: String,
+    /// Where the tools are.
+    pub place: ToolsPlace,
+}
+
+impl PromptParts {
+    /// Writes the parts. `identity` replaces the sentence on who the model is.
+    ///
+    /// A dialect with a wording declares its tools as the template of its models does, byte for byte; any other is told.
+    ///
+    /// # Complexity
+    /// O(tools)
+    #[must_use]
+    pub fn new(
+        renderer: &Renderer,
+        tools: &[Tool<'_>],
+        identity: Option<&str>,
+        instructions: Option<&str>,
+    ) -> Self {
+        let dialect = renderer.dialect();
+        let wording = dialect.prompt.wording.as_ref().filter(|_| !tools.is_empty());
+        let declared = match tools {
+            [] => words::NO_TOOLS.into(),
+            _ => declared(renderer, tools),
+        };
+        let (tools, place, calls) = match wording {
+            Some(Wording { place, before, behind }) => {
+                ([before, &*declared, behind].concat(), *place, words::RULES.join("\n"))
+            }
+            None => {
+                let is_told = !tools.is_empty() || words::is_marked(dialect);
+                let calls = if is_told { words::how(renderer, tools) } else { String::new() };
+                (format!("\n\n# Tools\n\n{declared}"), ToolsPlace::AfterSystem, calls)
+            }
+        };
+        Self {
+            identity: identity.unwrap_or(IDENTITY).to_owned(),
+            calls,
+            instructions: instructions
+                .map(|instructions| format!("# Instructions\n\n{instructions}"))
+                .unwrap_or_default(),
+            tools,
+            place,
+        }
+    }
+
+    /// The texts of the system messages, and what is before the text of the user's first message.
+    #[must_use]
+    pub fn placed(&self) -> (Vec<String>, String) {
+        let Self { identity, calls, instructions, tools, place } = self;
+        let parts = [identity, calls, instructions].into_iter().filter(|part| !part.is_empty());
+        let system = parts.map(String::as_str).collect::<Vec<_>>().join("\n\n");
+        match place {
+            ToolsPlace::AfterSystem => (vec![system + tools], String::new()),
+            ToolsPlace::BeforeSystem => (vec![tools.clone() + &system], String::new()),
+            ToolsPlace::OwnSystem => (vec![tools.clone(), system], String::new()),
+            ToolsPlace::User => (vec![system], tools.clone()),
+        }
+    }
+
+    /// All of it as one text, for a single message: tools that belong to the user's message are at its end.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let (mut texts, asked) = self.placed();
+        texts.extend(Some(asked.trim_end().to_owned()).filter(|asked| !asked.is_empty()));
+        texts.join("\n\n")
+    }
+}
+
+/// Writes the system prompt as one text; see [`PromptParts::text`].
 ///
 /// # Complexity
 /// O(tools)
@@ -23,23 +101,7 @@ pub fn system_prompt(
     identity: Option<&str>,
     instructions: Option<&str>,
 ) -> String {
-    let mut sections = vec![identity.unwrap_or(IDENTITY).to_owned()];
-    let teaching = renderer.dialect().prompt.teaching.as_ref();
-    sections.push(match teaching {
-        Some(teaching) => teaching.how.clone().into_owned(),
-        None if tools.is_empty() => String::new(),
-        None => words::how(renderer),
-    });
-    sections.extend(teaching.map(|teaching| teaching.example.clone().into_owned()));
-    sections.extend(instructions.map(|instructions| format!("# Instructions\n\n{instructions}")));
-    let listing = if tools.is_empty() {
-        teaching.map_or(words::NO_TOOLS, |teaching| &teaching.no_tools).to_owned()
-    } else {
-        declared(renderer, tools)
-    };
-    sections.push(format!("# Tools\n\n{listing}"));
-    sections.retain(|section| !section.is_empty());
-    sections.join("\n\n")
+    PromptParts::new(renderer, tools, identity, instructions).text()
 }
 
 #[cfg(test)]
@@ -48,13 +110,14 @@ mod tests {
 
     use super::*;
     use crate::context::cogency;
+    use crate::dialect::Body;
     use crate::dialect::presets::{names, preset};
     use crate::protocol::{Event, Grammar, Options, Parser};
 
     fn add() -> Value {
         json!({"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {
             "type": "object",
-            "properties": {"a": {"type": "integer", "description": "first"}, "s": {"type": "string"}},
+            "properties": {"a": {"type": "string", "description": "first"}, "s": {"type": "integer"}},
             "required": ["a"],
         }}})
     }
@@ -88,32 +151,61 @@ mod tests {
         }
     }
 
+    fn is_taught(row: &str) -> bool {
+        preset(row).expect("a row").prompt.wording.is_some()
+    }
+
     #[test]
-    fn what_a_row_teaches_is_what_it_reads() {
-        for row in names().filter(|row| *row != "cogency") {
-            let example = Renderer::new(preset(row).expect("a row")).example();
-            let mut events = Vec::new();
-            let mut parser = Parser::new(Grammar::preset(row).expect("a row"), Options::default());
-            parser.feed(example.as_bytes(), &mut events);
-            parser.finish(&crate::protocol::Ending::Stopped, &mut events);
-            let calls = events.iter().filter_map(|event| match event {
-                Event::Call(call) => Some((call.name_json(), call.args_json())),
+    fn a_template_s_words_show_the_mark_of_a_call() {
+        for row in names().filter(|row| is_taught(row)) {
+            let dialect = preset(row).expect("a row");
+            let wording = dialect.prompt.wording.as_ref().expect("a wording");
+            let text = [&*wording.before, &*wording.behind].concat();
+            let head = dialect.bodies.iter().find_map(|body| match body {
+                Body::Head(head) => Some(&head.open),
                 _ => None,
             });
-            let expected = [("\"tool_name\"", "{\"argument\": \"value\"}")];
-            assert_eq!(calls.collect::<Vec<_>>(), expected, "{row}: {example}");
-            assert!(prompt(row).contains(&example), "{row}");
+            let mark = head.or(dialect.open.first());
+            let is_shown = mark.is_none_or(|mark| text.contains(&**mark));
+            // Their templates show none: the models know.
+            let quiet = ["gemma4", "harmony", "lfm2", "llama3-json", "llama4-pythonic", "pythonic"];
+            let shows_none = quiet.contains(&row);
+            assert_ne!(is_shown, shows_none, "{row}: {mark:?}");
+        }
+    }
+
+    /// The calls in the examples of a prompt.
+    fn taught(row: &str, prompt: &str) -> Vec<(String, String)> {
+        let (_, rest) = prompt.split_once("exactly like this:\n\n").expect("an example");
+        let (example, _) = rest.split_once("\n\nThen stop").expect("its end");
+        let mut events = Vec::new();
+        let mut parser = Parser::new(Grammar::preset(row).expect("a row"), Options::default());
+        parser.feed(example.as_bytes(), &mut events);
+        parser.finish(&crate::protocol::Ending::Stopped, &mut events);
+        let calls = events.iter().filter_map(|event| match event {
+            Event::Call(call) => Some((call.name_json().into(), call.args_json().into())),
+            _ => None,
+        });
+        calls.collect()
+    }
+
+    #[test]
+    fn what_a_row_is_told_is_what_it_reads_of_a_tool_that_is_there() {
+        for row in names().filter(|row| !is_taught(row)) {
+            let prompt = prompt(row);
+            let calls = taught(row, &prompt);
+            assert!(!calls.is_empty(), "{row}: {prompt}");
+            for call in calls {
+                assert_eq!(call, ("\"add\"".into(), "{\"a\": \"text\"}".into()), "{row}: {prompt}");
+            }
         }
     }
 
     #[test]
-    fn the_block_in_the_example_of_cogency_is_a_valid_one() {
-        let teaching = cogency().prompt.teaching.clone().expect("words of its own");
-        let mut events = Vec::new();
-        Parser::new(Grammar::cogency(), Options::default())
-            .feed(teaching.example.as_bytes(), &mut events);
-        assert_eq!(events.iter().filter(|event| matches!(event, Event::Call(_))).count(), 2);
-        assert_eq!(events.last(), Some(&Event::Execute));
+    fn without_tools_cogency_teaches_placeholders() {
+        let prompt = system_prompt(&Renderer::new(cogency()), &[], None, None);
+        let call = ("\"tool_name\"".to_owned(), "{\"argument\": \"value\"}".to_owned());
+        assert_eq!(taught("cogency", &prompt), [call.clone(), call]);
     }
 
     #[test]

@@ -164,6 +164,35 @@ fn example(renderer: &Renderer, tool: &Tool<'_>) -> String {
     parts.join("\n\n")
 }
 
+/// So many calls of these tools as examples: of the first ones, but those with many arguments last, since an example has to be
+/// short. Without tools they have placeholders.
+pub fn examples(tools: &[Tool<'_>], count: usize) -> Vec<ShownCall> {
+    let call = |name: &str, args: &Map<String, Value>| ShownCall {
+        name: json_string(name.as_bytes()),
+        args: canonical(&json!(args)),
+        id: None,
+        server: None,
+    };
+    let mut calls: Vec<_> = tools.iter().map(|tool| (tool.name, needed(tool))).collect();
+    calls.sort_by_key(|(_, args)| args.len().max(SHORT));
+    if calls.is_empty() {
+        calls.push(("tool_name", Map::from_iter([("argument".to_owned(), json!("value"))])));
+    }
+    calls.iter().cycle().take(count).map(|(name, args)| call(name, args)).collect()
+}
+
+/// How many arguments a short example may have.
+const SHORT: usize = 3;
+
+/// Arguments that a tool cannot do without, or its first one if it can do without any.
+fn needed(tool: &Tool<'_>) -> Map<String, Value> {
+    let schema = &function(tool)["parameters"];
+    let is_needed = parameters(schema).any(|(.., is_required)| is_required);
+    let of = parameters(schema).filter(|(.., is_required)| *is_required == is_needed);
+    let count = if is_needed { usize::MAX } else { 1 };
+    of.take(count).map(|(name, schema, _)| (name.clone(), placeholder(schema))).collect()
+}
+
 /// A value that stands for any of this schema.
 fn placeholder(schema: &Value) -> Value {
     let listed = schema.get("enum").and_then(|values| values.get(0));
@@ -305,9 +334,12 @@ fn in_order(schema: &Value) -> Value {
     keys.sort_by_key(|key| place(key));
     let write = |key: &String| match (&**key, &members[key]) {
         ("type", Value::String(kind)) => json!(kind.to_uppercase()),
-        ("properties", Value::Object(properties)) => Value::Object(
-            properties.iter().map(|(name, schema)| (name.clone(), in_order(schema))).collect(),
-        ),
+        ("properties", Value::Object(properties)) => {
+            let mut names: Vec<_> = properties.iter().collect();
+            names.sort_by_key(|(name, _)| name.to_lowercase());
+            let sorted = names.into_iter().map(|(name, schema)| (name.clone(), in_order(schema)));
+            Value::Object(sorted.collect())
+        }
         ("items", schema) => in_order(schema),
         (_, value) => value.clone(),
     };

@@ -107,10 +107,14 @@ impl Renderer {
         Text::from(sink.out)
     }
 
-    /// Writes a call with placeholders as its name and its argument.
+    /// Writes a turn of the model as an example: its JSON is on one line.
     #[must_use]
-    pub fn example(&self) -> String {
-        calls::example(&self.notation)
+    pub fn example(&self, parts: &[TurnPart<'_>]) -> String {
+        let mut dialect = Dialect::clone(self.dialect());
+        dialect.prompt.calls.json = JsonLayout::Compact;
+        let mut sink = Sink::new(&self.notation);
+        turn::push_turn(&mut sink, &dialect, parts);
+        Text::from(sink.out).to_string()
     }
 
     /// Writes an answer; `None` if the dialect has answers in plain text, not in JSON.

@@ -1,7 +1,7 @@
 """Our prompts equal those of the models' own chat templates, between the marks of roles.
 
 The server writes the marks of roles, so only what is inside each turn is compared: the assistant's text with its
-calls, the results, and the declaration of the tools.
+calls, the results, and the declaration of the tools, with all words around them and at their place.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cogency_rs import system_prompt
 from cogency_rs.context import to_messages
+from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.reader import ChatReader, ChatWriter
 from support.recordings import FOLDER
 from support.tools import FunctionTool, nothing
@@ -45,6 +45,8 @@ SCHEMA = {
     "required": ["a"],
 }
 
+TOOLS = [FunctionTool("add", nothing, "Add.", SCHEMA)]
+
 ARGUMENTS = ({"a": 1, "s": "x y"}, {"a": 2, "s": '<b>"q"\n'})
 
 
@@ -61,7 +63,7 @@ class Difference:
 
 ROLE = "the template gives each result a turn and a role of its own; ours are in the user's turn, each in a frame"
 SPACES = "the template leaves the spaces of its own layout between the marks"
-ANOTHER = "the template writes it in another form"
+ANOTHER = "the template writes it in another form, or in other words"
 
 
 def without_spaces(text: str) -> str:
@@ -149,12 +151,14 @@ DIFFERENCES = (
     ),
     Difference("NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja", "tools", ANOTHER),
     Difference("Qwen3.5-4B.jinja", "tools", ANOTHER),
+    Difference("Cohere2MoE.jinja", "tools", ANOTHER),
 )
 
 
 def dialect_of(render: dict[str, Any]) -> str:
-    if render["template"] == "GLM-4.7-Flash.jinja":
-        return "glm47"
+    own = {"GLM-4.7-Flash.jinja": "glm47", "ibm-granite-granite-4.0.jinja": "granite4"}
+    if render["template"] in own:
+        return own[render["template"]]
     name: str = render["dialect"]
     return DIALECTS.get(name, name.replace("_", "-"))
 
@@ -174,19 +178,32 @@ def events_of(render: dict[str, Any]) -> list[dict[str, str]]:
     return [{"type": kind, "content": content} for kind, content in events]
 
 
+def declared(dialect: str) -> str:
+    """The declaration of the tools, with the text before or after which it is."""
+    parts = prompt_parts(TOOLS, None, None, dialect)
+    if "# Calls" in parts.calls:  # our words
+        return parts.tools.removeprefix("\n\n# Tools\n\n")
+    match parts.place:
+        case "after_system":
+            return f"SYS{parts.tools}"
+        case "user":
+            return f"{parts.tools}USER"
+        case _:  # each template has its marks, or more of its words, before SYS
+            return parts.tools
+
+
 def parts_of(render: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """For each part, our text, and the template's text that must be equal to it or contain it."""
     dialect = dialect_of(render)
     calls, results = (
         message["content"] for message in to_messages(events_of(render), dialect=dialect)
     )
-    prompt = system_prompt([FunctionTool("add", nothing, "Add.", SCHEMA)], dialect=dialect)
     turn = render["assistant"].strip()
     after = render["rendered"].partition(turn)[2]
     return {
         "calls": (calls, turn),
         "results": (results, after),
-        "tools": (prompt.partition("# Tools\n\n")[2], render["rendered"]),
+        "tools": (declared(dialect), render["rendered"]),
     }
 
 
