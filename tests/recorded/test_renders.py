@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -278,3 +279,21 @@ def test_a_turn_of_the_template_is_read_as_a_message_of_the_chat_api_and_written
 @needs_renders
 def test_every_template_of_the_table_is_in_the_recording():
     assert {row.template for row in DIFFERENCES} <= {render["template"] for render in RENDERS}
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "prompts.md"
+
+
+@needs_renders
+def test_the_page_says_of_each_template_whether_its_words_are_ours_too():
+    rows = [
+        re.split(r" *\| *", line)[1:5]
+        for line in PAGE.read_text("utf-8").partition("| template |")[2].splitlines()[2:26]
+    ]
+    differ = {row.template for row in DIFFERENCES if row.part == "tools"}
+    found = {(render["template"], dialect_of(render)): render for render in RENDERS}
+    assert {(f"{name}.jinja", dialect.strip("`")) for name, dialect, *_ in rows} == set(found)
+    for name, dialect, _, ours in rows:
+        parts = prompt_parts(TOOLS, None, None, dialect.strip("`"))
+        is_worded = "# Calls" not in parts.calls and f"{name}.jinja" not in differ
+        assert ours.startswith("byte for byte") == is_worded, name

@@ -40,6 +40,7 @@ from ..tools.signature import json_schema_of
 from ..tools.toolbox import Toolbox
 from ..types import Dialects, Execution, StreamMode
 from .inert import any_model
+from .own_prompt import SystemPrompt, own_prompt
 from .prompts import Prompts
 from .run_hooks import Triggers
 
@@ -132,21 +133,35 @@ class Runtime:
         return [*map(dict, await self.kept_messages(dialect, declares_tools=declares_tools))]
 
     async def kept_messages(
-        self, dialect: Dialects = "cogency", *, declares_tools: bool = True
+        self,
+        dialect: Dialects = "cogency",
+        *,
+        declares_tools: bool = True,
+        prompt: SystemPrompt | None = None,
     ) -> Messages:
         """The same; the dicts are those of the next prompts too, and must not be changed.
 
         To copy all messages of a long conversation takes longer than everything else in a step.
+
+        Args:
+            dialect: see `messages`.
+            declares_tools: see `messages`.
+            prompt: writes the system prompt from its parts.
+
+        Raises:
+            ConfigError: `prompt` left out something without which no call can be read.
         """
 
-        def write() -> PromptParts:
+        def write() -> str | PromptParts:
             tools = self.visible_tools if declares_tools else ()
-            return prompt_parts(tools, self._begins_with or None, self.answer_form or None, dialect)
+            begins_with, answer_form = self._begins_with or None, self.answer_form or None
+            parts = prompt_parts(tools, begins_with, answer_form, dialect)
+            return parts if prompt is None else own_prompt(prompt, parts, dialect, tools)
 
         visible = self._visible if declares_tools else ()
-        prompt = self.prompts.get((dialect, visible, self._begins_with), write)
+        written = self.prompts.get((dialect, id(prompt), visible, self._begins_with), write)
         return await assemble_after(
-            lambda: prompt,
+            lambda: written,
             None,
             self._stored,
             history=self.history,

@@ -9,11 +9,10 @@ from typing import Any
 from ...context.history import Messages
 from ...errors import ConfigError
 from ...guards.arguments import check_choice
-from ...models import ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
+from ...models import ModelRequest, SpecificTool, ToolChoice
 from ...runs.context import RunContext
-from ...tools.signature import parameters_of
 from ...types import CallMode, ToolCall
-from ..inert import inert_text, inert_value
+from ..declarations import declarations
 from ..runtime import Runtime
 from .native_answer import NativeAnswer
 from .native_history import sign_reasoning
@@ -101,28 +100,20 @@ class NativeDriver:
 
     def _request(self, runtime: Runtime, messages: list[dict[str, Any]]) -> ModelRequest:
         choice = self._tool_choice
-        visible = {id(tool) for tool in runtime.visible_tools}
-        # By the names that calls use: tools of two servers may have the same name.
-        tools = [
-            ToolDeclaration(
-                name, inert_text(tool.description or ""), inert_value(parameters_of(tool))
-            )
-            for name, tool in runtime.toolbox.names.items()
-            if id(tool) in visible
-        ]
+        tools = declarations(runtime)
         if isinstance(choice, SpecificTool):
             chosen = runtime.toolbox.resolve(ToolCall(choice.name, {}))
-            if id(chosen.tool) not in visible:
+            if chosen.tool not in runtime.visible_tools:
                 names = ", ".join(tool.name for tool in tools) or "none"
                 raise ConfigError(
                     f"tool_choice names {choice.name!r}, and there is no such tool. Tools: {names}"
                 )
             choice = SpecificTool(chosen.call.name)
         if choice == "none" or not tools:
-            choice, tools = "none", []
+            choice, tools = "none", ()
         return ModelRequest(
             messages,
-            tools=tuple(tools),
+            tools=tools,
             tool_choice=choice,
             parallel_tool_calls=self._parallel_tool_calls,
             output_schema=runtime.output_schema,

@@ -7,7 +7,15 @@ from copy import copy
 from functools import cache
 from typing import Any, Literal, Self
 
-from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas, turning_marks
+from ..._core import (
+    Dialect,
+    Finish,
+    Limits,
+    PromptParts,
+    Thought,
+    ToolSchemas,
+    turning_marks,
+)
 from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
 from ...guards.arguments import check_choice, check_flag, refused
@@ -16,6 +24,8 @@ from ...protocol.parser import parse_tokens
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
 from ...types import CallMode, Dialects, ToolCall
+from ..declarations import declarations
+from ..own_prompt import SystemPrompt
 from ..runtime import Runtime
 
 __all__ = ["TextDriver"]
@@ -34,6 +44,11 @@ class TextDriver:
         constrain: whether the model's server holds it to a grammar in which every call can be read, as llama.cpp's
             does: `True`, or `"required"` if each answer must be calls. A server that refuses the grammar is asked
             without it from then on, and a warning is logged. By default `True` for a `LocalModel`.
+        prompt: writes the system prompt: a function from the parts of ours (`parts.identity`, `parts.calls`,
+            `parts.instructions`, `parts.tools`; `parts.text` is all of them) to a text, whole in one message. What it
+            must not leave out are the names of the tools, and the mark that opens a call.
+        tools_in: where the tools are declared: in the `"prompt"`, or in the `"request"` for a server that applies the
+            model's template to them and gives calls back as text.
 
     Attributes:
         dialect: how the model writes its calls.
@@ -52,18 +67,32 @@ class TextDriver:
         limits: Limits | None = None,
         calls: CallMode = "whole",
         constrain: bool | Literal["required"] | None = None,
+        prompt: SystemPrompt | None = None,
+        tools_in: Literal["prompt", "request"] = "prompt",
     ) -> None:
         check_choice("calls", calls, "whole", "stream")
         check_flag("lenient", lenient)
         if not (constrain is None or isinstance(constrain, bool) or constrain == "required"):
             raise refused("constrain", constrain, 'True, False or "required"')
+        if not (prompt is None or callable(prompt)):
+            raise refused(
+                "prompt", prompt, "a function from the parts of the system prompt to its text"
+            )
+        check_choice("tools_in", tools_in, "prompt", "request")
+        if tools_in == "request" and (prompt is not None or constrain):
+            raise ConfigError(
+                'with tools_in="request", the server writes the prompt of the tools: leave prompt and constrain out'
+            )
         self.takes_dialect = dialect is None
         self._speak("cogency" if dialect is None else dialect)
         self._lenient = lenient
         self._begins_in_think = begins_in_think
         self._limits = limits
         self._calls: CallMode = calls
-        self._constrain = constrain
+        # The server writes of the tools what there is to write, and makes a grammar of them itself.
+        self._tools_in = tools_in
+        self._constrain = constrain if tools_in == "prompt" else False
+        self._prompt = prompt if tools_in == "prompt" else _without_tools
         self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
 
     def _speak(self, dialect: Dialects) -> None:
@@ -110,9 +139,13 @@ class TextDriver:
 
     def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
         async def request() -> ModelRequest:
-            messages = await runtime.kept_messages(self.dialect)
+            by_server = self._tools_in == "request"
+            messages = await runtime.kept_messages(
+                self.dialect, declares_tools=not by_server, prompt=self._prompt
+            )
             return ModelRequest(
                 messages,
+                tools=declarations(runtime) if by_server else (),
                 stop=self._stop,
                 until=runtime.until(self._turning),
                 grammar=self._grammar(runtime),
@@ -134,6 +167,10 @@ class TextDriver:
             if is_asked_for:
                 raise
             return None  # a tool that no grammar can hold is still read
+
+
+def _without_tools(parts: PromptParts) -> str:
+    return "\n\n".join(filter(None, (parts.identity, parts.instructions)))
 
 
 def _spoken(dialect: Dialects) -> Dialects:
