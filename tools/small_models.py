@@ -14,11 +14,11 @@ import random
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from cogency_rs import Agent, LocalModel, Parser
+from cogency_rs import Agent, Dialect, LocalModel, Parser
 from cogency_rs.agent import TextDriver
 from cogency_rs.errors import LLMError
 from cogency_rs.models import TextDelta
@@ -27,22 +27,6 @@ from cogency_rs.tools.arguments import faults
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGE = CHECKOUT / "docs" / "grammars.md"
 BEGIN, END = "<!-- small-models: begin -->\n", "<!-- small-models: end -->\n"
-
-TAUGHT = """\
-# Tools
-
-You may call one or more functions to assist with the user query.
-
-You are provided with function signatures within <tools></tools> XML tags:
-<tools>
-{tools}
-</tools>
-
-For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:
-<tool_call>
-{{"name": <function-name>, "arguments": <args-json-object>}}
-</tool_call>"""
-"""The words in which models with the dialect `hermes` are told of their tools; these are of Qwen's chat template."""
 
 
 class Way(NamedTuple):
@@ -85,12 +69,8 @@ def sample(file: Path, count: int) -> list[dict[str, Any]]:
 async def asked(model: LocalModel, row: dict[str, Any], way: Way) -> dict[str, Any]:
     """Ask a question in one way; returns what came of it."""
     tools = [Declared(t["name"], t.get("description", ""), t["parameters"]) for t in row["tools"]]
-    driver = TextDriver(way.dialect, constrain=way.constrain)
+    driver = TextDriver(dialect_of(way), constrain=way.constrain)
     request = Agent(model, tools=tools, driver=driver).prompt(row["question"]).request
-    if way.words == "taught":
-        declared = (json.dumps({"type": "function", "function": t}) for t in row["tools"])
-        system = {"role": "system", "content": TAUGHT.format(tools="\n".join(declared))}
-        request = replace(request, messages=[system, *request.messages[1:]])
     began, text = time.process_time(), ""
     try:
         async for delta in model.stream(request):
@@ -99,6 +79,14 @@ async def asked(model: LocalModel, row: dict[str, Any], way: Way) -> dict[str, A
         return {"error": str(error)}
     took = time.process_time() - began  # of all threads, whatever else the machine does
     return {"text": text, "seconds": round(took, 2), **judged(text, way.dialect, tools, row)}
+
+
+def dialect_of(way: Way) -> Dialect:
+    """The dialect, declared in the words that its models were taught, or told in ours."""
+    dialect = Dialect(way.dialect)
+    if way.words == "taught":
+        return dialect
+    return dialect.replace(prompt={**dialect.to_dict()["prompt"], "wording": None})
 
 
 def judged(
