@@ -163,6 +163,7 @@ async def demonstrate(place: str, orders: Path, ray: str | None) -> None:
                     page.show(message, balancer.of(CONVERSATION).name)
                     if message["type"] == "started" and message["index"] == 1:
                         await asyncio.to_thread(wait_for, orders)
+                        await result_in_log(place, "stock")
                         first = balancer.of(CONVERSATION)
                         say(
                             "kill -9",
@@ -204,6 +205,15 @@ class Page:
                     say(process, f"{result['tool']}: {result['status']}: {result['content']}")
             case {"type": "error"}:
                 say(process, message["content"])
+
+
+async def result_in_log(place: str, name: str) -> None:
+    """Return when the log has the result of a call; that of a call which is over is saved while others still run."""
+    async with open_log(place) as log:
+        while (name, "ended") not in [  # noqa: ASYNC110  # another process is waited for
+            (call.name, call.status) for call in await log.calls(CONVERSATION)
+        ]:
+            await asyncio.sleep(0.01)
 
 
 async def show_log(place: str, names: dict[str, str]) -> None:

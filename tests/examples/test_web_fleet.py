@@ -58,7 +58,7 @@ def test_the_other_process_gives_the_answer_and_nothing_is_done_twice(
         "It was not run again. Find out whether it had its effect before you call it again.",
         "B  There are 3 boxes of tea. I began to order 12 more, and it is not known whether that happened, so I did "
         "not order again. Please look into the orders.",
-        "log  stock: success, begun 2 times, last by B",
+        "log  stock: success, begun 1 times, last by A",
         "log  order: unknown, begun 1 times, last by A",
         "orders  12 boxes of tea",
     ]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from time import time
 from typing import Any, NamedTuple
 
-from ..calls.records import status_of
+from ..calls.records import KnownEnd, status_of
 from ..calls.tool_result import failure
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
 from ..guards.arguments import check_mapping, refused
@@ -33,6 +33,9 @@ from ..types import ToolCall, ToolResult
 from .cut_answer import report_of
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
+
+_BEGUN = frozenset({"open", "ended"})
+"""The states of a call without a row of results that may have begun."""
 
 Decisions = Mapping[str, Decision | bool]
 """Decisions by the ids of calls; `True` and `False` stand for the plain answers."""
@@ -82,7 +85,7 @@ class OpenBatch(NamedTuple):
     @property
     def not_begun(self) -> frozenset[str]:
         """The ids of the calls that are certain not to have run."""
-        return frozenset(record.id for record in self.records if record.status != "open")
+        return frozenset(record.id for record in self.records if record.status not in _BEGUN)
 
     def decided(self) -> dict[str, Decision]:
         """The decisions made so far, by id."""
@@ -105,7 +108,7 @@ class OpenBatch(NamedTuple):
     def put_off(self) -> OpenBatch:
         """The batch as it is while a call still waits for a decision."""
         records = [
-            record if record.status == "open" else record._replace(status="waiting")
+            record if record.status in _BEGUN else record._replace(status="waiting")
             for record in self.records
         ]
         return self._replace(records=tuple(records))
@@ -118,7 +121,7 @@ class OpenBatch(NamedTuple):
         """
         return tuple(
             record._replace(attempt=max(record.attempt, 1))  # other programs may have left it at 0
-            if record.status == "open"
+            if record.status in _BEGUN
             else record._replace(worker=worker, status="saved")
             for record in self.records
         )
@@ -126,19 +129,22 @@ class OpenBatch(NamedTuple):
     def given_up(self) -> tuple[list[ToolResult], list[CallRecord]]:
         """A result for each call of a conversation that went on without them, and their records."""
         results = [
-            _given_up(call, record.status)
-            for call, record in zip(self.calls, self.records, strict=True)
+            _given_up(call, record) for call, record in zip(self.calls, self.records, strict=True)
         ]
         now = time()
         records = [
-            record._replace(status=status_of(result), completed_at=now)
+            record._replace(
+                status=status_of(result), completed_at=record.completed_at or now, result=None
+            )
             for record, result in zip(self.records, results, strict=True)
         ]
         return results, records
 
 
-def _given_up(call: ToolCall, status: CallStatus) -> ToolResult:
-    match status:
+def _given_up(call: ToolCall, record: CallRecord) -> ToolResult:
+    match record.status:
+        case "ended":
+            return _end_of(record).result
         case "waiting":
             why = "nobody had agreed to it when the conversation went on"
             text = f"Tool '{call.name}' was not run: {why}"
@@ -156,9 +162,19 @@ def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
     return [
         dropped(record, "the program that ran it ended", now)
         if record.status == "early"
-        else record._replace(status=_GIVEN_UP.get(record.status, "unknown"), completed_at=now)
+        else record._replace(
+            status=status_of(_end_of(record).result)
+            if record.status == "ended"
+            else _GIVEN_UP.get(record.status, "unknown"),
+            completed_at=record.completed_at or now,
+            result=None,
+        )
         for record in records
     ]
+
+
+def _end_of(record: CallRecord) -> KnownEnd:
+    return KnownEnd.read(record.name, record.result, record.started_at, record.completed_at)
 
 
 _GIVEN_UP: dict[CallStatus, CallStatus] = {"waiting": "denied", "saved": "cancelled"}

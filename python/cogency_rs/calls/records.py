@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, cast
+from time import time
+from typing import Any, Literal, NamedTuple, cast
 
 from ..errors import BlockTool, DeniedError, ToolError, UnknownOutcome
+from ..guards.json_text import read_json
 from ..types import ToolCall, ToolResult
-from .tool_result import exception_of
+from .tool_result import exception_of, failure
 
-__all__ = ["Status", "ToolExecution", "status_of", "utc"]
+__all__ = ["KnownEnd", "Status", "ToolExecution", "status_of", "utc", "write_result"]
 
 Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
 """How a call ended. `blocked`: a hook or a limit refused it. `denied`: it was not approved. `unknown`: it is not known
@@ -120,6 +123,80 @@ class ToolExecution:
             status=cast("Status", record["status"]),
             attempt=record["attempt"],
         )
+
+
+class KnownEnd(NamedTuple):
+    """How a call ended that an earlier program carried out.
+
+    Attributes:
+        result: its result.
+        started_at: when it was started, in seconds since the epoch; 0 if that is not known.
+        completed_at: when its result was there.
+    """
+
+    result: ToolResult
+    started_at: float
+    completed_at: float
+
+    @classmethod
+    def read(
+        cls, name: str, stored: str | None, started_at: float | None, ended: float | None
+    ) -> KnownEnd:
+        """Read what `write_result` wrote; without it, or if it cannot be read, the outcome of the call is unknown.
+
+        Args:
+            name: the tool's name.
+            stored: the result.
+            started_at: when the call was started, if that is known.
+            ended: when it ended, if that is known.
+        """
+        now = ended or time()
+        try:
+            found: Any = read_json(stored or "")
+            result = ToolResult(found["outcome"], found["content"], found["error"])
+            if result.error:
+                result.exception = _exception(found["status"], *found["exception"])
+        except (ValueError, TypeError, KeyError):
+            text = f"It is not known how the call of '{name}' ended: its result cannot be read from the log"
+            result = failure(text, UnknownOutcome(text))
+        return cls(result, started_at or 0.0, now)
+
+
+def write_result(execution: ToolExecution) -> str:
+    """Write the result of a call, and how it ended, as JSON for its record in the log.
+
+    Raises:
+        TypeError: JSON cannot hold the content.
+        ValueError: as above.
+    """
+    result = execution.result
+    exception = exception_of(result)
+    return json.dumps(
+        {
+            "status": execution.status,
+            "outcome": result.outcome,
+            "content": result.content,
+            "error": result.error,
+            "exception": ["", ""] if exception is None else [_kind(exception), str(exception)],
+        }
+    )
+
+
+def _exception(status: Status, kind: str, message: str) -> BaseException:
+    """The exception of a failed call, from which `status_of` tells again how it ended."""
+    match status:
+        case "blocked":
+            return BlockTool(message)
+        case "denied":
+            return DeniedError(message)
+        case "unknown":
+            return UnknownOutcome(message)
+        case "timeout":
+            return ToolError(message, timeout=True)
+        case "cancelled":
+            return asyncio.CancelledError(message)
+        case _:
+            return RecordedError(kind, message)
 
 
 def _kind(exception: BaseException) -> str:

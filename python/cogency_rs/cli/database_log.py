@@ -46,7 +46,7 @@ _LEASES = """
 """
 _DOUBTFUL = """
     SELECT conversation_id, call_id, name, status, worker FROM {tables}.calls
-    WHERE status IN ('saved', 'open', 'waiting', 'unknown')
+    WHERE status IN ('saved', 'open', 'ended', 'waiting', 'unknown')
     ORDER BY conversation_id COLLATE "C", batch COLLATE "C", position
 """
 

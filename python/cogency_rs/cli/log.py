@@ -130,7 +130,7 @@ _LEASES = """
 """
 _DOUBTFUL = """
     SELECT conversation_id, call_id, name, status, worker FROM calls
-    WHERE status IN ('saved', 'open', 'waiting', 'unknown') ORDER BY conversation_id, batch, position
+    WHERE status IN ('saved', 'open', 'ended', 'waiting', 'unknown') ORDER BY conversation_id, batch, position
 """
 
 

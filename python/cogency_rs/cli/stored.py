@@ -57,7 +57,7 @@ class Doubtful:
     """A call that has no result in the log, or of which it is not known whether it ended.
 
     Attributes:
-        status: "saved", "open", "waiting" or "unknown".
+        status: "saved", "open", "ended", "waiting" or "unknown".
         worker: the process that carried it out, `"host:pid"`.
     """
 

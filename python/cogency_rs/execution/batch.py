@@ -12,7 +12,7 @@ import asyncio
 import logging
 import math
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from time import time
@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .._core import Schedule
-from ..calls.records import ToolExecution, status_of, utc
+from ..calls.records import KnownEnd, ToolExecution, status_of, utc
 from ..calls.tool_result import (
     as_result,
     cancelled,
@@ -195,6 +195,20 @@ class ToolBatch:
             getattr(tool, "takes_context", False) is True for _, tool in self.resolved
         )
 
+    def when_over(self, tell: Callable[[int], None]) -> None:
+        """Call `tell` with the place of each call when it is over; soon, if it is over already."""
+        for index, task in enumerate(self._tasks):
+            task.add_done_callback(partial(_tell, tell, index))
+
+    def outcomes(self, indices: Iterable[int]) -> dict[int, ToolExecution]:
+        """The records of calls that are over, by their place."""
+        return {index: self.record(index, self._result(index)) for index in indices}
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the batch has cancelled its calls."""
+        return self._cancelled_from < math.inf
+
     @property
     def is_over(self) -> bool:
         """Whether every call is over, so that there are results."""
@@ -222,10 +236,17 @@ class ToolBatch:
         ids: Sequence[str] = (),
         begin: Callable[[int], Awaitable[None]] | None = None,
         needs: Sequence[Need] = (),
+        ends: Mapping[int, KnownEnd] | None = None,
     ) -> None:
         """Start the other calls, which are the last. The batch's time limit begins.
 
-        `needs` says what approval each call of the batch needs, if that is known already.
+        Args:
+            calls: the other calls, with their tools.
+            ids: their ids.
+            begin: as for the batch.
+            needs: what approval each call of the batch needs, if that is known already.
+            ends: how calls ended that an earlier program carried out, by their place: they do not run, and nothing that
+                is around calls is asked about them.
         """
         self._begin = begin
         if needs:
@@ -240,7 +261,7 @@ class ToolBatch:
             held.release()
         if self._order is not None:
             self._order.expect(len(calls))
-        self._start(calls, ids)
+        self._start(calls, ids, ends or {})
         self._carry_out = None
 
     def stop(self, first: int) -> list[asyncio.Task[ToolResult]]:
@@ -313,17 +334,16 @@ class ToolBatch:
 
     def results(self, first: int = 0) -> list[ToolResult]:
         """One result for each call from `first` on, in call order; once these are over."""
-        results: list[ToolResult] = []
-        for index, task in enumerate(self._tasks[first:], start=first):
-            stopped = self._stopped.get(index)
-            if stopped is None:
-                try:
-                    results.append(task.result())
-                    continue
-                except asyncio.CancelledError as error:
-                    self._stopped[index] = stopped = error  # a task gives its message only once
-            results.append(self._stop(index, stopped))
-        return results
+        return [self._result(index) for index in range(first, len(self._tasks))]
+
+    def _result(self, index: int) -> ToolResult:
+        stopped = self._stopped.get(index)
+        if stopped is None:
+            try:
+                return self._tasks[index].result()
+            except asyncio.CancelledError as error:
+                self._stopped[index] = stopped = error  # a task gives its message only once
+        return self._stop(index, stopped)
 
     def executions(self, results: Sequence[ToolResult] | None = None) -> list[ToolExecution]:
         """One record for each call, in call order; once they are over. `results` saves making the results again."""
@@ -367,7 +387,12 @@ class ToolBatch:
             has_retries=[want for want in wants if want.retries] != [],
         )
 
-    def _start(self, calls: Sequence[tuple[ToolCall, Any]], ids: Sequence[str]) -> None:
+    def _start(
+        self,
+        calls: Sequence[tuple[ToolCall, Any]],
+        ids: Sequence[str],
+        ends: Mapping[int, KnownEnd] = MappingProxyType({}),
+    ) -> None:
         """Make a task for each of these calls. It runs one attempt, or the chain around the attempts."""
         first, count = len(self.resolved), len(calls)
         self.resolved += calls
@@ -382,7 +407,8 @@ class ToolBatch:
         assert carry_out is not None, "the batch is complete"
         for index, (call, _) in enumerate(calls, start=first):
             name: object = call.name
-            task = create_task(carry_out(index), name=name if type(name) is str else str(name))
+            work = self._give(index, ends[index]) if index in ends else carry_out(index)
+            task = create_task(work, name=name if type(name) is str else str(name))
             tasks.append(task)
             if self._timetable is not None or self._order is not None:
                 task.add_done_callback(partial(self._pass_on, index))
@@ -414,6 +440,11 @@ class ToolBatch:
         return failure_of(error)
 
     # One call, in its task
+
+    async def _give(self, index: int, end: KnownEnd) -> ToolResult:
+        """The result of a call that an earlier program carried out."""
+        self._began[index], self._ended[index] = end.started_at, end.completed_at
+        return end.result
 
     async def _carry(self, carry_out: Next, index: int) -> ToolResult:
         """Carry out a call, with all that is around it."""
@@ -625,6 +656,10 @@ class ToolBatch:
             status=status_of(result),
             attempt=self._attempts[index],
         )
+
+
+def _tell(tell: Callable[[int], None], index: int, _: object) -> None:
+    tell(index)
 
 
 def _raise(error: BaseException) -> None:

@@ -33,7 +33,7 @@ _MESSAGES = """
 """
 _CALL_COLUMNS = (
     "message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at,"
-    " worker, decision"
+    " worker, decision, result, settling"
 )
 _READ_CALLS = """
     SELECT COALESCE(user_id, ''), {columns} FROM calls WHERE conversation_id = ? ORDER BY batch, position
@@ -113,7 +113,7 @@ class FileArchive:
             )
             connection.executemany(
                 f"INSERT OR REPLACE INTO calls (conversation_id, user_id, {_CALL_COLUMNS})"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [(conversation_id, *row) for row in whole.calls],
             )
             connection.executemany(

@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["columns_there", "read_calls", "read_calls_by_row", "read_open_calls", "save_calls"]
 
 # In the order of `CallRecord`.
-_COLUMNS = "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
+_COLUMNS = (
+    "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision,"
+    " result, settling"
+)
 # A call gets its row when it is saved, or if it began early, when it is open. The row then stays.
 _SAVE = f"""
     INSERT INTO calls (conversation_id, user_id, message_id, {_COLUMNS})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (conversation_id, batch, position) DO UPDATE SET
         message_id = COALESCE(message_id, excluded.message_id),
         status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
-        completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision
+        completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision,
+        result = excluded.result, settling = excluded.settling
 """
 _READ = """
     SELECT {} FROM calls {}
@@ -99,7 +103,8 @@ def _read(
 
 
 def columns_there(connection: sqlite3.Connection, columns: str) -> str:
-    """The columns of calls that this file has: one that only an earlier version wrote has no decisions."""
-    if has_column(connection, "calls", "decision"):
-        return columns
-    return columns.replace("decision", "NULL")
+    """The columns of calls that this file has: one that only an earlier version wrote lacks the newer ones."""
+    for newer in ("decision", "result", "settling"):
+        if not has_column(connection, "calls", newer):
+            columns = columns.replace(newer, "NULL")
+    return columns

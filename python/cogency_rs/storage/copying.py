@@ -25,7 +25,7 @@ class StoredConversation:
     Attributes:
         messages: message_id, user_id, type, content, timestamp of each, in the order in which they were saved.
         calls: user_id, message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at,
-            worker, decision of each, by batch and position.
+            worker, decision, result, settling of each, by batch and position.
         events: event_id, type, content, timestamp of each, by id.
     """
 

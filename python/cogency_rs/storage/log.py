@@ -37,15 +37,16 @@ __all__ = [
 Row = tuple[str, str, float]
 """A row's type, its content, and its time in seconds since the epoch."""
 
-CallStatus = Literal["early", "saved", "open", "waiting"] | Status
+CallStatus = Literal["early", "saved", "open", "ended", "waiting"] | Status
 """How a call stands. Without a result in the log it is `early` if it began while the model still wrote its batch, and
-has no row yet; `saved` if it has not begun; `open` if it may have begun; `waiting` if someone has to approve it, or
-another call of its batch, first. Otherwise how it ended, as in `ToolExecution`."""
+has no row yet; `saved` if it has not begun; `open` if it may have begun; `ended` if it is over and others of its batch
+are not, so that its result is in its record only; `waiting` if someone has to approve it, or another call of its batch,
+first. Otherwise how it ended, as in `ToolExecution`."""
 
 NEW = frozenset({"saved", "open"})
 """The states in which a call's row may be saved."""
 
-UNSETTLED = frozenset({*NEW, "waiting"})
+UNSETTLED = frozenset({*NEW, "ended", "waiting"})
 """The states of a call that has a row but no result in the log."""
 
 IN_DOUBT = UNSETTLED | {"early"}
@@ -96,6 +97,9 @@ class CallRecord(NamedTuple):
         decision: a JSON object; `None` if nothing was decided. Either `approved`, a bool, with the `args` to run if
             they were changed, or the `message` of a denial; or `dropped`, the reason why a call that began early does
             not count.
+        result: a JSON object with the result of a call that is `ended`; otherwise `None`, since the row of results has
+            it.
+        settling: a JSON object: how an unknown outcome was settled, or was tried to be; `None` if nobody tried.
     """
 
     id: str
@@ -109,6 +113,8 @@ class CallRecord(NamedTuple):
     completed_at: float | None = None
     worker: str | None = None
     decision: str | None = None
+    result: str | None = None
+    settling: str | None = None
 
 
 def dropped(record: CallRecord, why: str, now: float) -> CallRecord:
@@ -166,6 +172,9 @@ class Log(Protocol):
     newest rows as a page, which is whole if there are no more: without it, a long conversation is loaded whole to show
     its end. `open_calls(conversation_id, user_id="")` reads those of `calls` that are not settled (`IN_DOUBT`): without
     it, all calls of a conversation are read before each question.
+
+    So is the attribute `is_durable`. If it is `False`, what is appended does not outlive the program, and the result of
+    a call is not saved before those of its batch.
     """
 
     def append(

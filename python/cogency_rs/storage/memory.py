@@ -37,7 +37,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 MAX_BYTES = 64 * 2**20
 """What a `Memory` holds by default, in bytes, before it drops conversations."""
 
-_CONVERSATION, _ROW, _CALL = 1_000, 250, 700
+_CONVERSATION, _ROW, _CALL = 1_000, 250, 720
 """Bytes that each of these takes besides its texts, in CPython of 64 bits."""
 
 _KNOWN_DROPPED = 10_000
@@ -79,9 +79,12 @@ class Memory:
         ConfigError: `max_bytes` is not a positive number.
 
     Attributes:
+        is_durable: false: what it holds ends with the program, so that a turn saves results only with their batch.
         dropped: how many conversations it has dropped. The first is logged, as a warning. Naming one of the last 10,000
             of them raises `StorageError`, until `delete_conversation` lets it begin anew.
     """
+
+    is_durable = False
 
     def __init__(self, *, max_bytes: int | None = MAX_BYTES) -> None:
         if max_bytes is not None and max_bytes < 1:
@@ -145,10 +148,9 @@ class Memory:
             known = kept.records.get(place)
             if known is None:
                 size += _CALL + getsizeof(call.id)
-            elif known[1].decision is not None:
-                size -= getsizeof(known[1].decision)
-            if call.decision is not None:
-                size += getsizeof(call.decision)
+            else:
+                size -= _size_of_texts(known[1])
+            size += _size_of_texts(call)
             kept.records[place] = (user_id, call)
         kept.size = size
 
@@ -333,6 +335,12 @@ class Memory:
         self._size -= kept.size
         self._idle.pop(conversation_id, None)
         return len(kept.rows)
+
+
+def _size_of_texts(call: CallRecord) -> int:
+    """What a call takes besides what each takes."""
+    texts = (call.decision, call.result, call.settling)
+    return sum(getsizeof(text) for text in texts if text is not None)
 
 
 def _shown(stored: _Stored) -> dict[str, Any]:

@@ -88,11 +88,12 @@ CREATE TABLE IF NOT EXISTS calls (
 """
 # `message_id` is that of the call's row. `call_id` is not the key, since some servers repeat ids.
 
-OPEN_CALLS = "open_calls"
+OPEN_CALLS = "unsettled_calls"
 """The index of the calls that are not settled: a long conversation has many calls, and hardly ever an open one."""
 IS_OPEN = f"status IN {tuple(sorted(IN_DOUBT))}"
-_OPEN_CALLS = f"""
-CREATE INDEX IF NOT EXISTS {OPEN_CALLS} ON calls (conversation_id, batch, position) WHERE {IS_OPEN}
+_OPEN_CALLS = """
+CREATE INDEX IF NOT EXISTS open_calls ON calls (conversation_id, batch, position)
+WHERE status IN ('early', 'open', 'saved', 'waiting')
 """
 
 _CLAIMS = """
@@ -123,7 +124,21 @@ def _allow_early_calls(connection: sqlite3.Connection) -> None:
     connection.execute(_OPEN_CALLS)
 
 
-STEPS = (_make_tables, _add_decisions, _allow_early_calls, watch)
+def _add_results(connection: sqlite3.Connection) -> None:
+    """Let a call be `ended`, with its result, while others of its batch run; note how an unknown outcome was settled.
+
+    Version 4 knows neither, and its index has no calls that are `ended`.
+    """
+    for column in ("result", "settling"):
+        if not has_column(connection, "calls", column):
+            connection.execute(f"ALTER TABLE calls ADD COLUMN {column} TEXT")
+    connection.execute("DROP INDEX IF EXISTS open_calls")
+    connection.execute(
+        f"CREATE INDEX IF NOT EXISTS {OPEN_CALLS} ON calls (conversation_id, batch, position) WHERE {IS_OPEN}"
+    )
+
+
+STEPS = (_make_tables, _add_decisions, _allow_early_calls, watch, _add_results)
 """The functions that make each version from the one before, from version 1 on."""
 
 

@@ -100,12 +100,14 @@ class SQLite(Messages):
 
     Attributes:
         db_path: the absolute path as text, or ":memory:".
+        is_durable: whether it outlives the program; false for ":memory:".
 
     Raises:
         ConfigError: `synchronous` is not one of "OFF", "NORMAL", "FULL", "EXTRA".
     """
 
     db_path: str
+    is_durable: bool
     _check_type = staticmethod(check_row_type)
 
     def __init__(
@@ -115,6 +117,7 @@ class SQLite(Messages):
         if not isinstance(db_path, str | os.PathLike):
             raise refused("db_path", db_path, "the path of a file (a str or a PathLike)")
         self.db_path = MEMORY if db_path == MEMORY else os.path.realpath(db_path)
+        self.is_durable = self.db_path != MEMORY
         self._user = user = object()
         self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
         self._closed = False

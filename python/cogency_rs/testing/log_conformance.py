@@ -195,6 +195,9 @@ class LogConformance(ChangeConformance, OwnerConformance):
         lost = one._replace(status="unknown")
         await log.append("c", user_id="u", rows=[], calls=[lost])
         equal(await log.calls("c"), [lost, two], "the calls")
+        ended = two._replace(status="ended", result='{"content": "é"}', settling='{"by": "person"}')
+        await log.append("c", user_id="u", rows=[], calls=[ended])
+        equal(await log.calls("c"), [lost, ended], "a call with its result")
 
     @on_a_log
     async def test_calls_come_in_the_order_of_their_batches_and_positions(self, log: Any) -> None:
@@ -402,6 +405,7 @@ class LogConformance(ChangeConformance, OwnerConformance):
             "early",
             "saved",
             "open",
+            "ended",
             "waiting",
             "success",
             "failure",
@@ -413,12 +417,12 @@ class LogConformance(ChangeConformance, OwnerConformance):
             for call, status in zip(_calls(len(states)), states, strict=True)
         ]
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 2, calls=calls)
-        equal(await open_calls("c"), calls[:4], "the open calls")
-        equal(await open_calls("c", user_id="u"), calls[:4], "the open calls of their user")
+        equal(await open_calls("c"), calls[:5], "the open calls")
+        equal(await open_calls("c", user_id="u"), calls[:5], "the open calls of their user")
         equal(await open_calls("c", user_id="v"), [], "the open calls of another user")
-        settled = [call._replace(status="cancelled", completed_at=2.0) for call in calls[:3]]
+        settled = [call._replace(status="cancelled", completed_at=2.0) for call in calls[:4]]
         await log.append("c", user_id="u", rows=[("result", "[]", 2.0)], calls=settled)
-        equal(await open_calls("c"), calls[3:4], "what is still open")
+        equal(await open_calls("c"), calls[4:5], "what is still open")
 
     @on_a_log
     async def test_conversations_are_listed_the_latest_first(self, log: Any) -> None:

@@ -33,6 +33,7 @@ from ..tools.options import all_options
 from ..tools.registry import is_blocking
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
+from .call_ends import CallEnds
 from .early import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
 from .turn_log import Steps, TurnLog
 
@@ -231,11 +232,13 @@ class Accumulator:
                             self.waiting, self._asking = await log.wait()
                         else:
                             batch, tool_events = early.complete()
+                            ends = CallEnds(log, batch) if log.keeps_ends else None
                             try:
                                 if batch.may_speak:
                                     async with aclosing(tool_events.until(batch.join())) as spoken:
                                         async for event in spoken:
-                                            yield cast("TurnEvent", event)
+                                            with ends.consumer_at_work() if ends else _NO_CLAIM:
+                                                yield cast("TurnEvent", event)
                                 else:
                                     await batch.join()
                             except (asyncio.CancelledError, GeneratorExit):

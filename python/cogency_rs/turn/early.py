@@ -126,7 +126,7 @@ class EarlyCalls:
             batch = self._start(log.tools, events)
         begun = len(batch)
         begin = log.begin if log.is_told_of_beginnings else None
-        batch.complete(log.calls[begun:], log.ids[begun:], begin, log.needs)
+        batch.complete(log.calls[begun:], log.ids[begun:], begin, log.needs, log.known_ends())
         self._batch = self._events = None
         return batch, events
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from .._core import EarlyCall, WithdrawnCalls
-from ..calls.records import ToolExecution
+from ..calls.records import KnownEnd, ToolExecution, write_result
 from ..errors import ToolError
 from ..execution.patience import outlast
 from ..hooks.approval import Decision, Need, Undecided, write_decision
@@ -90,6 +90,7 @@ class TurnLog:
         self._places = 0  # how many places of the batch have a call
         self._executions: Executions | None = None
         self._decisions: Mapping[int, Decision] = {}
+        self._noting: asyncio.Future[Any] | None = None  # the last note about the ends of calls
 
     @property
     def tools(self) -> Toolbox:
@@ -141,6 +142,69 @@ class TurnLog:
             ) from error
         records[index] = record._replace(status="open")
 
+    @property
+    def keeps_ends(self) -> bool:
+        """Whether the ends of calls can be noted so that they outlive the program."""
+        return self._way == "append" and getattr(self._storage, "is_durable", True) is not False
+
+    def known_ends(self) -> dict[int, KnownEnd]:
+        """How those of the calls ended that an earlier program carried out, by their place."""
+        return {
+            index: KnownEnd.read(record.name, record.result, record.started_at, record.completed_at)
+            for index, record in enumerate(self._records)
+            if record.status == "ended"
+        }
+
+    def note_ends(
+        self, executions: Mapping[int, ToolExecution], decided: Mapping[int, Decision]
+    ) -> asyncio.Future[Any] | None:
+        """Begin to save that calls are over, with their results; their row of results comes later.
+
+        Args:
+            executions: the executions of these calls, by their place. There is nothing to lose of those that were not
+                started.
+            decided: what was decided about calls, by their place.
+
+        Returns:
+            The save; `None` if there is none, or it is over.
+        """
+        ended = [
+            _as_carried_out(
+                self._records[index], execution, "ended", _written(decided.get(index))
+            )._replace(result=write_result(execution))
+            for index, execution in executions.items()
+            if execution.attempt
+        ]
+        if not ended:
+            return None
+        saving = self._storage.append(
+            self._conversation_id, user_id=self._user_id, rows=(), calls=ended
+        )
+        if _is_over(saving) or not inspect.isawaitable(saving):
+            return None
+        self._noting = _begin(saving)
+        return self._noting
+
+    def _append(self, rows: tuple[Row, ...], calls: Sequence[CallRecord]) -> Any:
+        """Begin to save rows and calls, after a note about ends that is being saved.
+
+        A storage whose saves are futures carries them out in order; one whose saves are coroutines may not.
+        """
+        noting = self._noting
+        if isinstance(noting, asyncio.Task) and not noting.done():
+            return self._append_after(noting, rows, calls)
+        return self._storage.append(
+            self._conversation_id, user_id=self._user_id, rows=rows, calls=calls
+        )
+
+    async def _append_after(
+        self, noting: asyncio.Future[Any], rows: tuple[Row, ...], calls: Sequence[CallRecord]
+    ) -> None:
+        await asyncio.wait([noting])
+        await self._storage.append(
+            self._conversation_id, user_id=self._user_id, rows=rows, calls=calls
+        )
+
     def settle(self, executions: Executions, decisions: Mapping[int, Decision]) -> None:
         """Take what settles the calls: `executions` gives their records. It is saved with their results."""
         self._executions, self._decisions = executions, decisions
@@ -165,9 +229,7 @@ class TurnLog:
             return
         if self._way == "append":
             opened = self._opened(calls)
-            saving = self._storage.append(
-                self._conversation_id, user_id=self._user_id, rows=rows, calls=[*settled, *opened]
-            )
+            saving = self._append(rows, [*settled, *opened])
             opened = [_before_its_start(record) for record in opened]
         elif self._way == "save_messages":
             saving = self._storage.save_messages([self._whole(row) for row in rows])
@@ -344,7 +406,7 @@ class TurnLog:
                 record,
                 execution,
                 execution.status,
-                write_decision(decided[place]) if place in decided else None,
+                _written(decided.get(place)),
             )
             for place, (record, execution) in enumerate(zip(records, executions(), strict=True))
         ]
@@ -397,7 +459,12 @@ def _as_carried_out(
         execution.completed_at.timestamp(),
         by,
         decision or record.decision,
+        settling=record.settling,
     )
+
+
+def _written(decision: Decision | None) -> str | None:
+    return None if decision is None else write_decision(decision)
 
 
 async def save_to_the_end(

@@ -276,4 +276,8 @@ def _left(state: StoredState) -> list[str]:
     ]
 
 
-_OPEN = {"waiting": "waits for approval", "open": "began, and may have run"}
+_OPEN = {
+    "waiting": "waits for approval",
+    "open": "began, and may have run",
+    "ended": "has a result",
+}

@@ -35,7 +35,7 @@ _MESSAGES = """
 """
 _CALL_COLUMNS = (
     "user_id, message_id, call_id, batch, position, name, server, status, attempt, started_at,"
-    " completed_at, worker, decision"
+    " completed_at, worker, decision, result, settling"
 )
 _CALLS = f"""
     SELECT {_CALL_COLUMNS} FROM {{tables}}.calls WHERE conversation_id = $1 ORDER BY batch COLLATE "C", position
@@ -56,12 +56,12 @@ _ADD_MESSAGE = """
 """
 _ADD_CALL = f"""
     INSERT INTO {{tables}}.calls (conversation_id, {_CALL_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
     ON CONFLICT (conversation_id, batch, position) DO UPDATE SET
         user_id = excluded.user_id, message_id = excluded.message_id, call_id = excluded.call_id,
         name = excluded.name, server = excluded.server, status = excluded.status, attempt = excluded.attempt,
         started_at = excluded.started_at, completed_at = excluded.completed_at, worker = excluded.worker,
-        decision = excluded.decision
+        decision = excluded.decision, result = excluded.result, settling = excluded.settling
 """
 _ADD_EVENT = """
     INSERT INTO {tables}.events (conversation_id, event_id, type, content, timestamp) VALUES ($1, $2, $3, $4, $5)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["delete_conversation", "list_conversations", "read_calls", "read_owner"]
 
 _CALLS = """
-    SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision
+    SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision, result,
+        settling
     FROM {tables}.calls
     WHERE conversation_id = $1 AND ($2 = '' OR user_id = $2){doubt}
     ORDER BY batch COLLATE "C", position

@@ -114,7 +114,8 @@ CREATE FUNCTION {schema}.append(
     m_content text[], m_timestamp double precision[],
     c_id text[], c_batch text[], c_position integer[], c_user text[], c_message text[], c_call text[], c_name text[],
     c_server text[], c_status text[], c_attempt integer[], c_started double precision[],
-    c_completed double precision[], c_worker text[], c_decision text[]
+    c_completed double precision[], c_worker text[], c_decision text[], c_result text[],
+    c_settling text[]
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     lasts bigint[];
@@ -155,16 +156,17 @@ BEGIN
 
     INSERT INTO {schema}.calls AS c (
         conversation_id, batch, position, user_id, message_id, call_id, name, server, status, attempt, started_at,
-        completed_at, worker, decision
+        completed_at, worker, decision, result, settling
     )
     SELECT * FROM unnest(
         c_id, c_batch, c_position, c_user, c_message, c_call, c_name, c_server, c_status, c_attempt, c_started,
-        c_completed, c_worker, c_decision
+        c_completed, c_worker, c_decision, c_result, c_settling
     )
     ON CONFLICT (conversation_id, batch, position) DO UPDATE  -- the row of a call stays once it is known
     SET message_id = coalesce(c.message_id, excluded.message_id),
         status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
-        completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision;
+        completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision,
+        result = excluded.result, settling = excluded.settling;
     RETURN true;
 END $$;
 """
@@ -202,7 +204,20 @@ _BY_TIME = """
 CREATE INDEX IF NOT EXISTS messages_by_time ON {schema}.messages (conversation_id, timestamp, number);
 """
 
-STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS, _EARLY_CALLS, WATCH + _BY_TIME)
+# A call may be `ended`, with its result, while others of its batch run; and it may be noted how an unknown outcome was
+# settled. Version 4 knows neither.
+_RESULTS = """
+ALTER TABLE {schema}.calls ADD COLUMN IF NOT EXISTS result text;
+ALTER TABLE {schema}.calls ADD COLUMN IF NOT EXISTS settling text;
+"""
+
+STEPS: tuple[str, ...] = (
+    _TABLES + _REVISION,
+    _DECISIONS,
+    _EARLY_CALLS,
+    WATCH + _BY_TIME,
+    _RESULTS,
+)
 """The statements that make each version from the one before, from version 1 on."""
 
 # Drops them by name, whatever arguments they had.

@@ -130,7 +130,10 @@ class Append(Write):
     ) -> None:
         about: dict[str, str | None] = dict.fromkeys(row[1] for row in messages)
         about |= dict.fromkeys(call[0] for call in calls)
-        super().__init__(about | dict(owners or {}), sum(len(row[4]) for row in messages))
+        size = sum(len(row[4]) for row in messages) + sum(
+            len(call.result or "") for *_, call in calls
+        )
+        super().__init__(about | dict(owners or {}), size)
         self.messages, self.calls = messages, calls
 
     def fits(self, step: WriteStep) -> bool:
@@ -167,7 +170,7 @@ class Append(Write):
         )
 
 
-_CALL_COLUMNS = 14
+_CALL_COLUMNS = 16
 
 
 def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> list[list[Any]]:
@@ -180,7 +183,15 @@ def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> lis
             known = rows[key]  # the same call, which may have got its row by now
             row = (known[3], known[4] or message_id, *known[5:8])
         times = (call.started_at, call.completed_at)
-        state = (call.status, call.attempt, *times, call.worker, call.decision)
+        state = (
+            call.status,
+            call.attempt,
+            *times,
+            call.worker,
+            call.decision,
+            call.result,
+            call.settling,
+        )
         rows[key] = (*key, *row, *state)
     if not rows:
         return [[] for _ in range(_CALL_COLUMNS)]
