@@ -15,6 +15,7 @@ from ..protocol.codec import format_call_agent
 from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of
 from ..types import ToolCall, ToolResult
+from .settling import why_unknown
 from .stored_state import OpenBatch, StoredState, unknown
 
 __all__ = [
@@ -108,13 +109,14 @@ def denied_before(decided: Mapping[str, Decision]) -> AroundCall:
     return layer
 
 
-def not_twice(not_begun: frozenset[str]) -> AroundCall:
+def not_twice(batch: OpenBatch) -> AroundCall:
     """Run a call that may have begun only if its tool may run twice."""
+    not_begun, why = batch.not_begun, {each.id: why_unknown(each) for each in batch.records}
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
         if invocation.id in not_begun or invocation.resolved.options.may_run_twice:
             return await next(invocation)
-        return unknown(invocation.call)
+        return unknown(invocation.call, why.get(invocation.id, ""))
 
     return layer
 

@@ -49,6 +49,7 @@ from .run_hooks import Triggers
 from .run_log import RunLog
 from .serving import Serving
 from .settings import AgentSettings
+from .settling import reconciled
 from .stepping import FinishedStep, Refused, RunningStep, Stepping
 from .stored_state import OpenBatch, StoredState, decisions_of, given_up_records
 
@@ -319,11 +320,12 @@ class Run:
 
     async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
         """Carry out calls that an earlier run left, unless one still waits for a decision."""
-        approve, calls = self._approve(), recalled(batch, self._tools)
+        approve, calls, left = self._approve(), recalled(batch, self._tools), batch
+        batch = await reconciled(batch, calls, self.ctx)
         waiting = [] if approve is not None else await undecided(batch, calls)
         if waiting:
             put_off = batch.put_off()
-            if self._decisions or put_off != batch:
+            if self._decisions or put_off != left:
                 await self._log.append((), put_off.records)
             self._waiting = tuple(waiting)
             self.status = "waiting"
@@ -338,7 +340,7 @@ class Run:
             calls_again(batch.calls),
             taken,
             approved_by(batch, calls, approve),
-            not_twice(batch.not_begun),
+            not_twice(batch),
             denied_before(batch.decided()),
         )
 

@@ -62,11 +62,12 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
     return read
 
 
-def unknown(call: ToolCall) -> ToolResult:
-    """The result of a call that was running when its program ended."""
+def unknown(call: ToolCall, why: str = "") -> ToolResult:
+    """The result of a call that was running when its program ended; `why` that could not be found out."""
+    asked = f", and {why}" if why else ""
     text = (
-        f"It is not known whether the call of '{call.name}' happened: the program that ran it ended. It was not run "
-        "again. Find out whether it had its effect before you call it again."
+        f"It is not known whether the call of '{call.name}' happened: the program that ran it ended{asked}. It was not "
+        "run again. Find out whether it had its effect before you call it again."
     )
     return failure(text, UnknownOutcome(text))
 

@@ -14,7 +14,15 @@ from ..guards.json_text import read_json
 from ..types import ToolCall, ToolResult
 from .tool_result import exception_of, failure
 
-__all__ = ["KnownEnd", "Status", "ToolExecution", "status_of", "utc", "write_result"]
+__all__ = [
+    "KnownEnd",
+    "Status",
+    "ToolExecution",
+    "status_of",
+    "utc",
+    "write_new_result",
+    "write_result",
+]
 
 Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
 """How a call ended. `blocked`: a hook or a limit refused it. `denied`: it was not approved. `unknown`: it is not known
@@ -132,11 +140,13 @@ class KnownEnd(NamedTuple):
         result: its result.
         started_at: when it was started, in seconds since the epoch; 0 if that is not known.
         completed_at: when its result was there.
+        is_new: whether the hooks after calls have not seen it yet, since it was found out afterwards.
     """
 
     result: ToolResult
     started_at: float
     completed_at: float
+    is_new: bool = False
 
     @classmethod
     def read(
@@ -150,16 +160,17 @@ class KnownEnd(NamedTuple):
             started_at: when the call was started, if that is known.
             ended: when it ended, if that is known.
         """
-        now = ended or time()
+        now, is_new = ended or time(), False
         try:
             found: Any = read_json(stored or "")
             result = ToolResult(found["outcome"], found["content"], found["error"])
+            is_new = "is_new" in found
             if result.error:
                 result.exception = _exception(found["status"], *found["exception"])
         except (ValueError, TypeError, KeyError):
             text = f"It is not known how the call of '{name}' ended: its result cannot be read from the log"
             result = failure(text, UnknownOutcome(text))
-        return cls(result, started_at or 0.0, now)
+        return cls(result, started_at or 0.0, now, is_new)
 
 
 def write_result(execution: ToolExecution) -> str:
@@ -169,17 +180,23 @@ def write_result(execution: ToolExecution) -> str:
         TypeError: JSON cannot hold the content.
         ValueError: as above.
     """
-    result = execution.result
+    return json.dumps(_written(execution.result))
+
+
+def write_new_result(result: ToolResult) -> str:
+    """Write the result of a call that was found out, before any hook has seen it; otherwise as `write_result`."""
+    return json.dumps({**_written(result), "is_new": True})
+
+
+def _written(result: ToolResult) -> dict[str, Any]:
     exception = exception_of(result)
-    return json.dumps(
-        {
-            "status": execution.status,
-            "outcome": result.outcome,
-            "content": result.content,
-            "error": result.error,
-            "exception": ["", ""] if exception is None else [_kind(exception), str(exception)],
-        }
-    )
+    return {
+        "status": status_of(result),
+        "outcome": result.outcome,
+        "content": result.content,
+        "error": result.error,
+        "exception": ["", ""] if exception is None else [_kind(exception), str(exception)],
+    }
 
 
 def _exception(status: Status, kind: str, message: str) -> BaseException:

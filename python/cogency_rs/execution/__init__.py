@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING
 from ..loading import lazy_names
 
 if TYPE_CHECKING:
+    from ..calls.outcomes import (
+        Happened as Happened,
+        NotHappened as NotHappened,
+        Outcome as Outcome,
+        Reconcile as Reconcile,
+        Unknown as Unknown,
+        UnsettledCall as UnsettledCall,
+    )
     from ..calls.records import ToolExecution as ToolExecution
     from .executor import execute_calls as execute_calls, execute_tool as execute_tool
     from .workers import (
@@ -15,7 +23,13 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Happened",
+    "NotHappened",
+    "Outcome",
+    "Reconcile",
     "ToolExecution",
+    "Unknown",
+    "UnsettledCall",
     "execute_calls",
     "execute_tool",
     "set_worker_threads",
@@ -25,6 +39,14 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "..calls.outcomes": (
+            "Happened",
+            "NotHappened",
+            "Outcome",
+            "Reconcile",
+            "Unknown",
+            "UnsettledCall",
+        ),
         "..calls.records": ("ToolExecution",),
         ".executor": ("execute_calls", "execute_tool"),
         ".workers": ("set_worker_threads", "worker_threads"),

@@ -93,6 +93,7 @@ class ToolBatch:
     __slots__ = (
         "_approval",
         "_attempts",
+        "_batch_hooks",
         "_began",
         "_begin",
         "_cancelled_from",
@@ -169,6 +170,7 @@ class ToolBatch:
         self._began: list[float] = []
         self._ended: list[float] = []
         self._order: CallOrder | None = None
+        self._batch_hooks: BatchHooks | None = None
         self.decisions: Mapping[int, Decision] = {}
         self._needs: dict[int, tuple[ToolCall, Need]] = {}
         wants = all_options(tools.names.values())
@@ -246,7 +248,7 @@ class ToolBatch:
             begin: as for the batch.
             needs: what approval each call of the batch needs, if that is known already.
             ends: how calls ended that an earlier program carried out, by their place: they do not run, and nothing that
-                is around calls is asked about them.
+                is around calls is asked about them, but for the hooks after them if their results are new.
         """
         self._begin = begin
         if needs:
@@ -262,7 +264,7 @@ class ToolBatch:
         if self._order is not None:
             self._order.expect(len(calls))
         self._start(calls, ids, ends or {})
-        self._carry_out = None
+        self._carry_out = self._batch_hooks = None  # they refer to this
 
     def stop(self, first: int) -> list[asyncio.Task[ToolResult]]:
         """Ask the calls from `first` on to stop; `forget` must follow when these tasks are done."""
@@ -367,10 +369,9 @@ class ToolBatch:
     def _chain(self, tracing: Tracing | None) -> Next | None:
         """What is around the calls; `None` if nothing is."""
         wants, hooks = self._wants, self._hooks
-        for_batches: BatchHooks | None = None
         if hooks.for_batches:
             self._order = CallOrder()
-            for_batches = BatchHooks(
+            self._batch_hooks = BatchHooks(
                 hooks.for_batches, self, self._order, self._state, self._options.on_block
             )
         ask_first: AskFirst | None = None
@@ -381,7 +382,7 @@ class ToolBatch:
             self._next,
             self,
             tracing=None if tracing is None else tracing.call,
-            for_batches=for_batches,
+            for_batches=self._batch_hooks,
             around=hooks.around,
             approval=ask_first,
             has_retries=[want for want in wants if want.retries] != [],
@@ -407,7 +408,11 @@ class ToolBatch:
         assert carry_out is not None, "the batch is complete"
         for index, (call, _) in enumerate(calls, start=first):
             name: object = call.name
-            work = self._give(index, ends[index]) if index in ends else carry_out(index)
+            work = (
+                self._give(index, ends[index], self._batch_hooks)
+                if index in ends
+                else carry_out(index)
+            )
             task = create_task(work, name=name if type(name) is str else str(name))
             tasks.append(task)
             if self._timetable is not None or self._order is not None:
@@ -441,9 +446,12 @@ class ToolBatch:
 
     # One call, in its task
 
-    async def _give(self, index: int, end: KnownEnd) -> ToolResult:
+    async def _give(self, index: int, end: KnownEnd, hooks: BatchHooks | None) -> ToolResult:
         """The result of a call that an earlier program carried out."""
         self._began[index], self._ended[index] = end.started_at, end.completed_at
+        if end.is_new and hooks is not None:
+            invocation = Invocation.of(self, index, *self.resolved[index])
+            return await hooks.after(invocation, end.result)
         return end.result
 
     async def _carry(self, carry_out: Next, index: int) -> ToolResult:

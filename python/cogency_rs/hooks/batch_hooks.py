@@ -101,7 +101,7 @@ class BatchHooks:
             await self._order.together()
         if isinstance(decided, Invocation):
             invocation, decided = decided, await next(decided)
-        return await self._after(invocation, decided)
+        return await self.after(invocation, decided)
 
     async def _before(self, invocation: Invocation) -> Invocation | ToolResult:
         """Run the hooks before a call; returns what is to run, or the result that replaces it."""
@@ -139,7 +139,7 @@ class BatchHooks:
                     left = [each for each in self._hooks if id(each) not in changed]
         return invocation
 
-    async def _after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
+    async def after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
         """Run the hooks after a call; returns the result to keep."""
         execution = self._batch.record(invocation.index, result)
         carried_out = ResolvedCall(*self._batch.resolved[invocation.index])  # as it was changed

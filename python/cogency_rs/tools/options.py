@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from ..calls.outcomes import AskOutcome, Reconcile
 from ..errors import ConfigError
 from ..guards.arguments import (
     check_count,
@@ -50,6 +51,7 @@ class ToolKeywords(TypedDict, total=False):
     max_result_chars: int | None
     remote: Remote
     preview: Preview | None
+    reconcile: AskOutcome | Reconcile | None
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,9 @@ class ToolOptions:
         remote: whether calls run in another process, by an executor among the hooks such as `RayExecutor`: `True`,
             or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
             executor, if there is one.
+        reconcile: a function, or a `Reconcile`, that looks whether a call happened whose program ended while it ran:
+            `resume` asks it before it tells the model, or runs the call. It answers `Happened(result)`, `NotHappened()`
+            or `Unknown(why)`.
         preview: a function that describes what a call would do, for instance as a difference, to the person who is
             asked to approve it. It must have no effect; if it raises, the call is denied. A call that waits has its id;
             a call that is about to run has none (see `ToolApproved.preview`).
@@ -93,6 +98,7 @@ class ToolOptions:
     max_result_chars: int | None = None
     remote: Remote = None
     preview: Preview | None = None
+    reconcile: AskOutcome | Reconcile | None = None
 
     def __post_init__(self) -> None:
         check_seconds("timeout", self.timeout)
@@ -103,6 +109,7 @@ class ToolOptions:
         if not (isinstance(self.visible, bool) or callable(self.visible)):
             raise refused("visible", self.visible, "True, False or a function of the run")
         check_function("preview", self.preview, "a function of the call, or None")
+        Reconcile.of(self.reconcile)  # refuses what is not one
         if self.retries and not self.may_run_twice:
             raise ConfigError(
                 "retries need idempotent=True: a call that failed may have had its effect all the same, "
@@ -117,6 +124,11 @@ class ToolOptions:
             raise refused(
                 "remote", remote, 'True, False or what a call needs, such as {"num_cpus": 1}'
             )
+
+    @property
+    def reconciling(self) -> Reconcile | None:
+        """What tells whether a call happened; `None` if nothing does."""
+        return Reconcile.of(self.reconcile)
 
     @property
     def may_run_twice(self) -> bool:

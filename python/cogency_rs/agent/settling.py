@@ -1,0 +1,179 @@
+"""Settling calls whose outcome is unknown, since the program that ran them ended: by asking the world, or a person.
+
+What is found out changes the record of the call, and everything else follows from it: a call that happened is `ended`
+with its result, and one that did not is `saved` and may run. The answer stays in the record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import Sequence
+from time import time
+from typing import Any, Literal, cast
+
+from ..calls.outcomes import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
+from ..calls.records import utc, write_new_result
+from ..calls.tool_result import as_result, reason
+from ..guards.json_text import read_json
+from ..hooks.retries import pause
+from ..runs.context import RunContext
+from ..storage.log import CallRecord
+from ..tools.toolbox import ResolvedCall
+from ..types import ToolCall
+from .stored_state import OpenBatch
+
+__all__ = ["By", "reconciled", "settled", "why_unknown"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+By = Literal["reconcile", "person"]
+
+
+async def reconciled(
+    batch: OpenBatch, calls: Sequence[ResolvedCall], ctx: RunContext[Any]
+) -> OpenBatch:
+    """Ask the tools of calls that may have begun whether these happened, all at once.
+
+    Args:
+        batch: the calls that an earlier run left.
+        calls: the same calls, with their tools.
+        ctx: the run that asks.
+
+    Returns:
+        The batch with what was found out.
+    """
+    asking = [
+        _reconciled(record, each, reconcile, ctx)
+        if record.status == "open" and (reconcile := each.options.reconciling) is not None
+        else _unchanged(record)
+        for record, each in zip(batch.records, calls, strict=True)
+    ]
+    return batch._replace(records=tuple(await asyncio.gather(*asking)))
+
+
+async def _unchanged(record: CallRecord) -> CallRecord:
+    return record
+
+
+async def _reconciled(
+    record: CallRecord, resolved: ResolvedCall, reconcile: Reconcile, ctx: RunContext[Any]
+) -> CallRecord:
+    outcome, tries = await _ask(
+        reconcile, _told(record, resolved.call, ctx), _tries_of(record), why_unknown(record)
+    )
+    if isinstance(outcome, Unknown):
+        logger.warning(
+            "It is still not known whether the call %r of %r happened: %s",
+            record.id,
+            record.name,
+            outcome.why,
+        )
+    return settled(record, outcome, "reconcile", tries=tries)
+
+
+def _told(record: CallRecord, call: ToolCall, ctx: RunContext[Any]) -> UnsettledCall:
+    return UnsettledCall(
+        id=record.id,
+        execution_id=record.id,
+        name=call.name,
+        args=call.args,
+        conversation_id=ctx.conversation_id,
+        user_id=ctx.user_id,
+        attempt=max(record.attempt, 1),
+        started_at=None if record.started_at is None else utc(record.started_at),
+        worker=record.worker,
+        deps=ctx.deps,
+    )
+
+
+async def _ask(
+    reconcile: Reconcile, call: UnsettledCall, tries: int, why: str
+) -> tuple[Outcome, int]:
+    """What a tool says of a call, and how often it has been asked by now.
+
+    Args:
+        reconcile: the tool's.
+        call: the call.
+        tries: how often it was asked before.
+        why: what it said then.
+    """
+    while tries < reconcile.tries:
+        tries += 1
+        limit = asyncio.timeout(reconcile.timeout)
+        try:
+            async with limit:
+                answer: Any = reconcile.ask(call)
+                if inspect.isawaitable(answer):
+                    answer = await answer
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            why = "its reconcile cancelled itself"
+        except (Exception, SystemExit) as error:
+            why = f"its reconcile failed: {reason(error)}"
+            if limit.expired():
+                why = f"its reconcile did not answer within {reconcile.timeout:g} s"
+        else:
+            return _checked(answer), tries
+        if tries < reconcile.tries:
+            await asyncio.sleep(pause(tries))
+    return Unknown(why), tries
+
+
+def _checked(answer: object) -> Outcome:
+    if isinstance(answer, Happened):
+        result = as_result(answer.result)
+        if result.error and not getattr(answer.result, "error", False):
+            return Unknown(f"its reconcile gave a result that cannot be used: {result.outcome}")
+        return answer
+    if isinstance(answer, NotHappened | Unknown):
+        return answer
+    kind = type(answer).__name__
+    return Unknown(
+        f"its reconcile must return Happened, NotHappened or Unknown, and returned {kind}"
+    )
+
+
+def settled(record: CallRecord, outcome: Outcome, by: By, *, tries: int = 1) -> CallRecord:
+    """The record of a call of which something was found out."""
+    now = time()
+    answer: dict[str, Any] = {"by": by, "at": now}
+    match outcome:
+        case Happened():
+            answer["answer"] = "happened"
+            record = record._replace(
+                status="ended",
+                completed_at=now,
+                result=write_new_result(as_result(outcome.result)),
+            )
+        case NotHappened():
+            answer["answer"] = "not_happened"
+            record = record._replace(status="saved")
+        case Unknown():
+            answer |= {"answer": "unknown", "why": outcome.why}
+    if by == "reconcile":
+        answer["tries"] = tries
+    return record._replace(settling=json.dumps(answer))
+
+
+def why_unknown(record: CallRecord) -> str:
+    """Why it could not be found out whether a call happened; "" if nobody tried."""
+    return str(_settling(record).get("why", ""))
+
+
+def _tries_of(record: CallRecord) -> int:
+    tries: object = _settling(record).get("tries", 0)
+    return tries if isinstance(tries, int) else 0
+
+
+def _settling(record: CallRecord) -> dict[str, Any]:
+    """How the outcome of a call was settled, or was tried to be; another program may have written anything."""
+    try:
+        found: Any = read_json(record.settling or "{}")
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -1,0 +1,121 @@
+"""What is found out about a call whose outcome is unknown, since the program that ran it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ..guards.arguments import check_count, check_seconds, refused
+
+__all__ = [
+    "AskOutcome",
+    "Happened",
+    "NotHappened",
+    "Outcome",
+    "Reconcile",
+    "Unknown",
+    "UnsettledCall",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """The call had its effect.
+
+    Attributes:
+        result: what the tool would have returned; the model reads it.
+    """
+
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotHappened:
+    """The call had no effect, so it may run, with the same `execution_id`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It cannot be told whether the call had its effect.
+
+    Attributes:
+        why: the reason; the model reads it.
+    """
+
+    why: str = ""
+
+
+Outcome = Happened | NotHappened | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class UnsettledCall:
+    """A call whose outcome is unknown, as a `reconcile` is told about it.
+
+    Attributes:
+        id: its id in the log.
+        execution_id: as its tool was told it, in `ToolContext.execution_id`.
+        name: the tool's name.
+        args: its arguments, as the model wrote them.
+        conversation_id: the conversation that it is part of.
+        user_id: whose conversation that is; may be empty.
+        attempt: how often the tool was started, as far as the log knows.
+        started_at: when it was started, in UTC; `None` if that is not known.
+        worker: the process that started it, `"host:pid"`.
+        deps: the `deps` of the run that asks.
+    """
+
+    id: str
+    execution_id: str
+    name: str
+    args: dict[str, Any]
+    conversation_id: str
+    user_id: str
+    attempt: int
+    started_at: datetime | None
+    worker: str | None
+    deps: Any = None
+
+
+AskOutcome = Callable[[UnsettledCall], "Outcome | Awaitable[Outcome]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """What `@tool(reconcile=…)` takes: a function, and how often and how long to ask it.
+
+    The function alone stands for this with the default values.
+
+    Attributes:
+        ask: looks whether a call had its effect, without having one itself; sync or async.
+        timeout: seconds that one try may take.
+        tries: how often it is asked about one call at most, if it raises or takes too long.
+
+    Raises:
+        ConfigError: `ask` is not a function, or another value is out of range.
+    """
+
+    ask: AskOutcome
+    timeout: float = 30.0
+    tries: int = 3
+
+    def __post_init__(self) -> None:
+        if not callable(self.ask):
+            raise refused("ask", self.ask, "a function of a call")
+        check_seconds("timeout", self.timeout)
+        check_count("tries", self.tries, or_none=False)
+
+    @classmethod
+    def of(cls, given: AskOutcome | Reconcile | None) -> Reconcile | None:
+        """Read an option `reconcile`.
+
+        Raises:
+            ConfigError: it is something else.
+        """
+        if given is None or isinstance(given, Reconcile):
+            return given
+        if not callable(given):
+            raise refused("reconcile", given, "a function of a call, a Reconcile, or None")
+        return cls(given)

@@ -1,0 +1,347 @@
+"""A call whose outcome is unknown is settled by asking its tool what the world says: `@tool(reconcile=…)`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cogency_rs import Agent, Hooks, Memory, ToolContext, ToolResult, tool
+from cogency_rs.agent import settling
+from cogency_rs.errors import ConfigError
+from cogency_rs.execution import Happened, NotHappened, Reconcile, Unknown, UnsettledCall
+from cogency_rs.hooks import ToolDenied
+from cogency_rs.ids import uuid7
+from cogency_rs.storage import CallRecord
+from cogency_rs.storage.worker import worker
+from cogency_rs.testing import ScriptedModel
+from support.clock import in_exact_time
+from support.storages import every_log
+
+__all__ = ["every_log"]
+
+pytestmark = pytest.mark.timeout(60)
+
+STARTED = 1_000.5
+
+
+async def leave(log: Any, *, name: str = "pay", **fields: Any) -> CallRecord:
+    """Leave a conversation as a killed program does: with a call that may have happened."""
+    record = CallRecord(uuid7(), uuid7(), 0, name, None, "open", 1, STARTED, None, "far:1")
+    record = record._replace(**fields)
+    rows = [("user", "Go.", 1.0), ("call", json.dumps({"name": name, "args": {"n": 5}}), 2.0)]
+    await log.append("c", user_id="ada", rows=rows, calls=[record])
+    return record
+
+
+class Bank:
+    """Pays, and tells whether it did."""
+
+    def __init__(self, answer: Any, **options: Any) -> None:
+        self.paid: list[str] = []
+        self.asked: list[UnsettledCall] = []
+        self._answer = answer
+        reconcile = Reconcile(self.look, **options) if options else self.look
+        self.pay = tool(self._pay, name="pay", description="Pay.", reconcile=reconcile)
+
+    async def _pay(self, n: int, context: ToolContext[Any]) -> str:
+        self.paid.append(context.execution_id)
+        return f"paid {n}"
+
+    async def look(self, call: UnsettledCall) -> Any:
+        self.asked.append(call)
+        answer = self._answer
+        if isinstance(answer, BaseException):
+            raise answer
+        return await answer() if answer is hang else answer
+
+    def agent(self, log: Any, *answers: str, **options: Any) -> Agent[Any, str]:
+        return Agent(ScriptedModel(answers or ["done"]), tools=[self.pay], storage=log, **options)
+
+
+async def told(log: Any) -> Any:
+    """What the model reads of the call."""
+    [row] = [row for row in (await log.read("c")).rows if row["type"] == "result"]
+    [result] = json.loads(row["content"])
+    return result["content"]
+
+
+async def test_a_reconcile_is_told_what_the_log_knows_of_the_call(every_log):
+    bank = Bank(Happened("paid"))
+    record = await leave(every_log)
+    await bank.agent(every_log).resume("c", user_id="ada", deps="the deps")
+    assert bank.asked == [
+        UnsettledCall(
+            id=record.id,
+            execution_id=record.id,
+            name="pay",
+            args={"n": 5},
+            conversation_id="c",
+            user_id="ada",
+            attempt=1,
+            started_at=datetime.fromtimestamp(STARTED, UTC),
+            worker="far:1",
+            deps="the deps",
+        )
+    ]
+
+
+async def test_a_call_that_happened_has_the_result_that_was_found_and_is_not_run(every_log):
+    bank = Bank(Happened({"receipt": 7}))
+    await leave(every_log)
+    result = await bank.agent(every_log).resume("c", user_id="ada")
+    assert (result.output, bank.paid) == ("done", [])
+    [execution] = result.steps[0].executions
+    assert (execution.status, execution.value) == ("success", {"receipt": 7})
+    assert await told(every_log) == {"receipt": 7}
+    [record] = await every_log.calls("c")
+    assert (record.status, record.attempt, record.worker) == ("success", 1, "far:1")
+    assert (record.started_at, record.result) == (STARTED, None)
+    found = json.loads(record.settling)
+    assert (found["by"], found["answer"], found["tries"]) == ("reconcile", "happened", 1)
+
+
+async def test_a_call_that_happened_may_have_failed(every_log):
+    bank = Bank(Happened(ToolResult("the account is closed", error=True)))
+    await leave(every_log)
+    await bank.agent(every_log).resume("c", user_id="ada")
+    assert await told(every_log) == "the account is closed"
+    [record] = await every_log.calls("c")
+    assert record.status == "failure"
+
+
+async def test_a_call_that_did_not_happen_runs_with_the_same_id_and_its_start_is_noted(every_log):
+    bank = Bank(NotHappened())
+    left = await leave(every_log)
+    result = await bank.agent(every_log).resume("c", user_id="ada")
+    assert (result.output, bank.paid) == ("done", [left.id])
+    assert await told(every_log) == "paid 5"
+    [record] = await every_log.calls("c")
+    assert (record.status, record.attempt, record.worker) == ("success", 2, worker())
+    assert record.started_at > STARTED
+    assert json.loads(record.settling)["answer"] == "not_happened"
+
+
+async def hang() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+DOUBTS: dict[str, tuple[Any, str]] = {
+    "an answer that it cannot be told": (Unknown("the bank is closed"), "the bank is closed"),
+    "an exception": (OSError("no route"), "its reconcile failed: OSError: no route"),
+    "an exit": (SystemExit(3), "its reconcile failed: the tool asked the program to exit with 3"),
+    "its own cancellation": (asyncio.CancelledError(), "its reconcile cancelled itself"),
+    "its own time limit": (TimeoutError("mine"), "its reconcile failed: TimeoutError: mine"),
+    "no answer": (hang, "its reconcile did not answer within 5 s"),
+    "True": (True, "must return Happened, NotHappened or Unknown, and returned bool"),
+    "None": (None, "must return Happened, NotHappened or Unknown, and returned NoneType"),
+    "the class": (NotHappened, "its reconcile must return"),
+    "a result that is not JSON": (Happened({1, 2}), "its reconcile gave a result that cannot be"),
+}
+
+
+@pytest.mark.parametrize(("answer", "why"), DOUBTS.values(), ids=DOUBTS)
+@in_exact_time
+async def test_whatever_else_it_does_the_outcome_stays_unknown(answer, why):
+    log = Memory()
+    bank = Bank(answer, timeout=5.0, tries=1)
+    await leave(log)
+    result = await bank.agent(log).resume("c", user_id="ada")
+    assert (result.output, bank.paid) == ("done", [])
+    text = await told(log)
+    assert "It is not known whether the call of 'pay' happened" in text
+    assert why in text
+    [record] = await log.calls("c")
+    assert (record.status, record.attempt, record.worker) == ("unknown", 1, "far:1")
+    assert json.loads(record.settling)["answer"] == "unknown"
+
+
+async def test_it_is_asked_again_if_it_fails_and_only_so_often(monkeypatch):
+    monkeypatch.setattr(settling, "pause", lambda tries: 0.0)
+    log, answers = Memory(), iter([OSError("no"), OSError("no"), OSError("no"), Happened("paid")])
+
+    async def look(call: UnsettledCall) -> Any:
+        answer = next(answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    @tool(reconcile=look)
+    async def pay(n: int) -> None:
+        """Pay."""
+
+    await leave(log)
+    await Agent(ScriptedModel(["done"]), tools=[pay], storage=log).resume("c", user_id="ada")
+    [record] = await log.calls("c")
+    assert (record.status, json.loads(record.settling)["tries"]) == ("unknown", 3)
+    assert next(answers).result == "paid"
+
+
+async def test_tries_count_from_one_run_to_the_next(every_log):
+    bank = Bank(Happened("paid"))
+    tried = json.dumps({"by": "reconcile", "answer": "unknown", "why": "closed", "tries": 3})
+    await leave(every_log, settling=tried)
+    await bank.agent(every_log).resume("c", user_id="ada")
+    assert bank.asked == []
+    assert "closed" in await told(every_log)
+
+
+async def test_a_reconcile_may_be_a_plain_function():
+    log = Memory()
+
+    @tool(reconcile=lambda call: Happened(call.args["n"]))
+    async def pay(n: int) -> None:
+        """Pay."""
+
+    await leave(log)
+    await Agent(ScriptedModel(["done"]), tools=[pay], storage=log).resume("c", user_id="ada")
+    assert await told(log) == 5
+
+
+async def test_only_a_call_that_may_have_begun_is_asked_about(every_log):
+    bank = Bank(Happened("paid"))
+    await leave(every_log, status="saved", attempt=0, started_at=None)
+    await bank.agent(every_log).resume("c", user_id="ada")
+    assert (len(bank.asked), len(bank.paid)) == (0, 1)
+
+
+async def test_an_idempotent_tool_is_asked_first_and_runs_again_if_it_cannot_tell():
+    log, ran = Memory(), []
+
+    @tool(reconcile=lambda call: Unknown("closed"), idempotent=True)
+    async def pay(n: int, context: ToolContext[Any]) -> str:
+        """Pay."""
+        ran.append(context.execution_id)
+        return "paid"
+
+    left = await leave(log)
+    await Agent(ScriptedModel(["done"]), tools=[pay], storage=log).resume("c", user_id="ada")
+    [record] = await log.calls("c")
+    assert (ran, record.status, record.attempt) == ([left.id], "success", 2)
+
+
+@pytest.mark.parametrize("tools", [[], ["pay"]], ids=["the tool is gone", "its reconcile is gone"])
+async def test_an_upgraded_program_that_cannot_ask_any_more_leaves_the_outcome_unknown(tools):
+    log, ran = Memory(), []
+
+    @tool(name="pay")
+    async def pay(n: int) -> None:
+        """Pay."""
+        ran.append(n)
+
+    await leave(log)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay] if tools else [], storage=log)
+    assert (await agent.resume("c", user_id="ada")).output == "done"
+    assert ran == []
+    assert "It is not known whether" in await told(log)
+
+
+async def test_a_call_whose_arguments_no_longer_fit_is_told_as_it_was_written():
+    log, asked = Memory(), []
+
+    def look(call: UnsettledCall) -> NotHappened:
+        asked.append(call.args)
+        return NotHappened()
+
+    @tool(reconcile=look)
+    async def pay(amount: float) -> None:
+        """Pay."""
+
+    await leave(log)
+    await Agent(ScriptedModel(["done"]), tools=[pay], storage=log).resume("c", user_id="ada")
+    assert asked == [{"n": 5}]
+    [record] = await log.calls("c")
+    assert record.status == "failure"
+
+
+# What is around a call
+
+
+class Masking(Hooks):
+    """Changes results, and notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
+        self.asked.append("before")
+        return call
+
+    def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
+        self.asked.append("after")
+        return replace(execution, result=ToolResult("Success", "masked"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [(Happened("secret"), ["after"]), (NotHappened(), ["before", "after"])],
+    ids=["happened", "not happened"],
+)
+async def test_hooks_see_a_result_that_was_found_before_the_model_does(answer, expected):
+    log, hooks = Memory(), Masking()
+    await leave(log)
+    await Bank(answer).agent(log, hooks=[hooks]).resume("c", user_id="ada")
+    assert await told(log) == "masked"
+    assert hooks.asked == expected
+
+
+async def test_a_call_that_did_not_happen_is_approved_before_it_runs(every_log):
+    ran: list[int] = []
+
+    @tool(requires_approval=True, reconcile=lambda call: NotHappened())
+    async def pay(n: int) -> str:
+        """Pay."""
+        ran.append(n)
+        return "paid"
+
+    left = await leave(every_log)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay], storage=every_log)
+    waits = await agent.resume("c", user_id="ada")
+    assert (waits.status, [call.id for call in waits.waiting], ran) == ("waiting", [left.id], [])
+    [record] = await every_log.calls("c")
+    assert (record.status, record.attempt) == ("waiting", 1)
+    denied = await agent.resume("c", {left.id: ToolDenied("not now")}, user_id="ada")
+    assert (denied.output, ran) == ("done", [])
+    [record] = await every_log.calls("c")
+    assert (record.status, record.attempt) == ("denied", 1)
+
+
+async def test_a_run_that_is_cancelled_while_it_asks_leaves_the_log_as_it_was(every_log):
+    asked = asyncio.Event()
+
+    async def look(call: UnsettledCall) -> Any:
+        asked.set()
+        await hang()
+
+    @tool(reconcile=look)
+    async def pay(n: int) -> None:
+        """Pay."""
+
+    left = await leave(every_log)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay], storage=every_log)
+
+    async def resume() -> None:
+        await agent.resume("c", user_id="ada")
+
+    run = asyncio.create_task(resume())
+    await asked.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert await every_log.calls("c") == [left]
+
+
+@pytest.mark.parametrize("given", [3, "look", Happened()])
+def test_what_is_not_a_function_is_refused(given):
+    with pytest.raises(ConfigError, match="reconcile must be a function of a call"):
+        tool(reconcile=given)
+
+
+@pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": "5"}, {"tries": 0}, {"ask": None}])
+def test_a_reconcile_with_a_wrong_value_is_refused(options):
+    with pytest.raises(ConfigError):
+        Reconcile(**{"ask": lambda call: NotHappened(), **options})
