@@ -86,6 +86,12 @@ def trace(context: Context) -> str:
 
 
 @server.tool()
+def key(context: Context) -> str:
+    """What identifies the call, as the client says."""
+    return str((context.request_context.meta or {}).get("cogency-rs/execution_id"))
+
+
+@server.tool()
 def process() -> int:
     return os.getpid()
 

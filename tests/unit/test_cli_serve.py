@@ -67,6 +67,10 @@ async def wait(context: ToolContext) -> str:
         open("cancelled", "w").close()
 
 @tool
+def key(context: ToolContext) -> str:
+    return context.execution_id
+
+@tool
 def half() -> str:
     return "half of \\ud83d"
 
@@ -99,7 +103,7 @@ async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
     events: list[dict[str, Any]] = []
     async with served(folder) as server:
         tools = await server.tools()
-        assert [tool.name for tool in tools] == ["move", "divide", "count", "wait", "half"]
+        assert [tool.name for tool in tools] == ["move", "divide", "count", "wait", "key", "half"]
         assert tools[0].description == "Moves a point."
         assert tools[0].schema["properties"]["by"]["description"] == "how far."
         calls = [
@@ -118,12 +122,14 @@ async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
         ]
         assert [(event["progress"], event["total"]) for event in events] == [(1, 2), (2, 2)]
 
+        assert await run(server, ToolCall("key", {}, id="the client's")) == ["the client's"]
+
         unchecked = await server.call("move", {"point": {"x": "one"}})
         assert unchecked.error
         assert unchecked.outcome.startswith("Invalid arguments for tool 'move': ")
         unknown = await server.call("nope", {})
         assert unknown.outcome == (
-            "Tool 'nope' not registered. Known tools: move, divide, count, wait, half"
+            "Tool 'nope' not registered. Known tools: move, divide, count, wait, key, half"
         )
 
         began = asyncio.Event()

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..hooks import AroundCall, Invocation, Next, ToolApproved, ToolDenied
-from ..hooks.approval import Approval, Decision, Undecided, denied, need_of
+from ..hooks.approval import Approval, Decision, Undecided, denied, need_of, read_decision
 from ..protocol.codec import format_call_agent
 from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of
@@ -74,9 +74,13 @@ def approved_by(
     A decision holds for the tool that somebody was asked about. It does not hold if a hook makes of the call
     one of another tool, or if the tool has come to be on another server.
     """
-    decided = batch.decided()
+    decided = {
+        record.execution_id: read_decision(record.decision)
+        for record in batch.records
+        if record.decision is not None
+    }
     asked = {
-        record.id: each.identity
+        record.execution_id: each.identity
         for record, each in zip(batch.records, calls, strict=True)
         if record.server == server_of(each.tool)
     }

@@ -77,7 +77,7 @@ async def _reconciled(
 def _told(record: CallRecord, call: ToolCall, ctx: RunContext[Any]) -> UnsettledCall:
     return UnsettledCall(
         id=record.id,
-        execution_id=record.id,
+        execution_id=record.execution_id,
         name=call.name,
         args=call.args,
         conversation_id=ctx.conversation_id,

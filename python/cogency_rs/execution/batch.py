@@ -100,6 +100,7 @@ class ToolBatch:
         "_carry_out",
         "_conversation_id",
         "_ended",
+        "_execution_ids",
         "_has_barriers",
         "_has_limits",
         "_held",
@@ -166,6 +167,7 @@ class ToolBatch:
         self._is_complete: asyncio.Event | None = None
         self._turned: set[int] = set()
         self._ids: dict[int, str] = {}
+        self._execution_ids: dict[int, str] = {}
         self._attempts: list[int] = []
         self._began: list[float] = []
         self._ended: list[float] = []
@@ -220,16 +222,20 @@ class ToolBatch:
         """How many calls it has."""
         return len(self._tasks)
 
-    def begin_early(self, call: tuple[ToolCall, Any], id: str | None) -> None:
+    def begin_early(
+        self, call: tuple[ToolCall, Any], id: str | None, execution_id: str = ""
+    ) -> None:
         """Start a call while others are still unknown; its place is after those that are there.
 
-        What it tells its run is held back until the batch is complete. The batch must not have hooks before or
+        What it tells its run is held back until the batch is complete. Without an `execution_id`, its tool is told its
+        id. The batch must not have hooks before or
         after calls, since these run for all calls before any call starts.
         """
         index = len(self._tasks)
         self._is_complete = self._is_complete or asyncio.Event()
         if self._run is not None:
             self._held[index] = HeldRun(self._run)
+        self._execution_ids[index] = execution_id
         self._start([call], [] if id is None else [id])
 
     def complete(
@@ -239,6 +245,7 @@ class ToolBatch:
         begin: Callable[[int], Awaitable[None]] | None = None,
         needs: Sequence[Need] = (),
         ends: Mapping[int, KnownEnd] | None = None,
+        execution_ids: Sequence[str] = (),
     ) -> None:
         """Start the other calls, which are the last. The batch's time limit begins.
 
@@ -249,6 +256,7 @@ class ToolBatch:
             needs: what approval each call of the batch needs, if that is known already.
             ends: how calls ended that an earlier program carried out, by their place: they do not run, and nothing that
                 is around calls is asked about them, but for the hooks after them if their results are new.
+            execution_ids: what their tools are told; by default, the ids.
         """
         self._begin = begin
         if needs:
@@ -263,6 +271,7 @@ class ToolBatch:
             held.release()
         if self._order is not None:
             self._order.expect(len(calls))
+        self._execution_ids.update(enumerate(execution_ids, start=len(self.resolved)))
         self._start(calls, ids, ends or {})
         self._carry_out = self._batch_hooks = None  # they refer to this
 
@@ -282,7 +291,7 @@ class ToolBatch:
             self.record(index, result) for index, result in enumerate(results, start=first)
         ]
         for index in range(first, len(self._tasks)):
-            for known in (self._stopped, self._held, self._ids, self._late):
+            for known in (self._stopped, self._held, self._ids, self._execution_ids, self._late):
                 known.pop(index, None)
             self._turned.discard(index)
         if self._timetable is not None:
@@ -630,7 +639,7 @@ class ToolBatch:
         execution = self.execution
         return ToolContext(
             call,
-            self.id(index),
+            self._execution_ids.get(index) or self.id(index),
             self._conversation_id,
             self._user_id,
             getattr(execution, "deps", None),

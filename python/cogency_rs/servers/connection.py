@@ -30,11 +30,10 @@ from mcp_types import (
 from .._core import __version__
 from ..errors import ConfigError, ToolError, UnknownOutcome
 from .places import ErrorOutput, Place, ServerAddress, one_line
+from .tool import EXECUTION_ID, OnProgress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-    from .tool import OnProgress
 
 __all__ = ["ServerConnection"]
 
@@ -116,7 +115,11 @@ class ServerConnection:
         raise failed from failed.cause  # out of its block, so that its context is not the error with its secrets
 
     async def call_tool(
-        self, name: str, args: Mapping[str, Any], on_progress: OnProgress | None
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        on_progress: OnProgress | None,
+        execution_id: str | None,
     ) -> CallToolResult:
         """Call a tool. If it is cancelled, the server is told.
 
@@ -126,7 +129,8 @@ class ServerConnection:
         """
         client = await self.started()
         try:
-            return await client.call_tool(name, {**args}, progress_callback=on_progress)
+            meta: Any = None if execution_id is None else {EXECUTION_ID: execution_id}
+            return await client.call_tool(name, {**args}, progress_callback=on_progress, meta=meta)
         except MCPError as error:
             failed = await self._refused(error, name)
         except (RuntimeError, ValueError) as error:  # the SDK's, if the answer is not a result

@@ -192,7 +192,12 @@ class MCPServer:
         return await self._connect().instructions()
 
     async def call(
-        self, name: str, args: Mapping[str, Any], on_progress: OnProgress | None = None
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        on_progress: OnProgress | None = None,
+        *,
+        execution_id: str | None = None,
     ) -> ToolResult:
         """Call one of its tools. If it has ended, it is started again first.
 
@@ -200,6 +205,7 @@ class MCPServer:
             name: what it calls the tool.
             args: the arguments, unchecked.
             on_progress: called with the progress of the call, the total (or `None`), and a message (or `None`).
+            execution_id: identifies the call: the server gets it in `_meta`, as `cogency-rs/execution_id`.
 
         Raises:
             UnknownOutcome: it ended before it answered.
@@ -217,7 +223,7 @@ class MCPServer:
             await connection.started()
         except ConfigError as error:
             raise ToolError(f"'{name}' was not called: {error}", cause=error) from error
-        answer = await connection.call_tool(name, args, on_progress)
+        answer = await connection.call_tool(name, args, on_progress, execution_id)
         return as_tool_result(answer, name, self._secrets)
 
     def __repr__(self) -> str:

@@ -28,11 +28,15 @@ from ..execution.executor import execute_tool
 from ..tools.signature import parameters_of
 from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
+from .tool import EXECUTION_ID
 from .wire import Wire
 
 __all__ = ["serve_http", "serve_stdio", "server_of_tools"]
 
 Context = ServerRequestContext[Any, Any]
+
+LONGEST_ID = 255
+"""Characters that a client may identify a call with."""
 
 PATIENCE = 3
 """Seconds that clients have to disconnect when the program is interrupted."""
@@ -59,7 +63,9 @@ def server_of_tools(
         return ListToolsResult(tools=listed)
 
     async def call_tool(context: Context, asked: CallToolRequestParams) -> CallToolResult:
-        call = ToolCall(asked.name, dict(asked.arguments or {}))
+        id: Any = (context.meta or {}).get(EXECUTION_ID)
+        is_id = isinstance(id, str) and 0 < len(id) <= LONGEST_ID
+        call = ToolCall(asked.name, dict(asked.arguments or {}), id=id if is_id else None)
         async with _Progress(context) as progress:
             result = await execute_tool(call, execution=execution, on_event=progress.take)
         return _answer(result)

@@ -15,7 +15,7 @@ from ..tools.context import ToolContext
 from ..tools.options import ToolOptions
 from ..types import ToolResult
 
-__all__ = ["CallOnServer", "MCPTool", "OnProgress"]
+__all__ = ["EXECUTION_ID", "CallOnServer", "MCPTool", "OnProgress"]
 
 
 class OnProgress(Protocol):
@@ -26,13 +26,28 @@ class OnProgress(Protocol):
         ...
 
 
-CallOnServer = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
-"""Calls a tool of a server, with its name there, the arguments, and a callback for progress."""
+EXECUTION_ID = "cogency-rs/execution_id"
+"""The key in `_meta` of what identifies a call."""
+
+
+class CallOnServer(Protocol):
+    """Calls a tool of a server."""
+
+    def __call__(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        on_progress: OnProgress | None = None,
+        *,
+        execution_id: str | None = None,
+    ) -> Awaitable[ToolResult]:
+        """Call it, with its name there, the arguments, a callback for progress, and what identifies the call."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class MCPTool(CheckedTool):
-    """A tool of a server. The server gets the model's arguments, and nothing else.
+    """A tool of a server. The server gets the model's arguments, and in `_meta` the `execution_id` of the call.
 
     Attributes:
         name: the name that the model calls.
@@ -106,4 +121,5 @@ class MCPTool(CheckedTool):
             told = {"progress": progress, "total": total, "message": message}
             emit({"type": "progress", "tool": self.name, **told})
 
-        return await self.call(self.remote_name, args, tell)
+        id = context.execution_id
+        return await self.call(self.remote_name, args, tell, execution_id=id)

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from ..calls.records import Status
 from ..errors import ConfigError
+from ..ids import is_uuid7
 
 __all__ = [
     "IN_DOUBT",
@@ -115,6 +116,15 @@ class CallRecord(NamedTuple):
     decision: str | None = None
     result: str | None = None
     settling: str | None = None
+
+    @property
+    def execution_id(self) -> str:
+        """As the tool is told it, in `ToolContext.execution_id`.
+
+        It is the id, if that is ours. A provider's may be short, or come twice, so that what somebody else pays for
+        could be taken for this call: then it is made of the batch, whose id is never used twice.
+        """
+        return self.id if is_uuid7(self.id) else f"{self.batch}-{self.position}"
 
 
 def dropped(record: CallRecord, why: str, now: float) -> CallRecord:

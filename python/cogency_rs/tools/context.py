@@ -33,7 +33,9 @@ class ToolContext(Generic[Deps]):
 
     Attributes:
         call: the call as it is carried out.
-        execution_id: the id of this call; the same in every attempt.
+        execution_id: identifies this call to other services, as an idempotency key does: at most 255 characters, hard
+            to guess, and the same in every attempt, in whichever process. It is the id of the call in the log unless
+            the provider gave that.
         conversation_id: the conversation's id.
         user_id: the id of the user whose turn it is; may be empty.
         deps: the object that the program gave to `Execution`.

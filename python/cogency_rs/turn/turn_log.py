@@ -105,6 +105,13 @@ class TurnLog:
         return [record.id for record in self._records]
 
     @property
+    def execution_ids(self) -> list[str]:
+        """What the tools of the calls in the log are told; of our making if the storage keeps no records."""
+        if self._way == "append":
+            return [record.execution_id for record in self._records]
+        return [uuid7() for _ in self.calls]
+
+    @property
     def has_early_calls(self) -> bool:
         """Whether the log notes a call that has begun and has no row."""
         return bool(self._early)
@@ -256,21 +263,21 @@ class TurnLog:
             call.id = None
         return self.tools.resolve(call)
 
-    async def begin_early(self, call: ResolvedCall) -> str | None:
+    async def begin_early(self, call: ResolvedCall) -> tuple[str | None, str]:
         """Note in the log that a call begins before its row is known.
 
         Returns:
-            The call's id in the log; `None` if the storage keeps none.
+            The call's id in the log, `None` if the storage keeps none; and what its tool is told.
         """
         if self._way != "append":
-            return None
+            return None, uuid7()
         [record] = self._new([call], "early")
         # Before the save, so that the call is settled even if that is cancelled.
         self._early.append(record)
         cancelled = await self._append_records([record])
         if cancelled is not None:
             raise cancelled
-        return record.id
+        return record.id, record.execution_id
 
     async def drop(self, place: int, executions: Sequence[ToolExecution], why: str) -> None:
         """Settle calls that have begun and do not count.

@@ -56,8 +56,9 @@ class ToolWatch:
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
         """Carry a call out."""
         listener, began, call = self.listener, monotonic(), invocation.call
+        id = invocation.context.execution_id
         call = replace(call, args=self.edited.get(invocation.id, call.args))
-        listener(CallBegan(invocation.id, call))
+        listener(CallBegan(id, call))
         result: ToolResult | None = None
         is_news = self.shown is not None and invocation.id not in self.shown
         preview = await _preview(invocation.tool, call) if is_news else None
@@ -65,7 +66,7 @@ class ToolWatch:
             result = await next(invocation)
             return result
         finally:
-            listener(CallEnded(invocation.id, call, result, monotonic() - began, preview))
+            listener(CallEnded(id, call, result, monotonic() - began, preview))
 
 
 async def _preview(tool: Any, call: ToolCall) -> str | None:
