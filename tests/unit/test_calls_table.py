@@ -278,7 +278,14 @@ async def test_a_row_of_an_unknown_type_is_refused_and_the_known_types_are_liste
 
 # Old files
 
-OURS = {"calls", "claims", "cogency_rs_version", "cogency_rs_revisions", "unsettled_calls"}
+OURS = {
+    "calls",
+    "claims",
+    "cogency_rs_version",
+    "cogency_rs_revisions",
+    "unsettled_calls",
+    "unknown_calls",
+}
 
 
 def tables(path: Path) -> set[str]:

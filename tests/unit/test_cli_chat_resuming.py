@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import sys
 from collections.abc import Callable
@@ -15,8 +16,11 @@ from support.commands import POSIX, Ended, run
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
+from cogency_rs import SQLite, tool
 from cogency_rs.cli.log import rows
 from cogency_rs.errors import LLMError
+from cogency_rs.ids import uuid7
+from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 
 if TYPE_CHECKING:
@@ -149,6 +153,51 @@ def test_what_is_unfinished_is_said(chat, tmp_path):
     db = tmp_path / "log.db"
     chat("Hi.\n", LLMError("gone"), options=("--db", db))
     assert "  the last answer failed\n" in chat("", options=("--db", db, "--resume")).out
+
+
+@pytest.fixture
+def killed(tmp_path) -> Path:
+    """A log that a program left that was killed while it paid."""
+    path = tmp_path / "log.db"
+    record = CallRecord(uuid7(), uuid7(), 0, "pay", None, "open", 1, 1_000.5, None, "far:1")
+    rows = [("user", "Pay.", 1.0), ("call", '{"name": "pay", "args": {"euros": 9}}', 2.0)]
+
+    async def leave() -> None:
+        async with SQLite(path) as log:
+            await log.append("c", user_id="", rows=rows, calls=[record])
+
+    asyncio.run(leave())
+    return path
+
+
+@tool
+async def pay(euros: int) -> str:
+    """Pay."""
+    return f"paid {euros}"
+
+
+def test_what_is_unknown_is_shown_and_a_person_says_what_happened(chat, killed):
+    typed = "/settle\n/settle 1 receipt 7\n/settle\n/resume\n"
+    ended = chat(typed, "Done.", options=("--db", killed, "--resume"), tools=[pay])
+    assert (ended.code, ended.err) == (0, "")
+    assert "began, and may have run (/settle says what happened): pay(euros=9)" in ended.out
+    assert "1   pay(euros=9), started 1970-01-01 00:16:40 UTC" in ended.out
+    assert "there is no call whose outcome is unknown" in ended.out
+    [*_, asked] = sys.modules["scripted"].model.requests
+    assert "receipt 7" in str(asked.messages[-1])
+
+
+def test_a_call_that_did_not_happen_is_run_by_the_next_resume(chat, killed):
+    typed = "/settle 1 not\n/resume\n"
+    chat(typed, "Done.", options=("--db", killed, "--resume"), tools=[pay])
+    [*_, asked] = sys.modules["scripted"].model.requests
+    assert "paid 9" in str(asked.messages[-1])
+
+
+@pytest.mark.parametrize("typed", ["/settle 2 x", "/settle 1", "/settle x y", "/settle 0 x"])
+def test_what_cannot_be_settled_is_an_error_in_one_line(chat, killed, typed):
+    ended = chat(f"{typed}\n", options=("--db", killed, "--resume"), tools=[pay])
+    assert "say which, and what: /settle N RESULT, or /settle N not" in ended.out + ended.err
 
 
 # Users.

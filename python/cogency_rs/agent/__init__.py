@@ -15,12 +15,14 @@ if TYPE_CHECKING:
         TextDriver as TextDriver,
     )
     from .first_prompt import Prompt as Prompt
+    from .pending import PendingCall as PendingCall
     from .run_handle import RunHandle as RunHandle
     from .runtime import Runtime as Runtime
 
 __all__ = [
     "Driver",
     "NativeDriver",
+    "PendingCall",
     "Prompt",
     "ReActDriver",
     "RunHandle",
@@ -34,6 +36,7 @@ __getattr__, __dir__ = lazy_names(
     {
         ".drivers": ("Driver", "NativeDriver", "ReActDriver", "ScriptedDriver", "TextDriver"),
         ".first_prompt": ("Prompt",),
+        ".pending": ("PendingCall",),
         ".run_handle": ("RunHandle",),
         ".runtime": ("Runtime",),
     },

@@ -41,6 +41,7 @@ from .options import (
     output_of,
     storage_of,
 )
+from .pending import PendingCalls
 from .prompts import Prompts
 from .run import Run
 from .run_handle import RunHandle
@@ -68,7 +69,7 @@ class RunOptions(TypedDict, Generic[Deps], total=False):
     limits: RunLimits | None
 
 
-class Agent(Generic[Deps, Output]):
+class Agent(PendingCalls, Generic[Deps, Output]):
     """A model that is asked until it has answered, with tools that it may call.
 
     Args:

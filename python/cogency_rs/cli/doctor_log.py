@@ -17,6 +17,12 @@ __all__ = ["examine_log", "print_log"]
 MOST = 20
 """How many claims, and how many calls, are shown to a person."""
 
+_ADVICE = {
+    "open": "; if that is gone, /resume or /settle in `cogency-rs chat`",
+    "unknown": "; say what happened with /settle in `cogency-rs chat`",
+}
+"""What a person can do about a call, by its state."""
+
 
 def examine_log(db: str) -> dict[str, Any]:
     """Find out who works on a log.
@@ -64,7 +70,7 @@ def print_log(found: dict[str, Any]) -> None:
         page.hanging(
             Text(f"{'call':<10}", "bold"),
             f"{one_line(call['name'])} in conversation {one_line(call['conversation_id'])} is {call['status']}; "
-            f"process {one_line(call['worker'] or 'not known')}",
+            f"process {one_line(call['worker'] or 'not known')}{_ADVICE.get(call['status'], '')}",
         )
     left = max(len(claims) - MOST, 0) + max(len(calls) - MOST, 0)
     if left:

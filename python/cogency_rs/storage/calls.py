@@ -5,14 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .log import NEW, CallRecord
-from .schema import IS_OPEN, OPEN_CALLS, has_column, has_index, has_table
+from .schema import (
+    IS_OPEN,
+    IS_UNKNOWN,
+    OPEN_CALLS,
+    UNKNOWN_CALLS,
+    has_column,
+    has_index,
+    has_table,
+)
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-__all__ = ["columns_there", "read_calls", "read_calls_by_row", "read_open_calls", "save_calls"]
+__all__ = [
+    "columns_there",
+    "read_calls",
+    "read_calls_by_row",
+    "read_open_calls",
+    "read_unsettled_calls",
+    "save_calls",
+]
 
 # In the order of `CallRecord`.
 _COLUMNS = (
@@ -77,6 +92,31 @@ def read_open_calls(
     by = f"INDEXED BY {OPEN_CALLS}" if has_index(connection, OPEN_CALLS) else ""
     rows = _read(connection, _COLUMNS, conversation_id, user_id, by=by, which=IS_OPEN)
     return [CallRecord(*row) for row in rows]
+
+
+def read_unsettled_calls(
+    connection: sqlite3.Connection, user_id: str
+) -> list[tuple[str, str, CallRecord]]:
+    """The calls of all conversations that are waiting, may have begun, or are unknown, with conversation and user.
+
+    The cost does not depend on the others.
+    """
+    if not has_table(connection, "calls"):
+        return []
+    columns = columns_there(connection, _COLUMNS)
+    found: list[tuple[str, str, CallRecord]] = []
+    for index, which in (
+        (OPEN_CALLS, f"{IS_OPEN} AND status IN ('open', 'waiting')"),
+        (UNKNOWN_CALLS, IS_UNKNOWN),
+    ):
+        by = f"INDEXED BY {index}" if has_index(connection, index) else ""
+        rows = connection.execute(
+            f"SELECT conversation_id, COALESCE(user_id, ''), {columns} FROM calls {by}"
+            f" WHERE {which} AND (:user = '' OR user_id = :user)",
+            {"user": user_id},
+        )
+        found += [(id, user, CallRecord(*row)) for id, user, *row in rows]
+    return sorted(found, key=lambda each: (each[0], each[2].batch, each[2].position))
 
 
 def read_calls_by_row(

@@ -118,6 +118,11 @@ class CallRecord(NamedTuple):
     settling: str | None = None
 
     @property
+    def is_dropped(self) -> bool:
+        """Whether the call began early and does not count, so that it has no row."""
+        return self.decision is not None and '"dropped"' in self.decision
+
+    @property
     def execution_id(self) -> str:
         """As the tool is told it, in `ToolContext.execution_id`.
 
@@ -176,12 +181,14 @@ class Log(Protocol):
     Rows come back in the order of their timestamps, and rows of one timestamp in the order they were saved. Every
     method raises `StorageError` when the log cannot be read or written.
 
-    Four methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
+    Five methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
     row first. `delete_conversation(conversation_id, user_id=None)` removes everything of one and returns how many rows
     it had; with a `user_id`, only if it is this user's. `newest(conversation_id, user_id="", limit=...)` reads the
     newest rows as a page, which is whole if there are no more: without it, a long conversation is loaded whole to show
     its end. `open_calls(conversation_id, user_id="")` reads those of `calls` that are not settled (`IN_DOUBT`): without
-    it, all calls of a conversation are read before each question.
+    it, all calls of a conversation are read before each question. `unsettled_calls(user_id="")` reads the calls of
+    all conversations that are `waiting`, `open` or `unknown`, each with its conversation and user, but for
+    conversations that a run has claimed: `Agent.pending` needs it.
 
     So is the attribute `is_durable`. If it is `False`, what is appended does not outlive the program, and the result of
     a call is not saved before those of its batch.

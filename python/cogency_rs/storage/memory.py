@@ -196,6 +196,17 @@ class Memory:
         """Read the calls of a conversation that are not settled; see `Log`."""
         return self._calls(conversation_id, user_id, lambda call: call.status in IN_DOUBT)
 
+    async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
+        """Read the calls that wait for a person, of conversations that no run has claimed; see `Log`."""
+        found = [
+            (id, user, call)
+            for id, kept in self._kept.items()
+            if self._claims.first(id) is None
+            for user, call in kept.records.values()
+            if call.status in ("waiting", "open", "unknown") and (not user_id or user == user_id)
+        ]
+        return sorted(found, key=lambda each: (each[0], each[2].batch, each[2].position))
+
     def _calls(
         self, conversation_id: str, user_id: str, is_wanted: Callable[[CallRecord], bool]
     ) -> list[CallRecord]:

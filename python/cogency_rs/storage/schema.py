@@ -21,8 +21,10 @@ from .revisions import is_watched, watch
 __all__ = [
     "COGENCYS",
     "IS_OPEN",
+    "IS_UNKNOWN",
     "OPEN_CALLS",
     "STEPS",
+    "UNKNOWN_CALLS",
     "check_version",
     "has_column",
     "has_index",
@@ -91,6 +93,9 @@ CREATE TABLE IF NOT EXISTS calls (
 OPEN_CALLS = "unsettled_calls"
 """The index of the calls that are not settled: a long conversation has many calls, and hardly ever an open one."""
 IS_OPEN = f"status IN {tuple(sorted(IN_DOUBT))}"
+UNKNOWN_CALLS = "unknown_calls"
+"""The index of the calls whose outcome is unknown."""
+IS_UNKNOWN = "status = 'unknown'"
 _OPEN_CALLS = """
 CREATE INDEX IF NOT EXISTS open_calls ON calls (conversation_id, batch, position)
 WHERE status IN ('early', 'open', 'saved', 'waiting')
@@ -133,6 +138,9 @@ def _add_results(connection: sqlite3.Connection) -> None:
         if not has_column(connection, "calls", column):
             connection.execute(f"ALTER TABLE calls ADD COLUMN {column} TEXT")
     connection.execute("DROP INDEX IF EXISTS open_calls")
+    connection.execute(
+        f"CREATE INDEX IF NOT EXISTS {UNKNOWN_CALLS} ON calls (conversation_id, batch, position) WHERE {IS_UNKNOWN}"
+    )
     connection.execute(
         f"CREATE INDEX IF NOT EXISTS {OPEN_CALLS} ON calls (conversation_id, batch, position) WHERE {IS_OPEN}"
     )

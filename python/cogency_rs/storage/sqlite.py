@@ -21,7 +21,7 @@ from ..errors import StorageError
 from ..guards.arguments import check_choice, refused
 from ..ids import uuid7
 from ..types import MessageMatch
-from .calls import read_calls, read_open_calls, save_calls
+from .calls import read_calls, read_open_calls, read_unsettled_calls, save_calls
 from .claims import Claim
 from .connection import MEMORY
 from .conversations import delete_conversation, list_conversations, owner_of
@@ -30,7 +30,7 @@ from .fields import METRIC_FIELDS, PROFILE_FIELDS, ParseError, read_fields
 from .log import CallRecord, Conversation, LogPage, Row, check_row_type
 from .messages import MessageRow, Messages, or_now
 from .owners import not_the_owner
-from .sqlite_leases import FileLeases, check_owner
+from .sqlite_leases import FileLeases, check_owner, is_held
 from .tail import check_cursor, read_newest, read_tail
 from .waiters import done
 
@@ -256,6 +256,27 @@ class SQLite(Messages):
         return await self._open().read(
             lambda connection: read_open_calls(connection, conversation_id, user_id)
         )
+
+    async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
+        """Read the calls that are `waiting`, `open` or `unknown`, of conversations that no run has claimed.
+
+        The cost does not depend on other calls.
+
+        Args:
+            user_id: only this user's; "" for everybody's.
+
+        Returns:
+            Conversation, user and record of each, by conversation, batch and position.
+        """
+        database = self._open()
+
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str, CallRecord]]:
+            found = read_unsettled_calls(connection, user_id)
+            held = {id for id in {id for id, *_ in found} if is_held(connection, id)}
+            return [each for each in found if each[0] not in held]
+
+        found = await database.read(read)
+        return [each for each in found if database.claims.first(each[0]) is None]
 
     async def owner(self, conversation_id: str) -> str | None:
         """The user of a conversation's first row, to whom it belongs; `None` if it has no row."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import StorageError
 from . import claims
+from .schema import has_table
 from .worker import is_gone, machine, worker
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from .database import Database
 
-__all__ = ["FileLeases", "check_owner"]
+__all__ = ["FileLeases", "check_owner", "is_held"]
 
 _SELECT = "SELECT number, owner, expires_at, worker, machine FROM claims WHERE conversation_id = ?"
 _TAKE = "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?)"
@@ -80,6 +81,13 @@ def _holder(row: tuple[int, str | None, float, str, str] | None) -> str | None:
     if name == worker() and on == machine():
         return None  # a leftover: in this process the caller is first in line
     return name
+
+
+def is_held(connection: sqlite3.Connection, conversation_id: str) -> bool:
+    """Whether another process has the lease of a conversation."""
+    if not has_table(connection, "claims"):
+        return False
+    return _holder(connection.execute(_SELECT, (conversation_id,)).fetchone()) is not None
 
 
 def check_owner(connection: sqlite3.Connection, conversation_id: str, owner: str) -> None:

@@ -425,6 +425,23 @@ class LogConformance(ChangeConformance, OwnerConformance):
         equal(await open_calls("c"), calls[4:5], "what is still open")
 
     @on_a_log
+    async def test_what_waits_for_a_person_is_listed_across_conversations(self, log: Any) -> None:
+        unsettled = optional(log, "unsettled_calls")
+        states: tuple[CallStatus, ...] = ("open", "waiting", "unknown", "saved", "ended", "success")
+        expected: list[tuple[str, str, CallRecord]] = []
+        for conversation, user in (("d", "v"), ("c", "u")):
+            calls = _calls(len(states))
+            rows = [("call", CALL, 1.0)] * len(calls)
+            await log.append(conversation, user_id=user, rows=rows, calls=calls)
+            now = [call._replace(status=status) for call, status in zip(calls, states, strict=True)]
+            await log.append(conversation, user_id=user, rows=[], calls=now)
+            expected = [*((conversation, user, call) for call in now[:3]), *expected]
+        equal(await unsettled(), expected, "those of all users")
+        equal(await unsettled("v"), expected[3:], "those of one user")
+        async with log.claim("c"):
+            equal(await unsettled(), expected[3:], "those of conversations that no run has")
+
+    @on_a_log
     async def test_conversations_are_listed_the_latest_first(self, log: Any) -> None:
         conversations = optional(log, "conversations")
         equal(await conversations(), [], "an empty log")

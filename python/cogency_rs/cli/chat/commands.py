@@ -8,11 +8,12 @@ from pathlib import Path
 
 from rich.text import Text
 
+from ...calls.outcomes import NotHappened
 from .. import log
 from ..exits import UnusableError
 from ..page import cut
 from ..show import ConversationPrinter
-from ..text import one_line, visible
+from ..text import one_line, signature, visible
 from ..turns import LoggedTurn, turns_of
 from .assembly import opened_model
 from .chart import chart
@@ -115,6 +116,34 @@ def _resume(session: ChatSession, _: str) -> None:
         raise UnusableError("there is nothing to go on with: the last question is answered")
 
 
+def _settle(session: ChatSession, what: str) -> None:
+    """Say what happened to a call that is unknown: /settle N RESULT, or /settle N not."""
+    number, _, result = what.partition(" ")
+    unknown = session.unknown()
+    page = session.view.page
+    if not number:
+        page.line()
+        for place, call in enumerate(unknown, start=1):
+            shown = signature(call.name, call.args or {})
+            when = (
+                ""
+                if call.started_at is None
+                else f", started {call.started_at:%Y-%m-%d %H:%M:%S} UTC"
+            )
+            page.hanging(Text(f"  {place:<4}"), f"{shown}{when}{call.why and f': {call.why}'}")
+        page.line(
+            "  /settle N RESULT if it happened, /settle N not if it did not"
+            if unknown
+            else "  there is no call whose outcome is unknown"
+        )
+        return
+    if not (number.isdecimal() and 0 < int(number) <= len(unknown) and result.strip()):
+        raise UnusableError("say which, and what: /settle N RESULT, or /settle N not")
+    call = unknown[int(number) - 1]
+    session.settle(call, NotHappened() if result.strip() == "not" else result.strip())
+    page.line("\n  noted; /resume goes on if the model has not been told yet")
+
+
 def _quit(session: ChatSession, _: str) -> None:
     """Leave."""
     session.leave()
@@ -129,6 +158,7 @@ COMMANDS: dict[str, Callable[[ChatSession, str], None]] = {
     "thoughts": _thoughts,
     "model": _model,
     "resume": _resume,
+    "settle": _settle,
     "quit": _quit,
 }
 

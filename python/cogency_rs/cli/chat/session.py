@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ...agent import RunHandle
 from ...agent.agent import Agent
+from ...agent.pending import PendingCall
 from ...agent.stored_state import StoredState
 from ...errors import CogencyError
 from ...hooks import Decision, ToolApproved
@@ -156,6 +157,22 @@ class ChatSession:
         self._answer(lambda: self.agent.resume(self.conversation_id, user_id=self.user))
         return True
 
+    def unknown(self) -> list[PendingCall]:
+        """The calls of the conversation whose outcome is unknown."""
+        pending = self._background.run(self.agent.pending(self.user))
+        return [
+            call
+            for call in pending
+            if (call.conversation_id, call.user_id, call.needs)
+            == (self.conversation_id, self.user, "settling")
+        ]
+
+    def settle(self, call: PendingCall, result: object) -> None:
+        """Note in the log what the person found out about a call."""
+        self._background.run(
+            self.agent.settle(self.conversation_id, call.id, result, user_id=self.user)
+        )
+
     def offer_to_go_on(self) -> None:
         """Say what is unfinished, if anything is, and go on with it if the person wants that."""
         state = self._unfinished()
@@ -278,6 +295,6 @@ def _left(state: StoredState) -> list[str]:
 
 _OPEN = {
     "waiting": "waits for approval",
-    "open": "began, and may have run",
+    "open": "began, and may have run (/settle says what happened)",
     "ended": "has a result",
 }

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..log import IN_DOUBT, CallRecord, Conversation
+from ..worker import is_gone, machine, worker
 from .text import pack, unpack
 
 if TYPE_CHECKING:
     from .address import Address
     from .driver import Connection
 
-__all__ = ["delete_conversation", "list_conversations", "read_calls", "read_owner"]
+__all__ = [
+    "delete_conversation",
+    "list_conversations",
+    "read_calls",
+    "read_owner",
+    "read_unsettled_calls",
+]
 
 _CALLS = """
     SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision, result,
@@ -21,6 +28,14 @@ _CALLS = """
     ORDER BY batch COLLATE "C", position
 """
 _IN_DOUBT = f" AND status IN {tuple(sorted(IN_DOUBT))}"
+_UNSETTLED = """
+    SELECT CASE WHEN lease_owner IS NOT NULL AND lease_expires_at > clock_timestamp() THEN lease_worker END,
+        lease_machine, c.conversation_id, c.user_id, call_id, batch, position, name, server, status, attempt,
+        started_at, completed_at, worker, decision, result, settling
+    FROM {tables}.calls AS c LEFT JOIN {tables}.conversations AS head ON head.conversation_id = c.conversation_id
+    WHERE status IN ('open', 'unknown', 'waiting') AND ($1 = '' OR c.user_id = $1)
+    ORDER BY c.conversation_id COLLATE "C", batch COLLATE "C", position
+"""
 _CONVERSATIONS = """
     WITH listed AS (
         SELECT conversation_id, user_id, count(*) AS rows, min(timestamp) AS first, max(timestamp) AS last
@@ -49,6 +64,23 @@ async def read_calls(
     query = _CALLS.format(tables=address.tables, doubt=_IN_DOUBT if only_in_doubt else "")
     rows = await connection.fetch(query, pack(conversation_id), pack(user_id))
     return [CallRecord(*(_read(value) for value in row)) for row in rows]
+
+
+async def read_unsettled_calls(
+    connection: Connection, address: Address, user_id: str
+) -> list[tuple[str, str, CallRecord]]:
+    """The calls of all conversations that are waiting, may have begun, or are unknown, with conversation and user.
+
+    Leaves out those whose conversation another process has. Costs time linear in all calls.
+    """
+    query = _UNSETTLED.format(tables=address.tables)
+    found: list[tuple[str, str, CallRecord]] = []
+    for holder, on, *row in await connection.fetch(query, pack(user_id)):
+        is_ours = (holder, on) == (worker(), machine())
+        if holder is None or is_ours or is_gone(holder, on):
+            id, user, *call = (_read(value) for value in row)
+            found.append((id, user, CallRecord(*call)))
+    return found
 
 
 async def list_conversations(

@@ -14,7 +14,13 @@ from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type
 from ..owners import not_the_owner
 from ..waiters import done
 from .address import read_dsn
-from .calls import delete_conversation, list_conversations, read_calls, read_owner
+from .calls import (
+    delete_conversation,
+    list_conversations,
+    read_calls,
+    read_owner,
+    read_unsettled_calls,
+)
 from .cogency_tables import CogencyTables
 from .database import Database, database_for
 from .driver import Connection, asyncpg
@@ -181,6 +187,23 @@ class PostgreSQL(CogencyTables):
                 connection, self._address, conversation_id, user_id, only_in_doubt=True
             )
         )
+
+    async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
+        """Read the calls that are `waiting`, `open` or `unknown`, of conversations that no run has claimed.
+
+        Costs time linear in all calls: an index on their status would make every settling of a call dearer.
+
+        Args:
+            user_id: only this user's; "" for everybody's.
+
+        Returns:
+            Conversation, user and record of each, by conversation, batch and position.
+        """
+        found = await self._read(
+            lambda connection: read_unsettled_calls(connection, self._address, user_id)
+        )
+        claims = self._open().claims
+        return [each for each in found if claims.first(each[0]) is None]
 
     async def owner(self, conversation_id: str) -> str | None:
         """The user of a conversation's first row, to whom it belongs; `None` if it has no row."""

@@ -1,0 +1,223 @@
+"""What waits for a person, across conversations: calls to be approved, and calls whose outcome is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from ..calls.outcomes import Happened, NotHappened
+from ..calls.records import status_of, utc
+from ..calls.tool_result import as_result
+from ..errors import ConfigError, ToolParseError
+from ..guards.arguments import check_text, refused
+from ..hooks.approval import need_of
+from ..protocol.codec import parse_tool_call
+from ..storage.claims import ClaimOfRun
+from ..storage.log import CallRecord, is_log
+from ..storage.owners import check_user
+from ..tools.toolbox import Toolbox
+from ..turn.turn_log import save_to_the_end
+from ..types import ToolCall
+from .settings import AgentSettings
+from .settling import settled, why_unknown
+
+__all__ = ["PendingCall", "PendingCalls"]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call that waits for a person.
+
+    Attributes:
+        conversation_id: the conversation that it is part of.
+        user_id: whose conversation that is; may be empty.
+        id: its id, for `Agent.resume` or `Agent.settle`.
+        name: the tool's name.
+        args: its arguments; `None` if the log does not tell which row is the call's.
+        needs: `"approval"`, a decision for `resume`; or `"settling"`, since it is not known whether it happened.
+        why: why that could not be found out; "" if nobody tried.
+        attempt: how often it was started.
+        started_at: when it was started, in UTC; `None` if it was not.
+        worker: the process that started it, `"host:pid"`.
+    """
+
+    conversation_id: str
+    user_id: str
+    id: str
+    name: str
+    args: dict[str, Any] | None
+    needs: Literal["approval", "settling"]
+    why: str
+    attempt: int
+    started_at: datetime | None
+    worker: str | None
+
+
+class PendingCalls:
+    """The methods of an agent for what waits for a person."""
+
+    _settings: AgentSettings
+
+    async def pending(self, user_id: str = "") -> list[PendingCall]:
+        """List the calls that wait for a person, in all conversations that no run has now.
+
+        Reads the rows of the conversations that have such calls. In PostgreSQL it also costs time linear in all calls.
+
+        Args:
+            user_id: only this user's; "" for everybody's.
+
+        Raises:
+            ConfigError: the log cannot list them.
+            StorageError: the log cannot be read.
+        """
+        check_text("user_id", user_id)
+        storage: Any = self._settings.storage
+        given: object = storage
+        if not hasattr(type(given), "unsettled_calls"):
+            raise ConfigError(
+                f"{storage!r} cannot list what waits across conversations: it has no method unsettled_calls"
+            )
+        found: dict[tuple[str, str], list[CallRecord]] = {}
+        for conversation_id, user, record in await storage.unsettled_calls(user_id):
+            found.setdefault((conversation_id, user), []).append(record)
+        pending: list[PendingCall] = []
+        for (conversation_id, user), records in found.items():
+            calls = await _calls_of(storage, conversation_id, user)
+            for record in records:
+                call = calls.get((record.batch, record.position))
+                if record.status != "waiting" or await self._is_asked_about(record, call):
+                    pending.append(_pending(conversation_id, user, record, call))
+        return pending
+
+    async def settle(
+        self, conversation_id: str, call_id: str, result: Any, *, user_id: str = ""
+    ) -> CallRecord:
+        """Say what a person found out about a call whose outcome is unknown.
+
+        If the model has not been told yet, `resume` goes on with it: with the result, or by running the call. If it has
+        been told, what it read stays as it is, and only the record of the call changes.
+
+        Args:
+            conversation_id: which conversation.
+            call_id: the call's id, from `pending`, `RunResult` or the log.
+            result: what the tool would have returned; or `NotHappened()`.
+            user_id: the id of the conversation's user.
+
+        Returns:
+            The record of the call as it is now.
+
+        Raises:
+            ConfigError: there is no such call, its outcome is not unknown, the result is not a JSON value, or the log
+                keeps no calls. Nothing was written.
+            BusyError: a run has the conversation, with `RunLimits(on_busy="error")`.
+            OwnerError: it is another user's conversation.
+            StorageError: the log could not be read or written.
+        """
+        for name, text in (
+            ("conversation_id", conversation_id),
+            ("call_id", call_id),
+            ("user_id", user_id),
+        ):
+            check_text(name, text)
+        settings = self._settings
+        storage: Any = settings.storage
+        if not is_log(storage):
+            raise ConfigError(
+                f"a call can be settled only in a storage that keeps calls: {storage!r} is not a Log"
+            )
+        outcome = _outcome(result)
+        async with ClaimOfRun(
+            storage.claim(conversation_id, wait=settings.limits.on_busy == "wait")
+        ):
+            await check_user(storage, conversation_id, user_id)
+            record = _named(
+                call_id, conversation_id, await storage.calls(conversation_id, user_id=user_id)
+            )
+            now = settled(record, outcome, "person")
+            if record.status == "unknown":  # the row of results is there
+                now = now._replace(
+                    status=status_of(as_result(outcome.result))
+                    if isinstance(outcome, Happened)
+                    else "cancelled",
+                    completed_at=record.completed_at,
+                    result=None,
+                )
+            await save_to_the_end(storage, conversation_id, user_id, (), [now])
+        return now
+
+    async def _is_asked_about(self, record: CallRecord, call: ToolCall | None) -> bool:
+        """Whether a person must decide about a call that waits; other calls wait for that."""
+        if record.decision is not None:
+            return False
+        tools: Toolbox = self._settings.toolbox
+        named = call or ToolCall(record.name, {})
+        resolved = tools.recall(named, record.name, record.server)
+        return resolved.tool is None or await need_of(resolved) is True
+
+
+def _pending(
+    conversation_id: str, user_id: str, record: CallRecord, call: ToolCall | None
+) -> PendingCall:
+    return PendingCall(
+        conversation_id=conversation_id,
+        user_id=user_id,
+        id=record.id,
+        name=record.name,
+        args=None if call is None else call.args,
+        needs="approval" if record.status == "waiting" else "settling",
+        why=why_unknown(record),
+        attempt=record.attempt,
+        started_at=None if record.started_at is None else utc(record.started_at),
+        worker=record.worker,
+    )
+
+
+async def _calls_of(
+    storage: Any, conversation_id: str, user_id: str
+) -> dict[tuple[str, int], ToolCall]:
+    """The calls of a conversation, by batch and position: its rows and its records are in the same order."""
+    rows: Sequence[Mapping[str, Any]] = (await storage.read(conversation_id, user_id=user_id)).rows
+    records: Sequence[CallRecord] = await storage.calls(conversation_id, user_id=user_id)
+    with_row = [each for each in records if each.status != "early" and not each.is_dropped]
+    written = [row["content"] for row in rows if row["type"] == "call"]
+    found: dict[tuple[str, int], ToolCall] = {}
+    # From the end: plain cogency may have written earlier ones, and keeps no records.
+    for record, content in zip(reversed(with_row), reversed(written), strict=False):
+        try:
+            found[record.batch, record.position] = parse_tool_call(content)
+        except ToolParseError:
+            continue
+    return found
+
+
+def _outcome(result: Any) -> Happened | NotHappened:
+    if isinstance(result, NotHappened):
+        return result
+    given = result if isinstance(result, Happened) else Happened(result)
+    found = as_result(given.result)
+    if found.error and not getattr(given.result, "error", False):
+        raise refused("result", given.result, f"a JSON value or NotHappened() ({found.outcome})")
+    return given
+
+
+def _named(call_id: str, conversation_id: str, records: Sequence[CallRecord]) -> CallRecord:
+    """The call that is meant: of several with one id, the last whose outcome is unknown."""
+    named = [each for each in records if call_id in (each.id, each.execution_id)]
+    if not named:
+        raise ConfigError(
+            f"conversation {conversation_id!r} has no call {call_id!r}: take the ids from pending()"
+        )
+    for record in reversed(named):
+        if record.status in ("open", "unknown"):
+            return record
+    last = named[-1]
+    if last.completed_at is not None:
+        raise ConfigError(
+            f"the call {call_id!r} of '{last.name}' is over ({last.status}), so there is nothing to settle"
+        )
+    raise ConfigError(
+        f"the call {call_id!r} of '{last.name}' has not begun ({last.status}), so its outcome is not unknown: resume() "
+        "goes on with it"
+    )
