@@ -18,7 +18,7 @@ BUILD   = $(INSTALL) --profile $(PROFILE)
 .DEFAULT_GOAL := help
 .PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: grammar-oracle live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio
+.PHONY: grammar-oracle live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -122,6 +122,11 @@ RUNS ?= 100000
 
 soak-runs: $(DEV)  ## RUNS=100000 runs of an agent on each log: fails if memory, tasks, threads or files grow
 	$(BIN)/python benches/soak_runs.py --runs $(RUNS) --write
+
+KILLS ?= 1000
+
+crashes: $(DEV)  ## KILLS=1000 programs killed at named points and at any moment, and gone on with: a bank's ledger says what they did
+	cd tests && ../$(BIN)/python -m crashes.campaign --kills $(KILLS)
 
 BATCHES ?= 100000
 

@@ -164,8 +164,11 @@ async def one_ended(log: Any) -> tuple[asyncio.Task[Any], asyncio.Event]:
     batch = calls(*(ToolCall("act", {"n": n}) for n in range(3)))
     agent = Agent(ScriptedModel([batch, "done"]), tools=[act], storage=log)
     task = asyncio.ensure_future(_awaited(agent.run("?", conversation_id="c")))
-    while [each.status for each in await log.calls("c")] != ["open", "ended", "ended"]:
-        await asyncio.sleep(0)
+
+    async def are_known() -> bool:
+        return [each.status for each in await log.calls("c")] == ["open", "ended", "ended"]
+
+    await until(are_known, "the results of two calls are not saved")
     return task, gate
 
 
