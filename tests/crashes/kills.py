@@ -10,8 +10,14 @@ from random import Random
 
 __all__ = ["POINTS", "Kill", "Victim"]
 
-POINTS = ("before an effect", "after an effect", "before a save", "after a save", "in a reconcile")
-"""The points that a program passes."""
+POINTS = {
+    "before an effect": 4,
+    "after an effect": 4,
+    "before a save": 9,
+    "after a save": 9,
+    "in a reconcile": 1,
+}
+"""The points that a program passes, and at which passing it is killed at most."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Kill:
     def drawn(cls, random: Random) -> Kill:
         """A kill at a named point, or in one case of three at any moment."""
         point = random.choice((*POINTS, "", "", ""))
-        return cls(point, random.randint(1, 4 if "effect" in point else 9), random.random())
+        return cls(point, random.randint(1, POINTS.get(point, 1)), random.random())
 
 
 class Victim:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from cogency_rs import Agent
 from cogency_rs.errors import BusyError, StorageError
 from cogency_rs.storage import claims
+from cogency_rs.testing import ScriptedModel
 from support.claims import Holder, SharedLog, claimed, outside
 from support.waiting import until
 
@@ -67,6 +69,85 @@ async def test_a_process_that_was_stopped_for_too_long_finds_that_it_lost_its_cl
             assert await asyncio.to_thread(holder.goes_on) == "lost True False\n"
             await log.append("c", user_id="u", rows=[("user", "ours too", 2.0)])
     assert [row["content"] for row in (await log.read("c")).rows] == ["ours", "ours too"]
+
+
+@POSIX
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_processes_whose_clocks_are_an_hour_apart_agree_about_a_lease(dsn, hours):
+    """Leases in PostgreSQL are by the database's clock. A file is for the programs of one machine, and its clock."""
+    pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
+    shared = SharedLog("PostgreSQL", dsn)
+    begins = f"import time; now = time.time; time.time = lambda: now() + {hours * 3600}\n"
+    async with shared.opened() as log:
+        with Holder(shared, begins) as holder:
+            with pytest.raises(BusyError):
+                await claimed(log, wait=False)
+            await shared.expire()
+            assert await claimed(log, wait=False) == 2
+            assert await asyncio.to_thread(holder.goes_on) == "lost True False\n"
+
+
+SLEEPS = """
+from cogency_rs import Agent, tool
+from cogency_rs.testing import ScriptedModel
+from support.waiting import until
+
+@tool
+async def look() -> str:
+    "Is over at once."
+    return "seen"
+
+@tool
+async def pay() -> str:
+    "Is stopped for longer than its lease lasts, and then goes on."
+    async def is_known():
+        return [call.status for call in await log.calls("c")] == ["ended", "open"]
+
+    await until(is_known, "the result of the other call is not saved")
+    print("in the tool", flush=True)
+    sys.stdin.readline()
+    return "paid"
+
+async def main():
+    global log
+    async with shared.opened() as log:
+        call = '<execute>[{"name": "look", "args": {}}, {"name": "pay", "args": {}}]</execute>'
+        agent = Agent(ScriptedModel([call, "Paid."]), tools=[look, pay], storage=log)
+        try:
+            await agent.run("Pay.", conversation_id="c")
+        except StorageError as error:
+            print("refused" if "was lost" in str(error) else error, flush=True)
+
+asyncio.run(main())
+"""
+
+
+@POSIX
+async def test_a_worker_that_wakes_after_its_lease_changes_nothing_and_its_call_is_unknown(
+    shared, log
+):
+    """Another process has gone on: what it said of the calls stays, and the result that comes late is refused."""
+    pipe = subprocess.PIPE
+    sleeper = shared.started(SLEEPS, stdin=pipe, stdout=pipe)
+    try:
+        assert sleeper.stdout is not None
+        assert sleeper.stdin is not None
+        assert await asyncio.to_thread(sleeper.stdout.readline) == "in the tool\n"
+        os.kill(sleeper.pid, signal.SIGSTOP)
+        await shared.expire()
+        result = await Agent(ScriptedModel(["It is not known."]), storage=log).resume("c")
+        assert result.output == "It is not known."
+        rows, records = (await log.read("c")).rows, await log.calls("c")
+        assert [record.status for record in records] == ["success", "unknown"]
+        os.kill(sleeper.pid, signal.SIGCONT)
+        sleeper.stdin.write("\n")
+        sleeper.stdin.flush()
+        assert await asyncio.to_thread(sleeper.stdout.readline) == "refused\n"
+    finally:
+        sleeper.kill()
+        sleeper.communicate()
+    assert (await log.read("c")).rows == rows
+    assert await log.calls("c") == records
 
 
 WORKS = """

@@ -101,10 +101,10 @@ asyncio.run(main())
 
 
 class Holder:
-    """Another process, which holds a claim until it is told to go on."""
+    """Another process, which holds a claim until it is told to go on; `begins` is what it does first."""
 
-    def __init__(self, shared: SharedLog) -> None:
-        self.process = shared.started(HOLDS, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, shared: SharedLog, begins: str = "") -> None:
+        self.process = shared.started(begins + HOLDS, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "claimed\n"
 
