@@ -31,6 +31,7 @@ from .accepted import AnyModel, ToolObject
 from .delegate import Delegate
 from .drivers import Driver
 from .first_prompt import Prompt, first_prompt
+from .forking import Forking
 from .options import (
     DriverName,
     check_limits,
@@ -69,7 +70,7 @@ class RunOptions(TypedDict, Generic[Deps], total=False):
     limits: RunLimits | None
 
 
-class Agent(PendingCalls, Generic[Deps, Output]):
+class Agent(PendingCalls, Forking, Generic[Deps, Output]):
     """A model that is asked until it has answered, with tools that it may call.
 
     Args:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..loading import lazy_names
-from .log import CallRecord, Conversation, Log, LogPage
+from .log import CallRecord, Conversation, Log, LogPage, Origin
 
 if TYPE_CHECKING:
     from .claims import Claim as Claim, Claims as Claims, Leases as Leases
 
-__all__ = ["CallRecord", "Claim", "Claims", "Conversation", "Leases", "Log", "LogPage"]
+__all__ = ["CallRecord", "Claim", "Claims", "Conversation", "Leases", "Log", "LogPage", "Origin"]
 
 # A program with a storage of its own loads none of ours.
 __getattr__, __dir__ = lazy_names(__name__, {".claims": ("Claim", "Claims", "Leases")})

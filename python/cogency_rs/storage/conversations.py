@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
-from .log import Conversation
+from ..ids import uuid7
+from .log import Conversation, Origin
 from .schema import has_table
 
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["delete_conversation", "list_conversations", "owner_of"]
+__all__ = [
+    "delete_conversation",
+    "fork_conversation",
+    "list_conversations",
+    "origin_of",
+    "owner_of",
+]
 
 # Another program may have written anything into a column.
 _LIST = """
@@ -52,6 +60,45 @@ def owner_of(connection: sqlite3.Connection, conversation_id: str) -> str | None
     """The user of a conversation's first row; `None` if it has none."""
     row = connection.execute(_OWNER, (conversation_id,)).fetchone()
     return None if row is None else str(row[0])
+
+
+_FORK = """
+    INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)
+    SELECT lower(hex(randomblob(16))), :new, user_id, type, content, timestamp FROM messages
+    WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user)
+    ORDER BY timestamp, rowid LIMIT :rows
+"""
+_ORIGIN = """
+    SELECT content FROM events WHERE conversation_id = ? AND type = 'fork' ORDER BY timestamp LIMIT 1
+"""
+
+
+def fork_conversation(
+    connection: sqlite3.Connection, conversation_id: str, new_id: str, user_id: str, rows: int
+) -> None:
+    """Begin a conversation with the first rows of another one; the rows stay inside the database.
+
+    Args:
+        connection: in a transaction.
+        conversation_id: the other one.
+        new_id: the new one.
+        user_id: only this user's rows; "" for everybody's.
+        rows: how many.
+    """
+    values = {"conversation": conversation_id, "new": new_id, "user": user_id, "rows": rows}
+    connection.execute(_FORK, values)
+    event = (uuid7(), new_id, "fork", Origin(conversation_id, rows).written(), time.time())
+    connection.execute(
+        "INSERT INTO events (event_id, conversation_id, type, content, timestamp)"
+        " VALUES (?, ?, ?, ?, ?)",
+        event,
+    )
+
+
+def origin_of(connection: sqlite3.Connection, conversation_id: str) -> Origin | None:
+    """Where a conversation comes from; `None` if it is not a fork."""
+    row = connection.execute(_ORIGIN, (conversation_id,)).fetchone()
+    return None if row is None else Origin.of(row[0])
 
 
 def delete_conversation(

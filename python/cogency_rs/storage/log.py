@@ -27,6 +27,7 @@ __all__ = [
     "Conversation",
     "Log",
     "LogPage",
+    "Origin",
     "Row",
     "check_row_type",
     "dropped",
@@ -175,20 +176,46 @@ class Conversation:
     question: str | None
 
 
+class Origin(NamedTuple):
+    """Where a forked conversation comes from.
+
+    Attributes:
+        conversation_id: the conversation whose rows it began with.
+        rows: how many of them.
+    """
+
+    conversation_id: str
+    rows: int
+
+    def written(self) -> str:
+        """As it is stored: a JSON object."""
+        return json.dumps({"conversation_id": self.conversation_id, "rows": self.rows})
+
+    @classmethod
+    def of(cls, stored: str | None) -> Origin | None:
+        """Read what `written` wrote."""
+        if stored is None:
+            return None
+        found: Any = json.loads(stored)
+        return cls(found["conversation_id"], found["rows"])
+
+
 class Log(Protocol):
     """What a storage offers to turns and prompts.
 
     Rows come back in the order of their timestamps, and rows of one timestamp in the order they were saved. Every
     method raises `StorageError` when the log cannot be read or written.
 
-    Five methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
+    Seven methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
     row first. `delete_conversation(conversation_id, user_id=None)` removes everything of one and returns how many rows
     it had; with a `user_id`, only if it is this user's. `newest(conversation_id, user_id="", limit=...)` reads the
     newest rows as a page, which is whole if there are no more: without it, a long conversation is loaded whole to show
     its end. `open_calls(conversation_id, user_id="")` reads those of `calls` that are not settled (`IN_DOUBT`): without
     it, all calls of a conversation are read before each question. `unsettled_calls(user_id="")` reads the calls of
     all conversations that are `waiting`, `open` or `unknown`, each with its conversation and user, but for
-    conversations that a run has claimed: `Agent.pending` needs it.
+    conversations that a run has claimed: `Agent.pending` needs it. `fork(conversation_id, new_id, *, user_id, rows)`
+    begins a conversation with the first rows of another one, and `origin(conversation_id)` says which that was:
+    `Agent.fork` needs them.
 
     So is the attribute `is_durable`. If it is `False`, what is appended does not outlive the program, and the result of
     a call is not saved before those of its batch.

@@ -25,6 +25,7 @@ from .log import (
     CallRecord,
     Conversation,
     LogPage,
+    Origin,
     Row,
     check_row_type,
 )
@@ -54,12 +55,14 @@ class _Kept:
         rows: by time; those of one time in the order in which they were saved.
         records: the user and the record of each call, by batch and position.
         size: about how many bytes it takes.
+        origin: where it comes from, if it is a fork.
     """
 
-    __slots__ = ("records", "rows", "size")
+    __slots__ = ("origin", "records", "rows", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.origin: Origin | None = None
         self.rows: list[_Stored] = []
         self.records: dict[tuple[str, int], tuple[str, CallRecord]] = {}
 
@@ -269,6 +272,24 @@ class Memory:
             raise not_the_owner(conversation_id, user_id)
         self._known_dropped.pop(hash(conversation_id), None)
         return 0 if kept is None else self._remove(conversation_id)
+
+    async def fork(
+        self, conversation_id: str, new_id: str, *, user_id: str = "", rows: int
+    ) -> None:
+        """Begin a conversation with the first rows of another one, which both share; see `Log`."""
+        kept = self._find(conversation_id)
+        own = () if kept is None else (row for row in kept.rows if not user_id or row[2] == user_id)
+        new = self._kept[new_id] = _Kept(_CONVERSATION + getsizeof(new_id))
+        new.rows = [*islice(own, rows)]
+        new.size += sum(_ROW + getsizeof(row[3][1]) for row in new.rows)
+        new.origin = Origin(conversation_id, len(new.rows))
+        self._size += new.size
+        self._keep_the_bound(new_id)
+
+    async def origin(self, conversation_id: str) -> Origin | None:
+        """Where a conversation comes from; see `Log`."""
+        kept = self._find(conversation_id)
+        return None if kept is None else kept.origin
 
     def _cursor(self, rows: list[_Stored]) -> str:
         return f"{self._id}/{len(rows)}/{rows[-1][1] if rows else 0}"

@@ -24,10 +24,16 @@ from ..types import MessageMatch
 from .calls import read_calls, read_open_calls, read_unsettled_calls, save_calls
 from .claims import Claim
 from .connection import MEMORY
-from .conversations import delete_conversation, list_conversations, owner_of
+from .conversations import (
+    delete_conversation,
+    fork_conversation,
+    list_conversations,
+    origin_of,
+    owner_of,
+)
 from .database import Database, database_for
 from .fields import METRIC_FIELDS, PROFILE_FIELDS, ParseError, read_fields
-from .log import CallRecord, Conversation, LogPage, Row, check_row_type
+from .log import CallRecord, Conversation, LogPage, Origin, Row, check_row_type
 from .messages import MessageRow, Messages, or_now
 from .owners import not_the_owner
 from .sqlite_leases import FileLeases, check_owner, is_held
@@ -330,6 +336,25 @@ class SQLite(Messages):
         if deleted is None:
             raise not_the_owner(conversation_id, user_id or "")
         return deleted
+
+    async def fork(
+        self, conversation_id: str, new_id: str, *, user_id: str = "", rows: int
+    ) -> None:
+        """Begin a conversation with the first rows of another one, in one transaction; `Agent.fork` checks them first.
+
+        Args:
+            conversation_id: the other one.
+            new_id: the new one, which has nothing yet.
+            user_id: only this user's rows; "" for everybody's.
+            rows: how many.
+        """
+        await self._open().write(
+            lambda connection: fork_conversation(connection, conversation_id, new_id, user_id, rows)
+        )
+
+    async def origin(self, conversation_id: str) -> Origin | None:
+        """Where a conversation comes from; `None` if it is not a fork."""
+        return await self._open().read(lambda connection: origin_of(connection, conversation_id))
 
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None

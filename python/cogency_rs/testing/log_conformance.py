@@ -442,6 +442,20 @@ class LogConformance(ChangeConformance, OwnerConformance):
             equal(await unsettled(), expected[3:], "those of conversations that no run has")
 
     @on_a_log
+    async def test_a_fork_begins_with_the_rows_of_another_conversation(self, log: Any) -> None:
+        fork, origin = optional(log, "fork"), optional(log, "origin")
+        await log.append("c", user_id="u", rows=[("user", "b", 2.0), ("user", "c", 2.0)])
+        await log.append("c", user_id="u", rows=[("call", CALL, 1.0)], calls=_calls(1))
+        await fork("c", "d", user_id="u", rows=2)
+        equal(contents_of(await log.read("d")), [CALL, "b"], "its rows")
+        equal(await log.calls("d"), [], "its calls")
+        equal(await log.owner("d"), "u", "its owner")
+        equal((await origin("d"), await origin("c")), (("c", 2), None), "where it comes from")
+        await log.append("d", user_id="u", rows=[("user", "e", 2.0)])
+        equal(contents_of(await log.read("d")), [CALL, "b", "e"], "what follows")
+        equal(contents_of(await log.read("c")), [CALL, "b", "c"], "the other conversation")
+
+    @on_a_log
     async def test_conversations_are_listed_the_latest_first(self, log: Any) -> None:
         conversations = optional(log, "conversations")
         equal(await conversations(), [], "an empty log")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
-from ..log import IN_DOUBT, CallRecord, Conversation
+from ...ids import uuid7
+from ..log import IN_DOUBT, CallRecord, Conversation, Origin
 from ..worker import is_gone, machine, worker
 from .text import pack, unpack
 
@@ -14,8 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "delete_conversation",
+    "fork_conversation",
     "list_conversations",
     "read_calls",
+    "read_origin",
     "read_owner",
     "read_unsettled_calls",
 ]
@@ -103,6 +107,47 @@ async def read_owner(connection: Connection, address: Address, conversation_id: 
     """The user of a conversation's first row; `None` if it has none."""
     owner = await connection.fetchval(_OWNER.format(tables=address.tables), pack(conversation_id))
     return None if owner is None else unpack(owner)
+
+
+# The trigger on inserted rows makes the head.
+_FORK = """
+    WITH taken AS (
+        SELECT user_id, type, content, timestamp, row_number() OVER (ORDER BY timestamp, number) AS place
+        FROM {tables}.messages WHERE conversation_id = $1 AND ($3 = '' OR user_id = $3)
+        ORDER BY timestamp, number LIMIT $4
+    ), noted AS (
+        INSERT INTO {tables}.events (event_id, conversation_id, type, content, timestamp)
+        VALUES ($5, $2, 'fork', $6, $7)
+    )
+    INSERT INTO {tables}.messages (conversation_id, number, message_id, user_id, type, content, timestamp)
+    SELECT $2, place, gen_random_uuid()::text, user_id, type, content, timestamp FROM taken
+"""
+_ORIGIN = """
+    SELECT content FROM {tables}.events WHERE conversation_id = $1 AND type = 'fork' ORDER BY timestamp LIMIT 1
+"""
+
+
+async def fork_conversation(
+    connection: Connection,
+    address: Address,
+    conversation_id: str,
+    new_id: str,
+    user_id: str,
+    rows: int,
+) -> None:
+    """Begin a conversation with the first rows of another one; the rows stay inside the database."""
+    origin = pack(Origin(conversation_id, rows).written())
+    names = (pack(conversation_id), pack(new_id), pack(user_id))
+    query = _FORK.format(tables=address.tables)
+    await connection.execute(query, *names, rows, uuid7(), origin, time.time())
+
+
+async def read_origin(
+    connection: Connection, address: Address, conversation_id: str
+) -> Origin | None:
+    """Where a conversation comes from; `None` if it is not a fork."""
+    found = await connection.fetchval(_ORIGIN.format(tables=address.tables), pack(conversation_id))
+    return None if found is None else Origin.of(unpack(found))
 
 
 async def delete_conversation(

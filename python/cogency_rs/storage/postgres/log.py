@@ -10,14 +10,16 @@ from ...errors import StorageError
 from ...guards.arguments import check_count, check_text
 from ...ids import uuid7
 from ..claims import Claim
-from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type
+from ..log import NEW, CallRecord, Conversation, LogPage, Origin, Row, check_row_type
 from ..owners import not_the_owner
 from ..waiters import done
 from .address import read_dsn
 from .calls import (
     delete_conversation,
+    fork_conversation,
     list_conversations,
     read_calls,
+    read_origin,
     read_owner,
     read_unsettled_calls,
 )
@@ -265,6 +267,30 @@ class PostgreSQL(CogencyTables):
         if deleted is None:
             raise not_the_owner(conversation_id, user_id or "")
         return deleted
+
+    async def fork(
+        self, conversation_id: str, new_id: str, *, user_id: str = "", rows: int
+    ) -> None:
+        """Begin a conversation with the first rows of another one, in one statement; `Agent.fork` checks them first.
+
+        Args:
+            conversation_id: the other one.
+            new_id: the new one, which has nothing yet.
+            user_id: only this user's rows; "" for everybody's.
+            rows: how many.
+        """
+        await self._write(
+            lambda connection: fork_conversation(
+                connection, self._address, conversation_id, new_id, user_id, rows
+            ),
+            new_id,
+        )
+
+    async def origin(self, conversation_id: str) -> Origin | None:
+        """Where a conversation comes from; `None` if it is not a fork."""
+        return await self._read(
+            lambda connection: read_origin(connection, self._address, conversation_id)
+        )
 
     def _open(self) -> Database:
         if self._closed:

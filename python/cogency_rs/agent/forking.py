@@ -1,0 +1,95 @@
+"""A conversation that begins as a part of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import ConfigError
+from ..guards.arguments import check_count, check_text
+from ..ids import uuid7
+from ..storage.claims import ClaimOfRun
+from ..storage.owners import check_user
+from .settings import AgentSettings
+
+__all__ = ["Forking"]
+
+
+class Forking:
+    """The method of an agent that forks conversations."""
+
+    _settings: AgentSettings
+
+    async def fork(
+        self,
+        conversation_id: str,
+        *,
+        at: int | None = None,
+        new_id: str | None = None,
+        user_id: str = "",
+    ) -> str:
+        """Begin a conversation that has the first rows of another one, as if they had been said in it.
+
+        Only what was said is taken along, and no call: those that are running, waiting or unknown stay with the other
+        conversation alone. Calls at the end that have no results are left out, with the text that the model wrote
+        before them. The other conversation may be running; it does not change. The log notes where the new one comes from.
+
+        Args:
+            conversation_id: the conversation to take the rows from.
+            at: how many of its rows; all by default.
+            new_id: the id of the new conversation; by default one is made.
+            user_id: the id of the user of both.
+
+        Returns:
+            The id of the new conversation.
+
+        Raises:
+            ConfigError: there is no such conversation, `at` leaves nothing of it, the new one exists, or the log cannot
+                fork conversations. Nothing was written.
+            OwnerError: it is another user's conversation.
+            BusyError: a run has the new conversation.
+            StorageError: the log could not be read or written.
+        """
+        check_text("conversation_id", conversation_id)
+        check_text("new_id", new_id, or_none=True)
+        check_text("user_id", user_id)
+        check_count("at", at)
+        storage: Any = self._settings.storage
+        given: object = storage
+        if not hasattr(type(given), "fork"):
+            raise ConfigError(f"{storage!r} cannot fork conversations: it has no method fork")
+        await check_user(storage, conversation_id, user_id)
+        rows = (await storage.read(conversation_id, user_id=user_id)).rows
+        if not rows:
+            raise ConfigError(
+                f"the log has no conversation {conversation_id!r}, so it cannot be forked"
+            )
+        taken = _settled_rows(rows[:at])
+        if not taken:
+            raise ConfigError(
+                f"the first {at or len(rows)} rows of conversation {conversation_id!r} have nothing without calls that "
+                "have no results: fork it later"
+            )
+        new = new_id or uuid7()
+        async with ClaimOfRun(storage.claim(new, wait=False)):
+            if new == conversation_id or await storage.owner(new) is not None:
+                raise ConfigError(
+                    f"there is a conversation {new!r} already: name another new_id, or none"
+                )
+            await storage.fork(conversation_id, new, user_id=user_id, rows=taken)
+        return new
+
+
+def _settled_rows(rows: Sequence[Mapping[str, Any]]) -> int:
+    """How many rows there are before calls without results, and the text of the same answer."""
+    first_call: int | None = None
+    for place, row in enumerate(rows):
+        if row["type"] in ("user", "result"):
+            first_call = None
+        elif row["type"] == "call" and first_call is None:
+            first_call = place
+    if first_call is None:
+        return len(rows)
+    while first_call and rows[first_call - 1]["type"] in ("think", "respond"):
+        first_call -= 1
+    return first_call
