@@ -166,6 +166,32 @@ async def test_a_call_that_runs_has_its_start_and_keeps_it(every_log, options):
     assert over.status == "success"
 
 
+async def test_each_attempt_is_noted_before_it_starts(every_log, monkeypatch):
+    """So that after a crash the log says how often the tool was started, or may have been."""
+    monkeypatch.setattr("cogency_rs.hooks.retries.pause", lambda attempt: 0.0)
+    seen: list[CallRecord] = []
+
+    @tool(retries=2, idempotent=True)
+    async def send() -> str:
+        """Send a letter."""
+        seen.extend(await every_log.calls("c"))
+        if len(seen) < 3:
+            raise OSError("no")
+        return "sent"
+
+    model = ScriptedModel([calls("send"), "Done."])
+    await Agent(model, tools=[send], storage=every_log).run("?", conversation_id="c")
+    is_durable = getattr(every_log, "is_durable", True)
+    assert [each.attempt for each in seen] == ([1, 2, 3] if is_durable else [1, 1, 1])
+    assert {each.worker for each in seen} == {HERE}
+    [record] = await every_log.calls("c")
+    assert (record.status, record.attempt) == ("success", 3)
+    if is_durable:
+        assert (
+            seen[1].started_at == seen[2].started_at == pytest.approx(record.started_at, abs=1e-5)
+        )
+
+
 async def test_a_call_that_is_blocked_was_never_started(every_log):
     class Blocking(Hooks):
         async def before_tool_execute(self, ctx, call):

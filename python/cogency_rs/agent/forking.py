@@ -32,7 +32,8 @@ class Forking:
 
         Only what was said is taken along, and no call: those that are running, waiting or unknown stay with the other
         conversation alone. Calls at the end that have no results are left out, with the text that the model wrote
-        before them. The other conversation may be running; it does not change. The log notes where the new one comes from.
+        before them. The other conversation may be running; it does not change. The log notes where the new one comes
+        from.
 
         Args:
             conversation_id: the conversation to take the rows from.

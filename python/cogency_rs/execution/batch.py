@@ -60,6 +60,9 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 CarryOut = Callable[[int], Coroutine[Any, Any, ToolResult]]
 
+OnBegin = Callable[[int, int, float], Awaitable[None]]
+"""Called with the index of a call, how often its tool was started before, and when it was started first."""
+
 
 class ToolBatch:
     """A batch on the running loop.
@@ -79,8 +82,7 @@ class ToolBatch:
         state: the dict that hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
         ids: the ids of the calls, if the log has them already.
-        begin: awaited with the index of a call before its tool is started for the first time. If it raises, the tool
-            is not started.
+        begin: awaited before a tool is started. If it raises, the tool is not started.
         run: takes what tools tell the run that the batch is part of.
         in_run: called in the context of each call: notes there that it is part of the run.
 
@@ -143,7 +145,7 @@ class ToolBatch:
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
         ids: Sequence[str] = (),
-        begin: Callable[[int], Awaitable[None]] | None = None,
+        begin: OnBegin | None = None,
         run: RunSignals | None = None,
         in_run: Callable[[], object] | None = None,
     ) -> None:
@@ -156,7 +158,7 @@ class ToolBatch:
         self._hooks, self._approval = hooks, approval
         self._state = {} if state is None else state
         self._is_blocking = is_blocking
-        self._begin: Callable[[int], Awaitable[None]] | None = None
+        self._begin: OnBegin | None = None
         self._run = run
         self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
@@ -242,7 +244,7 @@ class ToolBatch:
         self,
         calls: Sequence[tuple[ToolCall, Any]],
         ids: Sequence[str] = (),
-        begin: Callable[[int], Awaitable[None]] | None = None,
+        begin: OnBegin | None = None,
         needs: Sequence[Need] = (),
         ends: Mapping[int, KnownEnd] | None = None,
         execution_ids: Sequence[str] = (),
@@ -509,9 +511,9 @@ class ToolBatch:
                 with self.held(index):
                     if (changed := await refused_as_changed(invocation)) is not None:
                         return changed
-            if self._begin is not None and not self._attempts[index]:
+            if self._begin is not None:
                 with self.held(index):
-                    await self._begin(index)
+                    await self._begin(index, self._attempts[index], self._began[index])
             if self._has_limits:
                 self._start_clock(index)
             if not self._attempts[index]:

@@ -119,26 +119,33 @@ class TurnLog:
     @property
     def is_told_of_beginnings(self) -> bool:
         """Whether `begin` has something to write for one of the calls."""
-        return any(record.status == "saved" for record in self._records)
+        return any(record.status == "saved" for record in self._records) or (
+            self.keeps_ends and any(call.options.retries for call in self.calls)
+        )
 
-    async def begin(self, index: int) -> None:
+    async def begin(self, index: int, attempts: int, first: float) -> None:
         """Note in the log that a call begins, before it does, so that it is not run twice after a crash.
 
         If this is cancelled, the note is saved or not, and the call must not run in either case.
 
         Args:
             index: the place of the call among `calls`.
+            attempts: how often this turn has started it before.
+            first: when it did so first.
 
         Raises:
             ToolError: the note could not be saved, so the call must not run.
         """
         records = self._records
         record = records[index]
-        if record.status != "saved":
+        if not self.keeps_ends if attempts else record.status != "saved":
             return
+        noted = started(record)
+        if attempts:
+            noted = noted._replace(attempt=noted.attempt + attempts, started_at=first)
         try:
             saving = self._storage.append(
-                self._conversation_id, user_id=self._user_id, rows=(), calls=[started(record)]
+                self._conversation_id, user_id=self._user_id, rows=(), calls=[noted]
             )
             if inspect.isawaitable(saving):
                 await saving
