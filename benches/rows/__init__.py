@@ -187,6 +187,21 @@ ROWS = (
         Counted("commits"),
     ),
     Row(
+        "turn-ends/8",
+        "a turn with eight calls that end a millisecond apart, SQLite on disk, `synchronous=FULL`",
+        "the same with results saved when the batch is over",
+        partial(turns.ends_apart, count=8),
+        (Share(1.5, "floor"),),
+    ),
+    Row(
+        "turn-ends-commits/8",
+        "the commits of that turn: two, and one for each group of calls that ended while one ran",
+        "",
+        partial(turns.commits_apart, count=8),
+        (Absolute(10),),
+        Counted("commits"),
+    ),
+    Row(
         "early/8",
         "a batch of 8 reads of 50 ms each, written at 50 tokens a second: from the last token to the results",
         "the same with `CallOptions(eager=False)`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -85,6 +86,49 @@ async def in_sqlite(bench: Bench, size: int) -> Samples:
                 cogency=lambda: turn(THEIRS, chunks, theirs, tools),
                 floor=commit,
             )
+
+
+@cogency_rs.tool
+async def apart(n: int) -> str:
+    """End after n milliseconds."""
+    await asyncio.sleep(n / 1000)
+    return "x" * 100
+
+
+class UntilTheBatchIsOver(cogency_rs.SQLite):
+    """A log that is not told of the end of a call before its batch is over."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, synchronous="FULL")
+        self.is_durable = False
+
+
+async def _apart(log: Any, count: int) -> None:
+    calls = block([("apart", {"n": n}) for n in range(count)])
+    turn = cogency_rs.Accumulator("u", "c", execution=execution([apart], log))
+    await drain(turn.process(cogency_rs.parse_tokens(calls)))
+
+
+async def ends_apart(bench: Bench, count: int) -> Samples:
+    async with (
+        cogency_rs.SQLite(bench.folder / "each.db", synchronous="FULL") as each,
+        UntilTheBatchIsOver(bench.folder / "together.db") as together,
+    ):
+        return await bench.timed(
+            ours=lambda: _apart(each, count), floor=lambda: _apart(together, count)
+        )
+
+
+async def commits_apart(bench: Bench, count: int) -> dict[str, list[int]]:
+    """How many commits a turn takes whose calls end apart."""
+    path = bench.folder / "apart-commits.db"
+    async with cogency_rs.SQLite(path) as log:
+        await log.save_message("c", "u", "user", "go")
+        with closing(sqlite3.connect(path)) as reader:
+            reader.execute("SELECT 1 FROM messages").fetchone()  # keeps the WAL
+            before = _commits_in(path)
+            await _apart(log, count)
+            return {"ours": [_commits_in(path) - before]}
 
 
 async def commits(bench: Bench, size: int) -> dict[str, list[int]]:
