@@ -84,6 +84,8 @@ EARLIER: dict[str, tuple[str, Callable[[str], Any], bool]] = {
     "cogency 3.3.0": ("SQLite", sqlite_log(), False),
     "a file with calls": ("SQLite", sqlite_log(*sqlite_schema.STEPS[:1]), True),
     "a file with decisions": ("SQLite", sqlite_log(*sqlite_schema.STEPS[:2]), True),
+    "a file of version 3": ("SQLite", sqlite_log(*sqlite_schema.STEPS[:3]), True),
+    "a file of version 4": ("SQLite", sqlite_log(*sqlite_schema.STEPS[:4]), True),
     "tables of the first version 1": ("PostgreSQL", postgres_log(), True),
     "tables of the last version 1": (
         "PostgreSQL",
@@ -178,6 +180,22 @@ async def versions(kind: str, place: str) -> list[int]:
     else:
         found = await ask(place, "SELECT version FROM {}.schema_version ORDER BY version")
     return [row[0] for row in found]
+
+
+@pytest.mark.parametrize("steps", range(len(sqlite_schema.STEPS) + 1))
+async def test_a_file_of_an_earlier_version_is_read_before_it_is_upgraded(steps, tmp_path: Path):
+    path = str(tmp_path / "log.db")
+    await sqlite_log(*sqlite_schema.STEPS[:steps])(path)
+    calls = ["c1", "c2"] if steps else []
+    async with SQLite(path) as log:
+        assert len((await log.read("old")).rows) == 3
+        assert [each.id for each in await log.calls("old")] == calls
+        assert [each.id for each in await log.open_calls("old")] == calls
+        assert [each.id for _, _, each in await log.unsettled_calls()] == calls
+        assert await log.origin("old") is None
+    with closing(sqlite3.connect(path)) as connection:
+        query = "SELECT 1 FROM sqlite_master WHERE name = 'cogency_rs_version'"
+        assert connection.execute(query).fetchone() is None, "it was upgraded"
 
 
 async def test_a_call_that_an_earlier_version_left_open_may_have_begun(tmp_path: Path):
