@@ -310,6 +310,18 @@ async def test_a_result_that_cannot_be_read_is_an_unknown_outcome(every_log, dam
     assert "its result cannot be read" in shown((await every_log.read("c")).rows)[0]["content"]
 
 
+async def test_a_resume_that_is_left_before_its_calls_keeps_what_is_known(every_log):
+    await leave(every_log, ENDS["a success"])
+    run = Agent(ScriptedModel([]), storage=every_log).resume("c")
+    async with run:
+        async for _ in run:
+            break
+    assert [each.status for each in await every_log.calls("c")] == ["success", "unknown"]
+    known, lost = shown((await every_log.read("c")).rows)
+    assert known["content"] == [1, "é"]
+    assert "It is not known whether the call of 'act' happened" in lost["content"]
+
+
 async def test_hooks_are_not_asked_again_about_a_call_that_has_ended(every_log):
     hooks = Counted()
     await leave(every_log, ENDS["a success"])

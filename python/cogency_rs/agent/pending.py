@@ -18,7 +18,7 @@ from ..storage.claims import ClaimOfRun
 from ..storage.log import CallRecord, is_log
 from ..storage.owners import check_user
 from ..tools.toolbox import Toolbox
-from ..turn.turn_log import save_to_the_end
+from ..turn.saving import save_to_the_end
 from ..types import ToolCall
 from .settings import AgentSettings
 from .settling import settled, why_unknown

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..calls.tool_result import unknown
 from ..errors import ConfigError
 from ..hooks import AroundCall, Invocation, Next, ToolApproved, ToolDenied
 from ..hooks.approval import Approval, Decision, Undecided, denied, need_of, read_decision
@@ -16,7 +17,7 @@ from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of
 from ..types import ToolCall, ToolResult
 from .settling import why_unknown
-from .stored_state import OpenBatch, StoredState, unknown
+from .stored_state import OpenBatch, StoredState
 
 __all__ = [
     "approved_by",
@@ -120,7 +121,7 @@ def not_twice(batch: OpenBatch) -> AroundCall:
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
         if invocation.id in not_begun or invocation.resolved.options.may_run_twice:
             return await next(invocation)
-        return unknown(invocation.call, why.get(invocation.id, ""))
+        return unknown(invocation.call.name, why.get(invocation.id, ""))
 
     return layer
 

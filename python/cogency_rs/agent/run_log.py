@@ -12,7 +12,7 @@ from .._core import check_json
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT
 from ..storage.log import CallRecord, Row
-from ..turn.turn_log import save_to_the_end
+from ..turn.saving import save_to_the_end
 
 __all__ = ["RunLog"]
 

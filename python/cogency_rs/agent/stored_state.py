@@ -13,8 +13,8 @@ from time import time
 from typing import Any, NamedTuple
 
 from ..calls.records import KnownEnd, status_of
-from ..calls.tool_result import failure
-from ..errors import DeniedError, ToolParseError, UnknownOutcome
+from ..calls.tool_result import failure, unknown
+from ..errors import DeniedError, ToolParseError
 from ..guards.arguments import check_mapping, refused
 from ..guards.json_text import read_json
 from ..hooks import Decision, ToolApproved, ToolDenied
@@ -32,7 +32,7 @@ from ..storage.log import (
 from ..types import ToolCall, ToolResult
 from .cut_answer import report_of
 
-__all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
+__all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records"]
 
 _BEGUN = frozenset({"open", "ended"})
 """The states of a call without a row of results that may have begun."""
@@ -60,16 +60,6 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
                     f"the decision for {id!r}", decision, "True, False, ToolApproved or ToolDenied"
                 )
     return read
-
-
-def unknown(call: ToolCall, why: str = "") -> ToolResult:
-    """The result of a call that was running when its program ended; `why` that could not be found out."""
-    asked = f", and {why}" if why else ""
-    text = (
-        f"It is not known whether the call of '{call.name}' happened: the program that ran it ended{asked}. It was not "
-        "run again. Find out whether it had its effect before you call it again."
-    )
-    return failure(text, UnknownOutcome(text))
 
 
 class OpenBatch(NamedTuple):
@@ -154,7 +144,7 @@ def _given_up(call: ToolCall, record: CallRecord) -> ToolResult:
             text = f"Tool '{call.name}' was not run: the program ended before the call began"
             return failure(text, CancelledError(text))
         case _:
-            return unknown(call)
+            return unknown(call.name)
 
 
 def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:

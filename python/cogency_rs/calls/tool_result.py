@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from .._core import check_json
-from ..errors import StopRun, ToolError
+from ..errors import StopRun, ToolError, UnknownOutcome
 from ..types import ToolResult
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "is_plain",
     "reason",
     "stopped",
+    "unknown",
 ]
 
 
@@ -41,6 +42,21 @@ def cancelled(error: BaseException | None = None) -> ToolResult:
 def failure_of(error: BaseException) -> ToolResult:
     """Make the result of a call whose tool raised."""
     return failure(f"Tool execution failed: {reason(error)}", error)
+
+
+def unknown(name: str, why: str = "") -> ToolResult:
+    """Make the result of a call that was running when its program ended.
+
+    Args:
+        name: the tool's name.
+        why: why that could not be found out.
+    """
+    asked = f", and {why}" if why else ""
+    text = (
+        f"It is not known whether the call of '{name}' happened: the program that ran it ended{asked}. It was not run "
+        "again. Find out whether it had its effect before you call it again."
+    )
+    return failure(text, UnknownOutcome(text))
 
 
 def stopped(error: StopRun) -> ToolResult:

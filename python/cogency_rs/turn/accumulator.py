@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 
 from .._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
 from ..calls.records import ToolExecution
-from ..calls.tool_result import cancelled
 from ..errors import ConfigError, StopRun
 from ..execution.batch import ToolBatch
 from ..execution.call_options import CallOptions
@@ -309,7 +308,7 @@ class Accumulator:
         if stopped is not None and stopped.is_over:
             left = self._results(stopped, turn, log, CircuitBreaker())
         else:
-            left = turn.results([cancelled()] * len(log.calls), CircuitBreaker())
+            left = turn.results(log.results_of_stopped(), CircuitBreaker())
         await log.save_what_is_left(left)
 
     def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:

@@ -9,26 +9,25 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import time
-from typing import Any, Literal
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from .._core import EarlyCall, WithdrawnCalls
-from ..calls.records import KnownEnd, ToolExecution, write_result
+from ..calls.records import KnownEnd, ToolExecution, status_of, write_result
+from ..calls.tool_result import cancelled, unknown
 from ..errors import ToolError
-from ..execution.patience import outlast
 from ..hooks.approval import Decision, Need, Undecided, write_decision
 from ..ids import uuid7
-from ..storage.log import CallRecord, CallStatus, Row, dropped, is_log_class
+from ..storage.log import CallRecord, CallStatus, Row, dropped
 from ..storage.worker import worker
 from ..tools.registry import tool_call
 from ..tools.toolbox import ResolvedCall, Toolbox
-from ..types import ToolCall, TurnEvent
+from ..types import ToolCall, ToolResult, TurnEvent
+from .saving import begin, finish, is_over, way_to_save
 
-__all__ = ["Steps", "TurnLog", "save_to_the_end", "started"]
+__all__ = ["Steps", "TurnLog", "started"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -37,9 +36,6 @@ Steps = list[TurnEvent | tuple[Row, ...] | list[str] | EarlyCall | WithdrawnCall
 is complete, and the places from which such calls do not count."""
 
 Executions = Callable[[], Sequence[ToolExecution]]
-
-Way = Literal["append", "save_messages", "save_message"]
-"""How a storage saves: the method to call."""
 
 
 class TurnLog:
@@ -80,7 +76,7 @@ class TurnLog:
         self._known = list(known)
         self._storage: Any = storage
         self._conversation_id, self._user_id = conversation_id, user_id
-        self._way = _way_to_save(storage)
+        self._way = way_to_save(storage)
         self.calls: list[ResolvedCall] = []
         self.needs: Sequence[Need] = ()
         # Of the same calls, each as it was before this turn started it; empty if the storage keeps none.
@@ -164,10 +160,16 @@ class TurnLog:
     def known_ends(self) -> dict[int, KnownEnd]:
         """How those of the calls ended that an earlier program carried out, by their place."""
         return {
-            index: KnownEnd.read(record.name, record.result, record.started_at, record.completed_at)
+            index: _end_of(record)
             for index, record in enumerate(self._records)
             if record.status == "ended"
         }
+
+    def results_of_stopped(self) -> list[ToolResult]:
+        """A result for each call, if the turn is stopped before they run; what an earlier program did stays."""
+        if not self._records:
+            return [cancelled()] * len(self.calls)
+        return [_if_stopped(record) for record in self._records]
 
     def note_ends(
         self, executions: Mapping[int, ToolExecution], decided: Mapping[int, Decision]
@@ -194,9 +196,9 @@ class TurnLog:
         saving = self._storage.append(
             self._conversation_id, user_id=self._user_id, rows=(), calls=ended
         )
-        if _is_over(saving) or not inspect.isawaitable(saving):
+        if is_over(saving) or not inspect.isawaitable(saving):
             return None
-        self._noting = _begin(saving)
+        self._noting = begin(saving)
         return self._noting
 
     def _append(self, rows: tuple[Row, ...], calls: Sequence[CallRecord]) -> Any:
@@ -250,7 +252,7 @@ class TurnLog:
         else:
             saving = self._save_each(rows, calls)
             calls = []  # counted one by one
-        if _is_over(saving) or not inspect.isawaitable(saving):  # a plain function has saved them
+        if is_over(saving) or not inspect.isawaitable(saving):  # a plain function has saved them
             self._add(calls, opened)
             return
         if not (to_the_end or self._way == "append" or "call" in kinds or "result" in kinds):
@@ -258,7 +260,7 @@ class TurnLog:
             await saving
             self.is_torn = False
             return
-        cancelled = await _to_the_end(saving)
+        cancelled = await finish(saving)
         self._add(calls, opened)
         if cancelled is not None:
             raise cancelled
@@ -316,9 +318,9 @@ class TurnLog:
         saving = self._storage.append(
             self._conversation_id, user_id=self._user_id, rows=(), calls=records
         )
-        if _is_over(saving) or not inspect.isawaitable(saving):
+        if is_over(saving) or not inspect.isawaitable(saving):
             return None
-        return await _to_the_end(saving)
+        return await finish(saving)
 
     async def wait(self) -> tuple[list[ToolCall], list[ToolCall]]:
         """Note in the log that the calls wait for approval. Those that must not run at all are noted as denied.
@@ -414,7 +416,14 @@ class TurnLog:
             return []
         if executions is None:  # the turn was stopped before they could run
             now = time()
-            return [record._replace(status="cancelled", completed_at=now) for record in records]
+            return [
+                record._replace(
+                    status=status_of(_if_stopped(record)),
+                    completed_at=record.completed_at or now,
+                    result=None,
+                )
+                for record in records
+            ]
         return [
             _as_carried_out(
                 record,
@@ -434,6 +443,21 @@ def started(record: CallRecord) -> CallRecord:
         worker=worker(),
         status="open" if record.status == "saved" else record.status,
     )
+
+
+def _if_stopped(record: CallRecord) -> ToolResult:
+    """The result of a call that this turn did not run, and an earlier program may have run."""
+    match record:
+        case CallRecord(status="ended"):
+            return _end_of(record).result
+        case CallRecord(status="open", attempt=attempt) if attempt:
+            return unknown(record.name)
+        case _:
+            return cancelled(asyncio.CancelledError())
+
+
+def _end_of(record: CallRecord) -> KnownEnd:
+    return KnownEnd.read(record.name, record.result, record.started_at, record.completed_at)
 
 
 def _before_its_start(record: CallRecord) -> CallRecord:
@@ -481,103 +505,6 @@ def _written(decision: Decision | None) -> str | None:
     return None if decision is None else write_decision(decision)
 
 
-async def save_to_the_end(
-    storage: Any,
-    conversation_id: str,
-    user_id: str,
-    rows: Sequence[Row],
-    calls: Sequence[CallRecord] = (),
-) -> None:
-    """Save rows and calls that do not belong to a turn, to the end even if cancelled meanwhile.
-
-    A storage that does not follow the protocol `Log` gets only the rows.
-    """
-    if _way_to_save(storage) == "append":
-        saving = storage.append(conversation_id, user_id=user_id, rows=rows, calls=calls)
-    else:
-
-        async def save_each() -> None:
-            for row in rows:
-                await storage.save_message(conversation_id, user_id, *row)
-
-        saving = save_each()
-    if _is_over(saving):
-        return
-    cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
-    if cancelled is not None:
-        raise cancelled
-
-
-def _way_to_save(storage: object) -> Way:
-    """How a storage saves. Its class decides, since a mock has every attribute."""
-    kind: type[Any] = type(storage)
-    way = _ways.get(kind)
-    if way is None:
-        way = _ways[kind] = _way_of(kind)
-    return way
-
-
-_ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
-
-
-def _way_of(kind: type[Any]) -> Way:
-    """How the storages of a class save; a subclass's own way goes before the inherited one."""
-    for base in kind.__mro__:
-        if "append" in vars(base) and is_log_class(kind):
-            return "append"
-        if "save_messages" in vars(base):
-            return "save_messages"
-    return "save_message"
-
-
 def _storable(name: str) -> str:
     """A name without lone surrogates, which JSON can hold and a storage cannot."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _is_over(saving: object) -> bool:
-    """Whether a save has ended at once, as in memory; raises its exception."""
-    if not (isinstance(saving, asyncio.Future) and saving.done()):
-        return False
-    saving.result()
-    return True
-
-
-async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:
-    """Await a save to its end, even if cancelled meanwhile.
-
-    A future needs no task, so a program that cancels all tasks at its end does not cancel it.
-
-    Returns:
-        The cancellation, which the caller must raise again; `None` if there was none.
-
-    Raises:
-        asyncio.CancelledError: the caller was cancelled, and it is not known that the rows are saved.
-    """
-    future = _begin(saving)
-    cancelled: asyncio.CancelledError | None = None
-    try:
-        await outlast([future])
-    except asyncio.CancelledError as error:
-        cancelled = error
-        failed = "it was cancelled too" if future.cancelled() else future.exception()
-        if failed:
-            logger.error("The log could not be written while its turn was cancelled: %s", failed)
-            raise
-    else:
-        future.result()
-    return cancelled
-
-
-def _begin(work: Awaitable[Any]) -> asyncio.Future[Any]:
-    """Begin to await `work`; a coroutine gets a task, which starts at once if Python can do that."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        # The loop was closed before the turn was closed or collected, so nothing can begin.
-        if inspect.iscoroutine(work):
-            work.close()
-        raise
-    if sys.version_info >= (3, 12) and inspect.iscoroutine(work) and not loop.get_task_factory():
-        return asyncio.Task(work, loop=loop, eager_start=True)
-    return asyncio.ensure_future(work)
