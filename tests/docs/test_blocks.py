@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.pages import PAGES, Block, blocks_of, is_all_fragments, name_of
+from support.pages import CHECKOUT, PAGES, Block, blocks_of, is_all_fragments, name_of
 from support.programs import printed_by
 from support.tiny_model import tiny_model
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 PROGRAM_PAGES = [page for page in PAGES if not is_all_fragments(page)]
 BLOCKS = [block for page in PROGRAM_PAGES for block in blocks_of(page)]
-PROGRAMS = [block for block in BLOCKS if block.reason is None]
+FRAGMENTS = [block for block in BLOCKS if block.reason is not None]
+ELSEWHERE = [block for block in BLOCKS if block.elsewhere is not None]
+PROGRAMS = [block for block in BLOCKS if block.reason is None and block.elsewhere is None]
 
 # Importing cogency causes this warning.
 FLAGS = ["-W", "ignore:Using fallback UUID7:DeprecationWarning"]
@@ -64,7 +66,13 @@ def test_no_block_of_a_page_is_overlooked(page: Path):
 
 
 def test_fragments_are_rare():
-    assert len(BLOCKS) - len(PROGRAMS) <= len(BLOCKS) / 10
+    assert len(FRAGMENTS) <= len(BLOCKS) / 10
+
+
+@pytest.mark.parametrize("block", ELSEWHERE, ids=lambda block: block.name)
+def test_a_block_that_is_run_elsewhere_is_run_there(block: Block):
+    page = block.name.partition(":")[0].removeprefix("docs/")
+    assert page in (CHECKOUT / str(block.elsewhere)).read_text(encoding="utf-8")
 
 
 def test_only_the_examples_of_the_differences_are_run_elsewhere():

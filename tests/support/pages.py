@@ -4,8 +4,12 @@ A block is a whole program. A block that is only a part of a program has a comme
 
     <!-- fragment: the reason -->
 
-A page whose blocks are all parts has one comment at its top: `<!-- fragments: the reason -->`. If a line that begins
-with "prints" follows a block, and then a text block, the program must print just that.
+A page whose blocks are all parts has one comment at its top: `<!-- fragments: the reason -->`. A program that needs
+something around it, such as a server, names the file of tests that runs it:
+
+    <!-- elsewhere: tests/docs/test_web.py -->
+
+If a line that begins with "prints" follows a block, and then a text block, the program must print just that.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ PAGES = [
 ]
 
 _BLOCK = re.compile(
-    r"(?:^<!-- fragment: (?P<reason>[^\n]+) -->\n)?"
+    r"(?:^<!-- (?:fragment: (?P<reason>[^\n]+)|elsewhere: (?P<elsewhere>\S+)) -->\n)?"
     r"^```python\n(?P<code>.*?)^```\n"
     r"(?:\nprints\b[^\n]*\n\n```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
@@ -41,12 +45,14 @@ class Block:
         code: the program.
         output: what the page says that it prints, or `None`.
         reason: why it is not a whole program, or `None`.
+        elsewhere: the file of tests that runs it, or `None` for `tests/docs/test_blocks.py`.
     """
 
     name: str
     code: str
     output: str | None
     reason: str | None
+    elsewhere: str | None
 
 
 def name_of(page: Path) -> str:
@@ -65,6 +71,7 @@ def blocks_of(page: Path) -> list[Block]:
             found["code"],
             found["output"],
             found["reason"],
+            found["elsewhere"],
         )
         for found in _BLOCK.finditer(text)
     ]

@@ -1,0 +1,114 @@
+"""The application of docs/web.md: it streams, ends a run whose browser has gone, and goes on with decisions."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from cogency_rs import Memory
+from support.pages import CHECKOUT, blocks_of
+from support.serving import Model, serving
+from support.tools import Waiting, block, call
+from support.waiting import until
+from support.web_client import received
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+[_BLOCK] = blocks_of(CHECKOUT / "docs" / "web.md")
+_app = ModuleType("app")
+exec(compile(_BLOCK.code, _BLOCK.name, "exec", dont_inherit=True), vars(_app))
+
+REFUND = block(call("refund", order="A7", euros=30))
+
+
+@asynccontextmanager
+async def served(model: Any, storage: Memory) -> AsyncIterator[httpx.AsyncClient]:
+    async with (
+        serving(_app.create_app(model, storage)) as address,
+        httpx.AsyncClient(base_url=address, trust_env=False, timeout=60) as http,
+    ):
+        yield http
+
+
+async def events_of(http: httpx.AsyncClient, path: str, body: Any) -> list[dict[str, Any]]:
+    async with http.stream("POST", path, json=body) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        return [event async for event in received(response)]
+
+
+async def rows(storage: Memory) -> list[tuple[str, str]]:
+    return [(row["type"], row["content"]) for row in (await storage.read("c")).rows]
+
+
+async def is_over(storage: Memory) -> bool:
+    return (await rows(storage))[-1][0] == "cancelled"
+
+
+async def test_text_arrives_while_the_model_still_writes():
+    model = Model(("It is ", None, "42.<end>"))
+    async with (
+        served(model, Memory()) as http,
+        http.stream("POST", "/conversations/c", json={"text": "hello"}) as response,
+    ):
+        messages = received(response)
+        assert (await anext(messages))["type"] == "user"
+        assert (await anext(messages))["content"] == "It is "
+        model.release.set()
+        rest = [message async for message in messages]
+    assert (rest[0]["content"], rest[-1]["status"]) == ("42.", "completed")
+
+
+async def test_a_run_ends_when_its_browser_goes():
+    model, storage = Model(("Let me see", None)), Memory()
+    async with served(model, storage) as http:
+        async with http.stream("POST", "/conversations/c", json={"text": "hello"}) as response:
+            messages = received(response)
+            while (await anext(messages))["type"] != "respond":
+                pass
+        await model.closed.wait()
+        await until(lambda: is_over(storage), "the run does not end")
+    assert await rows(storage) == [("user", "hello"), ("respond", "Let me see"), ("cancelled", "")]
+
+
+async def test_a_tool_ends_when_its_browser_goes(monkeypatch: pytest.MonkeyPatch):
+    tool, storage = Waiting("refund"), Memory()
+    monkeypatch.setattr(_app, "refund", tool)
+    async with served(Model(REFUND), storage) as http:
+        async with http.stream("POST", "/conversations/c", json={"text": "hello"}):
+            await tool.started.wait()
+        await until(lambda: is_over(storage), "the run does not end")
+    assert tool.journal == ["started", "stopped"]
+    assert '"content": "Cancelled"' in (await rows(storage))[-2][1]
+
+
+@pytest.mark.parametrize(
+    ("decision", "status", "content"),
+    [
+        (True, "success", "30 euros were paid back"),
+        (False, "failure", "Tool 'refund' execution was rejected by user."),
+    ],
+)
+async def test_a_call_waits_for_a_decision_also_in_another_process(decision, status, content):
+    storage = Memory()
+    async with served(Model(REFUND), storage) as http:
+        over = (await events_of(http, "/conversations/c", {"text": "hello"}))[-1]
+    [waiting] = over["waiting"]
+    assert (over["status"], waiting["name"], waiting["args"]["euros"]) == ("waiting", "refund", 30)
+    async with served(Model("Done.<end>"), storage) as http:
+        path = "/conversations/c/decisions"
+        events = await events_of(http, path, {waiting["id"]: decision})
+    [result] = [event["content"] for event in events if event["type"] == "result"]
+    assert f'"status": "{status}", "content": "{content}"' in result
+    assert events[-1]["status"] == "completed"
+
+
+async def test_an_error_is_the_last_event():
+    async with served(Model("Hello.<end>"), Memory()) as http:
+        [over] = await events_of(http, "/conversations/c/decisions", {})
+    assert over["status"] == "failed"
+    assert "no conversation 'c'" in over["error"]
