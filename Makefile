@@ -16,7 +16,7 @@ PROFILE ?= release
 BUILD   = $(INSTALL) --profile $(PROFILE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo load test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo load coming-from test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: grammar-oracle live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes
 
@@ -94,6 +94,11 @@ bench-peers: $(CORE)  ## Measure what we do beside other packages, in an environ
 	test -d target/peers || $(PYTHON) -m venv target/peers
 	target/peers/bin/pip install --quiet --disable-pip-version-check -r benches/peers/requirements.txt
 	PYTHONPATH=python target/peers/bin/python benches/peers/compare.py --write
+
+coming-from: $(DEV)  ## Run both programs of each page for those who come from another package, theirs in an environment of its own
+	test -d target/coming-from || $(PYTHON) -m venv target/coming-from
+	target/coming-from/bin/python -m pip install --quiet --disable-pip-version-check -r tests/docs/coming_from.txt
+	$(BIN)/python -m pytest -q tests/docs/test_coming_from.py
 
 load: $(CORE)    ## Measure how answers are read at a model's pace, beside other clients, and write docs/transport.md
 	test -d target/transport || $(PYTHON) -m venv target/transport
