@@ -46,7 +46,7 @@ pub struct BlockReader {
     is_marked: bool,
     /// Whether a Markdown fence may still be opened or closed.
     fence: Fence,
-    /// Where words begin that were passed over after a call. They may stand there only if another mark follows.
+    /// Where the words begin that were passed over after a call. They are allowed there only if another mark follows.
     words: Option<usize>,
 }
 
@@ -104,7 +104,7 @@ impl BlockReader {
         Self { dialect, calls, state, is_marked: entry == Entry::Block, fence, words: None }
     }
 
-    /// A reader of the arguments of a call whose name (a JSON string) stood in a message's head.
+    /// A reader of the arguments of a call whose name (a JSON string) was in a message's head.
     #[must_use]
     pub fn named(dialect: Arc<Dialect>, name: String, scope: Scope) -> Self {
         let mut calls = Calls::new(scope);
@@ -336,7 +336,7 @@ fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
     !rest.is_empty() && is_cut(&head.open) && !dialect.close.iter().any(is_cut)
 }
 
-/// How many bytes of words stand before the next mark of a block: what a model says between two calls, which lenient
+/// How many bytes of words come before the next mark of a block: what a model says between two calls, which lenient
 /// reading passes over.
 fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
     let Body::Head(head) = &dialect.bodies[body] else { return 0 };
@@ -414,7 +414,7 @@ mod tests {
                 .into_iter()
                 .map(|event| match event {
                     Event::Call(call) => call.into_json(),
-                    other => panic!("{other:?} is no call"),
+                    other => panic!("{other:?} is not a call"),
                 })
                 .collect(),
             other => panic!("{body}: {other:?}"),

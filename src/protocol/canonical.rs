@@ -29,7 +29,7 @@ pub struct Writer {
 #[derive(Clone, Debug)]
 struct OpenBracket {
     container: Container,
-    /// Where its bracket stands in `out`.
+    /// Where its bracket is in `out`.
     start: usize,
     is_empty: bool,
     /// The members of an object; empty for an array.
@@ -39,7 +39,7 @@ struct OpenBracket {
 /// What is left out at the end: a byte that canonical JSON does not have.
 const HOLE: u8 = 0xff;
 
-/// Up to so many bytes, an object with equal keys is written again when it is closed. There may be a million of them.
+/// Up to this many bytes, an object with equal keys is written again when it is closed. There may be a million of them.
 const SMALL: usize = 4 << 10;
 
 /// How much room may be left after what is written.
@@ -189,7 +189,7 @@ impl Writer {
         self.out.extend_from_slice(&kept);
     }
 
-    /// Writes what stands before the next item.
+    /// Writes what comes before the next item.
     fn separate(&mut self) {
         if std::mem::take(&mut self.is_after_key) {
             return;
@@ -245,7 +245,7 @@ pub fn canonical_string(quoted: &[u8]) -> String {
 fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
     let inside = &quoted[1..quoted.len() - 1];
     out.push(b'"');
-    // From here on the text is canonical as it stands, and is copied in one piece.
+    // From here on, the text is canonical as it is, and is copied in one piece.
     let (mut from, mut at) = (0, 0);
     loop {
         at += plain_length(&inside[at..]);

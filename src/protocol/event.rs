@@ -20,7 +20,7 @@ pub enum Event {
     Withdrawn,
     /// One tool call of a block that is valid as a whole.
     Call(Call),
-    /// The block is complete: its calls are to be run now.
+    /// The block is complete: its calls must be run now.
     Execute,
     /// What the model wrote as results. It is not what a tool returned.
     Result(Text),

@@ -11,7 +11,7 @@ pub enum Search {
     Absent,
     /// From here on, the end of the text may be the beginning of a mark.
     Pending(usize),
-    /// The mark with this number stands at `start..end`.
+    /// The mark with this number is at `start..end`.
     Found {
         /// Which mark.
         mark: usize,

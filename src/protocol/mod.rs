@@ -19,8 +19,8 @@
 //! | a whole text | [`parser`] |
 //! | the way back | [`write`](mod@write) |
 //!
-//! The writer stands above the parser because it asks the parser whether a call would read back as it is. The parser shows the
-//! model an example of a call, so how calls are spelled (`notation`) stands below both.
+//! The writer is above the parser because it asks the parser whether a call would read back as it is. The parser shows
+//! the model an example of a call, so how calls are spelled (`notation`) is below both.
 
 pub mod advice;
 pub mod block;

@@ -134,7 +134,7 @@ pub struct Parser {
     ready_calls: usize,
     /// Whether calls were handed out that wait for their execute event.
     is_batch_open: bool,
-    /// What is known of the text that is not held any more.
+    /// What is known of the text that is no longer held.
     before: Before,
     /// Whether there will be no more text.
     is_whole: bool,
@@ -236,8 +236,8 @@ impl Parser {
         }
     }
 
-    /// Reads the next `chunk` if it is one event just as it stands, and returns of which kind: text that is handed out as it
-    /// arrives, all of it. Otherwise nothing is read.
+    /// Reads the next `chunk` if all of it is one event just as it is, and returns the kind: text that is handed out as
+    /// it arrives. Otherwise nothing is read.
     ///
     /// [`feed`](Self::feed) does this itself; a caller that does it first can hand on the chunk without a copy.
     pub fn pass(&mut self, chunk: &[u8]) -> Option<TextRun> {
@@ -335,7 +335,8 @@ impl Parser {
         self.say(Event::Ready(call), events);
     }
 
-    /// A call of a block that began so, as it is meant: what the model copied from a prompt may have its marks broken up.
+    /// A call of a block with this opening, as it is meant: what the model copied from a prompt may have its marks
+    /// broken up.
     fn exact(&self, opening: &Opening, call: Call) -> Call {
         let dialect = &self.grammar.dialects[opening.dialect];
         if dialect.prompt.inert == Inert::Kept || !may_be_broken_up(call.json()) {

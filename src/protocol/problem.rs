@@ -135,7 +135,7 @@ impl From<Fault> for Problem {
 }
 
 impl Problem {
-    /// The problem in words, with line and column in `body`.
+    /// The problem as text, with line and column in `body`.
     #[must_use]
     pub fn located<'a>(&'a self, body: &'a [u8]) -> Located<'a> {
         Located { problem: self, body }

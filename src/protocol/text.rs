@@ -1,8 +1,8 @@
 //! Text as Python holds it.
 //!
 //! A Python `str` may hold lone surrogates, which UTF-8 cannot. So that nothing is lost, the core works on
-//! *generalised UTF-8*: UTF-8 in which a surrogate may stand as the three bytes its number gives
-//! (Python's `surrogatepass`). ASCII bytes mean the same in both, and the protocol's syntax is ASCII.
+//! *generalised UTF-8*: UTF-8 in which a surrogate may appear as the three bytes its number gives (Python's
+//! `surrogatepass`). ASCII bytes mean the same in both, and the protocol's syntax is ASCII.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -200,7 +200,7 @@ pub fn line_and_column(bytes: &[u8], at: usize) -> (usize, usize) {
 
 /// How many characters there are.
 fn characters(bytes: &[u8]) -> usize {
-    // In stretches whose counts fit into a byte: so many bytes are looked at together.
+    // In stretches whose counts fit into a byte: that many bytes are looked at together.
     let begun =
         |stretch: &[u8]| -> u8 { stretch.iter().map(|&byte| u8::from(byte & 0xc0 != 0x80)).sum() };
     bytes.chunks(u8::MAX.into()).map(|stretch| usize::from(begun(stretch))).sum()

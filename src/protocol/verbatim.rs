@@ -1,6 +1,6 @@
 //! Recognises canonical JSON in one pass.
 //!
-//! The log holds calls as [`canonical`](super::canonical) writes them. Such a text is taken as it stands; any other is read
+//! The log holds calls as [`canonical`](super::canonical) writes them. Such a text is taken as it is; any other is read
 //! and written again.
 
 use super::canonical::plain_length;
@@ -11,7 +11,7 @@ const DEPTH: usize = 16;
 /// How many keys an object may have: each is compared with all before it.
 const KEYS: usize = 8;
 
-/// The keys, with their quotes, and the values of an object that is canonical as it stands.
+/// The keys, with their quotes, and the values of an object that is canonical as it is.
 ///
 /// `None` if the text has to be read: it is not canonical, or it has fractions, more than 8 keys in an object, or brackets
 /// nested deeper than 16.
@@ -27,7 +27,7 @@ pub fn members(json: &str) -> Option<Vec<(&str, &str)>> {
     (cursor.at == json.len()).then_some(members)
 }
 
-/// Whether the text is an array that is canonical as it stands. `false` also for one that has to be read; see [`members`].
+/// Whether the text is an array that is canonical as it is. `false` also for one that has to be read; see [`members`].
 ///
 /// # Complexity
 /// O(json)

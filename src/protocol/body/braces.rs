@@ -1,7 +1,7 @@
 //! Reads arguments in braces: `{key:value,…}`, keys without quotes and strings between marks.
 //!
-//! What stands between two marks is the text itself, with no escapes: it may hold anything but the mark. JSON's strings are
-//! read too. A value without either is a literal, whose schema may say that it is text; bare words are text.
+//! What is between two marks is the text itself, without escapes: it may hold anything but the mark. JSON strings are
+//! read too. A value with neither is a literal, which its schema may say is text; bare words are text.
 
 use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Fault, Scanner, Token, unescaped};
@@ -13,7 +13,7 @@ use super::Calls;
 use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
 
-/// Bytes of a key without quotes at most.
+/// The most bytes that a key without quotes may have.
 const MAX_KEY: usize = 256;
 
 /// Reads the arguments of one call.
@@ -30,7 +30,7 @@ pub struct BracesReader {
     args: Writer,
 }
 
-/// What may stand next between two units.
+/// What may come next between two units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// In front of the first brace.
@@ -40,7 +40,7 @@ enum State {
     Value,
     ItemOrClose,
     BehindValue,
-    /// Anything: the arguments have been refused, and are read for their end only. Whether a value may stand here.
+    /// Anything: the arguments have been refused, and are read only to find their end. Whether a value may come here.
     Refused(bool),
 }
 
@@ -76,7 +76,7 @@ fn literal(raw: &[u8], schema: Option<Schema<'_>>) -> String {
 }
 
 impl BracesReader {
-    /// A reader of arguments whose first brace stands at byte `start`, or behind space there.
+    /// A reader of arguments whose first brace is at byte `start`, or after space there.
     #[must_use]
     pub fn new(start: usize) -> Self {
         Self {
@@ -89,12 +89,12 @@ impl BracesReader {
         }
     }
 
-    /// Reads on; gives the byte behind the last brace once it is there. `text` is what it was at the last call, or longer.
-    /// `mark` stands before and behind strings, and `schema` is that of the tool's arguments. What is wrong goes to `calls`
-    /// where the arguments still have an end of their own.
+    /// Reads on; gives the byte after the last brace once that has arrived. `text` is what it was at the last call, or
+    /// longer. `mark` comes before and after strings, and `schema` is that of the tool's arguments. Problems go to
+    /// `calls` where the arguments still have an end of their own.
     ///
     /// # Errors
-    /// These can be no arguments, and they have no end of their own. The reader must not be asked again.
+    /// These cannot be arguments, and they have no end of their own. The reader must not be asked again.
     ///
     /// # Complexity
     /// O(new text)
@@ -222,7 +222,7 @@ impl BracesReader {
                 self.at += 1;
                 self.state = State::Value;
             }
-            (State::Colon, _) => self.unexpected(text, calls, "\":\" behind the key"),
+            (State::Colon, _) => self.unexpected(text, calls, "\":\" after the key"),
             (State::BehindValue, b',') => {
                 self.at += 1;
                 self.state = match self.open.last() {
@@ -235,7 +235,7 @@ impl BracesReader {
         Ok(Advance::On)
     }
 
-    /// Opens a bracket that stands at the position.
+    /// Opens the bracket at the position.
     fn push(&mut self, container: Container, schema: Option<Schema<'_>>, calls: &mut Calls) {
         let (state, item) = match container {
             Container::Object => (State::KeyOrClose, None),
@@ -255,7 +255,7 @@ impl BracesReader {
         }
     }
 
-    /// Leaves the bracket that was opened last; its closing one stands at the position.
+    /// Leaves the bracket that was opened last; its closing one is at the position.
     fn pop(&mut self) -> Advance {
         self.at += 1;
         self.open.pop();
@@ -294,7 +294,7 @@ impl BracesReader {
         let raw = trim(&text[start..end]);
         let wanted = match (is_key, raw.is_empty()) {
             (true, true) => "a key",
-            (true, false) => "\":\" behind the key",
+            (true, false) => "\":\" after the key",
             (false, true) => "a value",
             (false, false) => self.behind_value(),
         };
@@ -310,7 +310,7 @@ impl BracesReader {
                     self.value(&value);
                 }
             }
-            // Probably the mark behind the call, whose braces were not closed.
+            // Probably the mark after the call, whose braces were not closed.
             b'<' => return Err(problem(wanted, character(text, end), end)),
             _ => self.unexpected(text, calls, wanted),
         }

@@ -18,9 +18,9 @@ pub struct Scope {
     pub strictness: Strictness,
     /// The tools and their schemas, which say of what type a raw value is.
     pub tools: Option<Arc<Tools>>,
-    /// Whether the caller wants to see calls before they are complete.
+    /// Whether the caller sees calls before they are complete.
     pub is_watched: bool,
-    /// Whether somebody wants each call as soon as it is complete.
+    /// Whether the caller takes each call as soon as it is complete.
     pub starts_early: bool,
 }
 
@@ -31,19 +31,19 @@ pub struct Calls {
     pub scope: Scope,
     /// Whether the text has ended here because the model stopped by itself.
     pub has_stopped: bool,
-    /// Marks that may stand behind a call in a block; none where nothing is known of that.
+    /// Marks that may come after a call in a block; empty where they are not known.
     pub followers: Vec<Str>,
-    /// Marks that open a block, none of which stands in the head of a call.
+    /// Marks that open a block; the head of a call contains none of them.
     pub openers: Vec<Str>,
     events: Vec<Event>,
     count: usize,
     problem: Option<Problem>,
     notes: Vec<Note>,
-    /// Calls that are complete, for those who do not wait for the block.
+    /// Calls that are complete, for callers that do not wait for the block.
     ready: Vec<Call>,
     /// The first byte of the open call's arguments that no note has.
     unseen: Option<usize>,
-    /// Up to where the text is known to be that of arguments, where that is not to be seen from what is wrong with them.
+    /// Up to where the text is known to be that of arguments, where what is wrong with them does not show it.
     known: usize,
 }
 
@@ -137,7 +137,7 @@ impl Calls {
         }
     }
 
-    /// The block says something beside calls.
+    /// The block says something other than a call.
     pub fn say(&mut self, event: Event) {
         self.events.push(event);
     }
@@ -148,7 +148,7 @@ impl Calls {
         self.events.clear();
     }
 
-    /// Whether something is wrong already, so that the block is read for its end only.
+    /// Whether something is wrong already, so that the block is read only to find its end.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.problem.is_some()

@@ -120,7 +120,7 @@ impl CallParts {
 const ROOM: usize = 512;
 
 impl Fields {
-    /// Fields of an object inside so many brackets, its own among them.
+    /// Fields of an object inside this many brackets, its own included.
     #[must_use]
     pub fn new(form: &Json, depth: usize, strictness: Strictness) -> Self {
         let args = if form.args_optional { Ok("{}".into()) } else { Err(NOTHING) };
@@ -149,7 +149,7 @@ impl Fields {
         self.open.is_some()
     }
 
-    /// Takes one token from inside the object, whose last byte is `at`. `depth` is the number of open brackets behind it.
+    /// Takes one token from inside the object; its last byte is `at`, and `depth` brackets are open after it.
     pub fn token(
         &mut self,
         form: &Json,
@@ -339,7 +339,7 @@ fn args_of(text: &[u8], writer: Writer, token: &Token, max_depth: Option<usize>)
 /// The JSON object that is all of `text`, canonical.
 ///
 /// # Errors
-/// It is none, or more than `max_depth` brackets are open in it at once: what it is instead.
+/// The text is not an object, or more than `max_depth` brackets are open in it at once: what it is instead.
 pub fn object(text: &[u8], max_depth: usize) -> Result<String, &'static str> {
     const OTHER: &str = "a string";
     let (mut writer, mut is_object, mut instead) = (Writer::new(text.len()), false, OTHER);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::prefix;
 
-/// Something else was found where this must stand.
+/// Something else was found where this was expected.
 pub(super) fn expected(
     expected: impl Into<Cow<'static, str>>,
     found: Cow<'static, str>,
@@ -22,7 +22,7 @@ pub(super) fn problem(
     Problem { kind: expected(wanted, found), at }
 }
 
-/// Something else stands at byte `at` than any of these marks.
+/// Something other than these marks is at byte `at`.
 #[must_use]
 pub fn unexpected(marks: &[&str], text: &[u8], at: usize) -> Problem {
     let wanted: Vec<_> = marks.iter().map(|mark| format!("{mark:?}")).collect();

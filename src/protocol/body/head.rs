@@ -54,7 +54,7 @@ enum State {
     /// In the head, whose text begins at the first byte and has been searched up to the second.
     Head(usize, usize),
     Args(ArgsReader),
-    /// Behind the arguments, in front of what closes the call.
+    /// After the arguments, before what closes the call.
     Close(usize, String),
 }
 
@@ -180,16 +180,16 @@ impl ItemReader for HeadReader {
 }
 
 impl HeadReader {
-    /// A reader of a call that is a message, which any of `ends` ends. Its name (a JSON string) stood in the message's head;
-    /// its arguments begin at byte `start`.
+    /// A reader of a call that is a message, which any of `ends` ends. Its name (a JSON string) was in the message's
+    /// head; its arguments begin at byte `start`.
     #[must_use]
     pub fn message(form: &Head, name: String, start: usize, ends: Vec<Str>, scope: &Scope) -> Self {
         let state = State::Args(ArgsReader::new(&form.args, start, scope));
         Self { state, quote: None, call: Named { name, id: None }, end: CallEnd::Message(ends) }
     }
 
-    /// Where the head of attributes ends that begins at `start`, outside quotes, or up to where that is known not to be; it
-    /// has been searched up to `at`.
+    /// Where the head of attributes that begins at `start` ends, outside quotes, or up to where it is known not to end;
+    /// it has been searched up to `at`.
     fn tag_end<'f>(
         &mut self,
         form: &'f Head,
@@ -257,8 +257,8 @@ fn is_lenient(calls: &Calls) -> bool {
     calls.scope.strictness == super::super::limits::Strictness::Lenient
 }
 
-/// Where the head that begins at `start` ends, and with which mark, or up to where it has none; it has been searched up to
-/// `at`. What opens or closes something else does not stand in a head.
+/// Where the head that begins at `start` ends, and with which mark, or up to where it is known not to end; it has been
+/// searched up to `at`. What opens or closes something else is not part of a head.
 fn head_end<'f>(
     form: &'f Head,
     text: &[u8],
@@ -305,7 +305,7 @@ fn head_end<'f>(
 }
 
 fn unended(form: &Head, start: usize) -> Problem {
-    let expected = format!("{:?} behind the name", form.ends[0]);
+    let expected = format!("{:?} after the name", form.ends[0]);
     problem(expected, "a name without an end".into(), start)
 }
 
@@ -352,7 +352,7 @@ fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
     }
 }
 
-/// Whether a name (a JSON string) may be one: what stands bare in a head is one line, and no markup.
+/// Whether this JSON string may be a name: a bare name in a head is a single line without markup.
 fn is_name(form: &HeadForm, name: &str) -> bool {
     let is_odd = |byte: &u8| matches!(byte, b'<' | b'{' | b'\n' | b'\r');
     matches!(form, HeadForm::Attributes(_))

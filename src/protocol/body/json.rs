@@ -1,4 +1,4 @@
-//! Calls as JSON: an array of objects, one object, or one behind the other.
+//! Calls as JSON: an array of objects, one object, or several in a row.
 //!
 //! JSON of the wrong shape is still read to its end; text that cannot be JSON has no end of its own.
 
@@ -224,7 +224,7 @@ fn start_of(token: &Token, last: usize) -> usize {
     }
 }
 
-/// How many backticks open or close a Markdown fence, at least and at most, and how long the language behind them is.
+/// The fewest and the most backticks of a Markdown fence, and the longest language after them.
 const FENCE: usize = 3;
 const LONGEST_FENCE: usize = 16;
 const LONGEST_LANGUAGE: usize = 32;
@@ -256,7 +256,7 @@ fn ticks(text: &[u8]) -> usize {
     text.iter().take(LONGEST_FENCE).take_while(|&&byte| byte == b'`').count()
 }
 
-/// Reads one JSON object, as the arguments of a call whose name stands in a head.
+/// Reads one JSON object, as the arguments of a call whose name is in a head.
 #[derive(Clone, Debug)]
 pub struct ObjectReader {
     scanner: Scanner,
@@ -272,7 +272,7 @@ impl ObjectReader {
         Self { scanner: scanner(start, strictness), writer, is_object: false }
     }
 
-    /// Reads on; gives the byte behind the value once it is complete.
+    /// Reads on; gives the byte after the value once it is complete.
     ///
     /// # Errors
     /// It is not JSON.

@@ -32,10 +32,10 @@ impl TextReader {
         Self { state: State::Start(start) }
     }
 
-    /// Reads on; gives the byte behind them once they are complete.
+    /// Reads on; gives the byte after them once they are complete.
     ///
     /// # Errors
-    /// They begin as JSON and are none.
+    /// They begin like JSON but are not JSON.
     pub fn read(
         &mut self,
         form: &Head,

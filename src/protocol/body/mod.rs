@@ -1,8 +1,8 @@
-//! What stands in a block of calls: one reader for each shape.
+//! What is in a block of calls: one reader for each shape.
 //!
 //! An *item* is what one reader reads: a JSON value, one call with its head, a list of Python calls, an XML element. The
-//! block's reader reads items and the marks around them. All positions are bytes of the block's text behind its opening
-//! mark, which is what it was at the last call, or longer; a reader does not look twice at what it has passed.
+//! block's reader reads items and the marks around them. All positions are bytes of the block's text after its opening
+//! mark. That text is what it was at the last call, or longer; a reader does not look twice at what it has passed.
 
 mod advance;
 mod attribute;
@@ -43,11 +43,11 @@ pub trait ItemReader {
     /// Whether an item begins at the start of `text`, space in front of it passed over; `None` while that is not known.
     fn begins(form: &Self::Form, text: &[u8]) -> Option<bool>;
 
-    /// Reads on; gives the byte behind the item once it is complete. Its calls go to `calls`, and so does what is wrong with
-    /// them where the item still has an end of its own ([`Calls::refuse`]).
+    /// Reads on; gives the byte after the item once it is complete. Its calls go to `calls`, and so does what is wrong
+    /// with them where the item still has an end of its own ([`Calls::refuse`]).
     ///
     /// # Errors
-    /// This can be no item of this form, and it has no end of its own. The reader must not be asked again.
+    /// This cannot be an item of this form, and it has no end of its own. The reader must not be asked again.
     fn read(
         &mut self,
         form: &Self::Form,

@@ -1,4 +1,4 @@
-//! The opening of a parameter: its key, and what stands between that and the value.
+//! The opening of a parameter: its key, and what comes between that and the value.
 
 use super::super::marks::starts_with;
 use super::super::problem::Problem;
@@ -38,7 +38,7 @@ pub fn is_begun(form: &Parameters, rest: &[u8]) -> bool {
     !rest.is_empty() && form.open.as_bytes().starts_with(rest)
 }
 
-/// Where the value begins behind its key, and whether an attribute in between says that it is text.
+/// Where the value begins after its key, and whether an attribute in between says that it is text.
 pub fn attributes(
     form: &Parameters,
     text: &[u8],
@@ -81,5 +81,5 @@ pub fn attributes(
 
 /// A key that nothing ends.
 pub fn unended(mark: &str, at: usize) -> Problem {
-    problem(format!("{mark:?} behind the key"), "a key without an end".into(), at)
+    problem(format!("{mark:?} after the key"), "a key without an end".into(), at)
 }

@@ -1,4 +1,4 @@
-//! Arguments that stand each between marks of its own, their values as raw text.
+//! Arguments, each between marks of its own, with values as raw text.
 //!
 //! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
 //! next parameter, the end of the call, or nothing at all.
@@ -37,20 +37,20 @@ struct Written {
 
 #[derive(Clone, Debug)]
 enum State {
-    /// In front of what stands around all of them.
+    /// Before the mark around all of them.
     Around(usize),
-    /// In front of a parameter, or of what ends them.
+    /// Before a parameter, or before what ends them.
     Between(usize),
     /// In a key that begins at the first byte, searched up to the second.
     Key(usize, usize),
-    /// Behind a key, in front of its value: what stands between begins at the first byte and has been read up to the second.
+    /// After a key, before its value: what comes between begins at the first byte and has been read up to the second.
     Attributes(Str, usize, usize),
     Value(ValueReader),
     /// In a JSON object that stands for all of them, between marks of its own or with none.
     Object(ObjectReader, bool),
-    /// Behind such an object, in front of the mark that closes it.
+    /// After such an object, before the mark that closes it.
     BehindObject(usize),
-    /// Behind all of them, at this byte.
+    /// After all of them, at this byte.
     Done(usize),
 }
 
@@ -65,10 +65,10 @@ impl ParametersReader {
         Self { state, has_begun: false, object: None, written: Written::new() }
     }
 
-    /// Reads on; gives the byte behind the last of them, in front of what closes the call.
+    /// Reads on; gives the byte after the last of them, before what closes the call.
     ///
     /// # Errors
-    /// Something stands there that is not a parameter.
+    /// Something there is not a parameter.
     pub fn read(
         &mut self,
         forms: Forms<'_>,
@@ -161,7 +161,7 @@ impl ParametersReader {
         }
     }
 
-    /// What stands at byte `at`, in front of a parameter or of what ends them; `None` while that is not known.
+    /// What is at byte `at`, where a parameter or what ends them may begin; `None` while that is not known.
     fn next(
         &mut self,
         forms: Forms<'_>,

@@ -40,9 +40,9 @@ pub struct PythonReader {
     name: String,
     /// Its arguments so far.
     args: Writer,
-    /// What the string behind the position says, to which another may be joined.
+    /// What the string before the position says, to which another may be joined.
     string: Vec<u8>,
-    /// The byte behind the last call.
+    /// The byte after the last call.
     end: usize,
 }
 
@@ -130,7 +130,7 @@ impl PythonReader {
                         self.unit = Unit::Number { sign: Some(sign), start: self.at };
                         Advance::On
                     }
-                    Some(_) => self.unexpected(text, calls, "a number behind the sign"),
+                    Some(_) => self.unexpected(text, calls, "a number after the sign"),
                 })
             }
             Unit::Number { sign, start } => Ok(self.number(text, calls, sign, start)),
@@ -154,7 +154,7 @@ impl PythonReader {
         }
     }
 
-    /// Reads what stands between two units, or begins one.
+    /// Reads what is between two units, or begins one.
     fn between(
         &mut self,
         form: &Python,
@@ -185,7 +185,7 @@ impl PythonReader {
                 self.at += 1;
                 self.state = State::CallOrClose;
             }
-            // Another call has its own end, and so has the list. Anything else may stand behind a list that was not closed.
+            // Another call has its own end, and so does the list. Anything else may follow an unclosed list.
             (State::BehindCall, _) if begins_word(byte) => {
                 return Ok(self.unexpected(text, calls, Bracket::Calls.behind_value()));
             }
@@ -231,7 +231,7 @@ impl PythonReader {
                 self.state = State::Value;
             }
             (State::Colon, _) => {
-                let expected = "\":\" behind the key (a set is no argument)";
+                let expected = "\":\" after the key (sets are not allowed)";
                 return Ok(self.unexpected(text, calls, expected));
             }
             (State::BehindValue, b',') => self.comma(),
@@ -272,7 +272,7 @@ impl PythonReader {
         Advance::On
     }
 
-    /// Opens a bracket that stands at the position.
+    /// Opens the bracket at the position.
     fn push(&mut self, calls: &mut Calls, bracket: Bracket) {
         self.open.push(bracket);
         self.at += 1;
@@ -286,7 +286,7 @@ impl PythonReader {
     fn close(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Advance {
         match self.open.last() {
             Some(Bracket::Call) => return self.end_call(form, text, calls),
-            // Brackets around one value, and no comma: no tuple.
+            // Brackets around one value, without a comma: not a tuple.
             Some(Bracket::Group) if self.state == State::BehindValue => self.args.close_around(),
             _ => self.args.close(),
         }
@@ -309,7 +309,7 @@ impl PythonReader {
         };
     }
 
-    /// Begins the call of this name, whose bracket stands at the position.
+    /// Begins the call of this name, whose bracket is at the position.
     fn begin_call(&mut self, calls: &mut Calls, start: usize, name: &[u8]) {
         self.name = json_string(name);
         self.args = Writer::new(0);
@@ -324,7 +324,7 @@ impl PythonReader {
         }
     }
 
-    /// Ends the call, whose closing bracket stands at the position.
+    /// Ends the call, whose closing bracket is at the position.
     fn end_call(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Advance {
         calls.end_args(text, self.at);
         self.args.close();

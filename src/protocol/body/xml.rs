@@ -1,8 +1,8 @@
 //! A call as XML elements: the name, the server and the arguments, in any order.
 //!
-//! The arguments are read into a flat list of elements first; the tool's schema makes values of them once all are there. It
-//! is needed before that too, where an element is a string and what looks like a tag in it is text, so a name that stands
-//! behind the arguments comes too late for such tags.
+//! The arguments are read into a flat list of elements first; the tool's schema makes values of them once all are
+//! there. It is needed before that too, where an element is a string and what looks like a tag in it is text, so a name
+//! after the arguments comes too late for such tags.
 
 mod args;
 mod string;
@@ -41,7 +41,7 @@ pub struct XmlReader {
 
 #[derive(Clone, Debug)]
 enum State {
-    /// Behind a part or a comment that ends in front of this byte, at what may be the next.
+    /// After a part or a comment that ends before this byte, at what may be the next.
     Between(usize, TagReader),
     /// In the text of a name, which begins at this byte, at what may be a tag.
     Name(CallPart, usize, TagReader),
@@ -229,7 +229,7 @@ impl ItemReader for XmlReader {
 }
 
 impl XmlReader {
-    /// The byte behind the last part, where the next may stand.
+    /// The byte after the last part, where the next may begin.
     #[must_use]
     pub fn end(&self) -> Option<usize> {
         match self.state {

@@ -21,7 +21,7 @@ pub struct Members {
 /// A member whose key an earlier one has.
 const GONE: u32 = u32::MAX;
 
-/// The first member of each key, found by a hash that nobody can foresee.
+/// The first member of each key, found by an unpredictable hash.
 #[derive(Clone, Debug, Default)]
 struct Known {
     table: HashTable<First>,
@@ -35,7 +35,7 @@ struct First {
     member: u32,
 }
 
-/// Up to so many members, comparing all keys is cheaper than hashing.
+/// Up to this many members, comparing all keys is cheaper than hashing.
 const FEW: usize = 8;
 
 /// What is written before each member but the first, and between its key and its value.
@@ -99,7 +99,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Where the separator before a member begins; the first member has none, and ends later than here.
+    /// Where the separator before a member begins; the first member has no separator, and begins with its key.
     fn start(&self, member: usize) -> usize {
         self.keys[member] - if member == 0 { 0 } else { SEPARATOR.len() }
     }
@@ -115,7 +115,7 @@ impl Object {
     }
 }
 
-/// What is still to be copied.
+/// What has not been copied yet.
 enum Part {
     Text(Range<usize>),
     /// The members of an object, from one of them on.
@@ -163,7 +163,7 @@ pub fn copy(out: &[u8], range: Range<usize>, objects: &[Object], to: &mut Vec<u8
     }
 }
 
-/// Makes room for one more by a quarter: millions of members are not to take twice their room.
+/// Makes room for one more by a quarter: millions of members must not take twice their room.
 fn grow_little<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 4).max(4));
@@ -205,7 +205,7 @@ mod tests {
     use super::super::super::json::Container;
     use super::super::Writer;
 
-    /// A value with keys that repeat. A number stands for so many nines.
+    /// A value with keys that repeat. A number stands for that many nines.
     #[derive(Clone, Debug)]
     enum Node {
         Number(usize),

@@ -29,7 +29,7 @@ impl MessageHeads {
     /// Whether a message begins or ends in `text`.
     #[must_use]
     pub fn stands_in(&self, text: &[u8]) -> bool {
-        // The mark of a channel may begin a head, and also stands inside one.
+        // The mark of a channel may begin a head, and also appears inside one.
         let mut marks = self.open.iter().filter(|open| **open != self.channel).chain(&self.close);
         marks.any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some())
     }

@@ -39,7 +39,7 @@ pub struct Opening {
 pub enum Entry {
     /// The mark of the block itself.
     Block,
-    /// The head of a call that stands outside blocks, with the number of its body in the dialect.
+    /// The head of a call outside blocks, with the number of its body in the dialect.
     Call(usize),
     /// No mark: the body begins at once.
     None,

@@ -2,7 +2,8 @@
 //!
 //! A mark is quoted in two ways.
 //!
-//! - A *mention*: the same quote stands directly before the mark and directly after it. One character after the mark decides.
+//! - A *mention*: the same quote comes directly before and directly after the mark. One character after the mark
+//!   decides.
 //! - A *fence*, as in `CommonMark`: it opens with a line of three or more backticks or tildes and closes with a line of at
 //!   least as many. Nothing after the mark decides, since a [`Fence`] is a finite automaton over the text before it.
 //!
@@ -23,7 +24,7 @@ pub fn is_quote(byte: u8) -> bool {
     matches!(byte, b'`' | b'"' | b'\'')
 }
 
-/// Whether a quote after this byte rather ends what it quotes than begins it: after a word or a sentence.
+/// Whether a quote after this byte is more likely to end what it quotes than to begin it: after a word or a sentence.
 #[must_use]
 pub fn ends_quotation(before: u8) -> bool {
     before.is_ascii_alphanumeric() || b".,!?".contains(&before)
@@ -140,11 +141,11 @@ enum Open {
     None,
     /// Opened by this run.
     Live(Run),
-    /// The same, and a call stood in it: the model has wrapped its call, so it quotes nothing.
+    /// The same, and there was a call in it: the model has wrapped its call, so it quotes nothing.
     Spent(Run),
 }
 
-/// Backticks or tildes in a row; of more than 255 that many count.
+/// Backticks or tildes in a row; at most 255 are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     byte: u8,
@@ -169,7 +170,7 @@ impl Open {
 }
 
 impl Fence {
-    /// Whether a mark that stands here is in a fence. It is not after what closes the fence, on the same line.
+    /// Whether a mark here is in a fence. One after what closes the fence, on the same line, is not.
     #[must_use]
     pub fn is_around(self) -> bool {
         matches!(self.open, Open::Live(_)) && !self.is_closing()
@@ -213,7 +214,7 @@ impl Fence {
         None
     }
 
-    /// A mark that counts stands here: the line is over.
+    /// A mark that counts is here: the line is over.
     pub fn mark(&mut self) {
         if self.is_closing() {
             self.open = Open::None;
@@ -221,7 +222,7 @@ impl Fence {
         self.line = Line::default();
     }
 
-    /// A call begins here: a fence around it quotes nothing, also one that begins on its line.
+    /// A call begins here: a fence around it quotes nothing, even one that begins on its line.
     pub fn call(&mut self) {
         let run = match (self.open, self.line) {
             (Open::None, Line::Run(run) | Line::Fence(run)) if run.length >= Run::SHORTEST => {
@@ -258,7 +259,7 @@ impl Fence {
     /// The line after a run that is long enough, and this byte.
     fn step_after(&mut self, run: Run, byte: u8) -> Line {
         let goes_on = match self.open.run() {
-            // The words after backticks have none, or this is code within a line.
+            // The words after backticks contain no backtick, or this is code within a line.
             None => byte != b'`' || run.byte != b'`',
             Some(open) => run.closes(open) && b" \t\r\n".contains(&byte),
         };
@@ -341,7 +342,7 @@ mod tests {
     fn a_text_is_read_alike_in_one_piece_and_in_bytes() {
         const LENGTH: u32 = if cfg!(miri) { 2 } else { 5 };
         let pieces = ["`", "```", "~~~", " ", "   ", "\n", "a", "\r\n", "b c\n"];
-        // Every text of so many of these pieces.
+        // Every text of this many pieces.
         for number in 0..pieces.len().pow(LENGTH) {
             let choices = (0..LENGTH).map(|place| number / pieces.len().pow(place) % pieces.len());
             let text: Vec<&str> = choices.map(|choice| pieces[choice]).collect();
@@ -368,7 +369,7 @@ mod tests {
         }
         let mut fence = stepped("```\n```");
         fence.call();
-        assert_eq!(fence, Fence::default(), "the call stands after the fence");
+        assert_eq!(fence, Fence::default(), "the call comes after the fence");
     }
 
     #[test]

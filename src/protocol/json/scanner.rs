@@ -17,7 +17,7 @@ pub enum Controls {
     Escaped,
 }
 
-/// Whether a comma may stand before a closing bracket.
+/// Whether a comma may come before a closing bracket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrailingCommas {
     /// As in JSON.
@@ -38,7 +38,7 @@ pub struct Scanner {
     trailing_commas: TrailingCommas,
 }
 
-/// What may stand next between two units.
+/// What may come next between two units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Value,

@@ -209,7 +209,7 @@ pub fn push_answer(
     object.close(b'}');
 }
 
-/// Adds calls that are each a message, or stand in a message.
+/// Adds calls that are each a message, or in a message.
 fn push_messages(
     sink: &mut Sink<'_>,
     dialect: &Dialect,

@@ -31,7 +31,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Adds canonical JSON. It stands inside `outside` brackets of the same layout, which indent its lines.
+/// Adds canonical JSON. It is inside `outside` brackets of the same layout, which indent its lines.
 ///
 /// # Complexity
 /// O(json)
@@ -147,8 +147,8 @@ impl<'o, 's> Brackets<'o, 's> {
     }
 }
 
-/// Values nested deeper than this are on one line, also where others have lines of their own: the indentation of brackets in
-/// brackets grows with the square of their number.
+/// Values nested deeper than this are on one line, even where others have lines of their own: the indentation of
+/// brackets in brackets grows with the square of their number.
 const MAX_INDENTED: usize = 200;
 
 /// Whether each value in a bracket of this depth has a line of its own.

@@ -124,8 +124,8 @@ fn push_python_string(sink: &mut Sink<'_>, text: &[u8]) {
     sink.push("\"");
 }
 
-/// Adds a canonical JSON object as `{key:value,…}`, with `mark` around strings. Text that cannot stand between two of these
-/// marks is written as a JSON string.
+/// Adds a canonical JSON object as `{key:value,…}`, with `mark` around strings. Text that cannot be put between two of
+/// these marks is written as a JSON string.
 pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
     let bytes = json.as_bytes();
     let mut at = 0;

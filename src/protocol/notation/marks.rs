@@ -287,7 +287,7 @@ fn beginning(token: &str) -> Option<String> {
     (!is_common).then(|| start.to_owned())
 }
 
-/// All texts of a dialect that may be marks, but for its tokens.
+/// All texts of a dialect that may be marks, except its tokens.
 fn marks(dialect: &Dialect) -> Vec<&str> {
     let Dialect { results, prompt, .. } = dialect;
     let mut marks = written_with(dialect);

@@ -1,6 +1,6 @@
 //! Names and keys that every reader takes for just that.
 
-/// Whether every reader takes this for a name or a key, whatever stands around it. Most names are so.
+/// Whether every reader takes this for a name or a key, whatever is around it. Most names are like this.
 pub fn is_plain(name: &[u8]) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let is_part = |byte: &u8| is_word(byte) || b"-.".contains(byte);

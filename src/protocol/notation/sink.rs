@@ -66,7 +66,7 @@ impl<'a> Sink<'a> {
         !(self.notation.keeps_marks() && self.marks().stand_in(text))
     }
 
-    /// Adds text from outside, in which no mark is to count.
+    /// Adds text from outside, in which no mark may count.
     pub fn push_outside(&mut self, text: &[u8]) {
         if self.notation.keeps_marks() {
             return self.push(text);

@@ -6,7 +6,7 @@ use super::super::run::TextRun;
 /// What is known of the text before the place that is read.
 #[derive(Debug)]
 pub(super) struct Before {
-    /// The two last bytes before the text that is held.
+    /// The last two bytes before the text that is held.
     last: [u8; 2],
     /// Whether the answer is in a fence.
     fence: Fence,
@@ -20,7 +20,7 @@ impl Before {
         Self { last: *b"\n\n", fence: Fence::default(), read: 0 }
     }
 
-    /// The byte that stands this many bytes before byte `at`: one or two.
+    /// The byte that is this many bytes before byte `at`: one or two.
     pub(super) fn byte(&self, text: &[u8], at: usize, distance: usize) -> u8 {
         at.checked_sub(distance).map_or_else(|| self.last[2 + at - distance], |at| text[at])
     }
@@ -39,7 +39,7 @@ impl Before {
         self.drop(text, text.len());
     }
 
-    /// The first `length` bytes of `text` are not needed any more.
+    /// The first `length` bytes of `text` are no longer needed.
     #[inline]
     pub(super) fn drop(&mut self, text: &[u8], length: usize) {
         self.last = match text[..length] {
@@ -66,7 +66,7 @@ impl Before {
         end.map(|_| self.read)
     }
 
-    /// Whether a mark that stands where the text was read up to is in a fence.
+    /// Whether a mark at the byte up to which the text was read is in a fence.
     pub(super) fn is_fenced(&self) -> bool {
         self.fence.is_around()
     }

@@ -63,8 +63,8 @@ impl Parser {
         self.quote_around(text, start, end).map(|quote| quote.is_some())
     }
 
-    /// In a span that is text of the answer, because the mark that opens it stands in a fence: up to the mark that closes it,
-    /// or to the end of the fence.
+    /// In a span that is text of the answer, because the mark that opens it is in a fence: up to the mark that closes
+    /// it, or to the end of the fence.
     pub(super) fn read_quoted(
         &mut self,
         span: &Span,

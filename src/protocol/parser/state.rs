@@ -152,7 +152,7 @@ impl Broke {
 pub(super) struct Reported {
     /// How many have a report of their own.
     count: usize,
-    /// How many have none, and their text.
+    /// How many do not, and their text.
     more: usize,
     raw: Vec<u8>,
     /// The number of the dialect of the first of these.

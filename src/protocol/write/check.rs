@@ -44,7 +44,7 @@ pub fn push_calls(
 /// # Complexity
 /// O(call)
 pub fn can_write(notation: &Notation, call: &ShownCall) -> bool {
-    // A head after another call may stand in another place than a head that begins an answer.
+    // A head after another call may come in a different place from a head that begins an answer.
     let other = ShownCall { name: "\"a\"".into(), args: "{}".into(), id: None, server: None };
     [&[call.clone()][..], &[other, call.clone()]].iter().all(|calls| {
         let mut sink = Sink::new(notation);
@@ -76,7 +76,7 @@ pub fn exactly(
     let mut sink = Sink::new(notation);
     sink.begin_calls(std::iter::empty());
     calls::push_calls(&mut sink, notation.dialect(), calls, begins_answer, None);
-    // A form without escapes has half a character as it is, which no model is sent and no answer brings.
+    // A form without escapes writes a lone surrogate as it is, but no model is sent one and no answer brings one.
     let mut characters = Characters::default();
     let mut text = characters.whole(&sink.out).into_owned();
     text.extend_from_slice(characters.end().as_bytes());

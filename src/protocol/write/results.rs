@@ -137,7 +137,7 @@ fn strings_in(text: &[u8]) -> Option<Vec<Range<usize>>> {
     whole.map(|()| strings)
 }
 
-/// Adds JSON with `\u003c` for every `<`. In JSON one stands only inside strings, and never after a lone backslash.
+/// Adds JSON with `\u003c` for every `<`. In JSON one appears only inside strings, and never after a lone backslash.
 pub fn push_escaped(out: &mut Vec<u8>, json: &[u8]) {
     let mut from = 0;
     for at in memchr::memchr_iter(b'<', json) {

@@ -128,7 +128,7 @@ fn the_schema_says_which_literals_are_text() {
 fn problems_say_what_and_where() {
     let long = format!("{{{}:1}}", "k".repeat(MAX_KEY + 1));
     for (text, problem, at) in [
-        ("{a}", "expected \":\" behind the key, found \"}\"", 2),
+        ("{a}", "expected \":\" after the key, found \"}\"", 2),
         ("{a:}", "expected a value, found \"}\"", 3),
         ("{a:,b:1}", "expected a value, found \",\"", 3),
         ("{:1}", "expected a key, found \":\"", 1),
@@ -149,7 +149,7 @@ fn problems_say_what_and_where() {
         ("{a:1]", "expected \"}\", found \"]\"", 4),
         ("{a:[1}", "expected \"]\", found \"}\"", 5),
         ("{a:x<tool_call|>", "expected \",\" or \"}\", found \"<\"", 4),
-        ("{a<tool_call|>", "expected \":\" behind the key, found \"<\"", 2),
+        ("{a<tool_call|>", "expected \":\" after the key, found \"<\"", 2),
         ("{a:[[1}]<tool_call|>", "expected \"]\", found \"}\"", 6),
         ("{a b c:'<tool_call|>", "expected \",\" or \"}\", found \"<\"", 8),
     ] {

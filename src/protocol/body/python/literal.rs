@@ -174,7 +174,7 @@ fn plain_digits(text: &[u8]) -> Option<Vec<u8>> {
         .then(|| text.iter().copied().filter(|&byte| byte != b'_').collect())
 }
 
-/// The decimal digits of an integer that is written with so many bits for each digit.
+/// The decimal digits of an integer that is written with this many bits for each digit.
 fn integer(text: &[u8], bits: u32) -> Option<Vec<u8>> {
     /// What one part of the result counts to.
     const PART: u64 = 1_000_000_000;

@@ -1,13 +1,13 @@
 //! Whether a quote closes its string.
 //!
 //! Small models forget to escape the quotes in a string: `run(code='print('a')')`. Valid Python is read as Python reads
-//! it; only where a quote is followed by what can follow no string, it is a character of the string. What may as well be a
-//! slip of another kind, such as an expression or a comma that was forgotten, closes the string and is refused.
+//! it; only a quote followed by what cannot follow a string is a character of that string. What may just as well be a
+//! slip of another kind, such as an expression or a forgotten comma, closes the string and is refused.
 
 use super::super::super::text::leading_space;
 use super::words::{MAX_WORD, Prefix, is_quote, word_end};
 
-/// A look at what stands behind a quote. It goes on where it was once there is more text.
+/// A look at what follows a quote. It goes on from where it was once there is more text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuoteLookahead {
     /// The quote.
@@ -18,13 +18,13 @@ pub(super) struct QuoteLookahead {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Directly behind the quote.
+    /// Directly after the quote.
     Quote,
     /// In a word that begins here.
     Word(usize),
-    /// Behind a word.
+    /// After a word.
     BehindWord,
-    /// Behind the bracket that would close the call.
+    /// After the bracket that would close the call.
     BehindCall,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Verdict {
     Content,
 }
 
-/// Words that go on an expression behind a string.
+/// Words that continue an expression after a string.
 const OPERATORS: [&[u8]; 8] = [b"and", b"or", b"not", b"in", b"is", b"if", b"else", b"for"];
 
 impl QuoteLookahead {
@@ -45,11 +45,11 @@ impl QuoteLookahead {
         Self { quote, at: quote + 1, stage: Stage::Quote }
     }
 
-    /// What the quote is; `None` where more text must tell. `in_list` says that the string is an argument of a call in a
-    /// list, behind which not everything may stand.
+    /// What the quote is; `None` where more text must tell. `in_list` says that the string is an argument of a call in
+    /// a list, which not everything may follow.
     ///
     /// # Complexity
-    /// No byte is looked at twice by one look, and none behind the next quote.
+    /// One look reads no byte twice, and none after the next quote.
     pub(super) fn verdict(&mut self, text: &[u8], in_list: bool) -> Option<Verdict> {
         loop {
             if let Stage::Word(start) = self.stage {

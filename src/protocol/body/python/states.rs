@@ -5,20 +5,20 @@ use std::ops::Range;
 use super::quote::QuoteLookahead;
 use super::words::Prefix;
 
-/// What may stand next between two units.
+/// What may come next between two units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// In front of everything.
+    /// Before everything.
     Start,
     /// A call, or the end of the list.
     CallOrClose,
-    /// Behind a call in the list.
+    /// After a call in the list.
     BehindCall,
-    /// Behind a call on a line of its own.
+    /// After a call on a line of its own.
     NextLine,
     /// A keyword, or the end of the call.
     Argument,
-    /// Behind the keyword that stands here.
+    /// After the keyword that is here.
     Equals(Range<usize>),
     /// The value of a keyword or of a key.
     Value,
@@ -26,13 +26,13 @@ pub(super) enum State {
     ItemOrClose,
     /// A key of a dict, or its end.
     KeyOrClose,
-    /// Behind a string, which is a key or not.
+    /// After a string, which may be a key.
     BehindString { is_key: bool },
-    /// Behind a key.
+    /// After a key.
     Colon,
-    /// Behind a value.
+    /// After a value.
     BehindValue,
-    /// Anything: the item has been refused and is read for its end only.
+    /// Anything: the item has been refused and is read only to find its end.
     Refused,
 }
 
@@ -42,9 +42,9 @@ pub(super) enum Unit {
     None,
     /// A name that begins here.
     Word(usize),
-    /// A sign that stands here.
+    /// A sign that is here.
     Sign(usize),
-    /// A number that begins here, behind a sign or not.
+    /// A number that begins here, perhaps after a sign.
     Number {
         sign: Option<usize>,
         start: usize,
@@ -88,7 +88,7 @@ impl Bracket {
         }
     }
 
-    /// What may stand behind a value in it.
+    /// What may come after a value in it.
     pub(super) fn behind_value(self) -> &'static str {
         match self {
             Self::Calls | Self::List => "\",\" or \"]\"",

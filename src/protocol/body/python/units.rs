@@ -112,7 +112,7 @@ impl PythonReader {
         Advance::On
     }
 
-    /// Begins the string whose quotes stand at the position; in front of them stands `prefix`.
+    /// Begins the string whose quotes are at the position, with `prefix` before them.
     pub(super) fn open_string(&mut self, text: &[u8], prefix: Prefix) -> Advance {
         let quote = text[self.at];
         let (is_triple, width) = match text[self.at..] {

@@ -1,16 +1,16 @@
-//! The characters of names, and what stands in front of a string.
+//! The characters of names, and what comes before a string.
 
 use super::super::super::text::space_width;
 
-/// Bytes of a name at most.
+/// The most bytes that a name may have.
 pub(super) const MAX_WORD: usize = 256;
 
-/// What stands in front of a string's quotes.
+/// What comes before a string's quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prefix {
     None,
     Raw,
-    /// Bytes, or text that is to be computed.
+    /// Bytes, or text that Python would compute.
     Other,
 }
 

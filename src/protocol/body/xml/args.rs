@@ -41,7 +41,7 @@ struct OpenElement {
 enum State {
     /// Between tags: the text from the first byte on has no tag up to the second.
     Text(usize, usize),
-    /// At what may be a tag, behind text that begins at this byte.
+    /// At what may be a tag, after text that begins at this byte.
     Tag(usize, TagReader),
     /// At the beginning of an element that may be a string or have elements in it.
     Either(TagReader),
@@ -239,7 +239,7 @@ impl XmlArgs {
         }
     }
 
-    /// The closing tag in an open string that was probably meant to close it: what is around it is closed behind that.
+    /// The closing tag in an open string that was probably meant to close it: what is around it is closed after that.
     fn stray(&self, form: &Xml, text: &[u8]) -> Option<(std::borrow::Cow<'static, str>, usize)> {
         let (inner, around) = self.open.split_last()?;
         let closes_around = |name: &[u8]| {
@@ -283,7 +283,7 @@ impl XmlArgs {
         &text[self.elements[level].key.clone()]
     }
 
-    /// Text stands directly in the innermost element.
+    /// There is text directly in the innermost element.
     fn text(&mut self, text: &[u8], from: usize, to: usize, calls: &mut Calls) {
         if is_blank(&text[from..to]) {
             return;

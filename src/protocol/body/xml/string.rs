@@ -26,9 +26,9 @@ enum State {
     /// In the text, up to this byte.
     Text(usize),
     Cdata(TagReader),
-    /// In a closing tag that begins at the first byte, behind its name.
+    /// In a closing tag that begins at the first byte, after its name.
     Closing(usize, usize),
-    /// Behind a closing tag; what follows decides whether it is one.
+    /// After a closing tag; what follows decides whether it is one.
     Behind(Range<usize>, TagReader),
 }
 
@@ -112,7 +112,7 @@ impl StringReader {
         }
     }
 
-    /// The closing tag, if nothing but space stands behind it at the end of the text.
+    /// The closing tag, if nothing but space comes after it at the end of the text.
     #[must_use]
     pub fn last(&self, text: &[u8]) -> Option<Range<usize>> {
         match &self.state {

@@ -1,10 +1,10 @@
 //! Tells a tag from text, while it arrives.
 //!
-//! A dialect without a mark before its tags has those of XML: what only looks like one, as in `a <b && c`, is text. Where
-//! every tag is marked, its name is all that stands in it.
+//! A dialect without a mark before its tags has those of XML: what only looks like one, as in `a <b && c`, is text.
+//! Where every tag is marked, its name is all that it holds.
 //!
-//! A tag that turns out to be text is searched once more from behind its `<`. That stays linear: outside of an
-//! attribute's quotes a `<` ends the attempt, and at most one attempt in quotes of each kind survives it.
+//! A tag that turns out to be text is searched once more, from after its `<`. That stays linear: outside an attribute's
+//! quotes a `<` ends the attempt, and at most one attempt in quotes of each kind survives it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -28,18 +28,18 @@ pub enum Markup {
     Comment,
 }
 
-/// What stands at a place.
+/// What is at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lexed {
     /// More text decides it.
     Unknown,
     /// Text.
     Text,
-    /// Markup, which ends in front of this byte.
+    /// Markup, which ends before this byte.
     Markup(Markup, usize),
 }
 
-/// Reads the markup at one place, if it is some.
+/// Reads the markup at one place, if there is any.
 #[derive(Clone, Debug)]
 pub struct TagReader {
     /// The first byte: of the mark before the tag, if there is one.
@@ -60,21 +60,21 @@ enum Phase {
     /// In a name that ends with the tag.
     MarkedName,
     Name,
-    /// Behind the name, or behind an attribute and a space.
+    /// After the name, or after an attribute and a space.
     Space,
     Attribute,
     AttributeSpace,
     Equals,
     Quoted(u8),
     Bare,
-    /// Behind an attribute's closing quote.
+    /// After an attribute's closing quote.
     Quote,
-    /// Behind the `/` of an empty element.
+    /// After the `/` of an empty element.
     Slash,
 }
 
 impl Phase {
-    /// The phase after a byte of a tag of XML; `None` if no such tag goes on with it.
+    /// The phase after a byte of an XML tag; `None` if no such tag continues with it.
     fn step(self, byte: u8, is_closing: bool) -> Option<Self> {
         use Phase::{Attribute, AttributeSpace, Bare, Equals, Name, Quote, Quoted, Slash, Space};
         Some(match (self, byte) {
@@ -119,7 +119,7 @@ impl TagReader {
         Self { start, at: start, phase: Phase::Start, name: 0..0, is_closing: false }
     }
 
-    /// What stands there. Where more text decides it, it must be asked again with that text.
+    /// What is there. Where more text must decide, the reader must be asked again with that text.
     pub fn read(&mut self, form: &Xml, text: &[u8]) -> Lexed {
         if self.phase == Phase::Start {
             match self.enter(form, text) {
@@ -239,7 +239,7 @@ pub fn shown(before: &str, name: &[u8]) -> Cow<'static, str> {
 mod tests {
     use super::*;
 
-    /// What stands at the start of `text`, which arrives whole and byte by byte.
+    /// What is at the start of `text`, which arrives whole and byte by byte.
     fn lexed(prefix: &'static str, text: &str) -> String {
         let form = Xml { prefix: prefix.into(), entities: prefix.is_empty(), parts: None };
         let text = text.as_bytes();

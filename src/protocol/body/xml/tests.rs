@@ -47,7 +47,7 @@ fn tools() -> Arc<Tools> {
     Arc::new(Tools::new([("f".to_owned(), schema)]))
 }
 
-/// What becomes of a text that arrives in these pieces: the calls and what stands behind the item, or what is wrong.
+/// What becomes of a text that arrives in these pieces: the calls and what comes after the item, or what is wrong.
 fn outcome(
     form: &Xml,
     scope: &Scope,

@@ -15,15 +15,15 @@ use crate::dialect::Xml;
 pub struct Element {
     /// Its name.
     pub key: Range<usize>,
-    /// What stands between its tags.
+    /// What is between its tags.
     pub content: Range<usize>,
     /// The first element in it.
     pub first: Option<usize>,
-    /// The next element beside it.
+    /// The next element on its level.
     pub next: Option<usize>,
     /// Whether it was read as a string, in which tags are text.
     pub is_string: bool,
-    /// The text in it, beside elements.
+    /// The text in it, outside its elements.
     pub texts: Vec<Range<usize>>,
     /// Whether there is a CDATA section in it.
     pub has_cdata: bool,
@@ -32,10 +32,10 @@ pub struct Element {
 /// The name that marked elements of an array have where no schema says what is one.
 const ITEM: &[u8] = b"item";
 
-/// The member that holds the text beside marked elements; with another `$` in front where an element has this name.
+/// The member that holds the text outside marked elements; with another `$` in front where an element has this name.
 const TEXT: &str = "$text";
 
-/// What may stand in an element.
+/// What an element may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Text in which tags are text.
@@ -46,14 +46,14 @@ pub enum Content {
     Elements,
 }
 
-/// What may stand in an element of this schema.
+/// What an element of this schema may hold.
 pub fn content(schema: Option<Schema<'_>>) -> Content {
     let types = schema.map(Schema::types).unwrap_or_default();
     let has_parts = types.has(Types::OBJECT) || types.has(Types::ARRAY);
     match (types.has(Types::STRING), has_parts) {
         (true, false) => Content::String,
         (true, true) => Content::Either,
-        // An array may also be written as its items, one beside the other.
+        // An array may also be written as its items alone, one after the other.
         (false, _) if types.has(Types::ARRAY) => {
             let items = schema.and_then(Schema::items).map(Schema::types).unwrap_or_default();
             if items.has(Types::STRING) { Content::Either } else { Content::Elements }
@@ -84,7 +84,7 @@ pub struct Arguments<'t> {
     pub max_depth: usize,
 }
 
-/// What is to be written next.
+/// What to write next.
 enum PendingJson<'s> {
     /// Elements of one name, as the value of a key.
     Member(Vec<usize>, Option<Schema<'s>>),
@@ -160,7 +160,7 @@ impl Arguments<'_> {
                     }
                 }
             }
-            // Elsewhere text beside elements is not an object: the check of the arguments says so.
+            // Elsewhere text between elements is not an object: the check of the arguments says so.
             Some(_) => {
                 let text = decoded(self.form, &self.text[element.content.clone()], Comments::Kept);
                 out.writer.raw_scalar(&self.typed(&text, element, schema, out.depth));
@@ -169,14 +169,16 @@ impl Arguments<'_> {
         }
     }
 
-    /// Whether text beside elements is a member of its own: where every tag is marked, so that no text looks like one.
+    /// Whether text between elements is a member of its own: only where all tags are marked, so that no text looks like
+    /// one.
     fn is_mixed(&self, element: &Element, schema: Option<Schema<'_>>) -> bool {
         let types = schema.map(Schema::types).unwrap_or_default();
         let may_be_object = types.is_empty() || types.has(Types::OBJECT);
         !self.form.prefix.is_empty() && !element.texts.is_empty() && may_be_object
     }
 
-    /// Opens an object of the elements in this one, and of the text beside them: those of one name are one value, in the place of the first.
+    /// Opens an object of the elements in this one, and of the text between them: elements of one name are one value,
+    /// in the place of the first.
     fn object<'s>(&self, at: usize, schema: Option<Schema<'s>>, out: &mut Output<'s>) {
         out.open(Container::Object);
         let mut names: HashMap<&[u8], usize> = HashMap::new();
@@ -249,7 +251,7 @@ impl Arguments<'_> {
         if !is_array || types.has(type_of(&value)) {
             return out.writer.raw_scalar(&value);
         }
-        // One item of an array, written as if there were more beside it.
+        // One item of an array, written as if there were more.
         let items = schema.and_then(Schema::items);
         out.writer.open(Container::Array);
         out.writer.raw_scalar(&self.typed(&text, element, items, out.depth + 1));
@@ -300,7 +302,7 @@ struct Output<'s> {
 }
 
 impl Output<'_> {
-    /// Opens a bracket that is closed behind all steps that are added now.
+    /// Opens a bracket that is closed after all steps that are added now.
     fn open(&mut self, container: Container) {
         self.writer.open(container);
         self.depth += 1;
