@@ -45,7 +45,7 @@ enum Kind {
     Text,
     /// Not empty.
     Word,
-    /// A word that the reader looks for behind white space, which it therefore does not begin with.
+    /// A word that the reader looks for after white space, which it therefore does not begin with.
     Mark,
     /// A mark, or nothing.
     MarkOrNone,
@@ -66,7 +66,7 @@ impl Kind {
         if self == Self::Token { MOST_TOKENS } else { MOST }
     }
 
-    /// Why `text` is none of this kind.
+    /// Why `text` is not of this kind.
     fn fault(self, text: &str) -> Option<String> {
         let is_spaced =
             text.starts_with(|first: char| first.is_whitespace() || first.is_ascii_control());

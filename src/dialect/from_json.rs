@@ -1,7 +1,7 @@
 //! Reads a dialect from JSON, with errors that say where.
 //!
-//! With `serde_json`'s own deserializer, the derived code would also read structs from arrays, and stand there once for each
-//! field. This one offers only what a dialect is written with, which saves 41 KB in the wheel.
+//! With `serde_json`'s own deserializer, the derived code would also read structs from arrays, and be compiled once for
+//! each field. This one offers only what a dialect is written with, which saves 41 KB in the wheel.
 
 use std::fmt::{self, Display};
 use std::vec;

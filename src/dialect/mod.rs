@@ -4,7 +4,7 @@
 //! conversation and the system prompt write by it, and no mark of any model is written anywhere else. [`presets`] is the table of
 //! those that models were taught.
 //!
-//! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
+//! The grammar is fixed; only its marks are data. That is why every dialect is read in one pass, in linear time.
 
 mod check;
 mod from_json;

@@ -175,9 +175,9 @@ pub enum JsonLayout {
     /// On one line, with a space after `,` and `:`.
     #[default]
     Compact,
-    /// The items of the outermost array on a line each, indented by so many spaces.
+    /// The items of the outermost array on a line each, indented by this many spaces.
     Items(usize),
-    /// Everything on lines of its own, each level indented by so many spaces.
+    /// Everything on lines of its own, each level indented by this many spaces.
     Indented(usize),
 }
 
@@ -282,7 +282,7 @@ pub enum Ids {
     /// None is written.
     #[default]
     None,
-    /// Its number in the conversation, from 0, with so many digits at least.
+    /// Its number in the conversation, from 0, with at least this many digits.
     Count(usize),
 }
 

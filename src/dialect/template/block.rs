@@ -1,16 +1,16 @@
-//! What the calls of a template stand in.
+//! The block that the calls of a template are in.
 
 use super::super::{Body, CallsForm, Str, Unmarked};
 
-/// What the calls stand in.
+/// The block that the calls are in.
 #[derive(Debug)]
 pub(super) struct CallBlock {
     pub open: Vec<Str>,
     pub close: Vec<Str>,
-    /// Where they may stand without their opening mark.
+    /// Where they may come without their opening mark.
     pub unmarked: Unmarked,
     pub body: Body,
-    /// What ends the turn behind them.
+    /// What ends the turn after them.
     pub turn_end: Vec<Str>,
     /// How they are written.
     pub form: CallsForm,

@@ -79,7 +79,7 @@ fn json(field: &TemplateField<'_>, open: &Boundary, keys: Keys) -> Read<CallBloc
     Ok(CallBlock::new(outer(marks(open)?), outer(close), body))
 }
 
-/// The marks around strings that stand in for quotes.
+/// The marks that strings have in place of quotes.
 fn delims<'t>(field: &TemplateField<'t>) -> Read<Option<Vec<&'t serde_json::Value>>> {
     match field.args.get("string_delims") {
         None => Ok(None),
@@ -91,7 +91,7 @@ fn delims<'t>(field: &TemplateField<'t>) -> Read<Option<Vec<&'t serde_json::Valu
     }
 }
 
-/// Calls whose name stands in the opening mark.
+/// Calls whose name is in the opening mark.
 fn named(field: &TemplateField<'_>, open: &Boundary, name: &str) -> Read<CallBlock> {
     if let Some(calls) = object::calls(field, open, name)? {
         return Ok(calls);
@@ -166,10 +166,10 @@ fn json_args(field: &TemplateField<'_>) -> Read<Args> {
 
 /// What opens a call with its name in it.
 struct CallHeads {
-    /// What stands before it, and opens a block of calls.
+    /// What comes before it, and opens a block of calls.
     blocks: Vec<String>,
     open: String,
-    /// What ends the name; none where that is what follows the head.
+    /// What ends the name; empty where that is what follows the head.
     ends: Vec<String>,
     /// Whether a call also counts without what opens the block.
     bare: bool,
@@ -354,7 +354,7 @@ fn strings(texts: Vec<String>) -> Vec<Str> {
     texts.into_iter().map(Str::from).collect()
 }
 
-/// Marks around calls, each once. Space is free beside them.
+/// Marks around calls, each once. Space next to them is free.
 fn outer(texts: Vec<String>) -> Vec<Str> {
     let mut marks: Vec<Str> = Vec::with_capacity(texts.len());
     for text in texts {

@@ -30,7 +30,7 @@ pub(super) const CALLS: &str = "tool_calls";
 #[derive(Debug)]
 pub(super) struct TemplateField<'t> {
     pub name: &'t str,
-    /// Where it stands in the template.
+    /// Where it is in the template.
     pub path: String,
     /// Absent where the field takes the text that no other one does.
     pub open: Option<Boundary>,
@@ -66,7 +66,7 @@ const CONTENTS: [(&str, FieldContent); 7] = [
 /// The arguments of a content's reader. Those it does not know are ignored, as transformers ignores them.
 #[derive(Clone, Debug)]
 pub(super) struct ContentArgs<'t> {
-    /// Where they stand in the template.
+    /// Where they are in the template.
     pub path: String,
     map: Option<&'t Map<String, Value>>,
 }
@@ -146,8 +146,8 @@ pub(super) fn fields(template: &Value) -> Read<Vec<TemplateField<'_>>> {
     Ok(fields)
 }
 
-/// The anchor says where in a prompt the answer begins. A server's text begins behind it, so all that is asked is that it
-/// is there and is one.
+/// The anchor says where in a prompt the answer begins. A server's text begins after it, so all that is asked is that
+/// it is there and is an anchor.
 fn check_anchor(template: &Map<String, Value>) -> Read<()> {
     let anchors = (template.get("start_anchor"), template.get("start_anchor_pattern"));
     match anchors {

@@ -9,7 +9,7 @@ use super::error::{Read, TemplateError};
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub name: String,
-    /// Matches all that the group does, and nothing beside it.
+    /// Matches all that the group does, and nothing else.
     whole: Regex,
     /// Whether the group holds as little as possible.
     is_lazy: bool,
@@ -40,7 +40,7 @@ impl Group {
         self.whole.is_match(text)
     }
 
-    /// Whether what the group holds ends in front of the first `mark`.
+    /// Whether what the group holds ends before the first `mark`.
     pub fn ends_before(&self, mark: &str) -> bool {
         self.is_lazy || !(self.holds(&format!("a{mark}")) || self.holds(&format!("a{mark}a")))
     }

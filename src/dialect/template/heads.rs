@@ -1,4 +1,4 @@
-//! Messages with a head: a channel, and for a call to whom it is.
+//! Messages with a head: a channel and, for a call, its recipient.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ const TO_ALONE: &str = " to=";
 /// Recipients that are not tools.
 const PEOPLE: [&str; 2] = ["assistant", "user"];
 
-/// What stands in an alternative before the name of a recipient, and the group of that name.
+/// What comes before the name of a recipient in an alternative, and the group of that name.
 fn recipient(alternative: &Alternative) -> Option<(&str, &Group)> {
     alternative.windows(2).find_map(|pair| match pair {
         [PatternPiece::Text(text), PatternPiece::Group(group)] => {
@@ -46,7 +46,7 @@ pub(super) fn is_addressed(field: &TemplateField<'_>) -> bool {
 /// Messages with heads.
 pub(super) struct Messages {
     pub heads: MessageHeads,
-    /// The call that stands in one.
+    /// The call that is in one.
     pub body: Body,
     /// How the model's own messages are written.
     pub prompt: Prompt,
@@ -164,7 +164,7 @@ fn head_of(alternative: &Alternative) -> String {
     head
 }
 
-/// A call that stands in a message has its name in the head, and nothing but arguments in the text.
+/// A call in a message has its name in the head, and nothing but arguments in the text.
 fn check_call(calls: &TemplateField<'_>, name: &Group) -> Read<()> {
     let is_named = parts(calls, &[&name.name])? == PartPlaces::Group(name.name.clone());
     if !is_named || calls.content != FieldContent::Json {
@@ -208,7 +208,7 @@ fn anchor(template: &Value) -> Read<Str> {
     )
 }
 
-/// The mark at the end of a head, behind which the message stands.
+/// The mark at the end of a head, after which the message comes.
 fn message_mark(open: &Boundary, alternative: &Alternative) -> Read<String> {
     match trimmed(alternative).last() {
         Some(PatternPiece::Text(text)) if text.ends_with('>') && text.contains('<') => {

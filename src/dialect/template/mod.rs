@@ -4,19 +4,20 @@
 //! for is translated; all else is refused with the field, the reason and what to do about it, so that no call is ever read
 //! in another way than its template says. These differences are meant:
 //!
-//! - A closing mark inside a JSON string, or one in a raw value that nothing follows which may, is text. For transformers
-//!   the first one ends the call.
-//! - Space beside the marks of calls is free, also where a template asks for some.
-//! - All texts and calls of an answer are kept; of a field that does not repeat, transformers keeps the last. Text that no
-//!   field takes is told to the user; there it is dropped. Where `content` has an opening mark, calls in it are calls.
-//! - What closes `content` where no mark opens it ends the turn, and what stands behind is dropped.
-//! - A call that cannot be read is reported, and the others of the answer are kept; there nothing of the answer is.
+//! - A closing mark is text inside a JSON string, and in a raw value unless something follows that may. For
+//!   transformers the first one ends the call.
+//! - Space next to the marks of calls is free, even where a template asks for some.
+//! - All texts and calls of an answer are kept; of a field that does not repeat, transformers keeps the last. Text that
+//!   no field takes is shown to the user; transformers drops it. Where `content` has an opening mark, calls in it are
+//!   calls.
+//! - What closes `content` where no mark opens it ends the turn, and what comes after it is dropped.
+//! - A call that cannot be read is reported, and the others of the answer are kept; transformers keeps nothing of it.
 //! - What answers demand (`optional`) or start out with (`defaults`) does not concern the reader.
 //!
-//! A dialect reads what a server sends, which begins behind the prompt. So `start_anchor` is left out, but for the mark with
-//! which messages begin that have heads. What transformers needs a `prefix` for is that the prompt may have opened the
-//! reasoning already: [`begins_in_reasoning`](Dialect::begins_in_reasoning) says where a template counts on that, and who
-//! reads an answer to a prompt that has closed it again tells the parser so.
+//! A dialect reads what a server sends, which begins after the prompt. So `start_anchor` is left out, except for the
+//! mark that begins a message with a head. Transformers needs a `prefix` because the prompt may have opened the
+//! reasoning already: [`begins_in_reasoning`](Dialect::begins_in_reasoning) says where a template counts on that. A
+//! caller whose prompt has closed it again tells the parser so.
 
 mod block;
 mod calls;
@@ -48,7 +49,7 @@ const REASONING: [&str; 3] = ["thinking", "reasoning", "reasoning_content"];
 
 /// The dialect that a response template describes.
 ///
-/// How tools and results stand in a prompt, and at what a server is to stop, is not in a template: set
+/// How tools and results look in a prompt, and where a server should stop, is not in a template: set
 /// [`prompt`](Dialect::prompt) and [`stop`](Dialect::stop) for that.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use super::texts::{trimmed, without_end};
 
 /// The calls, if what opens them is `{"name": "(?P<name>…)", "arguments": `, and what closes them the last brace.
 ///
-/// The object is read as a whole, so its keys may stand in any order.
+/// The object is read as a whole, so its keys may be in any order.
 pub(super) fn calls(
     field: &TemplateField<'_>,
     open: &Boundary,

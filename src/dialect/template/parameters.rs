@@ -1,4 +1,4 @@
-//! `xml-inline`: arguments that stand each in a tag of its own.
+//! `xml-inline`: arguments, each in a tag of its own.
 
 use super::super::{Parameters, Trim, Untyped};
 use super::error::{Read, TemplateError};
@@ -154,7 +154,7 @@ fn inner_line(mark: &str) -> (String, String, Option<Space>) {
     }
 }
 
-/// A group may hold what it is for, and ends in front of the mark behind it.
+/// A group may hold what it is for, and ends before the mark after it.
 fn check(path: &str, group: &Group, mark: &str, example: &str) -> Read<()> {
     if group.holds(example) && group.ends_before(mark) {
         return Ok(());

@@ -20,7 +20,7 @@ const LONGEST: usize = 16 * 1024;
 /// What opens or closes a field.
 #[derive(Debug)]
 pub(super) struct Boundary {
-    /// Where it stands in the template.
+    /// Where it is in the template.
     pub path: String,
     pub form: PatternForm,
 }
@@ -167,7 +167,7 @@ const AHEAD: &str = "only `(?=[\\s\\S]*?CLOSE)` as the whole `open_pattern` of r
 
 /// Finds what Python reads in another way.
 struct UnlikePython {
-    /// The repetition that is being visited, if nothing stands between it and what comes next.
+    /// The repetition that is being visited, if nothing is between it and what comes next.
     of_repetition: Option<ast::Span>,
 }
 
@@ -383,7 +383,7 @@ fn is_everything(class: &Class) -> bool {
     matches!(class.ranges(), [range] if (range.start(), range.end()) == ('\0', char::MAX))
 }
 
-/// The alternative with neighbouring texts and spaces as one. Whitespace of a text belongs to the free space beside it.
+/// The alternative with neighbouring texts and spaces as one. Whitespace of a text belongs to the free space around it.
 fn joined(alternative: Alternative) -> Alternative {
     let mut joined: Alternative = Vec::with_capacity(alternative.len());
     for piece in alternative {

@@ -40,7 +40,7 @@ pub(super) fn calls(
     Ok(Some(CallBlock::new(open, closers(field)?, Body::Python(Python::List))))
 }
 
-/// What stands in front of the name, where a parenthesis follows.
+/// What comes before the name, where a parenthesis follows.
 fn before(alternative: &Alternative, name: &str) -> Option<String> {
     match trimmed(alternative) {
         [PatternPiece::Text(text), rest @ ..] => {
@@ -58,7 +58,7 @@ fn before(alternative: &Alternative, name: &str) -> Option<String> {
     }
 }
 
-/// The marks behind the list.
+/// The marks after the list.
 fn closers(field: &TemplateField<'_>) -> Read<Vec<Str>> {
     let Some(close) = &field.close else { return Ok(Vec::new()) };
     let PatternForm::Alternatives(alternatives) = &close.form else {

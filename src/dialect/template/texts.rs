@@ -5,7 +5,7 @@ use super::error::{Read, TemplateError};
 use super::fields::{FieldContent, TemplateField, missing};
 use super::pattern::{Alternative, Boundary, PatternForm, PatternPiece};
 
-/// What reasoning stands between.
+/// The marks that reasoning is between.
 #[derive(Debug, Default)]
 pub(super) struct Reasoning {
     pub pairs: Vec<Pair>,

@@ -6,7 +6,7 @@ use super::super::Str;
 use super::error::{Read, TemplateError};
 use super::fields::{TemplateField, missing};
 
-/// Where the parts of a call stand.
+/// Where the parts of a call are.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PartPlaces {
     /// In each JSON object, under these keys.
@@ -52,7 +52,7 @@ pub(super) fn parts(field: &TemplateField<'_>, groups: &[&str]) -> Read<PartPlac
             let place = |key: &str| reader.place(&format!("{path}.{key}"), function.get(key));
             (place("name")?, place("arguments")?)
         }
-        // The content is the function: it has the keys that it is to have.
+        // The content is the function: it has the keys that a function must have.
         whole => match reader.place(&path, whole)? {
             Placeholder::Content => {
                 (Placeholder::Key("name".into()), Placeholder::Key("arguments".into()))
