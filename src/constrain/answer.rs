@@ -73,7 +73,7 @@ impl Builder {
         Ok(Some((sequence([literal(open), text, literal(close)]), is_open)))
     }
 
-    /// Text that may stand in reasoning.
+    /// Text that may be in reasoning.
     fn thought_text(&mut self, followers: &[&str]) -> Expr {
         let dialect = self.dialect.clone();
         if dialect.unmarked != Unmarked::Anywhere {
@@ -318,7 +318,7 @@ struct Blocks {
     is_unmarked: bool,
 }
 
-/// What may stand after free text.
+/// What may come after free text.
 fn followers(dialect: &Dialect) -> Vec<&str> {
     let calls = &dialect.prompt.calls;
     let head = dialect.bodies.iter().filter_map(|body| match body {

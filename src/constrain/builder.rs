@@ -22,11 +22,11 @@ use crate::protocol::write::Renderer;
 pub enum Spelling {
     /// As JSON.
     Json,
-    /// As JSON in raw text, so that no mark may stand in its strings.
+    /// As JSON in raw text, so that no mark may be in its strings.
     InnerJson,
     /// As Python's literals.
     Python,
-    /// As JSON whose keys are bare and whose strings stand between marks.
+    /// As JSON whose keys are bare and whose strings are between marks.
     Braces,
     /// As elements.
     Elements,
@@ -144,7 +144,7 @@ impl Builder {
         self.renderer.json(&canonical(value), JsonLayout::Compact)
     }
 
-    /// A name or a key as it stands where there are no escapes.
+    /// A name or a key as it is written where there are no escapes.
     pub fn bare(&self, name: &str) -> String {
         String::from_utf8_lossy(&self.renderer.marks().inert(name.as_bytes())).into_owned()
     }
@@ -178,7 +178,7 @@ pub fn marks_in_text(dialect: &Dialect, outside: &[String]) -> Vec<String> {
     outside.iter().cloned().chain(closes).filter(|mark| !mark.is_empty()).collect()
 }
 
-/// The marks that do not stand in a raw value: those of the dialect, and the beginnings of what may follow a value.
+/// The marks that a raw value must not contain: those of the dialect, and the beginnings of what may follow a value.
 fn marks_in_values(dialect: &Dialect, outside: &[String]) -> Vec<String> {
     let word = |mark: &str| {
         let end = mark.find([' ', '=', '>', '{']).filter(|end| *end > 0);
@@ -189,7 +189,7 @@ fn marks_in_values(dialect: &Dialect, outside: &[String]) -> Vec<String> {
     for body in &dialect.bodies {
         match body {
             Body::Head(head) => {
-                // Where a call is a message, its name stands in the message's head.
+                // Where a call is a message, its name is in the message's head.
                 marks.extend(dialect.heads.is_none().then(|| word(&head.open)));
                 marks.push(head.close.to_string());
                 marks.extend(head.until.iter().map(ToString::to_string));

@@ -201,7 +201,7 @@ impl Builder {
         ]))
     }
 
-    /// The arguments of a call whose name stands in a head.
+    /// The arguments of a call whose name is in a head.
     fn arguments(&mut self, head: &Head, tool: &Tool) -> Result<Expr, GrammarError> {
         let tail = self.dialect.prompt.calls.tail.to_string();
         let parameter = self.dialect.prompt.calls.parameter.to_string();

@@ -7,7 +7,7 @@ pub enum GrammarError {
     /// A call is required, but no tools were given.
     #[error("a call is required, but there are no tools")]
     NoTools,
-    /// The tool that is to be called is not one of them.
+    /// The tool that must be called is not one of them.
     #[error("there is no tool {name:?}; there are {known}")]
     UnknownTool {
         /// The name that was asked for.

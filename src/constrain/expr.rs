@@ -13,7 +13,7 @@ pub enum Expr {
     Sequence(Vec<Self>),
     /// Any one of these; without any, nothing fits.
     Choice(Vec<Self>),
-    /// The same part so many times, at least and at most.
+    /// The same part, at least and at most this many times.
     Repeat(Box<Self>, usize, Option<usize>),
 }
 
@@ -114,7 +114,7 @@ pub fn optional(part: Expr) -> Expr {
     if part == literal("") { part } else { Expr::Repeat(Box::new(part), 0, Some(1)) }
 }
 
-/// The part so many times; without an end if `most` is `None`.
+/// The part, at least and at most this many times; without an upper bound if `most` is `None`.
 pub fn repeat(part: Expr, least: usize, most: Option<usize>) -> Expr {
     match (least, most) {
         (1, Some(1)) => part,

@@ -7,7 +7,7 @@ use super::expr::{Expr, choice, class, literal, optional, repeat, sequence};
 /// How many digits a number has that nothing bounds: what every reader holds without loss.
 const DIGITS: usize = 15;
 
-/// A number has at most so many digits where bounds ask for more than [`DIGITS`].
+/// A number has at most this many digits where bounds ask for more than [`DIGITS`].
 const MOST_DIGITS: u32 = 30;
 
 /// The least and the greatest number that is allowed; both may be absent.

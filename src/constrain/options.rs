@@ -38,7 +38,7 @@ pub enum Parallel {
 /// Which reasoning an answer may begin with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reasoning {
-    /// As the dialect says: it may begin with it, or does so where the prompt has opened it.
+    /// As the dialect says: the answer may begin with it, or does so where the prompt has opened it.
     #[default]
     Auto,
     /// It begins in it: the prompt has opened it.

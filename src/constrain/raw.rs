@@ -1,4 +1,4 @@
-//! Arguments that stand each between marks of its own, text as it is and all else as JSON.
+//! Arguments, each between marks of its own: text as it is, and all else as JSON.
 
 use serde_json::Value;
 
@@ -10,13 +10,13 @@ use super::shape::{ANY, ObjectShape, Shape, ShapeId, TextShape};
 use super::values::{either, other_word};
 use crate::dialect::{Flag, Parameters, Trim, Untyped};
 
-/// A value as it stands between its marks, and the word for its type.
+/// A value as it is written between its marks, and the word for its type.
 type RawValue = (&'static str, Expr);
 
 /// The word for text.
 const TEXT: &str = "string";
 
-/// Characters of raw text that is counted or matched: none with which a mark begins, and none that a reader may take off.
+/// Characters of raw text that is counted or matched: none that begins a mark, and none that a reader may strip.
 struct Raw {
     without: Vec<char>,
 }
@@ -32,7 +32,7 @@ impl Characters for Raw {
 }
 
 impl Builder {
-    /// The arguments of this tool, without what stands around all of them.
+    /// The arguments of this tool, without what is around all of them.
     ///
     /// # Errors
     /// The dialect cannot hold a key.

@@ -75,10 +75,10 @@ pub struct Member {
 /// The shape of any value.
 pub const ANY: ShapeId = 0;
 
-/// Most times that one part is repeated: a consumer writes each of them out.
+/// The most times that one part is repeated: a consumer writes each of them out.
 pub const MOST_REPEATS: usize = 1000;
 
-/// A schema may be so many levels deep, references that lead on included.
+/// A schema may be this many levels deep, including references.
 const DEEPEST: usize = 200;
 
 /// Keywords that a grammar does not hold.
@@ -190,12 +190,13 @@ impl Shapes {
         found
     }
 
-    /// Takes out what no finite value fits, of the shapes from `first` on.
+    /// Takes out what no finite value fits, in the shapes from `first` on.
     ///
     /// # Errors
-    /// That is all of it.
+    /// No finite value fits the root.
     fn prune(&mut self, root: ShapeId, first: ShapeId, tool: &str) -> Result<(), GrammarError> {
-        // What stands before them is of other tools, and was pruned with these. Most shapes come after those that they are part of.
+        // What comes before them is of other tools, and was pruned with those. Most shapes come after those that they
+        // are part of.
         let mut is_finite = vec![true; self.shapes.len()];
         is_finite[first..].fill(false);
         loop {
@@ -254,7 +255,7 @@ impl Shapes {
         }
     }
 
-    /// Where the first value stands that cannot be finite.
+    /// Where the first value is that cannot be finite.
     fn unfillable(&self, root: ShapeId, is_finite: &[bool], tool: &str) -> String {
         let (mut path, mut at, mut seen) = (tool.to_owned(), root, Vec::new());
         while !seen.contains(&at) {
@@ -283,7 +284,7 @@ impl Shapes {
 struct Reading<'a> {
     shapes: &'a mut Shapes,
     root: &'a Value,
-    /// The shapes of schemas that stand in the root, by their addresses.
+    /// The shapes of schemas in the root, by their addresses.
     known: HashMap<*const Value, ShapeId>,
     path: String,
 }

@@ -1,4 +1,4 @@
-//! Text in which none of some marks stands, as rules: an automaton like that of Aho and Corasick, a rule for each state.
+//! Text that contains none of some marks, as rules: an automaton like Aho and Corasick's, with a rule for each state.
 //!
 //! A state is the longest end of the text so far that a mark begins with. No rule leads to the end of a mark, so whatever the
 //! rules allow can be followed by a mark that is one.
@@ -28,14 +28,14 @@ struct State {
     next: BTreeMap<char, usize>,
 }
 
-/// The rules of the states, those that no text reaches left out.
+/// The rules of the states, without those that no text reaches.
 #[derive(Clone, Debug)]
 pub struct TextRules(Vec<Option<usize>>);
 
 impl TextRules {
     /// All the texts.
     pub fn all(&self) -> Expr {
-        // Where the empty text is a mark, no text is without one; but an empty mark is none.
+        // If the empty text were a mark, every text would contain it; but an empty mark does not count.
         self.0[0].map_or_else(|| Expr::Choice(Vec::new()), Expr::Rule)
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::super::expr::Rule;
     use super::*;
 
-    /// The state after this text; `None` if a mark stands in it.
+    /// The state after this text; `None` if it contains a mark.
     fn state(avoiding: &Avoiding, text: &str) -> Option<usize> {
         text.chars().try_fold(0, |state, character| {
             let next = avoiding.states[state].next.get(&character).copied().unwrap_or(0);

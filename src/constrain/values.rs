@@ -147,7 +147,7 @@ impl Builder {
         }
     }
 
-    /// Strings of this shape, with what stands around them.
+    /// Strings of this shape, with what is around them.
     pub fn string(&mut self, text: &TextShape, spelling: Spelling) -> Expr {
         if text.is_free() {
             return self.common("string", spelling, |builder| {
@@ -190,7 +190,7 @@ impl Builder {
         sequence([literal(mark), inside, literal(mark)])
     }
 
-    /// Any text, as it stands between what opens and closes a string.
+    /// Any text, as it is written between what opens and closes a string.
     fn free_text(&mut self, spelling: Spelling) -> Expr {
         let quoted = Quoted::new(self, spelling);
         match spelling {
@@ -216,7 +216,7 @@ impl Builder {
         }
     }
 
-    /// Any text in which no mark stands that could end it.
+    /// Any text that contains no mark that could end it.
     pub fn raw_text(&mut self) -> Expr {
         self.common("raw", Spelling::Json, |builder| {
             builder.inner_marks.rules(&mut builder.rules, "raw", &TextForm::default()).all()
@@ -437,12 +437,12 @@ impl TextShape {
     }
 }
 
-/// How a string has its characters.
+/// How a string holds its characters.
 pub struct Quoted {
     spelling: Spelling,
     /// Those that it does not have as they are.
     pub without: Vec<char>,
-    /// Whether a form without escapes is meant.
+    /// Whether elements are written with entities.
     has_entities: bool,
 }
 
@@ -540,7 +540,7 @@ fn parted(texts: &[&str], depth: usize) -> Expr {
     choice(parts)
 }
 
-/// A word that is none of these.
+/// A word other than these.
 pub fn other_word(declared: &[&str]) -> Expr {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let one = |depth: usize, without: &[char]| {
@@ -556,8 +556,8 @@ pub fn other_word(declared: &[&str]) -> Expr {
     other_than(&words, 0, &one, &rest)
 }
 
-/// A text that is none of `texts`, and not empty: up to where it departs from all of them, and `rest` from there on. `one` is a
-/// character at this place that is none of some.
+/// A text other than `texts`, and not empty: up to where it departs from all of them, and `rest` from there on. `one`
+/// is a character at this place, other than some.
 fn other_than(
     texts: &[&str],
     depth: usize,
