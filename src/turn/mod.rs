@@ -9,7 +9,7 @@
 //! belongs to it too, unless a call follows. Where all blocks of an answer are one batch ([`BatchEnd::Answer`]), a report of
 //! an answer that has calls is saved after the calls: they run, and the model is told both.
 //!
-//! Invariants: text that stands before a call is saved and emitted before it; every batch that is handed out as
+//! Invariants: text that comes before a call is saved and emitted before it; every batch that is handed out as
 //! [`Step::Run`] takes exactly one results row; what the model wrote as `<results>` is dropped.
 
 mod breaker;
@@ -171,7 +171,7 @@ impl Turn {
         }
     }
 
-    /// Takes a chunk that is one event just as it stands ([`Parser::pass`]). The caller emits it, after `steps`.
+    /// Takes a chunk that is one event just as it is ([`Parser::pass`]). The caller emits it, after `steps`.
     ///
     /// [`Parser::pass`]: crate::protocol::Parser::pass
     pub fn pass(&mut self, run: protocol::TextRun, chunk: &[u8], now: f64, steps: &mut Vec<Step>) {
