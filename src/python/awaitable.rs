@@ -158,7 +158,7 @@ impl Filled {
         visit.call(&self.owner)
     }
 
-    /// Calls the function of the object's own type; `None` if the object is of another type now, which has none.
+    /// Calls the function of the object's own type; `None` if the object is now of a type that has no such function.
     pub fn call<'py>(&self, object: &Bound<'py, PyAny>) -> Option<PyResult<Bound<'py, PyAny>>> {
         if object.get_type_ptr() != self.owner.as_ptr().cast() {
             return self.slot.call(object);

@@ -117,7 +117,7 @@ pub struct Folding {
     unjoinable: Option<String>,
 }
 
-/// A message, as far as it does not change any more.
+/// A message, as far as it no longer changes.
 enum FoldedMessage {
     Said(Role, Py<PyAny>),
     Calls {

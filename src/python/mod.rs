@@ -35,7 +35,7 @@ use pyo3::prelude::*;
 
 /// The extension module `cogency_rs._core`.
 ///
-/// On a free-threaded Python it turns the GIL on, until every test has been run without it.
+/// On a free-threaded Python it re-enables the GIL, until every test has been run without it.
 #[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]

@@ -133,7 +133,7 @@ pub fn errors_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Errors> {
     name.map_or(Ok(Errors::Respond), |name| choice("errors", choices, name))
 }
 
-/// Why a model stopped writing. It stands among the chunks of the model's text.
+/// Why a model stopped writing. It comes among the chunks of the model's text.
 #[pyclass(frozen, eq, hash, from_py_object, module = "cogency_rs")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Finish {
@@ -190,7 +190,7 @@ impl Finish {
     }
 }
 
-/// Reasoning that a provider sends apart from the text. It stands among the chunks of the text.
+/// Reasoning that a provider sends apart from the text. It comes among the chunks of the text.
 #[pyclass(frozen, eq, hash, module = "cogency_rs")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Thought {

@@ -31,7 +31,7 @@ enum AnySink {
     Events(Events),
 }
 
-/// Events of another parser. A callable hands each of them to the turn, or returns one that is to be handed out unchanged.
+/// Events of another parser. A callable hands each of them to the turn, or returns one to be handed out unchanged.
 struct Events {
     turn: Py<Turn>,
     enter: Py<PyAny>,

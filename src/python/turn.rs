@@ -398,8 +398,8 @@ impl Turn {
     }
 }
 
-/// The outcome that a `ToolResult` stands for. If the result was changed after its call and is not JSON any more, that is a
-/// failure: the log has a result for every call of a batch.
+/// The outcome that a `ToolResult` stands for. If the result was changed after its call and is no longer JSON, that is
+/// a failure: the log has a result for every call of a batch.
 fn outcome_or_failure(result: &Bound<'_, PyAny>) -> PyResult<CallOutcome> {
     outcome_of(result).or_else(|error| {
         if !error.is_instance_of::<PyException>(result.py()) {

@@ -30,7 +30,7 @@ impl EventLoop {
         Self::new(py, locals, None)
     }
 
-    /// The same; `thread` is told when the thread has ended that we run the loop on.
+    /// The same; `thread` is notified when the thread that we run the loop on has ended.
     pub(super) fn new(
         py: Python<'_>,
         locals: &TaskLocals,
@@ -52,7 +52,7 @@ impl EventLoop {
     /// whose calls run on threads. It gets the model's arguments by their names.
     ///
     /// # Errors
-    /// The callable has no `__name__`, as a `functools.partial` has none; give it one.
+    /// The callable has no `__name__`, such as a `functools.partial`; give it one.
     pub fn tool(&self, callable: &Bound<'_, PyAny>) -> PyResult<FunctionTool> {
         let py = callable.py();
         let inspect = py.import(pyo3::intern!(py, "inspect"))?;
@@ -72,7 +72,8 @@ impl EventLoop {
         }))
     }
 
-    /// Makes a tool of a callable that returns an awaitable, also where Python cannot tell, as with a decorated function.
+    /// Makes a tool of a callable that returns an awaitable, even where Python cannot tell, as with a decorated
+    /// function.
     ///
     /// # Errors
     /// As [`tool`](Self::tool).

@@ -1,9 +1,9 @@
 //! What threads of Tokio ask of an asyncio event loop: a queue of calls to start and tasks to stop.
 //!
-//! The loop is woken once for all that is put into the queue until it looks, so a batch costs one way to the loop and not one
-//! for each call, and a thread of Tokio does not touch Python but for that. Invariants: each call that is started has one
-//! result, also where the loop, the interpreter or the process is no longer there; nothing is locked while Python code runs,
-//! and nobody waits for the interpreter while something is locked.
+//! The loop is woken once for all that is put into the queue until it looks, so a batch costs one trip to the loop and
+//! not one for each call, and a thread of Tokio touches Python only for that. Invariants: each call that is started has
+//! one result, even where the loop, the interpreter or the process is no longer there; nothing is locked while Python
+//! code runs, and no thread waits for the interpreter while something is locked.
 
 use std::collections::HashMap;
 use std::mem::{replace, take};
@@ -27,7 +27,7 @@ pub struct Queue {
     process: u32,
     locals: TaskLocals,
     state: Mutex<State>,
-    /// Told when no thread wakes the loop any more.
+    /// Notified when no thread is waking the loop.
     is_left: Condvar,
 }
 
@@ -42,7 +42,7 @@ struct State {
     /// The calls that have no result yet, by their numbers.
     calls: HashMap<u64, Running>,
     next: u64,
-    /// The timer by which the queue learns that the loop was closed. Weak: only the loop is to hold it.
+    /// The timer by which the queue learns that the loop was closed. Weak: only the loop may keep it alive.
     watch: Option<Py<PyWeakrefReference>>,
 }
 
@@ -59,7 +59,7 @@ struct Running {
     task: Option<Py<PyAny>>,
 }
 
-/// Why no call can run any more.
+/// Why calls can no longer run.
 #[derive(Clone, Copy, Debug)]
 pub enum Closed {
     Loop,
@@ -103,7 +103,7 @@ impl Queue {
     /// Attaches to the interpreter for a call that runs in a thread.
     ///
     /// # Errors
-    /// It is not there any more.
+    /// It is no longer there.
     pub fn attach<R>(&self, work: impl FnOnce(Python<'_>) -> R) -> Result<R, ToolError> {
         self.check()?;
         Python::try_attach(work).ok_or_else(|| Closed::Interpreter.error())
@@ -264,7 +264,7 @@ impl Results for Queue {
         }
         let running = self.lock().calls.remove(&number);
         if let Some(Running { sender, task: _ }) = running {
-            // Where nobody listens any more, the call has just been given up.
+            // Where nothing is listening, the call has just been given up.
             let _ = sender.send(returned);
         }
     }

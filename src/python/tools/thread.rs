@@ -1,4 +1,4 @@
-//! A thread that runs an asyncio event loop, for programs that have none.
+//! A thread that runs an asyncio event loop, for programs without one.
 
 use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
