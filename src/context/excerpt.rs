@@ -71,7 +71,7 @@ pub fn excerpt<'a>(results: &'a [u8], calls: &[ShownCall], bounds: &Bounds) -> V
     pieces
 }
 
-/// A range that is left out, and what stands there instead.
+/// A range that is left out, and what is shown there instead.
 #[derive(Debug)]
 struct Cut {
     range: Range<usize>,
@@ -103,7 +103,7 @@ enum Key {
 /// How many brackets are open inside an item.
 const ITEM: usize = 2;
 
-/// What is to be cut in an array of objects; `None` for what is not one.
+/// What must be cut in an array of objects; `None` for anything else.
 fn cuts_in_items(results: &[u8], calls: &[ShownCall], bounds: &Bounds) -> Option<Vec<Cut>> {
     let mut scanner = Scanner::default();
     let Ok(Some(Token::Open(Container::Array))) = scanner.next(results) else { return None };
@@ -154,7 +154,7 @@ fn cuts_in_items(results: &[u8], calls: &[ShownCall], bounds: &Bounds) -> Option
 }
 
 impl ContentRange {
-    /// What is to be cut of it, so that `most` characters are left.
+    /// What must be cut from it, so that `most` characters are left.
     fn cut(self, results: &[u8], most: usize) -> Option<Cut> {
         match self {
             Self::String(range) => {
@@ -238,7 +238,7 @@ fn measure(text: &[u8], most: usize, backslash: Backslash) -> Option<Measure> {
     }
 }
 
-/// The bytes of what stands at the start of `text` and must not be cut, and how many characters that is.
+/// How many bytes at the start of `text` must not be cut apart, and how many characters they are.
 fn unit(text: &[u8], backslash: Backslash) -> (usize, usize) {
     match (backslash, text[0]) {
         (Backslash::Escape, b'\\') => (escape_width(text), 1),

@@ -7,15 +7,15 @@ use super::excerpt::Bounds;
 use crate::dialect::{Dialect, presets};
 use crate::protocol::call::name_on_server;
 
-/// How results are shown that are the array in the log, where their text may look like the protocol's tags, and the dialect
-/// keeps marks in text from outside. Where it does not, no mark is in them.
+/// How results that are the array in the log are shown, where their text may look like the protocol's tags, and the
+/// dialect keeps marks in text from outside. Where it does not, no mark is in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Tags {
     /// As it is in the log, like cogency 3.3.0.
     #[default]
     AsStored,
-    /// With `\u003c` for every `<`: the same JSON value, in which no tag can stand.
+    /// With `\u003c` for every `<`: the same JSON value, in which no tag can appear.
     Escaped,
 }
 

@@ -137,7 +137,7 @@ impl Passages {
         }
     }
 
-    /// The calls that stand nowhere yet stand here.
+    /// The calls that have no place yet come here.
     fn end_calls(&mut self) {
         let here = &mut self.calls[self.placed..];
         self.renderer.give_ids(here, self.called);
@@ -152,7 +152,7 @@ impl Passages {
         self.calls.push(call);
     }
 
-    /// The model wrote what could not be used. Only our own rules show that.
+    /// The model wrote something that could not be used. Only our own rules show that.
     pub fn report(&mut self, report: ShownReport) {
         if self.rules == Rules::Own {
             let is_of_words =
@@ -172,7 +172,7 @@ impl Passages {
             return;
         }
         if self.form != Form::Text {
-            // In text, words after a call stay where they are until the report that cut them is not shown any more.
+            // In text, words after a call stay where they are until the report that cut them is no longer shown.
             self.join_words();
         }
         // A report that came after the calls is of the same answer: it is shown after their results.
@@ -203,15 +203,15 @@ impl Passages {
         self.show(shown, self.turn.len(), PassageEnd::Nothing, show);
     }
 
-    /// No report is shown any more, so words that were cut and those that go on with them are one text.
+    /// Reports are no longer shown, so words that were cut and those that continue them are one text.
     fn forget_reports(&mut self) {
         self.reports.clear();
         self.is_cut = false;
         self.join_words();
     }
 
-    /// Puts the words that were cut before those that go on with them, and after the thoughts between both. After a thought
-    /// the words begin with the space that ends it, which is not theirs, unless the dialect keeps both apart.
+    /// Puts the words that were cut before those that continue them, and after the thoughts between both. After a
+    /// thought the words begin with the space that ends it, which is not theirs, unless the dialect keeps both apart.
     fn join_words(&mut self) {
         if !self.turn.iter().any(|piece| matches!(piece, TurnPiece::Rest(_))) {
             return;
@@ -253,7 +253,7 @@ impl Passages {
         }
     }
 
-    /// Nothing of the turn is needed any more.
+    /// Nothing of the turn is needed any longer.
     fn end_turn(&mut self) {
         self.is_cut = false;
         self.said.clear();

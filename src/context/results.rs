@@ -54,8 +54,8 @@ fn framed(pieces: &[Cow<'_, [u8]>], renderer: &Renderer, tags: Tags) -> Text {
     text.into()
 }
 
-/// The pieces that are `shown` of `results`, with a failure in front for each of `calls` that has none in it. Results are
-/// saved right behind their calls, so it is the first ones that lack them. Anything else stays as it is.
+/// The pieces that are `shown` of `results`, after a failure for each of `calls` that has no result in it. Results are
+/// saved right after their calls, so it is the first ones that lack them. Anything else stays as it is.
 pub fn one_for_each<'a>(
     calls: &[ShownCall],
     results: &'a [u8],
