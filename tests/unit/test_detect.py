@@ -77,6 +77,35 @@ def test_the_templates_of_models(template):
     assert found is None or found.dialect.name != "hermes" or found.doubts
 
 
+SAME = {
+    "GLM-4.6",
+    "LFM2-8B-A1B",
+    "MiniMax-M2",
+    "MiniMax-M3",
+    "Qwen-Qwen3-0.6B",
+    "Qwen3-Coder",
+    "Reka-Edge",
+    "deepseek-ai-DeepSeek-V3.2",
+    "deepseek-ai-DeepSeek-V4",
+    "ibm-granite-granite-4.0",
+    "inclusionai-ling-3.0-flash",
+    "meta-llama-Llama-3.1-8B-Instruct",
+    "openai-gpt-oss-120b",
+    "poolside-Laguna-XS-2.1",
+    "tencent-Hy3",
+}
+"""Templates whose words are those of their dialect."""
+
+
+@pytest.mark.skipif(not NAMES, reason="there are no recorded chat templates")
+@pytest.mark.parametrize("template", sorted(SAME))
+def test_the_words_of_a_dialect_are_those_of_its_template(template):
+    found = Dialect.detect(FOLDER / "chat_templates" / f"{template}.jinja")
+    assert found is not None
+    assert found.dialect == Dialect(NAMES[template])
+    assert any("the template's words" in each for each in found.evidence)
+
+
 def test_a_template_without_tools_is_told_hermes_in_our_words_and_says_so():
     found = Dialect.detect(PLAIN)
     assert found is not None

@@ -59,7 +59,7 @@ pub fn how(renderer: &Renderer, tools: &[Tool<'_>]) -> String {
         "# Calls\n\n{plain}Write {what} exactly like this:\n\n{turn}\n\nThen stop; the next message has the results:\n\n\
          {results}\n\n{rules}",
         what = if is_marked { "turns" } else { "calls" },
-        turn = renderer.example(turn),
+        turn = renderer.example_turn(turn),
         results = results(renderer, &calls),
         rules = rules.join("\n"),
     )

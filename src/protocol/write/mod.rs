@@ -107,9 +107,15 @@ impl Renderer {
         Text::from(sink.out)
     }
 
+    /// Writes a call with placeholders as its name and its argument.
+    #[must_use]
+    pub fn example(&self) -> String {
+        calls::example(&self.notation)
+    }
+
     /// Writes a turn of the model as an example: its JSON is on one line.
     #[must_use]
-    pub fn example(&self, parts: &[TurnPart<'_>]) -> String {
+    pub fn example_turn(&self, parts: &[TurnPart<'_>]) -> String {
         let mut dialect = Dialect::clone(self.dialect());
         dialect.prompt.calls.json = JsonLayout::Compact;
         let mut sink = Sink::new(&self.notation);
