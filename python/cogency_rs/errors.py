@@ -143,7 +143,7 @@ class StopRun(CogencyError):  # noqa: N818
         reason: a `StopReason`, or its value. Any other text is in `context`, and the reason is `UNKNOWN`.
 
     Attributes:
-        message: the reason in words, for the program that started the run.
+        message: the reason as text, for the program that started the run.
         reason: the kind of reason.
         context: further facts, by name.
         source: where it comes from: a tool's or a hook's name, `"limits"`, `"recovery"`, `"model"` or `"user"`.

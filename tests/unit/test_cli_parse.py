@@ -213,14 +213,14 @@ def test_after_a_complete_block_nothing_more_is_read():
 @pytest.mark.parametrize(
     ("data", "content", "message"),
     [
-        (b"a\xffb", "a\ufffdb", "1; U+FFFD stands in its place"),
+        (b"a\xffb", "a\ufffdb", "1; replaced by U+FFFD"),
         (
             b"caf\xe9 \x80\x81",
             "caf\ufffd \ufffd\ufffd",
-            "3; U+FFFD stands in its place and in 2 more",
+            "3 and 2 more; replaced by U+FFFD",
         ),
-        ("cut off: 東".encode()[:-1], "cut off: \ufffd", "9; U+FFFD stands in its place"),
-        (b"\xed\xa0\x80", "\ufffd" * 3, "0; U+FFFD stands in its place and in 2 more"),
+        ("cut off: 東".encode()[:-1], "cut off: \ufffd", "9; replaced by U+FFFD"),
+        (b"\xed\xa0\x80", "\ufffd" * 3, "0 and 2 more; replaced by U+FFFD"),
     ],
 )
 @pytest.mark.parametrize("where", ["file", "standard input"])

@@ -96,7 +96,7 @@ async def test_a_tool_that_must_run_elsewhere_is_refused_if_no_executor_takes_it
     async def plain(invocation: Invocation, next: Any) -> ToolResult:
         return await next(invocation)
 
-    words = "tool 'marked' is to run in another process, and nothing in hooks= takes it"
+    words = "tool 'marked' must run in another process, and nothing in hooks= takes it"
     with pytest.raises(ConfigError, match=words):
         await contents([free, marked], plain)
     async with SQLite(":memory:") as storage:
@@ -222,7 +222,7 @@ async def test_a_call_that_times_out_is_stopped_in_its_executor():
 
 async def test_an_agent_needs_an_executor_for_a_tool_that_must_run_elsewhere():
     answers = ['<execute>[{"name": "marked", "args": {}}]</execute>', "done"]
-    with pytest.raises(ConfigError, match="'marked' is to run in another process"):
+    with pytest.raises(ConfigError, match="'marked' must run in another process"):
         Agent(ScriptedModel(answers), tools=[marked])
     elsewhere = Elsewhere()
     result = await Agent(ScriptedModel(answers), tools=[marked], hooks=[elsewhere]).run("go")

@@ -127,7 +127,7 @@ async def test_a_long_list_says_that_there_is_more(call, place):
     ("args", "outcome", "content"),
     [
         ({}, "a.txt, 3 lines", "one\ntwo\nthree\n"),
-        ({"first_line": 2}, "a.txt, line 2 to its end at 3", "two\nthree\n"),
+        ({"first_line": 2}, "a.txt, lines 2 to 3 (end of file)", "two\nthree\n"),
         (
             {"lines": 2},
             "a.txt, lines 1 to 2; read on with first_line=3 (14 bytes in all)",
@@ -138,7 +138,7 @@ async def test_a_long_list_says_that_there_is_more(call, place):
             "a.txt, lines 2 to 2; read on with first_line=3 (14 bytes in all)",
             "two\n",
         ),
-        ({"first_line": 3, "lines": 1}, "a.txt, line 3 to its end at 3", "three\n"),
+        ({"first_line": 3, "lines": 1}, "a.txt, lines 3 to 3 (end of file)", "three\n"),
     ],
 )
 async def test_a_file_is_read_by_ranges(call, args, outcome, content):
@@ -235,10 +235,10 @@ async def test_an_edit_changes_one_place_and_shows_it(call, place):
 @pytest.mark.parametrize(
     ("old", "message"),
     [
-        ("four", "old does not stand in a.txt; read the file, and copy the lines exactly"),
+        ("four", "old was not found in a.txt; read the file, and copy the lines exactly"),
         (
             "e",
-            "old stands in a.txt 3 times, at lines 1, 3, 3; give more of the lines around it, or all=true",
+            "old is in a.txt 3 times, at lines 1, 3, 3; give more of the lines around it, or all=true",
         ),
         ("", "old must not be empty; write_file writes a whole file"),
     ],
@@ -288,7 +288,7 @@ async def test_a_file_that_is_written_keeps_its_permissions(call, place):
 
 async def test_half_a_character_is_refused_and_the_file_stays_as_it_was(call, place):
     result = await call("write_file", path="a.txt", content="a\ud83d")
-    assert "half a character" in problem(result)
+    assert "a lone surrogate" in problem(result)
     assert (place / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
@@ -314,7 +314,7 @@ async def test_a_folder_cannot_be_written_as_a_file(call, path):
         (
             "edit_file",
             {"path": "a.txt", "old": "x", "new": "2"},
-            "would fail: old does not stand in",
+            "would fail: old was not found in",
         ),
         ("write_file", {"path": "b.txt", "content": "hi\n"}, "--- /dev/null\n+++ b/b.txt\n"),
         ("write_file", {"path": "a.txt", "content": "one\n"}, "-two\n-three"),

@@ -194,8 +194,8 @@ def unwritable(x: Annotated[int, "how many"], bad: dict[str, threading.Lock]) ->
                        "name 'Missing' is not defined. Define or import what it names before the tool is made"),
         (unwritable, "parameter 'bad' of tool 'unwritable' has the hint"),
         (lambda x: x, "a tool needs a name, got '<lambda>': tool(function, name=...)"),
-        ("Add two numbers.", "@tool makes a tool of a function, not of 'Add two numbers.'; what it is called and does "
-                             "is said by keyword: @tool(name=..., description=...)"),
+        ("Add two numbers.", "@tool makes a tool of a function, not of 'Add two numbers.'; give name and "
+                             "description by keyword: @tool(name=..., description=...)"),
         (Point, "@tool makes a tool of a function, not of <class"),
         (functools.partial(positional, 1), "@tool makes a tool of a function, not of functools.partial"),
         (len, "@tool makes a tool of a function, not of <built-in function len>"),

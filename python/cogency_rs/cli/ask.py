@@ -176,7 +176,7 @@ def _answered(
 
 
 def _watch(run: Watched, show: Callable[[Any], None]) -> None:
-    """Show a run. If the program is to end, the run is stopped, and the log has the answer up to now."""
+    """Show a run. If the program must end, the run is stopped, and the log has the answer up to now."""
     try:
         for item in run:
             show(item)

@@ -122,9 +122,9 @@ def _describe(dialect: Dialect) -> None:
 
 
 def facts(dialect: Dialect) -> dict[str, str]:
-    """What a user of a dialect wants to know about it, by label."""
+    """The facts about a dialect that its users need, by label."""
     fields = dialect.to_dict()
-    words = {
+    texts = {
         "models": dialect.models or MODELS,
         "opened by": _opened_by(fields),
         "reasoning": _reasoning(fields),
@@ -133,7 +133,7 @@ def facts(dialect: Dialect) -> dict[str, str]:
         "stop at": _listed([stop.replace("\n", "\\n") for stop in dialect.stop]) or "nothing",
         "left out": _left_out(fields),
     }
-    return {label: text for label, text in words.items() if text}
+    return {label: text for label, text in texts.items() if text}
 
 
 _RUN = {

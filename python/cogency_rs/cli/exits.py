@@ -49,7 +49,7 @@ _MEANINGS = {
     NOT_WHOLE: "ask has no answer, or only a part of one",
     HUNG_UP: "the terminal was closed",
     INTERRUPTED: "interrupted",
-    PIPE_CLOSED: "the output is not read any more",
+    PIPE_CLOSED: "the output is no longer read",
     TERMINATED: "asked to end",
 }
 """What each exit code means; docs/command-line.md has the same table."""

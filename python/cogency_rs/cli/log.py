@@ -1,6 +1,6 @@
 """Reads a log that another program may be using at this moment, and leaves every file as it is.
 
-The tables are cogency 3.3.0's, and ours if the log has them. How SQLite may open a file without writing beside it
+The tables are cogency 3.3.0's, and ours if the log has them. How SQLite may open a file without writing next to it
 depends on its state:
 
 - A database in rollback mode is opened read-only.

@@ -166,7 +166,7 @@ _TOGETHER = 1000
 
 
 class _StandardOutput(Console):
-    """Standard output. If it is not read any more, that is an error like any other."""
+    """Standard output. If it is no longer read, that is an error like any other."""
 
     def __init__(self) -> None:
         super().__init__(highlight=False)

@@ -128,10 +128,8 @@ def parse(
     _print([*parser.feed(text.finish()), *parser.finish(finish_reason)])
     if text.first_replaced is not None:
         name = "standard input" if file == "-" else file
-        more = f" and in {text.replaced - 1:,} more" if text.replaced > 1 else ""
-        complain(
-            f"{name} is not UTF-8 at byte {text.first_replaced:,}; U+FFFD stands in its place{more}"
-        )
+        more = f" and {text.replaced - 1:,} more" if text.replaced > 1 else ""
+        complain(f"{name} is not UTF-8 at byte {text.first_replaced:,}{more}; replaced by U+FFFD")
 
 
 def _schemas(path: Path) -> ToolSchemas:
@@ -224,9 +222,9 @@ def _file(path: Path) -> Generator[bytes, None, None]:
         ) from error
     try:
         status = os.fstat(descriptor)
-        # Beside events on the same terminal a line that is written over would be in the way.
-        beside = not sys.stdout.isatty() and sys.stderr.isatty() and stat.S_ISREG(status.st_mode)
-        with Progress(f"parsing {path}", total=status.st_size, visible=beside) as progress:
+        # Among events on the same terminal, a line that is written over would be in the way.
+        alone = not sys.stdout.isatty() and sys.stderr.isatty() and stat.S_ISREG(status.st_mode)
+        with Progress(f"parsing {path}", total=status.st_size, visible=alone) as progress:
             done = 0
             while chunk := _read(descriptor, str(path)):
                 yield chunk

@@ -161,9 +161,7 @@ class _Panel:
     def __init__(self, turn: LoggedTurn, of: int) -> None:
         self._turn = turn
         self._of = of
-        self._lines: list[
-            _Mark | LoggedBatch
-        ] = []  # a batch of several calls stands above their marks
+        self._lines: list[_Mark | LoggedBatch] = []  # a batch of several calls is above their marks
         before: float | None = None
         for entry in turn.entries:
             if isinstance(entry, LoggedText):

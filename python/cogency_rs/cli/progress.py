@@ -65,7 +65,7 @@ class Progress:
 
 
 def _line(what: str, total: int, began: float) -> bars.Progress:
-    """A line that is drawn only when it is told to: nothing runs beside the work."""
+    """A line that is drawn only when it is told to: no thread runs next to the work."""
     from rich import progress as bars
     from rich.console import Console
 

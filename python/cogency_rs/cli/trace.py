@@ -31,7 +31,7 @@ PROCESS, TURNS, MODEL, TOOLS = (
 LONGEST = 2000
 """Columns of a text among an event's arguments."""
 
-_HALF = re.compile("[\ud800-\udfff]")  # half of a character, which UTF-8 cannot hold
+_HALF = re.compile("[\ud800-\udfff]")  # a lone surrogate, which UTF-8 cannot hold
 
 
 def trace(conversation_id: str, turns: Sequence[LoggedTurn]) -> str:

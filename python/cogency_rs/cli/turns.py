@@ -58,7 +58,7 @@ class LoggedCall:
         args: the arguments.
         content: the content of the row.
         timestamp: when the call was known.
-        result: the item of the results array, or `None` if the log has none.
+        result: the item of the results array, or `None` if the log does not have it.
         began: when it started; `None` if the log does not say, or it never started.
         ended: when its result was there; `None` if the log does not say.
         status: how it ended, if the log says; finer than that of the result.
@@ -213,7 +213,7 @@ def _are_dated(rows: Sequence[Row]) -> bool:
 
 
 def _entries(rows: Iterable[Row]) -> list[Entry]:
-    """The entries of a turn's rows, in order; calls stand at the place of their results."""
+    """The entries of a turn's rows, in order; calls are where their results are."""
     entries: list[Entry] = []
     waiting: list[LoggedBatch] = []
     asked = -inf  # when it became the model's turn

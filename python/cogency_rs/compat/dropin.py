@@ -85,7 +85,7 @@ class Installation:
             uninstall()
 
     def missing(self) -> list[str]:
-        """The replaced names that do not hold our objects any more, sorted."""
+        """The replaced names that no longer hold our objects, sorted."""
         return sorted(
             name
             for name, (_, ours) in self.replacements.items()

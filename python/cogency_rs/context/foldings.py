@@ -59,7 +59,7 @@ async def fold_conversation(
         turns: how many of the newest turns are shown instead.
 
     Returns:
-        What is shown; or `TooLong`, if that is to be loaded.
+        What is shown; or `TooLong`, if that must be loaded.
 
     An exception of the storage is raised unchanged. A row that cannot be folded raises `ValueError` or `TypeError`.
     """
@@ -145,7 +145,7 @@ async def newest_rows(
 async def call_records(
     storage: Any, conversation_id: str, user_id: str
 ) -> Sequence[CallRecord] | None:
-    """Load the records of a conversation's calls, oldest first; `None` if the storage has none."""
+    """Load the records of a conversation's calls, oldest first; `None` if the storage does not keep them."""
     if not is_log(storage):
         return None
     records: Sequence[CallRecord] = await storage.calls(conversation_id, user_id=user_id)
@@ -172,7 +172,7 @@ class _Folded:
         self.folding = Folding(options)
         # At which of the rows the turns begin.
         self._question_rows: list[int] = []
-        # The merged messages to which no row can add any more, and how many messages they were.
+        # The merged messages to which no further row can add, and how many messages they were.
         self._merged: Messages = []
         self._settled = 0
         # How many tokens the merged messages have.

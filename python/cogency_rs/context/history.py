@@ -60,7 +60,7 @@ def estimate_tokens(text: str) -> int:
 
 
 class CountedMessages(list[dict[str, Any]]):
-    """Messages of which a stretch was counted before, by `estimate_tokens`. Whoever has this list must not change it.
+    """Messages of which a stretch was counted before, by `estimate_tokens`. The caller must not change this list.
 
     Attributes:
         counted: where the stretch begins and ends.
@@ -109,7 +109,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class TooLong:
-    """A conversation has more rows than are to be folded.
+    """A conversation has more rows than may be folded.
 
     Attributes:
         newest: as many of the newest rows as would be folded, oldest first; `None` if they were not loaded.
@@ -166,7 +166,7 @@ class ConversationRows(Protocol):
         ...
 
     async def records(self) -> Sequence[CallRecord] | None:
-        """Load the records of its calls, oldest first; `None` if the storage has none."""
+        """Load the records of its calls, oldest first; `None` if the storage does not keep them."""
         ...
 
 
@@ -247,7 +247,7 @@ class History:
         pin: Pin | None = None,
         complete: Callable[[Messages], None] | None = None,
     ) -> tuple[int, Messages]:
-        """Load the messages that are to be sent; returns how many rows were loaded, and the messages.
+        """Load the messages to send; returns how many rows were loaded, and the messages.
 
         With a pin, the bounds count only the first time; later the same turns are loaded. `complete` completes the
         messages after the last question, before they are transformed; it must leave all others as they are.
@@ -283,7 +283,7 @@ class History:
         *,
         merge_roles: bool,
     ) -> tuple[int, Messages] | TooLong:
-        """The messages of the conversation or its end, or `TooLong` if its end is to be loaded."""
+        """The messages of the conversation or its end, or `TooLong` if its end must be loaded."""
         turns = None if pin is None else pin.turns
         most, turns = (None, None) if turns == WHOLE else (MOST_ROWS, turns)
         found = await conversation.folded(options, merge_roles=merge_roles, most=most, turns=turns)
@@ -417,7 +417,7 @@ class History:
         return counted[text]
 
     async def sent(self, messages: Messages) -> Messages:
-        """Transform and merge messages, as they are to be sent."""
+        """Transform and merge messages, as they will be sent."""
         if self.transform is not None:
             changed: Any = self.transform(messages)
             messages = _checked(await changed if inspect.isawaitable(changed) else changed)

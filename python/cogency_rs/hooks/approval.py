@@ -221,7 +221,7 @@ class AskFirst:
 async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
     """A refusal of a call that would do something else than what was agreed to; `None` if it may run."""
     preview, shown = invocation.resolved.options.preview, None
-    call = replace(invocation.call, id=None)  # it does not wait any more
+    call = replace(invocation.call, id=None)  # it no longer waits
     try:
         if preview is not None:
             shown = await _awaited(await asyncio.to_thread(preview, call))

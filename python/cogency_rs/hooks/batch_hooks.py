@@ -104,7 +104,7 @@ class BatchHooks:
         return await self.after(invocation, decided)
 
     async def _before(self, invocation: Invocation) -> Invocation | ToolResult:
-        """Run the hooks before a call; returns what is to run, or the result that replaces it."""
+        """Run the hooks before a call; returns the call that should run, or the result that replaces it."""
         if self._blocked_by is not None:
             text = f"Not started: the call of '{self._blocked_by}' before it was blocked"
             return failure(text, asyncio.CancelledError(text))

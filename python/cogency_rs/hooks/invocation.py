@@ -53,7 +53,7 @@ class CallBatch(CallDetails, Protocol):
 
 @dataclass(frozen=True)
 class Invocation:
-    """A call that is to be carried out. To hand another one to `next`, copy it with `dataclasses.replace`.
+    """A call on its way to its tool. To hand another one to `next`, copy it with `dataclasses.replace`.
 
     Attributes:
         id: the id of the call; the same in every attempt.
@@ -135,7 +135,7 @@ setattr(  # noqa: B010
 
 Next = Callable[[Invocation], Awaitable[ToolResult]]
 """Carries out a call. Called again, it makes another attempt. Whatever the tool does is in the result: it raises only
-`asyncio.CancelledError`, when the call is to stop."""
+`asyncio.CancelledError`, when the call must stop."""
 
 AroundCall = Callable[[Invocation, Next], Awaitable[ToolResult]]
 """A function around calls: it may change a call, answer it, run it again, or look at its result. It runs in the call's

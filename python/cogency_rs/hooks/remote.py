@@ -1,4 +1,4 @@
-"""Whether each tool that is to run in another process has an executor that takes it there."""
+"""Whether each tool that must run in another process has an executor that takes it there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_remote"]
 
 
 def check_remote(tools: Mapping[str, Any], hooks: HookList) -> None:
-    """Check that every tool that is to run elsewhere has an executor.
+    """Check that every tool that must run elsewhere has an executor.
 
     Raises:
         ConfigError: a tool says `remote=...` and no executor takes it, or an executor takes a tool that it cannot run.
@@ -26,6 +26,6 @@ def check_remote(tools: Mapping[str, Any], hooks: HookList) -> None:
             executor.check(tool)
         if options_of(tool).remote and not taking:
             raise ConfigError(
-                f"tool {name!r} is to run in another process, and nothing in hooks= takes it there: add a "
+                f"tool {name!r} must run in another process, and nothing in hooks= takes it there: add a "
                 "cogency_rs.executors.ray.RayExecutor, or leave out remote="
             )

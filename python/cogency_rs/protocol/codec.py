@@ -52,7 +52,7 @@ def tool_line(tool: Any) -> str:
 def format_call_agent(call: ToolCall) -> str:
     """Write a call as the log holds it: JSON of `name`, `args` and, if the call has them, `id` and `server`."""
     written = {"name": call.name, "args": call.args}
-    for key in ("id", "server"):  # cogency's own calls have none
+    for key in ("id", "server"):  # cogency's own calls lack both
         if (value := getattr(call, key, None)) is not None:
             written[key] = value
     return json.dumps(written)
@@ -87,7 +87,7 @@ def format_results_array(calls: Sequence[ToolCall], results: Sequence[ToolResult
 def parse_tool_call(json_str: str) -> ToolCall:
     """Read one call from text that may have other text around it.
 
-    Text before the first `{` and after the last `}` is ignored, and strings may stand in triple quotes. `args` may be
+    Text before the first `{` and after the last `}` is ignored, and strings may have triple quotes. `args` may be
     missing.
 
     Raises:

@@ -188,7 +188,7 @@ async def _whole(text: str) -> AsyncGenerator[str, None]:
 
 
 def unread_text_of(events: Any) -> TextStream | None:
-    """The text that `events`, made by `parse_tokens`, is to read; `None` if it is not such, or has begun to read."""
+    """The text that `events` of `parse_tokens` will read; `None` if they are not, or have begun to read."""
     # Read from the generator's frame: a weak registry would leak every generator that its own source refers to.
     is_ours = getattr(events, "ag_code", None) is _events.__code__
     frame = events.ag_frame if is_ours else None

@@ -53,7 +53,7 @@ class Change:
             self.after.encode()
         except UnicodeEncodeError as error:
             raise ToolError(
-                f"the text for {self.path} has half a character in it, at {error.start}"
+                f"the text for {self.path} contains a lone surrogate, at {error.start}"
             ) from None
 
     @property

@@ -91,7 +91,9 @@ class ToolContext(Generic[Deps]):
         """
         given: object = message
         if not isinstance(given, str):
-            raise TypeError(f"why a run is to end is said in text, not {message!r:.200}")
+            raise TypeError(
+                f"message, the reason why a run ends, must be a str, not {message!r:.200}"
+            )
         if self._run is not None:
             why = StopRun(message)
             why.source = self.call.name

@@ -140,14 +140,14 @@ class _Files:
                     )
                 what = f"{path}, {count(number - 1, 'line')}"
                 if first_line > 1:
-                    what = f"{path}, line {first_line} to its end at {number - 1}"
+                    what = f"{path}, lines {first_line} to {number - 1} (end of file)"
                 return ToolResult(what, "".join(taken))
         what = f"{path}, lines {first_line} to {number - 1}; read on with first_line={number} ({size:,} bytes in all)"
         return ToolResult(what, "".join(taken))
 
     def search_files(
         self,
-        text: Annotated[str, "what to find in a line, as it stands there"],
+        text: Annotated[str, "what to find in a line, exactly as it is there"],
         path: Annotated[str, "the folder or the file to search"] = ".",
         names: Annotated[str, "a pattern that names of files must match, such as *.py"] = "*",
         ignore_case: Annotated[bool, "whether capitals make no difference"] = False,
@@ -184,11 +184,11 @@ class _Files:
     def edit_file(
         self,
         path: PathOf,
-        old: Annotated[str, "the text to replace, exactly as it stands in the file"],
+        old: Annotated[str, "the text to replace, exactly as it is in the file"],
         new: Annotated[str, "what to put there"],
-        all: Annotated[bool, "whether to replace it wherever it stands"] = False,
+        all: Annotated[bool, "whether to replace every occurrence"] = False,
     ) -> ToolResult:
-        """Replace a text in a file. It must stand there once, unless all is true."""
+        """Replace a text in a file. It must occur there once, unless all is true."""
         with self._writing:
             change = self._edit(self._original(path), path, old, new, all)
             self._folder.write(path, change.data, replaces=change.version)
@@ -242,11 +242,11 @@ class _Files:
         times = before.count(old)
         if times == 0:
             raise ToolError(
-                f"old does not stand in {path}; read the file, and copy the lines exactly"
+                f"old was not found in {path}; read the file, and copy the lines exactly"
             )
         if times > 1 and not all:
             raise ToolError(
-                f"old stands in {path} {times} times, {_places(before, old)}; "
+                f"old is in {path} {times} times, {_places(before, old)}; "
                 "give more of the lines around it, or all=true"
             )
         return Change(path, original, before.replace(old, new))
@@ -345,7 +345,7 @@ def _listed(where: str, entry: FolderEntry) -> str:
 
 
 def _places(text: str, part: str) -> str:
-    """The numbers of the first lines in which a part stands."""
+    """The numbers of the first lines in which a part begins."""
     numbers: list[int] = []
     position = text.find(part)
     while position >= 0 and len(numbers) < 5:

@@ -302,7 +302,7 @@ class _Method:
         *_, owner, method = ("", *path.split("."))
         raise ConfigError(
             f"{path} is a method: take it from an instance, as in tools=[{owner}(...).{method}]; "
-            "of a classmethod, @tool stands above @classmethod"
+            "for a classmethod, write @tool above @classmethod"
         )
 
     def __repr__(self) -> str:
@@ -335,7 +335,7 @@ def _make(
     plain = function.__func__ if is_wrapped else function
     if not (inspect.isfunction(plain) or inspect.ismethod(plain)):
         raise ConfigError(
-            f"@tool makes a tool of a function, not of {function!r}; what it is called and does is said by keyword: "
+            f"@tool makes a tool of a function, not of {function!r}; give name and description by keyword: "
             "@tool(name=..., description=...)"
         )
     name = plain.__name__ if name is None else name

@@ -81,7 +81,7 @@ class ToolOptions:
             or `Unknown(why)`.
         preview: a function that describes what a call would do, for instance as a difference, to the person who is
             asked to approve it. It must have no effect; if it raises, the call is denied. A call that waits has its id;
-            a call that is about to run has none (see `ToolApproved.preview`).
+            a call that is about to run does not (see `ToolApproved.preview`).
 
     Raises:
         ConfigError: an option has a value that it cannot have.

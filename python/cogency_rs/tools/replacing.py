@@ -67,7 +67,7 @@ class Attributes:
         return cls(stat.S_IMODE(status.st_mode) & _PERMISSIONS, owner, _extended(descriptor))
 
     def give(self, descriptor: int, path: str) -> None:
-        """Give them to an open file, which is to replace `path`.
+        """Give them to an open file, which will replace `path`.
 
         Raises:
             ToolError: the system does not allow it.

@@ -122,7 +122,7 @@ BOUNDS = {
     "pattern": "matching {}",
     "format": "{}",
 }
-"""The bounds of JSON Schema, in words."""
+"""The bounds of JSON Schema, as text."""
 
 
 def _about(schema: Schema) -> str:

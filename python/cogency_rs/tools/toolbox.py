@@ -60,7 +60,7 @@ class ResolvedCall(NamedTuple):
     @property
     def identity(self) -> tuple[str, str | None]:
         """The one name and the server of its tool: which tool it is, in another process too."""
-        return self.call.name, getattr(self.call, "server", None)  # cogency's own calls have none
+        return self.call.name, getattr(self.call, "server", None)  # cogency's own calls lack it
 
 
 class Toolbox:
@@ -314,7 +314,7 @@ def _marked(name: str, of: tuple[str, str]) -> str:
 
 
 def _server_asked_for(call: Any) -> str | None:
-    server: object = getattr(call, "server", None)  # cogency's own calls have none
+    server: object = getattr(call, "server", None)  # cogency's own calls lack it
     return server if isinstance(server, str) and server not in AGENT else None
 
 

@@ -45,7 +45,7 @@ from .tools import demo_tools
 __all__ = ["play", "print_events"]
 
 NOT_RECORDED = "(not recorded)"
-"""Stands for the user's message if a recording has none: a model's turn always answers the user, or results."""
+"""Stands for the user's message if a recording does not have it: a model's turn always answers the user, or results."""
 
 PONDERED = 30
 """The pause before a call is approved, in keys that could be typed meanwhile."""

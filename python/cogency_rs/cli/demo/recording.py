@@ -30,7 +30,7 @@ __all__ = [
 
 _FORM = 'each line is one model turn: {"tokens": ["...", ...]} or {"text": "..."}'
 _PIECE = re.compile(r" ?\w{1,6}|\s|[^\w\s]{1,3}")
-_SURROGATE = re.compile("[\ud800-\udfff]")  # the log is UTF-8, which cannot hold half a character
+_SURROGATE = re.compile("[\ud800-\udfff]")  # the log is UTF-8, which cannot hold a lone surrogate
 
 
 class RecordingError(UnusableError):

@@ -78,7 +78,7 @@ class Fields:
 
     def _flat(self, name: str, kinds: tuple[str, ...]) -> Schema:
         info: Schema = {}
-        # In this form "string" also stands for types without a name of their own, so it is not listed beside others.
+        # In this form "string" also stands for types without a name of their own, so it is not listed with others.
         if kinds and (len(kinds) == 1 or "string" not in kinds):
             info["type"] = kinds[0] if len(kinds) == 1 else list(kinds)
         info["required"] = name in self.required

@@ -61,7 +61,7 @@ class Shape:
         schema: its JSON Schema; `$ref` points into the definitions of the `Shapes` that made it.
         read: its reader.
         kinds: the JSON types it may have; empty for any, or if only the schema knows.
-        wanted: the type in words.
+        wanted: the type as messages name it.
     """
 
     schema: Schema
