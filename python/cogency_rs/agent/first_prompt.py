@@ -65,7 +65,7 @@ def first_prompt(settings: AgentSettings, message: str | None, user_id: str, dep
         asyncio.get_running_loop()
     except RuntimeError:
         return Prompt(asyncio.run(asking))
-    # A loop runs here, which cannot be asked to wait: the request is made beside it.
+    # A loop runs here, which cannot be asked to wait: the request is made in a thread.
     with ThreadPoolExecutor(1) as thread:
         return Prompt(thread.submit(asyncio.run, asking).result())
 

@@ -160,7 +160,7 @@ class Run:
                     )
                     for event in events if shows_events else ():
                         yield event
-                    # The steps stand here and not in generators of their own, because every event would pass through
+                    # The steps are here and not in generators of their own, because every event would pass through
                     # those.
                     while step is not None or (step := await self._next_step()) is not None:
                         content = step.content

@@ -27,8 +27,8 @@ class StepContent:
     Attributes:
         calls: its calls, as the model wrote them.
         errors: its events that say what is wrong with the answer.
-        begins_in_text: whether no reasoning stands before its text.
-        ends_in_text: whether no reasoning stands after its text.
+        begins_in_text: whether no reasoning comes before its text.
+        ends_in_text: whether no reasoning comes after its text.
     """
 
     __slots__ = (

@@ -326,7 +326,7 @@ class Stepping:
             yield repeated
 
     def _error_of(self, executions: Sequence[ToolExecution]) -> Exception | None:
-        """The exception of a batch that is to be raised, if any."""
+        """The exception of a batch that must be raised, if any."""
         for each in executions:
             if isinstance(error := exception_of(each.result), HookError):
                 return error

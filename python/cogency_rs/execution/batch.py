@@ -542,7 +542,7 @@ class ToolBatch:
         """The result of a call whose tool, or something around it, raised `error`.
 
         Raises:
-            asyncio.CancelledError: the call is to stop; the cancellation is not the tool's own.
+            asyncio.CancelledError: the call must stop; the cancellation is not the tool's own.
         """
         match error:
             case GeneratorExit() if not self._is_at_work(index):

@@ -125,9 +125,7 @@ class _Job:
 
     def deliver(self, outcome: JobOutcome) -> None:
         """Hand over the outcome; in a worker thread."""
-        with contextlib.suppress(
-            RuntimeError
-        ):  # the loop was closed, so nobody waits there any more
+        with contextlib.suppress(RuntimeError):  # the loop was closed, so nobody waits there
             self._loop.call_soon_threadsafe(self._settle, outcome)
 
     def _settle(self, outcome: JobOutcome) -> None:

@@ -1,4 +1,4 @@
-"""The calls of a SQLite log: one row for each, beside its row among the messages, settled with its results."""
+"""The calls of a SQLite log: one row for each, next to its row among the messages, settled with its results."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def read_open_calls(
     connection: sqlite3.Connection, conversation_id: str, user_id: str
 ) -> list[CallRecord]:
     """Those of the calls that are not settled. The cost does not depend on the others."""
-    # SQLite does not choose the index by itself. A file that an earlier version wrote has none.
+    # SQLite does not choose the index by itself. A file that an earlier version wrote lacks it.
     by = f"INDEXED BY {OPEN_CALLS}" if has_index(connection, OPEN_CALLS) else ""
     rows = _read(connection, _COLUMNS, conversation_id, user_id, by=by, which=IS_OPEN)
     return [CallRecord(*row) for row in rows]

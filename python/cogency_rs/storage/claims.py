@@ -1,6 +1,6 @@
 """One run at a time in a conversation: who has it in this process, and the lease that other processes see.
 
-There are two steps. Within a process, the runs of a conversation stand in line, and each that leaves wakes the next
+There are two steps. Within a process, the runs of a conversation queue, and each that leaves wakes the next
 one at once. The first in line takes the lease, which the storage keeps (`Leases`). A storage of one process has no
 leases: there it is enough to be first. A lease has an owner, a number that grows with every owner, and a time at which
 it expires, so that a process that died does not keep the conversation for ever. While it is held, timers renew it, not
@@ -357,7 +357,7 @@ class Claims:
             return None
 
     def owner(self, conversation_id: str) -> str | None:
-        """The owner of the lease that this process has on a conversation; `None` if it has none."""
+        """The owner of the lease that this process has on a conversation; `None` without a lease."""
         claim = self.first(conversation_id)
         return claim.owner if claim is not None and claim.number else None
 

@@ -57,7 +57,7 @@ _OWNER = """
 
 
 def owner_of(connection: sqlite3.Connection, conversation_id: str) -> str | None:
-    """The user of a conversation's first row; `None` if it has none."""
+    """The user of a conversation's first row; `None` if it has no row."""
     row = connection.execute(_OWNER, (conversation_id,)).fetchone()
     return None if row is None else str(row[0])
 

@@ -1,7 +1,7 @@
 """The log as a protocol: what a storage offers so that a conversation is saved, read again, and run by one at a time.
 
 `SQLite` keeps it, and any class with these methods does; `cogency_rs.testing.LogConformance` checks one that is yours.
-What is folded for prompts stands above it, in `foldings.py`, for every storage alike.
+What is folded for prompts is above it, in `foldings.py`, for every storage alike.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Row = tuple[str, str, float]
 """A row's type, its content, and its time in seconds since the epoch."""
 
 CallStatus = Literal["early", "saved", "open", "ended", "waiting"] | Status
-"""How a call stands. Without a result in the log it is `early` if it began while the model still wrote its batch, and
+"""The state of a call. Without a result in the log it is `early` if it began while the model still wrote its batch, and
 has no row yet; `saved` if it has not begun; `open` if it may have begun; `ended` if it is over and others of its batch
 are not, so that its result is in its record only; `waiting` if someone has to approve it, or another call of its batch,
 first. Otherwise how it ended, as in `ToolExecution`."""
@@ -52,7 +52,7 @@ UNSETTLED = frozenset({*NEW, "ended", "waiting"})
 """The states of a call that has a row but no result in the log."""
 
 IN_DOUBT = UNSETTLED | {"early"}
-"""The states of a call that is to be settled if the run that made it is over."""
+"""The states of a call that must be settled if the run that made it is over."""
 
 ROW_TYPES = (
     "user",

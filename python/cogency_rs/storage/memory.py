@@ -295,7 +295,7 @@ class Memory:
         return f"{self._id}/{len(rows)}/{rows[-1][1] if rows else 0}"
 
     def _place(self, rows: list[_Stored], cursor: str) -> int:
-        """How many rows stand before a cursor; 0 if they have changed since, or it is another log's.
+        """How many rows are before a cursor; 0 if they have changed since, or it is another log's.
 
         A number is never given twice, so a place that holds the same row has the same rows before it.
         """

@@ -24,7 +24,7 @@ class Messages(ABC):
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None
     ) -> str:
-        """Save an event beside the conversation; return its id."""
+        """Save an event with the conversation; return its id."""
 
     async def save_message(
         self,

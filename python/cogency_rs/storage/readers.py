@@ -1,4 +1,4 @@
-"""Reads beside the writer: a few connections, each used by one thread at a time.
+"""Reads next to the writer: a few connections, each used by one thread at a time.
 
 In WAL mode readers and the writer do not block each other, and a read sees everything that was
 committed when it began, so also every save that was acknowledged before.

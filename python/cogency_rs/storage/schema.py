@@ -1,7 +1,7 @@
 """The tables of a SQLite log, and how they are made and brought to this version.
 
 The tables of cogency 3.3.0 are exactly its own, so that both programs can work on one file, even at the same time. Our
-tables stand beside them; cogency does not know them. The version of our tables is in a table too: SQLite's
+tables are next to them; cogency does not know them. The version of our tables is in a table too: SQLite's
 `user_version` belongs to the program whose file it is.
 
 Each version is a step from the one before. A released step is never changed: a change of our tables is a new step, and

@@ -359,7 +359,7 @@ class SQLite(Messages):
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None
     ) -> str:
-        """Save an event beside the conversation, such as a metric; return its id."""
+        """Save an event with the conversation, such as a metric; return its id."""
         event_id = uuid7()
         row = (event_id, conversation_id, type, content, or_now(timestamp))
         await self._insert(_INSERT_EVENT, [row])

@@ -41,7 +41,7 @@ def answer(waiters: Iterable[Waiter]) -> None:
     for waiter in waiters:
         loops[waiter.loop].append(waiter)
     for loop, group in loops.items():
-        # A loop that was closed meanwhile raises; nobody waits there any more.
+        # A loop that was closed meanwhile raises; nobody waits there.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, group)
 

@@ -328,7 +328,7 @@ class Accumulator:
             self.circuit_breaker.close()
 
     def _enter_event(self, turn: Turn, eager: bool, event: Any) -> Any:
-        """Hand an event that another parser made to the turn, or return it if it is to be yielded unchanged.
+        """Hand an event that another parser made to the turn, or return it if it must be yielded unchanged.
 
         A turn takes only what it saves, and pieces of calls that are not complete yet are not saved.
         """

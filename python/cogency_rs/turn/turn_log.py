@@ -228,7 +228,7 @@ class TurnLog:
     async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
 
-        A save in a `Log` goes on even if the turn is cancelled meanwhile, so that later rows stand after these. In
+        A save in a `Log` goes on even if the turn is cancelled meanwhile, so that later rows come after these. In
         another storage that holds only for calls and results, so that it is known which calls are in the log, and with
         `to_the_end`.
         """
@@ -365,7 +365,7 @@ class TurnLog:
     def _opened(self, calls: list[ResolvedCall]) -> list[CallRecord]:
         """The records of calls that are about to be saved.
 
-        Calls that began early are not early any more, even if it is not known whether the save will have succeeded.
+        Calls that began early are no longer early, even if it is not known whether the save will have succeeded.
         """
         begun = [record._replace(status="open") for record in self._early[: len(calls)]]
         del self._early[: len(calls)]

@@ -114,7 +114,7 @@ class ObjectReader:
         self._in_string = False
         self._is_key = False
         self._escape = ""  # an escape that may go on
-        self._high = ""  # the first half of a character whose second half may follow
+        self._high = ""  # a high surrogate whose low one may follow
         self._key: list[str] = []
         self._field: str | None = (
             None  # the object's own key whose value comes next, or is being read
@@ -313,6 +313,6 @@ class ObjectReader:
         return at + 1
 
     def _lone_half(self) -> str:
-        """The first half of a character whose second half did not come."""
+        """The high surrogate whose low one did not come."""
         half, self._high = self._high, ""
         return half

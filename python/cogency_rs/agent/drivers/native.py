@@ -35,7 +35,7 @@ class NativeDriver:
         calls: `"stream"` to show calls before they are complete, too.
 
     Raises:
-        ConfigError: `tool_choice` is none of these.
+        ConfigError: `tool_choice` is not one of these.
 
     If the arguments of a call are broken or cut, no call of the answer runs; the model is shown its calls, as text,
     and what was wrong, until it does better. Reasoning is sent back with the calls that followed from it, with the

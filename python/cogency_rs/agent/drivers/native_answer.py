@@ -92,7 +92,7 @@ class NativeAnswer:
     def take(self, delta: str | Delta) -> list[EventDict]:
         """Read the next piece; returns the events that it completes."""
         if type(delta) is TextDelta and delta.text and self._echo is None and not self._calls:
-            self._is_thinking = False  # most deltas are text, and then nothing else is to be done
+            self._is_thinking = False  # most deltas are text, and then there is nothing else to do
             return [_event("respond", delta.text)]
         match delta:
             case str() | TextDelta():

@@ -1,4 +1,4 @@
-"""Text beside calls that only repeats their arguments: some providers echo them as the answer's text."""
+"""Text next to calls that only repeats their arguments: some providers echo them as the answer's text."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _TOLD = frozenset({"user", "think", "respond", "call", "result", "error"})
 """The types of rows that a model is told of."""
 
 _STOP = ("\nObservation:",)
-"""How a model begins that writes the observation itself; such a line cannot stand inside the object."""
+"""How a model begins that writes the observation itself; the object cannot contain such a line."""
 
 
 class ReActDriver:

@@ -56,7 +56,7 @@ def _line(tool: Any) -> str:
 
 
 def to_answer(messages: Messages, thought: str, draft: str) -> Messages:
-    """The messages that ask for the final answer in words, after the decision to give it."""
+    """The messages that ask for the final answer as text, after the decision to give it."""
     decided = f"Thought: {thought.strip()}" if thought.strip() else ""
     written = f"Final Answer: {draft.strip()}" if draft.strip() else ""
     said = "\n".join(filter(None, (decided, written)))

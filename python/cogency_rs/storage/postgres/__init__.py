@@ -17,6 +17,6 @@ __all__ = ["PostgreSQL"]
 def __getattr__(name: str) -> Any:
     if name != "PostgreSQL":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .log import PostgreSQL  # whoever only asks whether a text is an address needs none of it
+    from .log import PostgreSQL  # asking whether a text is an address needs none of it
 
     return PostgreSQL

@@ -104,7 +104,7 @@ _DELETE = f"""
 
 
 async def read_owner(connection: Connection, address: Address, conversation_id: str) -> str | None:
-    """The user of a conversation's first row; `None` if it has none."""
+    """The user of a conversation's first row; `None` if it has no row."""
     owner = await connection.fetchval(_OWNER.format(tables=address.tables), pack(conversation_id))
     return None if owner is None else unpack(owner)
 

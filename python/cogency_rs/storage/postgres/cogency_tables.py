@@ -81,7 +81,7 @@ class CogencyTables(Messages):
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None
     ) -> str:
-        """Save an event beside the conversation, such as a metric; return its id."""
+        """Save an event with the conversation, such as a metric; return its id."""
         event_id = uuid7()
         values = (event_id, conversation_id, type, content)
         await self._execute(

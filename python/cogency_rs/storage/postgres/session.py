@@ -87,7 +87,7 @@ class Session:
         connections = [*self._idle, *filter(None, [self._writer])]
         self._idle, self._writer = [], None
         for connection in connections:
-            with contextlib.suppress(Exception):  # the connection is not needed any more
+            with contextlib.suppress(Exception):  # the connection is no longer needed
                 await connection.close(timeout=1.0)
 
     async def _write(self, step: WriteStep) -> None:
