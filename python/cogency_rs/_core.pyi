@@ -221,7 +221,7 @@ class Dialect:
 
     @property
     def stop(self) -> list[str]:
-        """Strings at which a server is to stop writing."""
+        """Strings at which a server should stop writing."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, as plain values."""
@@ -479,7 +479,7 @@ class ChatReader:
             tool may be called.
         tool_choice: as in the API: `"auto"`, `"required"`, `"none"` for no calls, or `{"type": "function", "function":
             {"name": ...}}` for calls of this tool only. A call that may not be made is text.
-        ids: makes the id of a call that has none of its own, or one that an earlier call of the answer has; a random id
+        ids: makes the id of a call that lacks one, or one that an earlier call of the answer has; a random id
             when not given.
         marks: the text of special tokens, by their ids, for a server that leaves them out of the text; see `feed`.
         limits: bounds on a block of calls; `Limits()` when not given.
@@ -876,7 +876,7 @@ class Source:
         enter: called with every item, to hand it to the turn. What it returns is handed out, if it is not `None`.
 
     Raises:
-        TypeError: an item is none of these.
+        TypeError: an item is not one of these.
 
     An exception of the iterator is raised here. Between two items the event loop makes no step unless the iterator
     waits, so an item costs only the reading of it.
@@ -1154,7 +1154,7 @@ def to_messages(
             tuple of these, of which the first is written.
 
     Returns:
-        Messages with `role` (`user` or `assistant`) and `content`. Calls stand in them as the model writes them, and
+        Messages with `role` (`user` or `assistant`) and `content`. Calls are in them as the model writes them, and
         each result in the frame that the model knows. Text that looks like one of the dialect's marks or tokens is
         broken up: see `Dialect.inert`. In a string of JSON the first character of such a mark is the escape `\u003c`.
         Thoughts are left out if the dialect has no marks for them.

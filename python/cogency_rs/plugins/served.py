@@ -42,7 +42,7 @@ def dialects_of(name: str, server: Server, tokenizer: Any) -> Dialects:
         template = template.get("tool_use") or template.get("default")
     try:
         found = Dialect.detect(template) if isinstance(template, str) else None
-    except ConfigError:  # it is no template
+    except ConfigError:  # it is not a template
         found = None
     return found.dialect if found else Dialect("hermes")
 
@@ -64,7 +64,7 @@ def _declared(tools: Iterable[Any] | None) -> Iterator[dict[str, Any]]:
 
 
 def reasoning_marks(dialects: Dialects) -> tuple[str, str]:
-    """The marks around reasoning; those of most models where a dialect has none."""
+    """The marks around reasoning; those of most models if a dialect does not mark it."""
     dialect = dialects[0] if isinstance(dialects, tuple) else dialects
     fields = dialect.to_dict()
     for pair in fields.get("reasoning") or ():

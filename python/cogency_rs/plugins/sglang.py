@@ -67,7 +67,7 @@ class CallDetector(BeforeServersOwn):
         return self._result(self._text, self._reader.feed(new_text), is_last=False)
 
     def finish(self, tools: Any) -> Any:
-        """Give what was held back, since no mark can follow any more."""
+        """Give what was held back, since no mark can follow."""
         reader, self._reader = self._reader, None
         return self._result(self._text, reader.finish()[0] if reader else [], is_last=True)
 

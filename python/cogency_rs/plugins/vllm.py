@@ -113,7 +113,7 @@ class ToolCalls(BeforeServersOwn):
         return self._delta(self._reader.feed(delta_text), is_last=False)
 
     def finish_streaming(self) -> Any:
-        """Give what was held back, since no mark can follow any more."""
+        """Give what was held back, since no mark can follow."""
         reader, self._reader = self._reader, None
         return self._delta(reader.finish()[0], is_last=True) if reader else None
 
@@ -242,7 +242,7 @@ class Reasoning(BeforeServersOwn):
         return self._delta(kept, None)
 
     def finish_streaming(self, previous_text: str = "") -> Any:
-        """Give what was held back, since no mark can follow any more."""
+        """Give what was held back, since no mark can follow."""
         text, self._held = self._held, ""
         return self._delta(text, None) if self._is_open else self._delta(None, text)
 

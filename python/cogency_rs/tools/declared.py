@@ -29,7 +29,7 @@ class DeclaredTool:
         inner = function if is_object(function) else declaration
         name: Any = inner.get("name")
         if not isinstance(name, str):
-            raise TypeError(f"a declared tool must have a name, and this has none: {declaration!r}")
+            raise TypeError(f"a declared tool must have a name, and this does not: {declaration!r}")
         schema: dict[str, Any] = {"type": "object", "properties": {}}
         for key in ("parameters", "input_schema", "inputSchema"):
             given: Any = inner.get(key)
