@@ -1,4 +1,4 @@
-"""docs/reliability.md: the tests that it names exist, and its figures can be measured again."""
+"""docs/reliability.md: each of its faults has a test, and its figures can be measured again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import logging
 import re
 import sqlite3
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,12 +20,34 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = CHECKOUT / "docs" / "reliability.md"
 
 
-def test_every_test_that_the_document_names_exists():
-    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", DOCUMENT.read_text(encoding="utf-8"))
-    assert len(named) > 30
-    for file, name in named:
-        code = (Path(__file__).parent / file).read_text(encoding="utf-8")
-        assert re.search(rf"^(async )?def {name}\(", code, re.MULTILINE), f"{file}::{name}"
+TESTED_BY = tomllib.loads(Path(__file__).with_name("tested_by.toml").read_text(encoding="utf-8"))
+"""The faults of the document by group, and the test in this folder that causes each."""
+
+
+def faults_of(page: str) -> dict[str, list[str]]:
+    """The faults that a page lists, by group."""
+    table = page.partition("| fault | outcome |\n| --- | --- |\n")[2].partition("\n\n")[0]
+    faults: dict[str, list[str]] = {}
+    for fault in re.findall(r"^\| (.*?) \|", table, re.MULTILINE):
+        if fault.startswith("**"):
+            faults[fault.strip("*")] = listed = []
+        else:
+            listed.append(fault)
+    return faults
+
+
+def test_each_fault_of_the_document_has_a_test():
+    listed = faults_of(DOCUMENT.read_text(encoding="utf-8"))
+    assert listed == {group: list(tests) for group, tests in TESTED_BY.items()}
+
+
+@pytest.mark.parametrize(
+    "test", sorted({test for tests in TESTED_BY.values() for test in tests.values()})
+)
+def test_a_test_of_a_fault_exists(test: str):
+    file, _, name = test.partition("::")
+    code = (Path(__file__).parent / file).read_text(encoding="utf-8")
+    assert re.search(rf"^(async )?def {name}\(", code, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
