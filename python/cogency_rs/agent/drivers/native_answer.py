@@ -208,7 +208,7 @@ class NativeAnswer:
             is_cut: whether the answer was cut, so that arguments may be missing.
         """
         if self._calls and not self._may_call:
-            told = "No tool can be called now, and nothing was run. Answer in words."
+            told = "No tool can be called now, and nothing was run. Answer with text."
             return self._error("malformed", told, self._calls[0], 0)
         # Reading stops at a broken call, so another call may be incomplete only because of that.
         for call in sorted(self._calls, key=lambda call: call.reader.fault is None):
