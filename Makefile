@@ -259,6 +259,7 @@ lint-rust: | rust
 lint-python: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/words.py --check
 
 lint-github: $(DEV)
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml

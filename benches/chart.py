@@ -100,7 +100,7 @@ def draw(records: Sequence[dict[str, Any]]) -> str:
         ' role="img" aria-labelledby="title">',
         f"<style>{STYLE}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{height}" rx="6"/>',
-        _text(20, 32, "What it costs beside cogency 3.3.0", "title", id="title"),
+        _text(20, 32, "What it costs next to cogency 3.3.0", "title", id="title"),
         _text(20, 52, "Logarithmic; further to the left is cheaper.", "quiet"),
         _text(WIDTH - RIGHT + 78, TOP - 12, "ratio", "quiet end"),
         *_grid(axis, end),

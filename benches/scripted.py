@@ -99,7 +99,7 @@ CANCELLED = {"status": "failure", "content": "Cancelled"}
 NAME = "{name}"
 """A placeholder in a script for the name of the turn."""
 
-WORDS = ["the", "log", "is", "read", "and", "each", "line", "stands", "for", "what", "was", "done"]
+WORDS = ["the", "log", "is", "read", "and", "each", "line", "kept", "for", "what", "was", "done"]
 
 
 @dataclass(frozen=True)

@@ -270,11 +270,11 @@ ROWS = (
             f"postgres/{name}",
             f"a turn of four calls in each of {postgres.TURNS:,} conversations at once, the log in PostgreSQL",
             floor,
-            partial(postgres.turns, beside=beside),
+            partial(postgres.turns, floor=plain),
             must,
             Rate(postgres.TURNS, "turns/s"),
         )
-        for name, floor, beside, must in (
+        for name, floor, plain, must in (
             (
                 "bare",
                 "transactions of the same rows on 16 connections of asyncpg",

@@ -28,10 +28,10 @@ CONNECTIONS = 16
 TEXT = text(2_000)
 _names = count()
 
-Beside = Callable[[Bench, str], Awaitable[float]]
+Floor = Callable[[Bench, str], Awaitable[float]]
 
 
-async def turns(bench: Bench, beside: Beside) -> Samples:
+async def turns(bench: Bench, floor: Floor) -> Samples:
     """Seconds for all turns: with the log in PostgreSQL, and with the storages that it is compared with."""
     try:
         server = Server(fsync="on")
@@ -43,7 +43,7 @@ async def turns(bench: Bench, beside: Beside) -> Samples:
             await _in(log)  # makes the tables, and warms up
             for _ in range(min(bench.rounds, MOST_ROUNDS)):
                 samples["ours"].append(await _in(log))
-                samples["floor"].append(await beside(bench, server.address))
+                samples["floor"].append(await floor(bench, server.address))
     finally:
         server.remove()
     return samples

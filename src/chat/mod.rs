@@ -4,7 +4,7 @@
 //!
 //! - How the text is cut never matters: the deltas of a text, joined, are those of its pieces.
 //! - A delta is final. A call is handed out when its block is valid as a whole, and text when it cannot begin a mark.
-//! - Nothing is lost but what the dialect says is no part of the answer: marks, the results of tools that the model made up, and
+//! - Nothing is lost but what the dialect says is not part of the answer: marks, the results of tools that the model made up, and
 //!   what follows the end of its turn.
 
 mod arguments;
@@ -97,7 +97,7 @@ pub struct ChatOptions {
 pub struct ChatReader {
     parser: Parser,
     characters: Characters,
-    /// What was read and is no delta yet.
+    /// What was read and is not a delta yet.
     events: Vec<Event>,
     calls: usize,
 }
@@ -124,7 +124,7 @@ impl ChatReader {
         }
     }
 
-    /// Reads the next `chunk`, generalised UTF-8 cut between code points, if it is one delta just as it stands. Otherwise
+    /// Reads the next `chunk`, generalised UTF-8 cut between code points, if it is one delta just as it is. Otherwise
     /// nothing is read.
     pub fn pass(&mut self, chunk: &[u8]) -> Option<TextRun> {
         if self.characters.is_open() || std::str::from_utf8(chunk).is_err() {

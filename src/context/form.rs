@@ -108,7 +108,7 @@ mod tests {
     fn text_is_one_message_for_a_turn() {
         let roles = shown(Form::Text).into_iter().map(|shown| match shown {
             Shown::Said(message) => message.role,
-            other => panic!("{other:?} is no text"),
+            other => panic!("{other:?} is not text"),
         });
         let turn = [Role::Assistant, Role::User];
         // The report is not shown by cogency's rules, and calls without results are dropped where there are others.

@@ -22,7 +22,7 @@ use crate::protocol::{Call, Callable, Ending, Grammar, Limits, Strictness, TextR
 pub struct ChatReader {
     grammar: Arc<Grammar>,
     options: ChatOptions,
-    /// Makes the id of a call that has none.
+    /// Makes the id of a call without one.
     ids: Option<Py<PyAny>>,
     /// The text of tokens.
     marks: HashMap<i64, String>,
@@ -283,7 +283,7 @@ impl Answer {
     }
 }
 
-/// The delta of a chunk that is one just as it stands.
+/// The delta of a chunk that is one just as it is.
 fn passed(run: TextRun, text: Bound<'_, PyString>) -> PyResult<Bound<'_, PyList>> {
     let py = text.py();
     let dict = PyDict::new(py);

@@ -99,7 +99,7 @@ class Trial:
             os._exit(0)
         killer = threading.Timer(limit, os.kill, (child, signal.SIGKILL))
         killer.start()
-        # The child keeps its number until nothing kills it any more.
+        # The child keeps its number until nothing kills it any longer.
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         killer.cancel()
         killer.join()

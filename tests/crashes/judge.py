@@ -39,7 +39,7 @@ def judge(
     """What is wrong; empty if nothing is.
 
     Args:
-        program: what was to be done.
+        program: the work that was given.
         effects: the ledger.
         acknowledged: the results that the system had said are safe before a kill, by call (`batch/place`).
         outcome: how each call came out, by batch.

@@ -49,7 +49,7 @@ class Victim:
         self._passed: Counter[str] = Counter()
 
     def passes(self, point: str) -> None:
-        """Note that the process passes a point; if it is to be killed there, this does not return."""
+        """Note that the process passes a point; if a kill is due there, this does not return."""
         self._passed[point] += 1
         kill = self._kill
         if kill is not None and (kill.point, kill.number) == (point, self._passed[point]):

@@ -57,7 +57,7 @@ class Ours:
 
     Args:
         folder: what outlives the process.
-        program: what is to be done.
+        program: the work.
         victim: the process.
     """
 

@@ -1,4 +1,4 @@
-"""The prompts of a run: each begins with the one before it, and ephemeral messages stand at the end."""
+"""The prompts of a run: each begins with the one before it, and ephemeral messages come at the end."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_each_prompt_of_a_run_begins_with_the_one_before_it(runs, history)
             if not reports:
                 check_growth(before, after)
                 continue
-            # An ephemeral message, with the text it is about, stands at the end; everything before it is unchanged.
+            # An ephemeral message, with the text it is about, comes at the end; everything before it is unchanged.
             kept = [each for each in before[: reports[0]] if each["role"] == "user"]
             place = len(before[: reports[0]]) - 1
             assert kept

@@ -120,7 +120,7 @@ SECOND = ToolCall("edit_file", {"path": "./a.txt", "old": "one", "new": "1"})
         (SECOND, EDIT, (True, True), ["success", "success"], "1\n2\n"),
         (WRITE, EDIT, (True, True), ["success", "failure"], "all new\n"),
         (EDIT, WRITE, (True, True), ["success", "success"], "all new\n"),
-        # The second change was shown as one of a text that the first was to leave.
+        # The second change was shown as one of the text that the first would leave.
         (EDIT, SECOND, (False, True), ["denied", "denied"], "one\ntwo\n"),
         (EDIT, SECOND, (True, False), ["success", "denied"], "one\n2\n"),
     ],

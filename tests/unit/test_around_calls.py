@@ -380,7 +380,7 @@ async def test_a_timeout_is_a_result_that_a_hook_can_see():
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
         seen.append(await next(invocation))
-        await asyncio.sleep(0)  # works, since the task is not cancelled any more
+        await asyncio.sleep(0)  # works, since the task is no longer cancelled
         return seen[0]
 
     async def hang(**_: Any) -> None:

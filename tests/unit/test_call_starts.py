@@ -76,7 +76,7 @@ RESUMED = {
         "send",
         ("unknown", 3, ELSEWHERE, True),
     ),
-    "one whose start was not noted has none": (
+    "one whose start was not noted": (
         {"status": "open", "worker": ELSEWHERE},
         "send",
         ("unknown", 1, ELSEWHERE, False),

@@ -159,7 +159,7 @@ def place(tmp_path, monkeypatch) -> Path:
     logs.write(Path("shared.db"), logs.SESSION, user="bob")
     Path("folder").mkdir()
     Path("empty.db").touch()
-    Path("text.db").write_text("This is no database, but it is longer than a header.\n" * 3)
+    Path("text.db").write_text("This is not a database, but it is longer than a header.\n" * 3)
     Path("short.db").write_bytes(b"SQLite")
     Path("damaged.db").write_bytes(Path("store.db").read_bytes()[:5000])
     Path("cut.db").write_bytes(Path("store.db").read_bytes()[:100])

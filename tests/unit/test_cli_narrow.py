@@ -70,7 +70,7 @@ def test_the_chat(columns):
         )
         view.happened(CallBegan("1", call))
         view.happened({"type": "progress", "execution_id": "1", "progress": 2, "total": 3})
-        view.happened(CallEnded("1", call, ToolResult("a summary of the file, in words"), 1.5))
+        view.happened(CallEnded("1", call, ToolResult("a summary of all that is in it"), 1.5))
         view.happened(CallEnded("2", call, ToolResult("it is not there at all", error=True), 1.5))
         view.note("a note of some words that goes on")
         view.error("an error of some words that goes on")

@@ -66,7 +66,7 @@ FOLDS: list[tuple[str, list[Event], list[Message]]] = [
         ],
     ),
     (
-        "text between calls stands before all of them",
+        "text between calls comes before all of them",
         [called(), respond(), called("u"), result()],
         [by_assistant("so", execute(T, ("u", {}))), results()],
     ),
@@ -77,7 +77,7 @@ FOLDS: list[tuple[str, list[Event], list[Message]]] = [
     ),
     ("results without calls", [result()], [results()]),
     (
-        "results without calls stand before the pending text",
+        "results without calls come before the pending text",
         [respond(), result(), respond("x")],
         [results(), by_assistant("so", "x")],
     ),

@@ -32,7 +32,7 @@ CODER = (
     + "<parameter={{ key }}>\n{{ value }}\n</parameter>\n{% endfor %}</function>\n</tool_call>"
     + "{% endfor %}<|im_end|>\n{% endfor %}{% if tools %}{% endif %}"
 )
-# Arguments as text, and no content beside calls, or it raises.
+# Arguments as text, and no content next to calls, or it raises.
 MISTRAL = (
     "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }}[/INST]"
     "{% elif m.tool_calls %}{% if m.content is not none %}{{ raise_exception('no content') }}{% endif %}"
@@ -71,7 +71,7 @@ def test_the_templates_of_models(template):
         assert found is not None
         assert found.dialect.name == name
         return
-    # No preset reads its calls; or it has none; or it was not known which preset does.
+    # No preset reads its calls; or it has no calls; or it was not known which preset does.
     answers = {None: [None, "hermes"], "nemotron (new, or an existing form)": ["nemotron-deci"]}
     assert (found and found.dialect.name) in answers.get(name, [None])
     assert found is None or found.dialect.name != "hermes" or found.doubts

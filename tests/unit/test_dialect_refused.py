@@ -1,4 +1,4 @@
-"""What is no dialect is refused in one clear error, whatever Python value it is."""
+"""What is not a dialect is refused in one clear error, whatever Python value it is."""
 
 import pytest
 

@@ -257,7 +257,7 @@ def served(kind: type[Any], **options: Any) -> Any:
     ids=[
         *("OpenAI", "Anthropic", "another server", "a dialect", "a driver", "another driver"),
         *("a script", "a dialect that was taught", "a driver that was named"),
-        *("a dialect that is none", "a mock"),
+        *("no such dialect", "a mock"),
     ],
 )
 def test_an_agent_has_the_driver_that_suits_its_model(model, options, described):

@@ -114,7 +114,7 @@ async def test_in_every_dialect_a_call_begins_before_the_next_is_written(name) -
 
 
 def batches() -> st.SearchStrategy[tuple[list[str], str]]:
-    """The tools that a batch calls, and junk that stands after its calls in the block."""
+    """The tools that a batch calls, and junk after its calls in the block."""
     names = st.sampled_from(
         ["read", "read", "read", "say", "fail", "block", "alone", "write", "nowhere"]
     )

@@ -1,4 +1,4 @@
-"""A reply without an answer is no answer: the model is asked once more, and then the run stops and says so."""
+"""An empty reply is not an answer: the model is asked once more, and then the run stops and says so."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_a_call_that_is_written_reads_back_exactly(case):
     try:
         written = PRESETS[name].write_calls([ToolCall("t", args)])
     except ConfigError:
-        # A form without escapes has no way to say half a character.
+        # A form without escapes has no way to write a lone surrogate.
         assert whole(text) != text
         return
     events = parser.feed(written) + parser.finish("stop")

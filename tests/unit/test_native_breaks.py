@@ -32,7 +32,7 @@ class Provider:
     Attributes:
         served: starts a server with these replies, and a model that asks it.
         calling: a whole answer: reasoning, text, two calls, and how it ends.
-        open: how many pieces of `calling` stand before the one that says why it ended.
+        open: how many pieces of `calling` come before the one that says why it ended.
         answering: an answer that is text.
         cut: an answer that reached its limit in the middle of a call.
         refusing: an answer with a call that the provider then takes back.

@@ -167,7 +167,7 @@ async def test_calls_are_numbered_however_a_server_sends_them(pieces, expected):
     ids=[
         "plain",
         "parts in the sums",
-        "reasoning beside the sum",
+        "reasoning next to the sum",
         "only the input",
         "a part that is null",
     ],

@@ -425,7 +425,7 @@ CASES = [
         MALFORMED,
         respond("ok"),
     ),
-    # Malformed: broken JSON, so the block ends at its first </execute>, wherever that stands
+    # Malformed: broken JSON, so the block ends at its first </execute>, wherever that is
     case(
         "a trailing comma", block('[{"name": "t", "args": {}},]') + "ok", MALFORMED, respond("ok")
     ),
@@ -448,7 +448,7 @@ CASES = [
         "an unterminated string, then a valid block",
         f'<execute>[{{"name": "t</execute>done{block(T)}',
         MALFORMED,
-        # The second block's `<execute>` stands inside the string, which ends at the next quote. There
+        # The second block's `<execute>` is inside the string, which ends at the next quote. There
         # the JSON breaks, and the text after the first `</execute>` is read again.
         respond("done"),
         call("t", {}),

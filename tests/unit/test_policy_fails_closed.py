@@ -125,7 +125,7 @@ async def test_a_matcher_that_is_no_pattern_is_refused_or_refuses_the_call(match
 
 
 class Breaking(Hooks):
-    """Gives another hook a matcher that is none, before it is asked."""
+    """Gives another hook something that is not a matcher, before it is asked."""
 
     priority = 1
 

@@ -45,7 +45,7 @@ def folded(events: list[Event], **options: Any) -> list[Message]:
 
 
 FOLDS: list[tuple[str, list[Event], list[Message]]] = [
-    ("a report stands after the text", [error()], [by_assistant("<x>"), by_user("Again.")]),
+    ("a report comes after the text", [error()], [by_assistant("<x>"), by_user("Again.")]),
     (
         "the raw text is joined to the text and thoughts of that step",
         [user(), think(), respond(), error()],
@@ -57,7 +57,7 @@ FOLDS: list[tuple[str, list[Event], list[Message]]] = [
         [by_user(), by_user("Again.")],
     ),
     (
-        "without a raw text, only the step's text stands before the report",
+        "without a raw text, only the step's text comes before the report",
         [respond(), error("")],
         [by_assistant("so"), by_user("Again.")],
     ),
@@ -82,7 +82,7 @@ FOLDS: list[tuple[str, list[Event], list[Message]]] = [
         [by_assistant("so", CALL), interrupted(), by_assistant("<x>"), by_user("Again.")],
     ),
     (
-        "rows of other types stand between",
+        "rows of other types come between",
         [respond("a"), event("metric"), error(), event("cancelled")],
         [by_assistant("a", "<x>"), by_user("Again.")],
     ),

@@ -1,4 +1,4 @@
-"""An answer of a certain type, asked for by its schema if the provider supports that, and otherwise in words."""
+"""An answer of a certain type, asked for by its schema if the provider supports that, and otherwise in the prompt."""
 
 from __future__ import annotations
 

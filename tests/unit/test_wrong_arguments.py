@@ -142,7 +142,7 @@ CASES: dict[str, tuple[Any, str]] = {
         agent(approve=True),
         "approve must be a function of a call, an Approval, or None, got True",
     ),
-    "a timeout in words": (
+    "a timeout as text": (
         lambda: CallOptions(timeout="5 s"),
         "timeout must be above 0 seconds and at most a year, got '5 s'",
     ),

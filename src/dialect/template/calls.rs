@@ -27,7 +27,7 @@ pub(super) fn calls(field: &TemplateField<'_>) -> Read<CallBlock> {
         )),
         (FieldContent::Text | FieldContent::Other(_), _) => Err(TemplateError::new(
             format!("{}.content", field.path),
-            "is no JSON and no tags",
+            "is neither JSON nor tags",
             "arguments can be read from json and xml-inline alone",
         )),
     }
@@ -59,8 +59,8 @@ fn json(field: &TemplateField<'_>, open: &Boundary, keys: Keys) -> Read<CallBloc
     ] {
         if is_set {
             let path = field.args.at(key);
-            let advice = "it can be read only where the name stands in the opening mark";
-            return Err(TemplateError::new(path, "allows what is no JSON", advice));
+            let advice = "it can be read only where the name is in the opening mark";
+            return Err(TemplateError::new(path, "allows what is not JSON", advice));
         }
     }
     let body = Body::Json(Json {
@@ -156,7 +156,7 @@ fn json_args(field: &TemplateField<'_>) -> Read<Args> {
                 _ => Err(TemplateError::new(
                     path,
                     "is not the same mark twice",
-                    "strings can be read only where one mark stands on either side",
+                    "strings can be read only where the same mark is on either side",
                 )),
             },
             _ => Err(TemplateError::new(path, "is more than one pair", "keep one of them")),

@@ -196,7 +196,7 @@ fn check_join(path: &str, join: Option<&Value>, repeats: bool) -> Read<()> {
         None | Some(Value::Null) => Ok(()),
         Some(Value::String(_)) if !repeats => Err(TemplateError::new(
             path,
-            "stands in a field that does not repeat",
+            "is in a field that does not repeat",
             "add `repeats`, or leave it out",
         )),
         Some(Value::String(join)) if join.is_empty() => Ok(()),
@@ -232,7 +232,7 @@ fn content(path: &str, name: Option<&Value>) -> Read<FieldContent> {
         let names: Vec<_> = CONTENTS.iter().map(|(name, _)| *name).collect();
         TemplateError::new(
             path,
-            format!("is {value}, which is no kind of content"),
+            format!("is {value}, which is not a kind of content"),
             format!("it is one of {}", names.join(", ")),
         )
     })
@@ -266,5 +266,5 @@ pub(super) fn missing(path: &str, advice: &'static str) -> TemplateError {
 }
 
 fn both(path: &str, other: &str) -> TemplateError {
-    TemplateError::new(path, format!("stands beside `{other}`"), "keep one of the two")
+    TemplateError::new(path, format!("is next to `{other}`"), "keep one of the two")
 }

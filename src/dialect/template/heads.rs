@@ -117,7 +117,7 @@ pub(super) fn messages(
     }
     if heads.channel.is_empty() {
         let advice = "give reasoning or content a channel of its own";
-        return open.refuse("stands in a template without channels", advice);
+        return open.refuse("is in a template without channels", advice);
     }
     heads.open.push(heads.channel.clone());
     let begin = head_of(alternative);
@@ -171,12 +171,12 @@ fn check_call(calls: &TemplateField<'_>, name: &Group) -> Read<()> {
         return Err(TemplateError::new(
             format!("{}.transform", calls.path),
             "does not take the name from the head and the arguments from JSON",
-            "both stand there in messages with a recipient",
+            "both are there in messages with a recipient",
         ));
     }
     if !calls.args.is_plain() {
         let path = calls.args.path.clone();
-        return Err(TemplateError::new(path, "allows what is no JSON", "leave it out"));
+        return Err(TemplateError::new(path, "allows what is not JSON", "leave it out"));
     }
     Ok(())
 }
@@ -216,7 +216,7 @@ fn message_mark(open: &Boundary, alternative: &Alternative) -> Read<String> {
         }
         _ => open.refuse(
             "does not end with a mark",
-            "end it with the mark that stands before the message, such as `<|message|>`",
+            "end it with the mark before the message, such as `<|message|>`",
         ),
     }
 }
@@ -232,7 +232,7 @@ fn channels(field: &TemplateField<'_>, end: &str, heads: &mut MessageHeads) -> R
     };
     if field.content != FieldContent::Text || field.transform.is_some() {
         let path = format!("{}.content", field.path);
-        return Err(TemplateError::new(path, "is not text as it stands", "leave it out"));
+        return Err(TemplateError::new(path, "is not plain text", "leave it out"));
     }
     let marks = marks(open)?;
     for mark in &marks {
@@ -242,7 +242,7 @@ fn channels(field: &TemplateField<'_>, end: &str, heads: &mut MessageHeads) -> R
             begin.starts_with('<') && !channel.is_empty() && channel.chars().all(is_word)
         }) else {
             return open.refuse(
-                format!("is {mark:?}, which is no head of a channel"),
+                format!("is {mark:?}, which is not the head of a channel"),
                 "it is a mark, the channel's name, and the mark that ends the head of a call",
             );
         };

@@ -79,7 +79,7 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
     if let Some(field) = fields.iter().find(|field| !known(field.name)) {
         return Err(TemplateError::new(
             &field.path,
-            "is no part of an answer that can be read",
+            "is not part of an answer that can be read",
             format!("known are {}, {ANSWER} and {CALLS}: leave it out", REASONING.join(", ")),
         ));
     }

@@ -21,7 +21,7 @@ pub(super) fn calls(
     if field.content != FieldContent::Json || !field.args.is_plain() {
         return Err(TemplateError::new(
             format!("{}.content_args", field.path),
-            "allows what is no JSON",
+            "allows what is not JSON",
             "the object around the arguments is JSON, and so are they",
         ));
     }

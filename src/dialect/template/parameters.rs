@@ -51,7 +51,7 @@ fn values(args: &ContentArgs<'_>) -> Read<(Untyped, bool)> {
         if content == FieldContent::Json && inner.get(key).is_some_and(|value| *value != false) {
             return Err(TemplateError::new(
                 inner.at(key),
-                "allows values that are no JSON",
+                "allows values that are not JSON",
                 "leave it out",
             ));
         }

@@ -145,7 +145,7 @@ fn unreadable(kind: &ast::ErrorKind) -> (String, &'static str) {
         | Kind::RepetitionCountUnclosed
         | Kind::RepetitionCountInvalid
         | Kind::RepetitionMissing => (
-            "holds a brace that is no count, or a fuzzy match".into(),
+            "holds a brace that is not a count, or a fuzzy match".into(),
             "write a brace that is text as `\\{`; fuzzy matches cannot be read",
         ),
         Kind::ClassUnclosed => {
@@ -200,7 +200,7 @@ impl ast::Visitor for UnlikePython {
                 ast::AssertionKind::StartLine
                 | ast::AssertionKind::EndLine
                 | ast::AssertionKind::StartText => Ok(()),
-                _ => Err((assertion.span, "which is no text of its own")),
+                _ => Err((assertion.span, "which is not a text of its own")),
             },
             _ => Ok(()),
         }
@@ -263,12 +263,12 @@ impl PatternReader<'_> {
             HirKind::Literal(literal) => Ok(vec![vec![match std::str::from_utf8(&literal.0) {
                 Ok("\n") => PatternPiece::Space(Space::Line),
                 Ok(text) => PatternPiece::Text(text.into()),
-                Err(_) => return self.refuse(hir, "is no text"),
+                Err(_) => return self.refuse(hir, "is not text"),
             }]]),
             HirKind::Class(class) => self.class(hir, class),
             HirKind::Look(Look::Start) => Ok(vec![vec![PatternPiece::Start]]),
             HirKind::Look(Look::End) => Ok(vec![vec![PatternPiece::End]]),
-            HirKind::Look(_) => self.refuse(hir, "is no text of its own"),
+            HirKind::Look(_) => self.refuse(hir, "is not a text of its own"),
             HirKind::Repetition(repetition) => self.repetition(hir, repetition),
             HirKind::Capture(capture) => match &capture.name {
                 Some(name) => {
@@ -304,7 +304,7 @@ impl PatternReader<'_> {
         if is_space(class) {
             return Ok(vec![vec![PatternPiece::Space(Space::Any)]]);
         }
-        let Class::Unicode(class) = class else { return self.refuse(hir, "is no text") };
+        let Class::Unicode(class) = class else { return self.refuse(hir, "is not text") };
         let chars: usize = class.iter().map(regex_syntax::hir::ClassUnicodeRange::len).sum();
         if chars > MOST_ROWS {
             return self.refuse(hir, FREE);

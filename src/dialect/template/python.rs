@@ -32,7 +32,7 @@ pub(super) fn calls(
     if lists.iter().any(|list| list.trim().is_empty()) {
         return open.refuse(
             "is a bracket alone, which any text may hold",
-            "put the mark that stands before the list into it",
+            "put the mark before the list into it",
         );
     }
     check_arguments(field)?;
@@ -67,7 +67,7 @@ fn closers(field: &TemplateField<'_>) -> Read<Vec<Str>> {
     let mut marks: Vec<Str> = Vec::new();
     for alternative in without_end(alternatives) {
         let [PatternPiece::Text(text)] = trimmed(alternative) else {
-            return close.refuse("is no fixed text", "write `\\)(?:\\]MARK)?`");
+            return close.refuse("is not a fixed text", "write `\\)(?:\\]MARK)?`");
         };
         match text.strip_prefix(')').map(|rest| rest.strip_prefix(']').unwrap_or(rest)) {
             Some("") => {}

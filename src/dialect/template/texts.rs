@@ -57,7 +57,7 @@ pub(super) fn reasoning(field: &TemplateField<'_>) -> Read<Reasoning> {
         ([], None) => {
             return boundary.refuse(
                 format!("is {close:?}, which does not say what opens the field"),
-                "give the opening mark beside the beginning: `(?:^|MARK)` as `open_pattern`",
+                "give the opening mark next to the beginning: `(?:^|MARK)` as `open_pattern`",
             );
         }
         _ => opens,
@@ -136,7 +136,7 @@ fn mark(boundary: &Boundary, alternative: &Alternative) -> Read<String> {
             "may match where there is no mark",
             "make at least one mark a part of every alternative",
         ),
-        [PatternPiece::Text(_)] => boundary.refuse("is whitespace", "whitespace is no mark"),
+        [PatternPiece::Text(_)] => boundary.refuse("is whitespace", "whitespace is not a mark"),
         [PatternPiece::Start, ..] => boundary
             .refuse("begins with `^`", "only `(?:^|MARK)` can be read, and for reasoning alone"),
         [.., PatternPiece::End] => boundary.refuse("ends with `$`", "only `MARK|$` can be read"),
@@ -145,7 +145,7 @@ fn mark(boundary: &Boundary, alternative: &Alternative) -> Read<String> {
                 "has a group with a name",
                 "only what opens `tool_calls` can have one: write `(?:…)`",
             ),
-        _ => boundary.refuse("is no fixed text", "a mark has no free space within it"),
+        _ => boundary.refuse("is not a fixed text", "a mark has no free space within it"),
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) fn parts(field: &TemplateField<'_>, groups: &[&str]) -> Read<PartPlac
         (Placeholder::Group(name), Placeholder::Content, None) => Ok(PartPlaces::Group(name)),
         (.., Some(_)) => Err(TemplateError::new(
             format!("{}.transform.id", field.path),
-            "does not stand beside the name",
+            "is not next to the name",
             "leave it out: a call without an id gets one",
         )),
         _ => Err(TemplateError::new(
@@ -96,7 +96,7 @@ impl TransformReader<'_> {
         let Some(value) = value else { return Err(missing(path, SHAPE)) };
         let inner = value.as_str().and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
         let Some(inner) = inner.filter(|inner| inner.split('.').all(is_word)) else {
-            let reason = format!("is {value}, which is no placeholder");
+            let reason = format!("is {value}, which is not a placeholder");
             return Err(TemplateError::new(path, reason, SHAPE));
         };
         let mut keys = inner.split('.');
@@ -113,7 +113,7 @@ impl TransformReader<'_> {
         place.ok_or_else(|| {
             TemplateError::new(
                 path,
-                format!("is {value}, which is no part of a call"),
+                format!("is {value}, which is not part of a call"),
                 "take a group of `open_pattern`, the content, or one of its keys",
             )
         })
@@ -125,7 +125,7 @@ fn is_word(text: &str) -> bool {
 }
 
 fn map<'t>(path: &str, value: &'t Value) -> Read<&'t Map<String, Value>> {
-    value.as_object().ok_or_else(|| TemplateError::new(path, "is no call", SHAPE))
+    value.as_object().ok_or_else(|| TemplateError::new(path, "is not a call", SHAPE))
 }
 
 fn known(path: &str, map: &Map<String, Value>, known: &[&str]) -> Read<()> {
@@ -133,7 +133,7 @@ fn known(path: &str, map: &Map<String, Value>, known: &[&str]) -> Read<()> {
         None => Ok(()),
         Some(key) => Err(TemplateError::new(
             format!("{path}.{key}"),
-            "is no part of a call",
+            "is not part of a call",
             "a call has a name, arguments and perhaps an id: leave it out",
         )),
     }

@@ -101,7 +101,7 @@ fn calls_in_json_are_read_by_the_keys_of_the_transform() {
     assert!(matches!(&dialect.bodies[..], [Body::Json(json)] if json.id.as_deref() == Some("id")));
     let nested = json!({"function": {"name": "{content.f.name}", "arguments": "{content.f.args}"}});
     let field = "fields.tool_calls.transform.function.name";
-    refused(&with(plain(), transform, nested), field, "no part of a call");
+    refused(&with(plain(), transform, nested), field, "not part of a call");
 }
 
 #[test]
