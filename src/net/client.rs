@@ -10,7 +10,7 @@ use reqwest::{Proxy, Response, StatusCode, Url};
 use thiserror::Error;
 
 use super::certificates;
-use super::process::PerProcess;
+use super::per_process::PerProcess;
 
 /// How connections are made.
 #[derive(Clone, Debug)]

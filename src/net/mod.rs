@@ -12,7 +12,7 @@ mod channel;
 mod client;
 mod exchange;
 mod failure;
-mod process;
+mod per_process;
 mod runtime;
 mod wake;
 

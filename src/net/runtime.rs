@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::process::PerProcess;
+use super::per_process::PerProcess;
 
 /// Threads that resolve names, which waits.
 const RESOLVERS: usize = 4;

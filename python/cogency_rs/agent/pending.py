@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from ..calls.outcomes import Happened, NotHappened
 from ..calls.records import status_of, utc
+from ..calls.settlement import Happened, NotHappened
 from ..calls.tool_result import as_result
 from ..errors import ConfigError, ToolParseError
 from ..guards.arguments import check_text, refused

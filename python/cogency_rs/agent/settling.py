@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from time import time
 from typing import Any, Literal, cast
 
-from ..calls.outcomes import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
 from ..calls.records import utc, write_new_result
+from ..calls.settlement import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
 from ..calls.tool_result import as_result, reason
 from ..guards.json_text import read_json
 from ..hooks.retries import pause

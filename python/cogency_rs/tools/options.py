@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ..calls.outcomes import AskOutcome, Reconcile
+from ..calls.settlement import AskOutcome, Reconcile
 from ..errors import ConfigError
 from ..guards.arguments import (
     check_count,

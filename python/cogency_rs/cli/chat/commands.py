@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ...calls.outcomes import NotHappened
+from ...calls.settlement import NotHappened
 from .. import log
 from ..exits import UnusableError
 from ..page import cut
