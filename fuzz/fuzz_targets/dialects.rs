@@ -8,7 +8,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::dialect::{Args, BatchEnd, Body, Dialect, Pair, Unmarked};
 use cogency_rs::protocol::limits::Strictness;
 use cogency_rs::protocol::{
-    Call, CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Stream,
+    Call, CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Stream, Unread,
 };
 use cogency_rs_fuzz::dialects::cursor::{No, find, starts_with};
 use cogency_rs_fuzz::dialects::texts::Writer;
@@ -137,6 +137,7 @@ impl Input {
             start: CallStart::WithBlock,
             limits: self.limits,
             strictness: self.strictness,
+            unread: Unread::default(),
             begins_in_think,
             tools: self.is_typed.then(|| Arc::clone(&TOOLS)),
         };

@@ -232,7 +232,7 @@ fn channels(field: &TemplateField<'_>, end: &str, heads: &mut MessageHeads) -> R
     };
     if field.content != FieldContent::Text || field.transform.is_some() {
         let path = format!("{}.content", field.path);
-        return Err(TemplateError::new(path, "is not plain text", "leave it out"));
+        return Err(TemplateError::new(path, "is not text as it is", "leave it out"));
     }
     let marks = marks(open)?;
     for mark in &marks {

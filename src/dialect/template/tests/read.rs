@@ -241,8 +241,18 @@ fn messages_with_a_recipient_have_heads() {
     assert_eq!(heads.reasoning, ["analysis"]);
     let call = "fields.tool_calls";
     for (pointer, value, field, words) in [
-        ("/fields/thinking/open", json!("analysis<|message|>"), "fields.thinking.open", "no head"),
-        ("/fields/thinking/open", json!("<|channel|>a<|end|>"), "fields.thinking.open", "no head"),
+        (
+            "/fields/thinking/open",
+            json!("analysis<|message|>"),
+            "fields.thinking.open",
+            "not the head",
+        ),
+        (
+            "/fields/thinking/open",
+            json!("<|channel|>a<|end|>"),
+            "fields.thinking.open",
+            "not the head",
+        ),
         ("/fields/thinking/content", json!("json"), "fields.thinking.content", "not text"),
         ("/fields/thinking/close", Value::Null, "fields.thinking.close", "is missing"),
         (
@@ -262,7 +272,7 @@ fn messages_with_a_recipient_have_heads() {
             "/fields/tool_calls/content_args",
             json!({"allow_non_json": true}),
             "fields.tool_calls.content_args",
-            "no JSON",
+            "not JSON",
         ),
         ("/start_anchor", json!("assistant"), "start_anchor", "begin with a mark"),
     ] {

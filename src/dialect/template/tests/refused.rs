@@ -59,18 +59,18 @@ fn a_field_of_text_is_text_between_two_marks() {
 #[test]
 fn a_call_is_a_name_and_arguments() {
     for (key, value, words) in [
-        ("content", json!("text"), "no JSON"),
-        ("content", json!("kv-lines"), "no JSON"),
+        ("content", json!("text"), "neither JSON"),
+        ("content", json!("kv-lines"), "neither JSON"),
         ("transform", Value::Null, "is missing"),
         ("transform", json!([1]), "is not a call"),
         ("transform.type", json!("x"), "is \"x\""),
-        ("transform.more", json!(1), "no part"),
+        ("transform.more", json!(1), "not part"),
         ("transform.function", Value::Null, "missing"),
-        ("transform.function", json!("{name}"), "no part"),
+        ("transform.function", json!("{name}"), "not part"),
         ("transform.function", json!("f {content}"), "not a placeholder"),
         ("content_args", json!([]), "is an array"),
-        ("content_args.unquoted_keys", json!(true), "no JSON"),
-        ("content_args.allow_non_json", json!(true), "no JSON"),
+        ("content_args.unquoted_keys", json!(true), "not JSON"),
+        ("content_args.allow_non_json", json!(true), "not JSON"),
     ] {
         let template = with(plain(), "/fields/tool_calls/content_args", json!({}));
         refused_at(template, &format!("fields.tool_calls.{key}"), value, words);
@@ -81,7 +81,7 @@ fn a_call_is_a_name_and_arguments() {
     let each = with(plain(), "/fields/tool_calls/transform_each", true.into());
     let function = json!({"name": "{content.name}", "arguments": "{arguments}"});
     let each = with(each, "/fields/tool_calls/transform/function", function);
-    refused(&each, "fields.tool_calls.transform.function.name", "no part");
+    refused(&each, "fields.tool_calls.transform.function.name", "not part");
     let tags = with(plain(), "/fields/tool_calls/content", "xml-inline".into());
     refused(&tags, "fields.tool_calls.transform", "from a tag");
 }
@@ -97,7 +97,7 @@ fn arguments_in_tags_have_marks_around_keys_and_values() {
             "value_parser",
             json!({"name": "json", "args": {"unquoted_keys": true}}),
             "value_parser.args.unquoted_keys",
-            "no JSON",
+            "not JSON",
         ),
         ("tag_pattern", Value::Null, "tag_pattern", "is missing"),
     ] {
@@ -142,8 +142,8 @@ fn patterns_that_a_dialect_has_no_words_for_are_refused() {
         (r"(?R)<a>", "flags"),
         (r"(?i)<tool_call>", "flags"),
         (r"(?m:^)<tool_call>", "flags"),
-        (r"\b<tool_call>", "no text of its own"),
-        (r"\<tool_call\>", "no text of its own"),
+        (r"\b<tool_call>", "not a text of its own"),
+        (r"\<tool_call\>", "not a text of its own"),
         (r"^<tool_call>", "begins with `^`"),
         (r"^", "begins with `^`"),
         (r"<tool_call>$", "ends with `$`"),
