@@ -152,13 +152,17 @@ FUZZER = $(NIGHTLY) $(call NEEDS,cargo fuzz --version || cargo install --locked 
 # Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
 FUZZED = --sanitizer none --target-dir target/fuzz
 
-fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)
+fuzz: $(TARGETS:%=fuzz-%)  ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)
+
+.PHONY: fuzz-seeds $(TARGETS:%=fuzz-%)
+fuzz-seeds: $(DEV)
 	@$(FUZZER) \
-	$(BIN)/python fuzz/seeds.py fuzz/corpus; \
-	for target in $(TARGETS); do \
-		cargo +nightly fuzz run $(FUZZED) $$target -- $(FUZZ) \
-			-max_len=4096 -timeout=30 -dict=fuzz/corpus/$$target.txt -verbosity=0 -print_final_stats=1 || exit 1; \
-	done
+	$(BIN)/python fuzz/seeds.py fuzz/corpus
+
+$(TARGETS:%=fuzz-%): fuzz-%: fuzz-seeds
+	@$(FUZZER) \
+	cargo +nightly fuzz run $(FUZZED) $* -- $(FUZZ) \
+		-max_len=4096 -timeout=30 -dict=fuzz/corpus/$*.txt -verbosity=0 -print_final_stats=1
 
 # One processor is busy with the core for minutes; what else there is to do can have the others.
 fuzz-build: | rust
