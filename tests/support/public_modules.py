@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-import cogency_rs
-from cogency_rs import (
-    agent,
-    compat,
-    context,
-    errors,
-    execution,
-    executors,
-    hooks,
-    models,
-    protocol,
-    reader,
-    runs,
-    servers,
-    storage,
-    telemetry,
-    testing,
-    tools,
-    turn,
-    types,
-)
+from importlib import import_module
 
 __all__ = ["PUBLIC_MODULES"]
 
-PUBLIC_MODULES = (
-    cogency_rs,
-    agent,
-    compat,
-    context,
-    errors,
-    execution,
-    executors,
-    hooks,
-    models,
-    protocol,
-    reader,
-    runs,
-    servers,
-    storage,
-    telemetry,
-    testing,
-    tools,
-    turn,
-    types,
+ROOMS = (
+    *("agent", "compat", "context", "errors", "execution", "executors", "hooks", "models"),
+    *("protocol", "reader", "runs", "servers", "storage", "telemetry", "testing", "tools"),
+    *("turn", "types"),
+)
+
+PUBLIC_MODULES = tuple(
+    import_module(name) for name in ("cogency_rs", *(f"cogency_rs.{room}" for room in ROOMS))
 )
