@@ -244,5 +244,8 @@ async def test_a_reason_that_is_not_text_is_the_call_s_failure(why):
 
     turns = turns_with(end)
     events = await carry_out(turns, parse_tokens(block("end")))
-    assert "the reason why a run ends, must be a str" in json.loads(events[-1]["content"])[0]["content"]
+    assert (
+        "the reason why a run ends, must be a str"
+        in json.loads(events[-1]["content"])[0]["content"]
+    )
     assert turns.outcome is TurnOutcome.ACTED

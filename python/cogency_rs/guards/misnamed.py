@@ -52,7 +52,10 @@ AGENT: Mapping[str, str] = {
         *("temperature", "max_tokens", "api_key", "base_url", "seed"),
     ),
     **_OF_CALLS,
-    **_same("@tool(retries=…) at the tool", "retries", "max_retries", "tool_retries"),
+    **_same(
+        "limits=RunLimits(same_errors=…) for the model's errors, or @tool(retries=…) at a tool",
+        *("retries", "max_retries", "tool_retries"),
+    ),
     **_same("approve=Approval(…, timeout=…)", "approval_timeout"),
     **_same("hooks=[…]", "middleware", "callbacks", "capabilities"),
     **_same("history=History(…)", "history_processors", "history_window"),
