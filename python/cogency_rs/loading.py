@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_names", "warn_of_debug_code"]
+__all__ = ["ROOMS", "lazy_names", "warn_of_debug_code"]
+
+_TOP = __name__.partition(".")[0]
+
+ROOMS = (
+    *("agent", "compat", "context", "errors", "execution", "executors", "hooks", "models"),
+    *("protocol", "reader", "runs", "servers", "storage", "telemetry", "testing", "tools"),
+    *("turn", "types"),
+)
+"""The modules of the package that users import from."""
 
 
 def warn_of_debug_code(build: str) -> None:
@@ -45,6 +54,9 @@ def lazy_names(
 
     def get(name: str) -> Any:
         if name not in homes:
+            if package == _TOP and (room := _room_of(name)) is not None:
+                # Python shows it as it is, where it says of an `AttributeError` only that the name is not there.
+                raise ImportError(f"{name} is imported from {room}", name=package)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = of_package[name] = getattr(import_module(homes[name], package), name)
         return value
@@ -53,3 +65,11 @@ def lazy_names(
         return sorted({*of_package, *homes})
 
     return get, list_names
+
+
+def _room_of(name: str) -> str | None:
+    """The room that a public name is imported from; `None` if there is none. Loads every room that it looks into."""
+    if name.startswith("_"):
+        return None
+    rooms = (f"{_TOP}.{room}" for room in ROOMS)
+    return next((room for room in rooms if name in import_module(room).__all__), None)

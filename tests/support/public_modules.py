@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-__all__ = ["PUBLIC_MODULES"]
+from cogency_rs.loading import ROOMS
 
-ROOMS = (
-    *("agent", "compat", "context", "errors", "execution", "executors", "hooks", "models"),
-    *("protocol", "reader", "runs", "servers", "storage", "telemetry", "testing", "tools"),
-    *("turn", "types"),
-)
+__all__ = ["PUBLIC_MODULES"]
 
 PUBLIC_MODULES = tuple(
     import_module(name) for name in ("cogency_rs", *(f"cogency_rs.{room}" for room in ROOMS))

@@ -89,6 +89,11 @@ def test_a_part_loads_only_what_it_needs(module: str, name: str, unused: set[str
     assert {f"cogency_rs.{part}" for part in unused} & set(done.stdout.split()) == set()
 
 
+def test_a_name_of_a_room_says_where_it_is_imported_from():
+    with pytest.raises(ImportError, match=r"^TextDriver is imported from cogency_rs\.agent$"):
+        exec("from cogency_rs import TextDriver")
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Agency'"):
         _ = cogency_rs.Agency  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
