@@ -144,7 +144,7 @@ impl Builder {
         self.renderer.json(&canonical(value), JsonLayout::Compact)
     }
 
-    /// A name or a key as it is written where there are no escapes.
+    /// A name or a key, written without escapes.
     pub fn bare(&self, name: &str) -> String {
         String::from_utf8_lossy(&self.renderer.marks().inert(name.as_bytes())).into_owned()
     }

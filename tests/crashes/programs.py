@@ -1,4 +1,4 @@
-"""Programs: batches of calls, made of the recorded scripts of tau2, or of small ones where there are no recordings."""
+"""Programs, which are batches of calls: from the recorded tau2 scripts, or small ones where there are no recordings."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def checked(checker: str, *arguments: str, in_folder: Path) -> str:
 
 
 def test_mypy_finds_the_mistakes_and_nothing_else(copied):
-    # With the repository's own settings, so that what is known of the package is kept for the next time.
+    # With the repository's own settings, so that the checkers' caches of the package are used again.
     said = checked("mypy", "--output", "json", str(copied), in_folder=ROOT)
     errors = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     found = {

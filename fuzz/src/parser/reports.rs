@@ -56,7 +56,7 @@ pub fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Repo
     }
 }
 
-/// The one report of the blocks without a report of their own; `None` if there are no such blocks.
+/// The report that the remaining blocks share; `None` if every block has its own.
 pub fn more_unread(more: &mut Vec<Text>) -> Option<Event> {
     let raw = std::mem::take(more);
     if raw.is_empty() {

@@ -76,11 +76,11 @@ class CallDetector(BeforeServersOwn):
         return False
 
     def structure_info(self) -> Any:
-        """Nothing, since it cannot."""
+        """Part of SGLang's interface; as `supports_structural_tag` says, there is no such tag to give."""
         raise NotImplementedError("a dialect of cogency-rs has no structural tag")
 
     def build_ebnf(self, tools: Any) -> str:
-        """Nothing: older versions ask for it."""
+        """Part of the interface of older versions; there is no such grammar to give."""
         raise NotImplementedError("a dialect of cogency-rs has no EBNF")
 
     def _result(self, text: AnswerText, deltas: Iterable[dict[str, Any]], *, is_last: bool) -> Any:

@@ -18,7 +18,7 @@ __all__ = ["ChatWriter"]
 Message = Mapping[str, Any]
 
 PROBE = re.compile(r"qZ(\d+)x(.*?)qZ\1x", re.DOTALL)
-"""What stands for a result when its frame is written: a word, a quote, and the word again."""
+"""A placeholder for a result, with which the frame around results is found: a word, a quote, and the word again."""
 
 
 class ChatWriter:

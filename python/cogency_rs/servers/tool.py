@@ -27,7 +27,7 @@ class OnProgress(Protocol):
 
 
 EXECUTION_ID = "cogency-rs/execution_id"
-"""The key in `_meta` of what identifies a call."""
+"""The key in `_meta` whose value is the call's `execution_id`."""
 
 
 class CallOnServer(Protocol):

@@ -52,7 +52,7 @@ def chat(
     files: Files = None,
     db: Db = None,
     no_save: Annotated[
-        bool, typer.Option("--no-save", help="Keep nothing of what is said.")
+        bool, typer.Option("--no-save", help="Do not save the conversation.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a conversation of the log.")
