@@ -35,7 +35,7 @@ impl Builder {
         }
         let blocks = match options.calls {
             CallChoice::None => None,
-            _ => Some(self.blocks(&dialect, body, options.parallel)?),
+            _ => Some(self.blocks(&dialect, body, options)?),
         };
         let rest = |builder: &mut Self, follows_thought| {
             builder.rest(&dialect, blocks.as_ref(), options, follows_thought)
@@ -124,10 +124,8 @@ impl Builder {
         options: &GrammarOptions,
         follows_thought: bool,
     ) -> Expr {
-        let space = repeat(class(&[('\n', '\n'), (' ', ' ')]), 0, Some(2));
-        let gap = if dialect.at_line_start { literal("") } else { space };
-        let must_call = matches!(options.calls, CallChoice::Required | CallChoice::Tool(_));
-        if let Some(blocks) = blocks.filter(|_| must_call) {
+        let gap = gap(dialect);
+        if let Some(blocks) = blocks.filter(|_| options.must_call()) {
             return sequence([gap, blocks.first.clone()]);
         }
         let text = self.first_text(dialect, follows_thought);
@@ -185,8 +183,9 @@ impl Builder {
         &mut self,
         dialect: &Dialect,
         body: &Body,
-        parallel: Parallel,
+        options: &GrammarOptions,
     ) -> Result<Blocks, GrammarError> {
+        let parallel = options.parallel;
         let form = &dialect.prompt.calls;
         let is_unmarked = form.unmarked && dialect.unmarked != Unmarked::Never
             || dialect.open.is_empty() && !matches!(body, Body::Head(_));
@@ -199,6 +198,7 @@ impl Builder {
             let block = builder.block(body, is_marked, parallel)?;
             let block = builder.rules.add("block", block);
             let between = match (is_closed, &*form.between) {
+                (true, _) if options.must_call() => gap(dialect),
                 (true, _) => builder.text().all(),
                 (false, "") if builder.is_each(body) && is_unmarked => optional(literal("\n")),
                 (false, between) => literal(between),
@@ -316,6 +316,12 @@ struct Blocks {
     later: Option<Expr>,
     /// Whether the first ones have no mark.
     is_unmarked: bool,
+}
+
+/// What may come before the first of the calls, or between two, if there is no text.
+fn gap(dialect: &Dialect) -> Expr {
+    let space = repeat(class(&[('\n', '\n'), (' ', ' ')]), 0, Some(2));
+    if dialect.at_line_start { literal("") } else { space }
 }
 
 /// What may come after free text.

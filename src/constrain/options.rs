@@ -11,6 +11,14 @@ pub struct GrammarOptions {
     pub reasoning: Reasoning,
 }
 
+impl GrammarOptions {
+    /// Whether an answer must call, so that it has no text.
+    #[must_use]
+    pub fn must_call(&self) -> bool {
+        matches!(self.calls, CallChoice::Required | CallChoice::Tool(_))
+    }
+}
+
 /// Which calls an answer may make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CallChoice {

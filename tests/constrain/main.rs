@@ -77,6 +77,9 @@ fn fault(
         match event {
             Event::Error(report) => return Some(format!("error: {}", report.content)),
             Event::Result(_) => return Some("results".into()),
+            Event::Respond(text) if options.must_call() && !text.is_blank() => {
+                return Some(format!("text: {text:?}"));
+            }
             Event::Call(call) => {
                 calls += 1;
                 let name: String = serde_json::from_str(call.name_json()).ok()?;

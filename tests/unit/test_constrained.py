@@ -61,6 +61,14 @@ async def test_each_request_has_the_grammar_of_the_tools(model, options, sent):
     assert await grammars(TextDriver("hermes", **options), model(answers)) == [sent, sent]
 
 
+async def test_the_first_answer_of_each_run_must_call():
+    model = Holding([CALL, "3.", CALL, "3."])
+    agent = Agent(model, tools=[add], driver=TextDriver("hermes", constrain="first"))
+    for question in ("?", "again?"):
+        await agent.run(question, conversation_id="c")
+    assert [request.grammar for request in model.requests] == [REQUIRED, AUTO] * 2
+
+
 async def test_without_tools_there_is_nothing_to_be_held_to():
     assert await grammars(TextDriver("hermes", constrain=True), Holding(["Hi."]), tools=[]) == [
         None
@@ -98,7 +106,7 @@ async def test_a_tool_that_no_grammar_can_hold_is_an_error_only_where_one_was_as
 
 @pytest.mark.parametrize("constrain", ["auto", 1, "yes"])
 def test_what_constrain_cannot_be(constrain):
-    with pytest.raises(ConfigError, match='constrain must be True, False or "required"'):
+    with pytest.raises(ConfigError, match='constrain must be True, False, "first" or "required"'):
         TextDriver("hermes", constrain=constrain)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from copy import copy
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 from ..._core import (
     Dialect,
@@ -30,6 +30,8 @@ from ..runtime import Runtime
 
 __all__ = ["TextDriver"]
 
+Constrain: TypeAlias = bool | Literal["first", "required"]
+
 
 class TextDriver:
     """Teaches the model a dialect in the system prompt, and reads what it writes while it streams.
@@ -42,8 +44,9 @@ class TextDriver:
         limits: bounds on a block of calls.
         calls: `"stream"` to show calls before they are complete, too.
         constrain: whether the model's server holds it to a grammar in which every call can be read, as llama.cpp's
-            does: `True`, or `"required"` if each answer must be calls. A server that refuses the grammar is asked
-            without it from then on, and a warning is logged. By default `True` for a `LocalModel`.
+            does: `True`; `"first"` if the first answer of a run must be calls, too; `"required"` if each must, so that
+            only a tool or a limit ends the run. A server that refuses the grammar is asked without it from then on, and
+            a warning is logged. By default `True` for a `LocalModel`.
         prompt: writes the system prompt: a function from the parts of ours (`parts.identity`, `parts.calls`,
             `parts.instructions`, `parts.tools`; `parts.text` is all of them) to a text, whole in one message. What it
             must not leave out are the names of the tools, and the mark that opens a call.
@@ -66,14 +69,16 @@ class TextDriver:
         begins_in_think: bool | None = None,
         limits: Limits | None = None,
         calls: CallMode = "whole",
-        constrain: bool | Literal["required"] | None = None,
+        constrain: Constrain | None = None,
         prompt: SystemPrompt | None = None,
         tools_in: Literal["prompt", "request"] = "prompt",
     ) -> None:
         check_choice("calls", calls, "whole", "stream")
         check_flag("lenient", lenient)
-        if not (constrain is None or isinstance(constrain, bool) or constrain == "required"):
-            raise refused("constrain", constrain, 'True, False or "required"')
+        if not (
+            constrain is None or isinstance(constrain, bool) or constrain in ("first", "required")
+        ):
+            raise refused("constrain", constrain, 'True, False, "first" or "required"')
         if not (prompt is None or callable(prompt)):
             raise refused(
                 "prompt", prompt, "a function from the parts of the system prompt to its text"
@@ -114,7 +119,7 @@ class TextDriver:
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
         """Make one step; see `Driver.step`."""
         return parse_tokens(
-            self._text(runtime),
+            self._text(run, runtime),
             dialect=self.dialect,
             tools=self._tools(runtime),
             stream=runtime.stream,
@@ -137,7 +142,9 @@ class TextDriver:
             self._schemas = (tools, ToolSchemas(spelled(tools)))
         return self._schemas[1]
 
-    def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
+    def _text(
+        self, run: RunContext[Any], runtime: Runtime
+    ) -> AsyncGenerator[str | Thought | Finish, None]:
         async def request() -> ModelRequest:
             by_server = self._tools_in == "request"
             messages = await runtime.kept_messages(
@@ -148,19 +155,20 @@ class TextDriver:
                 tools=declarations(runtime) if by_server else (),
                 stop=self._stop,
                 until=runtime.until(self._turning),
-                grammar=self._grammar(runtime),
+                grammar=self._grammar(run, runtime),
             )
 
         return runtime.ask(request, read=_read)
 
-    def _grammar(self, runtime: Runtime) -> str | None:
+    def _grammar(self, run: RunContext[Any], runtime: Runtime) -> str | None:
         constrain = self._constrain
         is_asked_for = constrain is not None
         if constrain is None:
             constrain = getattr(runtime.model, "takes_grammar", False) is True
         if constrain is False:
             return None
-        calls = "required" if constrain == "required" else "auto"
+        must_call = constrain == "required" or (constrain == "first" and run.step == 0)
+        calls = "required" if must_call else "auto"
         try:
             return runtime.grammar(self._first, calls, "open" if self._begins_in_think else "auto")
         except ConfigError:
