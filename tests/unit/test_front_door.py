@@ -108,6 +108,12 @@ def test_any_other_argument_is_refused_as_python_does():
         RunLimits(minutes=3)
 
 
+@pytest.mark.parametrize("attribute", ["model", "tools", "instructions", "limits"])
+def test_what_an_agent_was_made_with_cannot_be_set(attribute):
+    with pytest.raises(AttributeError, match=attribute):
+        setattr(agent(), attribute, None)
+
+
 # Tools, servers and agents in one list
 
 

@@ -110,6 +110,9 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
     One agent may have any number of runs at once; runs of one conversation wait for each other.
     """
 
+    # What an agent was made with stays: an attribute that is set and not read would hide a mistake.
+    __slots__ = ("__weakref__", "_settings", "name")
+
     @refuses_misnamed("Agent", misnamed.AGENT)
     def __init__(
         self,

@@ -18,6 +18,8 @@ __all__ = ["Forking"]
 class Forking:
     """The method of an agent that forks conversations."""
 
+    __slots__ = ()
+
     _settings: AgentSettings
 
     async def fork(

@@ -58,6 +58,8 @@ class PendingCall:
 class PendingCalls:
     """The methods of an agent for what waits for a person."""
 
+    __slots__ = ()
+
     _settings: AgentSettings
 
     async def pending(self, user_id: str = "") -> list[PendingCall]:

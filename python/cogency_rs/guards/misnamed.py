@@ -53,7 +53,7 @@ AGENT: Mapping[str, str] = {
     ),
     **_OF_CALLS,
     **_same(
-        "limits=RunLimits(same_errors=…) for the model's errors, or @tool(retries=…) at a tool",
+        "limits=RunLimits(same_errors=…); @tool(retries=…) calls a tool again with the same arguments",
         *("retries", "max_retries", "tool_retries"),
     ),
     **_same("approve=Approval(…, timeout=…)", "approval_timeout"),
@@ -81,6 +81,8 @@ RUN: Mapping[str, str] = {
     **_same("async for event in agent.run(…)", "stream"),
     **_same("Agent(…, instructions=…)", "system_prompt", "instructions"),
     **_same("Agent(…, output_type=…)", "output_type"),
+    **_same("Agent(model, …), made in a function of the model", "model", "model_settings"),
+    **_same("Agent(…, tools=[…]), made in a function of the tools", "tools", "toolsets"),
 }
 """What to write in place of arguments that `Agent.run` does not have."""
 
