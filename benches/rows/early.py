@@ -17,7 +17,7 @@ PAUSE = 0.05
 MOST_ROUNDS = 5
 
 
-@tool(read_only=True)
+@tool(effect="read_only")
 async def read(n: int) -> int:
     """Read something that takes its time."""
     await asyncio.sleep(PAUSE)

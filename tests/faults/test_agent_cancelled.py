@@ -34,7 +34,7 @@ class Scene:
         storage: the log.
         driver: how the agent's model is asked.
         child: whether one of the tools is an agent.
-        reads: whether the tools are `read_only`, so that their calls begin while the model writes.
+        reads: whether the tools only read, so that their calls begin while the model writes.
         hooks: the agent's hooks.
     """
 
@@ -49,6 +49,7 @@ class Scene:
     ) -> None:
         self.storage, self._driver, self._child, self._hooks = storage, driver, child, hooks
         self._reads = reads
+        self._effect: Any = "read_only" if reads else "once"
         self.begun: list[str] = []
         self.over = 0
 
@@ -65,18 +66,18 @@ class Scene:
             finally:
                 self.over += 1
 
-        @tool(read_only=self._reads)
+        @tool(effect=self._effect)
         async def short() -> str:
             """Return soon."""
             return await work("short", 1)
 
-        @tool(read_only=self._reads)
+        @tool(effect=self._effect)
         async def long(context: ToolContext[Any]) -> str:
             """Return later."""
             context.emit({"type": "half done"})
             return await work("long", 3)
 
-        @tool(read_only=self._reads)
+        @tool(effect=self._effect)
         async def bad() -> str:
             """Fail."""
             return await work("bad", 1)

@@ -77,12 +77,12 @@ def test_no_original_is_left_in_any_module():
 
 
 async def test_no_call_begins_while_the_model_still_writes():
-    """As in cogency, even if the tool is `read_only`."""
+    """As in cogency, even if the tool only reads."""
     begun = []
 
     class Reads:
         name, description, schema = "read", "", {}
-        options = ToolOptions(read_only=True)
+        options = ToolOptions(effect="read_only")
 
         async def execute(self, **_):
             begun.append("read")

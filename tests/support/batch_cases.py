@@ -26,7 +26,8 @@ from cogency_rs import CallOptions, ToolCall, ToolResult
 from cogency_rs.errors import ToolError
 from cogency_rs.execution.batch import ToolBatch
 from cogency_rs.execution.patience import outlast
-from cogency_rs.tools import ToolOptions
+from cogency_rs.tools import Effect, ToolOptions
+from cogency_rs.tools.options import EffectKind
 from cogency_rs.tools.toolbox import Toolbox
 from support.tools import with_tools
 
@@ -64,9 +65,12 @@ class ScriptedTool:
 
     @property
     def options(self) -> ToolOptions:
-        others = ("attempts", "args", "schema")
+        others = ("attempts", "args", "schema", "read_only", "retries")
         own = {key: value for key, value in self.script.items() if key not in others}
-        return ToolOptions(idempotent=bool(own.get("retries")), **own)
+        retries = self.script.get("retries", 0)
+        kind: EffectKind = "idempotent" if retries else "once"
+        kind = "read_only" if self.script.get("read_only") else kind
+        return ToolOptions(effect=Effect(kind, retries), **own)
 
     async def execute(self, **_: Any) -> Any:
         attempts = self.script["attempts"]

@@ -13,7 +13,7 @@ from typing import Any
 from cogency_rs import ToolContext, ToolResult, tool
 from cogency_rs.errors import ToolError
 from cogency_rs.executors.ray import Actor
-from cogency_rs.tools import ToolOptions
+from cogency_rs.tools import Effect, ToolOptions
 from support.waiting import until, wait_until
 
 LIGHT = {"num_cpus": 0.1}
@@ -119,7 +119,7 @@ def note_and_perish(file: str) -> None:
     perish()
 
 
-@tool(remote=LIGHT, idempotent=True)
+@tool(remote=LIGHT, effect="idempotent")
 def perish_once(file: str) -> str:
     """Lose the worker the first time."""
     if not note(file):
@@ -127,7 +127,7 @@ def perish_once(file: str) -> str:
     return "done"
 
 
-@tool(remote=LIGHT, idempotent=True, retries=2)
+@tool(remote=LIGHT, effect=Effect("idempotent", retries=2))
 def raise_twice(file: str, context: ToolContext[Any]) -> str:
     """Raise twice, and note the id of the call."""
     if note(file, context.execution_id) < 2:

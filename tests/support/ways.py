@@ -5,8 +5,8 @@ the second way only says so with `only_at_the_end("why")`.
 
 `Way.until_complete` waits until the calls that have begun count, for tests that stop a turn in the middle of its batch.
 
-In the eager way every tool counts as `read_only`, and every source is slow: it lets the event loop run after each brace
-that may end a call, and announces the calls of parsers that do not announce them.
+In the eager way every tool counts as one that only reads, and every source is slow: it lets the event loop run after
+each brace that may end a call, and announces the calls of parsers that do not announce them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
     monkeypatch.setattr(
         early_module,
         "may_begin_early",
-        lambda options: not options.sequential and options.requires_approval is False,
+        lambda options: not options.sequential and options.asks_when is False,
     )
     monkeypatch.setattr(
         accumulator_module,

@@ -20,7 +20,7 @@ async def move(to: Point, steps: Annotated[int, Param("how many", ge=1)] = 1) ->
     return [to] * steps
 
 
-@tool(name="see", description="Look.", blocking=True)
+@tool(name="see", description="Look.")
 def look(at: str) -> str:
     return at
 

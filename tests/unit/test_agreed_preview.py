@@ -10,7 +10,7 @@ import pytest
 
 from cogency_rs import Execution, SQLite, ToolCall, execute_tools, tool
 from cogency_rs.hooks import ToolApproved
-from cogency_rs.tools import file_tools
+from cogency_rs.tools import Preview, file_tools
 from cogency_rs.tools.options import options_of
 from support.agents import agent, calls
 
@@ -148,14 +148,18 @@ async def test_a_preview_that_fails_or_is_gone_is_a_refusal():
     def broken(_: ToolCall) -> str:
         raise OSError("gone")
 
-    def made(name: str, **options: Any) -> Any:
+    def made(name: str, asks: Any) -> Any:
         def act() -> str:
             ran.append(name)
             return "done"
 
-        return tool(act, name=name, requires_approval=True, **options)
+        return tool(act, name=name, requires_approval=asks)
 
-    tools = [made("broken", preview=broken), made("none"), made("same", preview=lambda _: "shown")]
+    tools = [
+        made("broken", Preview(broken)),
+        made("none", True),
+        made("same", Preview(lambda _: "shown")),
+    ]
     results = await execute_tools(
         [ToolCall(each.name, {}) for each in tools],
         execution=Execution(storage=None, tools=tools),

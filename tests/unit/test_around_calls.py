@@ -13,7 +13,7 @@ from cogency_rs import Agent, CallOptions, Hooks, ToolCall, ToolContext, ToolRes
 from cogency_rs.errors import ConfigError, StopRun, ToolError
 from cogency_rs.hooks import Invocation
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.tools import ToolOptions
+from cogency_rs.tools import Effect, Preview, ToolOptions
 from support.batches import execute, records
 from support.clock import in_exact_time
 from support.tools import (
@@ -504,19 +504,42 @@ async def test_a_barrier_does_not_wait_for_a_call_whose_task_was_cancelled_befor
 @pytest.mark.parametrize(
     "options",
     [
-        {"retries": 1},
-        {"retries": -1, "idempotent": True},
-        {"retries": 1.5, "idempotent": True},
+        {"effect": "sometimes"},
+        {"effect": True},
         {"timeout": 0},
         {"timeout": "1"},
         {"requires_approval": 5},
-        {"preview": "what it would do"},
     ],
     ids=repr,
 )
 def test_options_with_impossible_values_are_refused(options):
     with pytest.raises(ConfigError, match=next(iter(options))):
         ToolOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Effect("once", retries=1), "retries need"),
+        (lambda: Effect("idempotent", retries=-1), "retries must be"),
+        (lambda: Effect("read_only", retries=1.5), "retries must be"),  # type: ignore[arg-type]
+        (lambda: Preview("what it would do"), "show must be"),  # type: ignore[arg-type]
+        (lambda: Preview(str, when="yes"), "when must be"),  # type: ignore[arg-type]
+    ],
+)
+def test_values_of_options_refuse_what_they_cannot_have(make, words):
+    with pytest.raises(ConfigError, match=words):
+        make()
+
+
+def test_a_preview_says_when_a_call_is_asked_about():
+    def is_large(call: ToolCall) -> bool:
+        return True
+
+    options = ToolOptions(requires_approval=Preview(str, when=is_large))
+    assert (options.asks_when, options.preview) == (is_large, str)
+    assert ToolOptions(requires_approval=Preview(str)).asks_when is True
+    assert ToolOptions(requires_approval=is_large).preview is None
 
 
 @pytest.mark.parametrize("option", [{"hooks": [5]}, {"hooks": 5}, {"approve": 5}], ids=repr)

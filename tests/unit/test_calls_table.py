@@ -15,6 +15,7 @@ from cogency_rs.errors import BlockTool, ConfigError, ToolError
 from cogency_rs.storage import CallRecord
 from cogency_rs.storage.connection import connect
 from cogency_rs.storage.worker import worker
+from cogency_rs.tools import Effect
 from support import logs
 from support.logs import Stored, call, success
 from support.tools import OK, Waiting, block, with_tools
@@ -85,7 +86,7 @@ async def gives_up() -> str:
     raise asyncio.CancelledError
 
 
-@tool(retries=2, idempotent=True)
+@tool(effect=Effect("idempotent", retries=2))
 async def fails_again() -> str:
     """Fail three times."""
     raise OSError("gone")

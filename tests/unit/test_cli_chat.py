@@ -21,6 +21,7 @@ from cogency_rs import ToolCall, tool
 from cogency_rs.cli.chat.background import Background
 from cogency_rs.errors import LLMError
 from cogency_rs.models import Usage
+from cogency_rs.tools import Preview
 
 Chat = Callable[..., Ended]
 
@@ -168,7 +169,7 @@ def test_a_preview_that_fails_is_a_denial(chat):
     async def pay() -> str:
         return "paid"
 
-    made = tool(pay, requires_approval=True, preview=broken)
+    made = tool(pay, requires_approval=Preview(broken))
     ended = chat("Pay.\n", calls(("pay", {})), "I could not.", tools=[made])
     assert "not run, because its preview failed: RuntimeError: no preview today" in ended.out
     assert "Tool 'pay' was not run: its preview failed" in " ".join(ended.out.split())
@@ -183,7 +184,7 @@ def test_a_preview_may_be_awaited(chat):
     async def pay(euros: int) -> str:
         return "paid"
 
-    made = tool(pay, requires_approval=True, preview=shown)
+    made = tool(pay, requires_approval=Preview(shown))
     ended = chat("Pay.\ny\n", calls(("pay", {"euros": 9})), "Paid.", tools=[made])
     assert "    pays 9 euros\n" in ended.out
 

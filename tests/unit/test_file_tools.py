@@ -72,8 +72,8 @@ def test_tools_that_read_are_read_only_and_tools_that_write_need_approval_and_ru
     reading = ["list_files", "read_file", "search_files"]
     assert list(options) == [*reading, "edit_file", "write_file"]
     for name, option in options.items():
-        assert option.read_only is (name in reading)
-        assert option.requires_approval is (name not in reading)
+        assert (option.does.kind == "read_only") is (name in reading)
+        assert option.asks_when is (name not in reading)
         assert option.sequential is (name not in reading)
         assert (option.preview is None) is (name in reading)
         assert option.max_result_chars == 30_000

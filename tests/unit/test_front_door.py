@@ -40,7 +40,11 @@ def test_there_are_few_arguments(of, most):
 
 
 def test_tool_takes_what_tool_options_have():
-    assert {*ToolKeywords.__annotations__} == {field.name for field in fields(ToolOptions)}
+    options = {field.name for field in fields(ToolOptions) if field.init}
+    assert {*ToolKeywords.__annotations__} == options
+    own = {"name", "description"}
+    assert {*arguments(tool)} == {"function", "options", *own}
+    assert len(own | options) == 11
 
 
 # Those that are called otherwise elsewhere
@@ -81,6 +85,8 @@ def test_so_do_those_of_the_parts():
         ArgumentError, match=r"^@tool has no argument needs_approval; write requires_"
     ):
         tool(needs_approval=True)
+    with pytest.raises(ArgumentError, match=r"^@tool has no argument retries; write effect=Effect"):
+        tool(retries=2)
     with pytest.raises(
         ArgumentError, match=r"^Accumulator has no argument storage; write execution="
     ):

@@ -28,6 +28,7 @@ from cogency_rs.executors import Executor
 from cogency_rs.hooks import Invocation, Next
 from cogency_rs.telemetry import Telemetry
 from cogency_rs.testing import ScriptedModel
+from cogency_rs.tools import Effect
 from support.served_tools import ServedTool, served
 from support.traces import Traces
 
@@ -228,7 +229,7 @@ async def hooks_around_calls(call: ToolCall, make: Make) -> Any:
 
 @point((3, "failure"))
 async def retries(call: ToolCall, make: Make) -> Any:
-    tools = make.tools(answer=ValueError("no"), retries=2, idempotent=True)
+    tools = make.tools(answer=ValueError("no"), effect=Effect("idempotent", retries=2))
     made = await ran_by(call, tools)
     return make.ran, made.status
 
@@ -370,7 +371,7 @@ async def test_a_tool_that_only_reads_begins_early(name):
             began.set()
             return "done"
 
-    read = Reading("read", "fs", "read", served("read", read_only=True).options)
+    read = Reading("read", "fs", "read", served("read", effect="read_only").options)
 
     async def answer(request: Any) -> Any:
         if len(request.messages) > 2:

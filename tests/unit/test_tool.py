@@ -54,20 +54,19 @@ async def test_a_tool_is_still_the_function():
 
 
 @pytest.mark.parametrize(
-    ("made", "name", "description", "blocking"),
+    ("made", "name", "description"),
     [
-        (tool(add.__wrapped__), "add", add.description, False),
-        (tool()(add.__wrapped__), "add", add.description, False),
-        (tool(name="plus")(add.__wrapped__), "plus", add.description, False),
-        (tool(description="Sums.")(add.__wrapped__), "add", "Sums.", False),
-        (tool(blocking=True)(add.__wrapped__), "add", add.description, True),
-        (tool(add.__wrapped__, name="p", description="", blocking=True), "p", "", True),
-        (tool(lambda x: x, name="same"), "same", "", False),
+        (tool(add.__wrapped__), "add", add.description),
+        (tool()(add.__wrapped__), "add", add.description),
+        (tool(name="plus")(add.__wrapped__), "plus", add.description),
+        (tool(description="Sums.")(add.__wrapped__), "add", "Sums."),
+        (tool(add.__wrapped__, name="p", description=""), "p", ""),
+        (tool(lambda x: x, name="same"), "same", ""),
     ],
     ids=repr,
 )
-def test_options_of_the_decorator_go_before_the_function_s_own(made, name, description, blocking):
-    assert (made.name, made.description, made.blocking) == (name, description, blocking)
+def test_options_of_the_decorator_go_before_the_function_s_own(made, name, description):
+    assert (made.name, made.description) == (name, description)
 
 
 def test_a_call_is_described_on_one_line():

@@ -103,13 +103,8 @@ async def test_a_coroutine_runs_on_the_loop_and_a_blocking_function_in_a_thread(
     def plain() -> int:
         return threading.get_ident()
 
-    @tool(blocking=True)
-    async def marked() -> int:
-        await asyncio.sleep(0)
-        return threading.get_ident()
-
     here = threading.get_ident()
-    assert [(await run(t)).content == here for t in (on_the_loop, plain, marked)] == [True, False, False]  # fmt: skip
+    assert [(await run(t)).content == here for t in (on_the_loop, plain)] == [True, False]
 
 
 async def test_plain_functions_of_a_batch_run_at_the_same_time():

@@ -32,7 +32,7 @@ from cogency_rs.agent import TextDriver
 from cogency_rs.compat import in_sandbox
 from cogency_rs.errors import ArgumentError, ConfigError
 from cogency_rs.executors.ray import RayExecutor
-from cogency_rs.tools import ToolOptions
+from cogency_rs.tools import Effect, ToolOptions
 
 
 @tool
@@ -204,12 +204,12 @@ CASES: dict[str, tuple[Any, str]] = {
         "timeout must be above 0 seconds and at most a year, got -1",
     ),
     "a tool's retries": (
-        lambda: ToolOptions(retries="3"),  # type: ignore[arg-type]
+        lambda: Effect("idempotent", retries="3"),  # type: ignore[arg-type]
         "retries must be a whole number from 0 on, got '3'",
     ),
     "a tool's approval": (
         lambda: ToolOptions(requires_approval="yes"),  # type: ignore[arg-type]
-        "requires_approval must be True, False or a function of the call, got 'yes'",
+        "requires_approval must be True, False, a function of the call, or a Preview, got 'yes'",
     ),
     "limits of a parser": (lambda: Parser(limits=5), "limits must be a Limits, got 5"),  # type: ignore[arg-type]
     "a dialect of a parser": (

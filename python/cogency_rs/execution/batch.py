@@ -386,7 +386,7 @@ class ToolBatch:
                 hooks.for_batches, self, self._order, self._state, self._options.on_block
             )
         ask_first: AskFirst | None = None
-        if [want for want in wants if want.requires_approval]:
+        if [want for want in wants if want.asks_when]:
             ask_first = AskFirst(self._approval, self._needs)
             self.decisions = ask_first.decisions
         return chain(
@@ -396,7 +396,7 @@ class ToolBatch:
             for_batches=self._batch_hooks,
             around=hooks.around,
             approval=ask_first,
-            has_retries=[want for want in wants if want.retries] != [],
+            has_retries=[want for want in wants if want.does.retries] != [],
         )
 
     def _start(

@@ -19,6 +19,7 @@ _OUTPUT = "output_type=…"
 _STORAGE = "storage=…"
 _MODEL = "the model, as the first argument"
 _TOOLS = "tools=[…], which takes functions with @tool, MCP servers and agents"
+_RETRIES = 'effect=Effect("idempotent", retries=…)'
 _OF_RUN = "agent.run(…, {}=…)"
 
 
@@ -53,7 +54,7 @@ AGENT: Mapping[str, str] = {
     ),
     **_OF_CALLS,
     **_same(
-        "limits=RunLimits(same_errors=…); @tool(retries=…) calls a tool again with the same arguments",
+        f"limits=RunLimits(same_errors=…); @tool({_RETRIES}) calls a tool again with the same arguments",
         *("retries", "max_retries", "tool_retries"),
     ),
     **_same("approve=Approval(…, timeout=…)", "approval_timeout"),
@@ -108,7 +109,11 @@ LIMITS: Mapping[str, str] = {
 TOOL: Mapping[str, str] = {
     **_same("requires_approval=…", "needs_approval", "approve", "confirm"),
     **_same("ends_run=True", "return_direct", "ends"),
-    **_same("retries=…", "max_retries"),
+    **_same(_RETRIES, "retries", "max_retries"),
+    **_same('effect="idempotent"', "idempotent"),
+    **_same('effect="read_only"', "read_only"),
+    **_same("requires_approval=Preview(…)", "preview"),
+    **_same("a plain def, which runs in a thread", "blocking"),
     **_same("visible=…", "is_enabled", "hidden", "prepare"),
     **_same("name=…", "name_override"),
     **_same("description=…", "description_override"),

@@ -90,7 +90,7 @@ async def need_of(resolved: ResolvedCall) -> Need:
     call, tool = resolved
     if tool is None:
         return Undecided("there is no such tool")
-    predicate = resolved.options.requires_approval
+    predicate = resolved.options.asks_when
     if isinstance(predicate, bool):
         return predicate
     try:

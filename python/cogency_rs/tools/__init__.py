@@ -9,17 +9,17 @@ from ..loading import lazy_names
 if TYPE_CHECKING:
     from .files import file_tools as file_tools
     from .function_tool import FunctionTool as FunctionTool
-    from .options import ToolOptions as ToolOptions
+    from .options import Effect as Effect, Preview as Preview, ToolOptions as ToolOptions
     from .schema.param import Param as Param
 
-__all__ = ["FunctionTool", "Param", "ToolOptions", "file_tools"]
+__all__ = ["Effect", "FunctionTool", "Param", "Preview", "ToolOptions", "file_tools"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         ".files": ("file_tools",),
         ".function_tool": ("FunctionTool",),
-        ".options": ("ToolOptions",),
+        ".options": ("Effect", "Preview", "ToolOptions"),
         ".schema.param": ("Param",),
     },
 )

@@ -19,6 +19,7 @@ from ..types import ToolCall, ToolResult
 from .changes import Change, Original, Plans, count
 from .folder import Folder, FolderEntry, is_git
 from .function_tool import FunctionTool, tool
+from .options import Preview
 from .replacing import FileVersion
 
 __all__ = ["file_tools"]
@@ -44,8 +45,8 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
         directory: the folder; it must exist.
 
     Returns:
-        `list_files`, `read_file` and `search_files`, which are `read_only`; `edit_file` and `write_file`, which require
-        approval, show the difference as their `preview`, and run one at a time.
+        `list_files`, `read_file` and `search_files`, which only read; `edit_file` and `write_file`, which require
+        approval with the difference as their `Preview`, and run one at a time.
 
     Raises:
         ConfigError: `directory` is not a folder.
@@ -59,24 +60,22 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
     """
     files = _Files(Folder(directory))
     return [
-        tool(files.list_files, name="list_files", read_only=True, max_result_chars=_SHOWN),
-        tool(files.read_file, name="read_file", read_only=True, max_result_chars=_SHOWN),
-        tool(files.search_files, name="search_files", read_only=True, max_result_chars=_SHOWN),
+        tool(files.list_files, name="list_files", effect="read_only", max_result_chars=_SHOWN),
+        tool(files.read_file, name="read_file", effect="read_only", max_result_chars=_SHOWN),
+        tool(files.search_files, name="search_files", effect="read_only", max_result_chars=_SHOWN),
         tool(
             files.edit_file,
             name="edit_file",
-            requires_approval=True,
+            requires_approval=Preview(files.preview_of_edit),
             sequential=True,
             max_result_chars=_SHOWN,
-            preview=files.preview_of_edit,
         ),
         tool(
             files.write_file,
             name="write_file",
-            requires_approval=True,
+            requires_approval=Preview(files.preview_of_write),
             sequential=True,
             max_result_chars=_SHOWN,
-            preview=files.preview_of_write,
         ),
     ]
 

@@ -52,7 +52,6 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    blocking: bool = False,
     **options: Unpack[ToolKeywords],
 ) -> FunctionTool[..., R]: ...
 @overload
@@ -62,7 +61,6 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    blocking: bool = False,
     **options: Unpack[ToolKeywords],
 ) -> FunctionTool[P, R]: ...
 @overload
@@ -72,7 +70,6 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    blocking: bool = False,
     **options: Unpack[ToolKeywords],
 ) -> Decorator: ...
 def tool(
@@ -81,7 +78,6 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    blocking: bool = False,
     **options: Unpack[ToolKeywords],
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
@@ -93,14 +89,13 @@ def tool(
     any JSON value, `**kwargs` takes arguments of any name. A parameter annotated `ToolContext` receives the call, the
     conversation and the user, and is in no schema.
 
-    An `async def` is awaited on the caller's loop, a plain `def` runs in a worker thread.
+    An `async def` is awaited on the caller's loop, so it must not block; a plain `def` runs in a worker thread.
 
     Args:
         function: a function or a method. The tool of a method is taken from an instance: `tools=[box.put]`.
         name: the name that the model calls; the function's own name when not given.
         description: what the tool does; the docstring up to its first section when not given. The docstring's section
             `Args:` describes the parameters.
-        blocking: run an `async def` in a worker thread too, because it blocks.
         options: how calls are carried out; `ToolOptions` has them all.
 
     Raises:
@@ -112,12 +107,12 @@ def tool(
 
     def decorate(function: Any) -> Any:
         frame = _caller(inspect.currentframe())
-        return _make(function, name, description, blocking, how, frame)
+        return _make(function, name, description, how, frame)
 
     if function is None:
         return decorate
     frame = _caller(inspect.currentframe())
-    return _make(function, name, description, blocking, how, frame)
+    return _make(function, name, description, how, frame)
 
 
 def _caller(frame: FrameType | None) -> FrameType | None:
@@ -132,7 +127,6 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         description: what it does, for the model.
         schema: its parameters in cogency's form, `{"arg": {"type": ..., "required": ..., ...}}`.
         json_schema: its parameters as JSON Schema, in full.
-        blocking: whether an `async def` runs in a worker thread too.
         options: how its calls are carried out.
     """
 
@@ -143,7 +137,6 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         *,
         name: str,
         description: str,
-        blocking: bool,
         options: ToolOptions,
     ) -> None:
         functools.update_wrapper(self, function)
@@ -153,7 +146,6 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         self.description = description
         self.schema: dict[str, Any] = parameters.flat_schema
         self.json_schema: dict[str, Any] = parameters.json_schema
-        self.blocking = blocking
         self.options = options
 
     async def execute(self, /, **given: Any) -> Any:
@@ -327,7 +319,6 @@ def _make(
     function: Any,
     name: str | None,
     description: str | None,
-    blocking: bool,
     options: ToolOptions,
     frame: FrameType | None,
 ) -> Any:
@@ -351,7 +342,6 @@ def _make(
         parameters=parameters,
         name=name,
         description=docstring.text if description is None else description,
-        blocking=blocking,
         options=options,
     )
     if parameters.has_receiver and type(function) is not staticmethod:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ..calls.settlement import AskOutcome, Reconcile
 from ..errors import ConfigError
 from ..guards.arguments import (
+    check_choice,
     check_count,
     check_flag,
-    check_function,
     check_seconds,
     refused,
 )
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_OPTIONS",
+    "Effect",
+    "Preview",
     "ToolKeywords",
     "ToolOptions",
     "all_options",
@@ -31,26 +33,91 @@ __all__ = [
 
 NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
 IsVisible = bool | Callable[["RunContext[Any]"], bool]
-Preview = Callable[[ToolCall], str | Awaitable[str]]
+Show = Callable[[ToolCall], "str | Awaitable[str]"]
+EffectKind = Literal["once", "idempotent", "read_only"]
 
 Remote = bool | Mapping[str, Any] | None
 """Whether the calls of a tool run in another process, and what they need there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What `@tool(effect=…)` takes: what a call does outside, and how often one that failed is tried again.
+
+    The kind alone stands for this without retries.
+
+    Attributes:
+        kind: `"once"`: a second attempt would do it again, so a call never runs twice unasked; `"idempotent"`: a second
+            attempt of the same call does no harm; `"read_only"`: a call does nothing outside, so that it may run twice,
+            and begin before its batch is complete.
+        retries: how often a call that raised or ran out of time is tried again; only if it may run twice.
+
+    Raises:
+        ConfigError: there is no such kind, or `retries` is not a number that this kind may have.
+    """
+
+    kind: EffectKind
+    retries: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("effect", self.kind, "once", "idempotent", "read_only")
+        check_count("retries", self.retries, least=0, or_none=False)
+        if self.retries and not self.may_run_twice:
+            raise ConfigError(
+                'retries need Effect("idempotent", retries=…) or "read_only": a call that failed may have had its '
+                "effect all the same, so only a tool that can be run twice is run again"
+            )
+
+    @property
+    def may_run_twice(self) -> bool:
+        """Whether a call may be carried out again when it is not known how the first attempt ended."""
+        return self.kind != "once"
+
+    @classmethod
+    def of(cls, given: EffectKind | Effect) -> Effect:
+        """Read an option `effect`.
+
+        Raises:
+            ConfigError: it is something else.
+        """
+        return given if isinstance(given, Effect) else cls(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What `@tool(requires_approval=…)` takes for a tool that shows what a call would do before it is approved.
+
+    Attributes:
+        show: describes what a call would do, for instance as a difference, to the person who is asked. It must have no
+            effect; if it raises, the call is denied. A call that waits has its id; a call that is about to run does not
+            (see `ToolApproved.preview`).
+        when: whether a call must be approved: a bool, or a function from the call to one.
+
+    Raises:
+        ConfigError: one of them is something else.
+    """
+
+    show: Show
+    when: NeedsApproval = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.show):
+            raise refused("show", self.show, "a function of the call")
+        if not (isinstance(self.when, bool) or callable(self.when)):
+            raise refused("when", self.when, "True, False or a function of the call")
 
 
 class ToolKeywords(TypedDict, total=False):
     """The fields of `ToolOptions` as keywords of `@tool`."""
 
     timeout: float | None
-    retries: int
     sequential: bool
-    requires_approval: NeedsApproval
-    idempotent: bool
-    read_only: bool
+    requires_approval: NeedsApproval | Preview
+    effect: EffectKind | Effect
     ends_run: bool
     visible: IsVisible
     max_result_chars: int | None
     remote: Remote
-    preview: Preview | None
     reconcile: AskOutcome | Reconcile | None
 
 
@@ -61,13 +128,12 @@ class ToolOptions:
     Attributes:
         timeout: seconds that one attempt may take, instead of `CallOptions.timeout`. Time spent waiting for a person or
             for a free slot does not count.
-        retries: how often a call that raised or ran out of time is tried again; only for a tool that may run twice.
         sequential: whether a call is a barrier: the calls before it in its batch end first, it runs alone, then the
             calls after it start.
-        requires_approval: whether a call must be approved before it runs: a bool, or a function from the call to one.
-        idempotent: whether a second attempt of the same call does no harm.
-        read_only: whether a call has no effect outside, so that it may begin before its batch is complete, and may run
-            twice.
+        requires_approval: whether a call must be approved before it runs: a bool, a function from the call to one, or a
+            `Preview`, which shows what the call would do.
+        effect: what a call does outside: `"once"`, `"idempotent"`, `"read_only"`, or an `Effect`, which also says how
+            often it is tried again.
         ends_run: whether the run is over when a call of this tool has succeeded.
         visible: whether an agent's prompt lists the tool: a bool, or a function from the run to one. A tool that is not
             listed can still be called.
@@ -79,61 +145,54 @@ class ToolOptions:
         reconcile: a function, or a `Reconcile`, that looks whether a call happened whose program ended while it ran:
             `resume` asks it before it tells the model, or runs the call. It answers `Happened(result)`, `NotHappened()`
             or `Unknown(why)`.
-        preview: a function that describes what a call would do, for instance as a difference, to the person who is
-            asked to approve it. It must have no effect; if it raises, the call is denied. A call that waits has its id;
-            a call that is about to run does not (see `ToolApproved.preview`).
+        does: `effect` as an `Effect`.
+        asks_when: whether a call must be approved: a bool, or a function from the call to one.
+        preview: what shows what a call would do; `None` if nothing does.
 
     Raises:
         ConfigError: an option has a value that it cannot have.
     """
 
     timeout: float | None = None
-    retries: int = 0
     sequential: bool = False
-    requires_approval: NeedsApproval = False
-    idempotent: bool = False
-    read_only: bool = False
+    requires_approval: NeedsApproval | Preview = False
+    effect: EffectKind | Effect = "once"
     ends_run: bool = False
     visible: IsVisible = True
     max_result_chars: int | None = None
     remote: Remote = None
-    preview: Preview | None = None
     reconcile: AskOutcome | Reconcile | None = None
+    does: Effect = field(init=False, repr=False, compare=False)
+    asks_when: NeedsApproval = field(init=False, repr=False, compare=False)
+    preview: Show | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_seconds("timeout", self.timeout)
         check_count("max_result_chars", self.max_result_chars)
-        check_count("retries", self.retries, least=0, or_none=False)
-        for name in ("sequential", "idempotent", "read_only", "ends_run"):
+        for name in ("sequential", "ends_run"):
             check_flag(name, getattr(self, name))
         if not (isinstance(self.visible, bool) or callable(self.visible)):
             raise refused("visible", self.visible, "True, False or a function of the run")
-        check_function("preview", self.preview, "a function of the call, or None")
         Reconcile.of(self.reconcile)  # refuses what is not one
-        if self.retries and not self.may_run_twice:
-            raise ConfigError(
-                "retries need idempotent=True: a call that failed may have had its effect all the same, "
-                "so only a tool that can be run twice is run again"
-            )
-        if not (isinstance(self.requires_approval, bool) or callable(self.requires_approval)):
+        asks: object = self.requires_approval
+        if not (isinstance(asks, bool | Preview) or callable(asks)):
             raise refused(
-                "requires_approval", self.requires_approval, "True, False or a function of the call"
+                "requires_approval", asks, "True, False, a function of the call, or a Preview"
             )
         remote: object = self.remote
         if not (remote is None or isinstance(remote, bool | Mapping)):
             raise refused(
                 "remote", remote, 'True, False or what a call needs, such as {"num_cpus": 1}'
             )
+        when, show = (asks.when, asks.show) if isinstance(asks, Preview) else (asks, None)
+        derived = {"does": Effect.of(self.effect), "asks_when": when, "preview": show}
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     @property
     def reconciling(self) -> Reconcile | None:
         """What tells whether a call happened; `None` if nothing does."""
         return Reconcile.of(self.reconcile)
-
-    @property
-    def may_run_twice(self) -> bool:
-        """Whether a call may be carried out again when it is not known how the first attempt ended."""
-        return self.idempotent or self.read_only
 
 
 NO_OPTIONS = ToolOptions()

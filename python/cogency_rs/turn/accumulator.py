@@ -357,7 +357,7 @@ class Accumulator:
         if hooks.objects or hooks.around or len(calls) > (most or len(calls)):
             return True
         wants = [call.options for call in calls]
-        return any(want.requires_approval or (want.sequential and calls[1:]) for want in wants)
+        return any(want.asks_when or (want.sequential and calls[1:]) for want in wants)
 
     def _known_tools(self) -> Toolbox:
         return self._tools or self._toolbox(self._execution.tools)
@@ -389,7 +389,7 @@ class Accumulator:
 
     async def _is_to_wait(self, log: TurnLog) -> bool:
         """Whether one of the calls in the log has to be approved first."""
-        if any(options.requires_approval for options in all_options(self._execution.tools)):
+        if any(options.asks_when for options in all_options(self._execution.tools)):
             log.needs = [await need_of(call) for call in log.calls]
         return True in log.needs
 

@@ -37,7 +37,8 @@ STOPPED = "the turn was stopped before its batch was complete"
 
 def may_begin_early(options: ToolOptions) -> bool:
     """Whether calls of a tool may begin before their batch is complete: no effect, no approval, no order to keep."""
-    return options.read_only and not options.sequential and options.requires_approval is False
+    reads = options.does.kind == "read_only"
+    return reads and not options.sequential and options.asks_when is False
 
 
 def may_have_early_calls(hooks: HookList, tools: Sequence[ToolOptions]) -> bool:

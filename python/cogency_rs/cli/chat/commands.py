@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from ...calls.settlement import NotHappened
+from ...tools.options import options_of
 from .. import log
 from ..exits import UnusableError
 from ..page import cut
@@ -46,8 +47,7 @@ def _tools(session: ChatSession, _: str) -> None:
         page.line("  none; --files DIR, --tools MODULE and --mcp FILE offer some")
     width = max((len(tool.name) for tool in tools), default=0)
     for tool in tools:
-        options = getattr(tool, "options", None)
-        asks = ", asks first" if getattr(options, "requires_approval", False) else ""
+        asks = ", asks first" if options_of(tool).asks_when else ""
         what = one_line(str(tool.description)).partition(". ")[0].removesuffix(".")
         name = Text.assemble("  ", (f"{one_line(tool.name):<{width}}  ", "bold"))
         name.append(cut(what + asks, max(page.width - name.cell_len, 10)), "dim")
