@@ -45,8 +45,8 @@ def tiny_model(answers: Mapping[str, str | Endless]) -> bytes:
     """Write the file of a model.
 
     Args:
-        answers: its answer to a last message that contains the key. The first key that is found counts; the last
-            answer is given if none is found.
+        answers: its answer to a last message that contains the key, followed by ` with ` and the first tool's name if
+            the request has tools. The first key that is found counts; the last answer is given if none is found.
     """
     tokens = _Tokens()
     marks = [tokens.add(f"<|answer {number}|>", CONTROL) for number in range(len(answers))]
@@ -112,7 +112,8 @@ def _template(keys: Sequence[str]) -> str:
         "{% set call = call.function %}"
         '<tool_call>\n{"name": {{ call.name | tojson }}, "arguments": {{ call.arguments | tojson }}}\n'
         "</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
-        "{% if add_generation_prompt %}{% set said = messages[-1].content %}"
+        "{% if add_generation_prompt %}"
+        "{% set said = messages[-1].content ~ (' with ' ~ tools[0].function.name if tools else '') %}"
         f"{choice}{{% else %}}<|answer {len(keys) - 1}|>{{% endif %}}{{% endif %}}"
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, OpenAIModel, RunLimits
+from cogency_rs.agent import TextDriver
 from cogency_rs.errors import LLMError
 from cogency_rs.models import (
     Finish,
@@ -49,6 +50,8 @@ ANSWERS = {
     "what is 2 + 3": 'I add. <execute>[{"name": "add", "args": {"a": 2, "b": 3}}]</execute>',
     "what is 20 + 30": hermes((20, 30)),
     "two sums": hermes((11, 12), (100, 101)),
+    "the sum of yours with add": '<tool_call>  {"arguments": {"a":8, "b":9}, "name": "add"}  </tool_call>',
+    "17": "Seventeen it is.",
     "ponder": "<think>\nA riddle, is it not?\n</think>\nNo idea.",
     "for ever": Endless("tick, tock; "),
     "as an object": '{"sum": 7}',
@@ -117,6 +120,25 @@ async def test_an_agent_calls_its_tools_and_answers(url, driver, question, outpu
     assert [execution.value for execution in acted.executions] == sums
     assert answered.finish_reason == "stop"
     assert result.usage.input_tokens > 0 < result.usage.output_tokens
+
+
+async def test_calls_stay_text_if_the_server_applies_the_template_and_reads_no_calls(url):
+    driver = TextDriver("hermes", tools_in="request")
+    async with model(url, tool_choice="none") as served:
+        agent = Agent(served, tools=[add], driver=driver)
+        messages = agent.prompt("the sum of yours").request.messages
+        assert "add" not in str(messages)  # so it is the server that declares the tool
+        result = await agent.run("the sum of yours")
+        without = await Agent(served, tools=[], driver=driver).run("the sum of yours")
+    assert (result.output, without.output) == ("Seventeen it is.", "Good day to you!")
+    assert [execution.value for execution in result.steps[0].executions] == [17]
+
+
+async def test_a_server_that_reads_the_calls_itself_says_how_to_keep_them_as_text(url):
+    async with model(url) as served:
+        agent = Agent(served, tools=[add], driver=TextDriver("hermes", tools_in="request"))
+        with pytest.raises(LLMError, match=r"model=OpenAIModel\(…, tool_choice=\"none\"\)"):
+            await agent.run("what is 20 + 30?")
 
 
 async def test_a_conversation_goes_on_over_several_questions(url):

@@ -213,8 +213,8 @@ def _read(delta: str | Delta) -> str | Thought | Finish | None:
             return Thought(text) if text else None
         case ToolCallDelta():
             raise LLMError(
-                "the server read a tool call out of the model's text itself, so there is no text of it: "
-                'turn its tool parser off, or use Agent(driver="native")'
+                "the server read a tool call out of the model's text itself, so there is no text of it: turn its tool "
+                'parser off (llama.cpp, vLLM: model=OpenAIModel(…, tool_choice="none")), or use Agent(driver="native")'
             )
         case str() | Finish():
             return delta
