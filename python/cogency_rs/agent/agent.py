@@ -47,6 +47,7 @@ from .prompts import Prompts
 from .run import Run
 from .run_handle import RunHandle
 from .runtime import Instructions, check_model
+from .script_run import run_in_script
 from .serving import Serving, is_server
 from .settings import AgentSettings
 from .stored_state import Decisions
@@ -318,7 +319,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         """
         if _is_in_loop():
             raise RuntimeError("an event loop runs here: write `await agent.run(...)`")
-        return asyncio.run(self.run(question, **options))
+        return run_in_script(self.run(question, **options))
 
     def as_tool(
         self, name: str | None = None, description: str | None = None
