@@ -157,6 +157,28 @@ async def test_nobody_else_on_the_machine_can_ask_it(model):
     assert "Bearer" not in repr(model) + str(vars(model))
 
 
+async def test_it_listens_here_alone_and_what_it_does_not_need_is_turned_off(tiny, monkeypatch):
+    monkeypatch.setattr("cogency_rs.models.local.secrets.token_urlsafe", lambda _: "the key")
+    async with LocalModel(tiny, threads=1) as model:
+        assert await text_of(model, "Hi") == "Good day to you!"
+        address = address_of(model)
+
+        def status(path: str, host: str = "127.0.0.1") -> int:
+            there = urllib.request.Request(address.replace("127.0.0.1", host) + path)
+            there.add_header("authorization", "Bearer the key")
+            try:
+                with urllib.request.urlopen(there, timeout=20) as answer:
+                    return int(answer.status)
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        assert await asyncio.to_thread(status, "/v1/models") == 200
+        with pytest.raises(urllib.error.URLError):
+            await asyncio.to_thread(status, "/v1/models", "127.0.0.2")
+        found = [await asyncio.to_thread(status, path) for path in ("/", "/slots", "/metrics")]
+        assert found == [404, 501, 501]
+
+
 async def test_no_proxy_stands_between(tiny, monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
