@@ -50,7 +50,10 @@ CASES: dict[str, tuple[Any, str]] = {
         lambda: Agent(answers([])),
         r"the model is what answers\(\.\.\.\) returned; give the function itself",
     ),
-    "a name as model": (lambda: Agent("gpt-7"), r"'gpt-7' cannot be a model: .* stream\(request\)"),
+    "a name as model": (
+        lambda: Agent("gpt-7"),
+        r"'gpt-7' cannot be a model; write LocalModel\(file\), OpenAIModel\(name\) .* stream\(request\)",
+    ),
     "two tools of one name": (made(tools=[add, another_add]), r"add"),
     "something that is not a tool": (
         made(tools=[lambda: 1]),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, MCPServer
-from cogency_rs.errors import ConfigError
+from cogency_rs.errors import ArgumentError, ConfigError
 from cogency_rs.models import ModelRequest
 from cogency_rs.servers import ServerGroup
 from cogency_rs.testing import ScriptedModel
@@ -170,6 +170,13 @@ async def test_a_server_that_cannot_be_started_fails_the_run_and_leaves_the_log_
     with pytest.raises(ConfigError, match="no-such-program-here"):
         await agent.run("?", conversation_id="c")
     assert (await agent.storage.read("c")).rows == []
+
+
+def test_a_server_is_made_for_a_program_or_for_an_address():
+    with pytest.raises(
+        ArgumentError, match=r"write MCPServer\.stdio\(command, …\) .* MCPServer\.http\(url\)"
+    ):
+        MCPServer("http://localhost:8080/mcp")  # type: ignore[arg-type]
 
 
 def test_anything_but_a_server_is_refused_at_once():

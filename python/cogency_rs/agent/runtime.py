@@ -429,7 +429,8 @@ def check_model(model: object) -> None:
         )
     if not (callable(model) or callable(getattr(model, "stream", None))):
         raise ConfigError(
-            f"{model!r} cannot be a model: it needs to be a function of messages, or to have stream(request)"
+            f"{model!r} cannot be a model; write LocalModel(file), OpenAIModel(name) or AnthropicModel(name), or give "
+            "a function of messages, or an object with stream(request)"
         )
 
 

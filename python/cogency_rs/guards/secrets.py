@@ -391,7 +391,10 @@ def check_url(what: str, url: Any) -> None:
             "write @ : / ? # [ ] % as %40 %3A %2F %3F %23 %5B %5D %25"
         ) from None
     if not is_address:
-        raise ConfigError(f"{what} must begin with http:// or https:// and a host, and does not")
+        raise ConfigError(
+            f"{what} must begin with http:// or https:// and a host, and does not; "
+            "write it as in http://localhost:8080/v1"
+        )
 
 
 # Log records of others.

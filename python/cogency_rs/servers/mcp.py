@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, ToolError
+from ..errors import ArgumentError, ConfigError, ToolError
 from ..execution.patience import outlast
 from ..guards.arguments import check_seconds
 from ..tools.options import ToolOptions
@@ -48,11 +48,15 @@ class MCPServer:
         self,
         place: Place,
         *,
-        name: str | None,
-        timeout: float | None,
-        start_timeout: float,
-        approve: ApproveCalls,
+        name: str | None = None,
+        timeout: float | None = None,
+        start_timeout: float = 30.0,
+        approve: ApproveCalls = "always",
     ) -> None:
+        if not isinstance(place, Program | ServerAddress):
+            raise ArgumentError(
+                "write MCPServer.stdio(command, …) for a program, or MCPServer.http(url) for a server"
+            )
         check_seconds("start_timeout", start_timeout)
         check_seconds("timeout", timeout)
         self.has_own_name = name is not None
