@@ -134,6 +134,6 @@ async def carried_out(case: dict[str, Any]) -> tuple[list[list[Any]], list[str]]
     await batch.join()
     results = [
         [one.status, one.error if one.result.error else one.value, one.attempt]
-        for one in batch.executions()
+        for one in batch.executions(batch.results())
     ]
     return results, journal

@@ -1,6 +1,7 @@
 """A batch of calls, each in an asyncio task of its own.
 
-The `Timetable` knows which call may run and whose time is up; this file has the tasks.
+The `Timetable` knows which call may run and whose time is up, a `CallNote` what is noted of one call; this file has the
+tasks.
 
 Invariants: one result for each call, in call order; when `join` returns or raises, every task has ended; a call's task
 is the only one that its tool, and the hooks around it, run in.
@@ -11,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -19,35 +19,33 @@ from time import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .._core import Schedule
-from ..calls.records import KnownEnd, ToolExecution, status_of, utc
+from ..calls.records import KnownEnd, ToolExecution
 from ..calls.tool_result import (
     as_result,
     cancelled,
-    failure,
     failure_of,
     is_own_failure,
     is_plain,
     stopped,
 )
-from ..errors import StopRun, ToolError
+from ..errors import StopRun
 from ..hooks import Invocation, Next
 from ..hooks.approval import Approval, AskFirst, Decision, Need, refused_as_changed
 from ..hooks.batch_hooks import BatchHooks, CallOrder
 from ..hooks.chain import chain
 from ..hooks.hooks import NO_HOOKS, HookList
 from ..hooks.remote import check_remote
-from ..ids import uuid7
 from ..telemetry import current
 from ..tools.cogency import injected_by
 from ..tools.context import RunSignals, ToolContext
-from ..tools.options import all_options, options_of
+from ..tools.options import ToolOptions, all_options
 from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult
+from .call_note import CallNote, notes_of
 from .call_options import CallOptions
-from .patience import all_done, outlast
-from .timetable import Late, Timetable
+from .patience import all_done, is_asked_to_stop, is_at_work, outlast
+from .timetable import Late, Timetable, timed_out
 from .tool_events import HeldRun
 from .workers import run_in_thread
 
@@ -94,37 +92,27 @@ class ToolBatch:
     # More attributes than Python keeps without a dict for each batch.
     __slots__ = (
         "_approval",
-        "_attempts",
         "_batch_hooks",
-        "_began",
         "_begin",
         "_cancelled_from",
         "_carry_out",
         "_conversation_id",
-        "_ended",
-        "_execution_ids",
-        "_has_barriers",
-        "_has_limits",
-        "_held",
         "_hooks",
-        "_ids",
         "_in_run",
         "_is_blocking",
         "_is_complete",
         "_late",
         "_loop",
         "_needs",
+        "_notes",
         "_options",
         "_order",
         "_run",
         "_state",
-        "_stopped",
         "_tasks",
         "_timetable",
         "_tools",
-        "_turned",
         "_user_id",
-        "_wants",
         "decisions",
         "execution",
         "injected",
@@ -162,17 +150,10 @@ class ToolBatch:
         self._run = run
         self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
-        self._stopped: dict[int, asyncio.CancelledError] = {}
+        self._notes: list[CallNote] = []
         self._cancelled_from = math.inf  # the calls from this index on were cancelled by the batch
-        self._held: dict[int, HeldRun] = {}  # of calls that began before the batch was complete
         # Made when a call begins before the others are known. Calls that became those of another tool wait for it.
         self._is_complete: asyncio.Event | None = None
-        self._turned: set[int] = set()
-        self._ids: dict[int, str] = {}
-        self._execution_ids: dict[int, str] = {}
-        self._attempts: list[int] = []
-        self._began: list[float] = []
-        self._ended: list[float] = []
         self._order: CallOrder | None = None
         self._batch_hooks: BatchHooks | None = None
         self.decisions: Mapping[int, Decision] = {}
@@ -181,13 +162,12 @@ class ToolBatch:
         if [want for want in wants if want.remote]:
             check_remote(tools.names, hooks)
         self._tasks: list[asyncio.Task[ToolResult]] = []
-        self._wants = wants
-        self._timetable = self._make_timetable()
+        self._timetable = Timetable.of(options, wants, self._cancel)
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
         tracing = current()
         self._carry_out: CarryOut | None = self._attempt  # until all calls are known
         if wants or hooks.objects or hooks.around or tracing:
-            outermost = self._chain(tracing)
+            outermost = self._chain(wants, tracing)
             if outermost is not None:
                 self._carry_out = partial(self._carry, outermost)
         if calls:
@@ -204,7 +184,7 @@ class ToolBatch:
     def when_over(self, tell: Callable[[int], None]) -> None:
         """Call `tell` with the place of each call when it is over; soon, if it is over already."""
         for index, task in enumerate(self._tasks):
-            task.add_done_callback(partial(_tell, tell, index))
+            task.add_done_callback(partial(lambda over, _: tell(over), index))
 
     def outcomes(self, indices: Iterable[int]) -> dict[int, ToolExecution]:
         """The records of calls that are over, by their place."""
@@ -230,15 +210,14 @@ class ToolBatch:
         """Start a call while others are still unknown; its place is after those that are there.
 
         What it tells its run is held back until the batch is complete. Without an `execution_id`, its tool is told its
-        id. The batch must not have hooks before or
-        after calls, since these run for all calls before any call starts.
+        id. The batch must not have hooks before or after calls, since these run for all calls before any call starts.
         """
-        index = len(self._tasks)
         self._is_complete = self._is_complete or asyncio.Event()
+        note = CallNote()
+        note.id, note.execution_id = id, execution_id
         if self._run is not None:
-            self._held[index] = HeldRun(self._run)
-        self._execution_ids[index] = execution_id
-        self._start([call], [] if id is None else [id])
+            note.held = HeldRun(self._run)
+        self._start([call], [note])
 
     def complete(
         self,
@@ -266,15 +245,14 @@ class ToolBatch:
             self._needs |= enumerate(zip(of, needs, strict=True))
         if self._is_complete is not None:
             self._is_complete.set()
-        seconds = self._options.batch_timeout
-        if self._timetable is not None and seconds:
-            self._timetable.set_deadline(seconds)
-        for held in self._held.values():
-            held.release()
+            for note in self._notes:
+                if note.held is not None:
+                    note.held.release()
+        if self._timetable is not None:
+            self._timetable.set_deadline()
         if self._order is not None:
             self._order.expect(len(calls))
-        self._execution_ids.update(enumerate(execution_ids, start=len(self.resolved)))
-        self._start(calls, ids, ends or {})
+        self._start(calls, notes_of(len(calls), ids, execution_ids), ends or {})
         self._carry_out = self._batch_hooks = None  # they refer to this
 
     def stop(self, first: int) -> list[asyncio.Task[ToolResult]]:
@@ -288,18 +266,10 @@ class ToolBatch:
 
     def forget(self, first: int) -> list[ToolExecution]:
         """Leave out the calls from `first` on, which are over; returns their executions."""
-        results = self.results(first)
-        executions = [
-            self.record(index, result) for index, result in enumerate(results, start=first)
-        ]
-        for index in range(first, len(self._tasks)):
-            for known in (self._stopped, self._held, self._ids, self._execution_ids, self._late):
-                known.pop(index, None)
-            self._turned.discard(index)
+        executions = self.executions(self.results(first), first)
         if self._timetable is not None:
             self._timetable.truncate(first)
-        for listed in (self.resolved, self._attempts, self._began, self._ended, self._tasks):
-            del listed[first:]
+        del self.resolved[first:], self._notes[first:], self._tasks[first:]
         self._cancelled_from = math.inf
         return executions
 
@@ -350,36 +320,23 @@ class ToolBatch:
         return [self._result(index) for index in range(first, len(self._tasks))]
 
     def _result(self, index: int) -> ToolResult:
-        stopped = self._stopped.get(index)
-        if stopped is None:
+        note = self._notes[index]
+        if note.stopped is None:
             try:
                 return self._tasks[index].result()
             except asyncio.CancelledError as error:
-                self._stopped[index] = stopped = error  # a task gives its message only once
-        return self._stop(index, stopped)
+                note.stopped = error  # a task gives its message only once
+        return self._stop(index, note.stopped)
 
-    def executions(self, results: Sequence[ToolResult] | None = None) -> list[ToolExecution]:
-        """One record for each call, in call order; once they are over. `results` saves making the results again."""
-        results = self.results() if results is None else results
-        return [self.record(index, result) for index, result in enumerate(results)]
+    def executions(self, results: Sequence[ToolResult], first: int = 0) -> list[ToolExecution]:
+        """One record for each call from `first` on, in call order, once they are over and these are their results."""
+        return [self.record(index, result) for index, result in enumerate(results, first)]
 
     # Tasks
 
-    def _make_timetable(self) -> Timetable | None:
-        """The order and time limits of calls; `None` if all may run at once and without a limit."""
-        options, wants = self._options, self._wants
-        barriers = wants and [want for want in wants if want.sequential]
-        limits = wants and [want for want in wants if want.timeout]
-        self._has_limits = bool(limits) or options.timeout is not None
-        self._has_barriers = bool(barriers)
-        if not (self._has_limits or barriers or options.batch_timeout or options.max_concurrency):
-            return None
-        most = options.max_concurrency
-        return Timetable(Schedule(0, concurrency=most and min(most, sys.maxsize)), self._cancel)
-
-    def _chain(self, tracing: Tracing | None) -> Next | None:
+    def _chain(self, wants: Sequence[ToolOptions], tracing: Tracing | None) -> Next | None:
         """What is around the calls; `None` if nothing is."""
-        wants, hooks = self._wants, self._hooks
+        hooks = self._hooks
         if hooks.for_batches:
             self._order = CallOrder()
             self._batch_hooks = BatchHooks(
@@ -402,19 +359,15 @@ class ToolBatch:
     def _start(
         self,
         calls: Sequence[tuple[ToolCall, Any]],
-        ids: Sequence[str],
+        notes: Sequence[CallNote],
         ends: Mapping[int, KnownEnd] = MappingProxyType({}),
     ) -> None:
         """Make a task for each of these calls. It runs one attempt, or the chain around the attempts."""
-        first, count = len(self.resolved), len(calls)
+        first = len(self.resolved)
         self.resolved += calls
-        self._ids.update(enumerate(ids, start=first))
-        self._attempts += [0] * count
-        self._began += [0.0] * count
-        self._ended += [0.0] * count
+        self._notes += notes
         if self._timetable is not None:
-            barriers = self._barriers(calls, first) if self._has_barriers else ()
-            self._timetable.add(count, barriers)
+            self._timetable.add(calls)
         create_task, tasks, carry_out = self._loop.create_task, self._tasks, self._carry_out
         assert carry_out is not None, "the batch is complete"
         for index, (call, _) in enumerate(calls, start=first):
@@ -430,13 +383,6 @@ class ToolBatch:
                 task.add_done_callback(partial(self._pass_on, index))
         if self._timetable is not None:
             self._timetable.arm()
-
-    @staticmethod
-    def _barriers(calls: Sequence[tuple[ToolCall, Any]], first: int) -> list[int]:
-        """The indices of those of these calls that are sequential."""
-        return [
-            index for index, (_, tool) in enumerate(calls, first) if options_of(tool).sequential
-        ]
 
     def _pass_on(self, index: int, task: asyncio.Task[ToolResult]) -> None:
         """Note that a call is over, so that no other waits for it."""
@@ -459,7 +405,8 @@ class ToolBatch:
 
     async def _give(self, index: int, end: KnownEnd, hooks: BatchHooks | None) -> ToolResult:
         """The result of a call that an earlier program carried out."""
-        self._began[index], self._ended[index] = end.started_at, end.completed_at
+        note = self._notes[index]
+        note.began, note.ended = end.started_at, end.completed_at
         if end.is_new and hooks is not None:
             invocation = Invocation.of(self, index, *self.resolved[index])
             return await hooks.after(invocation, end.result)
@@ -469,18 +416,19 @@ class ToolBatch:
         """Carry out a call, with all that is around it."""
         if self._in_run is not None:
             self._in_run()
-        self._began[index] = time()
-        if self._has_limits:
-            self._start_clock(index)
+        note = self._notes[index]
+        note.began = time()
+        if self._timetable is not None:
+            self._timetable.start_clock(index, self.resolved[index][1])
         try:
             result = await carry_out(Invocation.of(self, index, *self.resolved[index]))
         except asyncio.CancelledError as error:
             if index not in self._late:
-                self._stopped[index] = error
+                note.stopped = error
             result = self._stop(index, error)
         except BaseException as error:
             result = self._raised(index, error)
-        self._ended[index] = time()
+        note.ended = time()
         return result
 
     async def _next(self, invocation: Invocation) -> ToolResult:
@@ -488,37 +436,37 @@ class ToolBatch:
         invocation = self.known(invocation)
         index = invocation.index
         result = await self._attempt(index, invocation)
-        if self._has_limits:
-            self._start_clock(index)  # for the hooks around it
+        if self._timetable is not None:  # for the hooks around it
+            self._timetable.start_clock(index, self.resolved[index][1])
         return result
 
     async def _attempt(self, index: int, invocation: Invocation | None = None) -> ToolResult:
         """Run a call's tool, once it may run: here, or by the invocation's executor."""
         if self._in_run is not None:
             self._in_run()
-        call, tool = self.resolved[index]
+        note, (call, tool) = self._notes[index], self.resolved[index]
         if refused := refusal(call, tool, self._tools.missing):
-            self._ended[index] = time()
+            note.ended = time()
             return refused
-        if self._turned and index in self._turned and self._is_complete is not None:
+        if note.is_turned and self._is_complete is not None:
             with self.held(index):
                 await self._is_complete.wait()
         timetable = self._timetable
         if timetable is not None:
             await timetable.admission(index)
         try:
-            if invocation and invocation.agreed is not None and not self._attempts[index]:
+            if invocation and invocation.agreed is not None and not note.attempt:
                 with self.held(index):
                     if (changed := await refused_as_changed(invocation)) is not None:
                         return changed
             if self._begin is not None:
                 with self.held(index):
-                    await self._begin(index, self._attempts[index], self._began[index])
-            if self._has_limits:
-                self._start_clock(index)
-            if not self._attempts[index]:
-                self._began[index] = time()
-            self._attempts[index] += 1
+                    await self._begin(index, note.attempt, note.began)
+            if timetable is not None:
+                timetable.start_clock(index, tool)
+            if not note.attempt:
+                note.began = time()
+            note.attempt += 1
             executor = None if invocation is None else invocation.executor
             if invocation is not None and executor is not None and executor.takes(tool):
                 value = await executor.run(invocation, self.execution)
@@ -534,7 +482,7 @@ class ToolBatch:
         except BaseException as error:
             return self._raised(index, error)
         finally:
-            self._ended[index] = time()
+            note.ended = time()
             if timetable is not None:
                 timetable.leave(index)
 
@@ -545,11 +493,11 @@ class ToolBatch:
             asyncio.CancelledError: the call must stop; the cancellation is not the tool's own.
         """
         match error:
-            case GeneratorExit() if not self._is_at_work(index):
+            case GeneratorExit() if not is_at_work(self._tasks[index : index + 1]):
                 raise error  # the coroutine is being closed, with its loop or by the garbage collector
             case _ if self._late.get(index) == "call":
                 return self._timed_out(index)
-            case asyncio.CancelledError() if self._is_asked_to_stop():
+            case asyncio.CancelledError() if is_asked_to_stop():
                 raise error
             case KeyboardInterrupt():
                 self._loop.call_soon(_raise, error)
@@ -563,26 +511,7 @@ class ToolBatch:
                 logger.error("Tool %r failed", self.resolved[index][0].name, exc_info=error)
         return failure_of(error)
 
-    def _is_asked_to_stop(self) -> bool:
-        task = asyncio.current_task()
-        return task is not None and task.cancelling() > 0
-
-    def _is_at_work(self, index: int) -> bool:
-        """Whether the present code runs because the task of a call does."""
-        with suppress(RuntimeError):
-            return asyncio.current_task() in (*self._tasks[index : index + 1],)
-        return False
-
     # Time
-
-    def _limit(self, index: int) -> float | None:
-        """Seconds that an attempt of a call may take, and also the hooks around it."""
-        return options_of(self.resolved[index][1]).timeout or self._options.timeout
-
-    def _start_clock(self, index: int) -> None:
-        limit = self._limit(index)
-        if limit is not None and self._timetable is not None:
-            self._timetable.start_clock(index, limit)
 
     def held(self, index: int) -> AbstractContextManager[None]:
         """A context whose time does not count for a call."""
@@ -593,17 +522,11 @@ class ToolBatch:
 
     def _timed_out(self, index: int) -> ToolResult:
         """The result of a call whose time is up. In the call's task, it also takes back the pending cancellation."""
-        name = self.resolved[index][0].name
-        if self._late[index] == "batch":
-            limit = self._options.batch_timeout
-            text = f"Tool '{name}' timed out: its batch took longer than {limit:g} s"
-        else:
-            limit = self._limit(index)
-            text = f"Tool '{name}' timed out after {limit:g} s"
-            if not self._tasks[index].done():
-                del self._late[index]
-                self._tasks[index].uncancel()
-        return failure(text, ToolError(text, timeout=True))
+        late, (call, tool) = self._late[index], self.resolved[index]
+        if late == "call" and not self._tasks[index].done():
+            del self._late[index]
+            self._tasks[index].uncancel()
+        return timed_out(late, call.name, tool, self._options)
 
     # What is known of a call
 
@@ -625,23 +548,21 @@ class ToolBatch:
         resolved = self._tools.resolve_instead(invocation.call, before)
         self.resolved[index] = resolved
         if resolved.tool is not before.tool:
-            self._turned.add(index)
+            self._notes[index].is_turned = True
         if resolved.options.sequential and self._timetable is not None:
             self._timetable.set_sequential(index)
         return invocation.of_call(resolved)
 
     def id(self, index: int) -> str:
-        """The id of a call: the provider's, or one that is made at the first use."""
-        known = self._ids.get(index) or getattr(self.resolved[index][0], "id", None)
-        self._ids[index] = made = known or uuid7()
-        return made
+        """The id of a call; see `CallNote.id_of`."""
+        return self._notes[index].id_of(self.resolved[index][0])
 
     def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
         """The `ToolContext` of a call."""
         execution = self.execution
         return ToolContext(
             call,
-            self._execution_ids.get(index) or self.id(index),
+            self._notes[index].execution_id or self.id(index),
             self._conversation_id,
             self._user_id,
             getattr(execution, "deps", None),
@@ -661,24 +582,11 @@ class ToolBatch:
 
     def _run_of(self, index: int) -> RunSignals | None:
         """The run as a call can reach it."""
-        return self._held.get(index) or self._run
+        return self._notes[index].held or self._run
 
     def record(self, index: int, result: ToolResult) -> ToolExecution:
         """The record of a call with this result."""
-        ended = self._ended[index] or time()
-        return ToolExecution(
-            id=self.id(index),
-            call=self.resolved[index][0],
-            result=result,
-            started_at=utc(self._began[index] or ended),
-            completed_at=utc(ended),
-            status=status_of(result),
-            attempt=self._attempts[index],
-        )
-
-
-def _tell(tell: Callable[[int], None], index: int, _: object) -> None:
-    tell(index)
+        return self._notes[index].record(self.resolved[index][0], result)
 
 
 def _raise(error: BaseException) -> None:

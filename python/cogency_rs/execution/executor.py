@@ -99,7 +99,7 @@ async def execute_calls(
         it.
     """
     ended = await _ended(batch, execution=execution, **options)
-    return ended.executions()
+    return ended.executions(ended.results())
 
 
 async def _ended(
@@ -132,6 +132,8 @@ async def _ended(
         run=ToolEvents(on_event) if on_event else None,
     )
     await ended.join()
-    if options.on_failure == "raise" and (error := options.error_of(ended.executions())):
+    if options.on_failure == "raise" and (
+        error := options.error_of(ended.executions(ended.results()))
+    ):
         raise error
     return ended

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
-__all__ = ["all_done", "outlast"]
+__all__ = ["all_done", "is_asked_to_stop", "is_at_work", "outlast"]
 
 
 async def all_done(futures: Sequence[asyncio.Future[Any]]) -> None:
@@ -61,3 +61,16 @@ def _shield() -> AbstractContextManager[Any]:
     """A shielded scope of anyio. If anyio is not loaded, no task can be in one of its scopes, and none is needed."""
     scope = getattr(sys.modules.get("anyio"), "CancelScope", None)
     return nullcontext() if scope is None else scope(shield=True)
+
+
+def is_asked_to_stop() -> bool:
+    """Whether the current task has been cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def is_at_work(tasks: Sequence[asyncio.Task[Any]]) -> bool:
+    """Whether the present code runs because one of these tasks does, and not, say, the garbage collector."""
+    with suppress(RuntimeError):
+        return asyncio.current_task() in (*tasks,)
+    return False

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import weakref
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 from .._core import Schedule
+from ..calls.tool_result import failure
+from ..errors import ToolError
+from ..tools.options import ToolOptions, options_of
+from ..types import ToolResult
+from .call_options import CallOptions
 
-__all__ = ["Late", "Timetable"]
+__all__ = ["Late", "Timetable", "timed_out"]
 
 Late = Literal["call", "batch"]
 """Which time limit is over: that of the call, or that of the batch."""
@@ -26,21 +32,39 @@ class Timetable:
     """The order and the time limits of the calls of one batch, on the running event loop.
 
     Args:
-        schedule: decides.
+        options: how the calls are carried out.
+        wants: the options of the tools that have some.
         stop: called with the index of a call whose time is up.
 
     Attributes:
         late: the calls whose time is up and that have not noticed yet.
     """
 
-    def __init__(self, schedule: Schedule, stop: Callable[[int], object]) -> None:
+    def __init__(
+        self, options: CallOptions, wants: Sequence[ToolOptions], stop: Callable[[int], object]
+    ) -> None:
         self.late: dict[int, Late] = {}
-        self._schedule = schedule
+        self._options = options
+        self._has_limits = options.timeout is not None or any(want.timeout for want in wants)
+        self._has_barriers = any(want.sequential for want in wants)
+        most = options.max_concurrency
+        self._schedule = Schedule(0, concurrency=most and min(most, sys.maxsize))
         self._stop = stop
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[Ticket, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._goes_off = math.inf
+
+    @classmethod
+    def of(
+        cls, options: CallOptions, wants: Sequence[ToolOptions], stop: Callable[[int], object]
+    ) -> Timetable | None:
+        """Make one as above, or `None` if all calls may run at once and without a limit."""
+        if options.timeout is not None or options.batch_timeout or options.max_concurrency:
+            return cls(options, wants, stop)
+        if wants and [want for want in wants if want.sequential or want.timeout]:
+            return cls(options, wants, stop)
+        return None
 
     async def admission(self, index: int) -> None:
         """Wait until a call may run. When it has run, `leave` must be called.
@@ -64,11 +88,14 @@ class Timetable:
                 self.leave(index)
             raise
 
-    def add(self, count: int, barriers: Iterable[int]) -> None:
-        """Add calls after those that are there; `barriers` are the indices of the sequential ones."""
-        self._schedule.add(count)
-        for index in barriers:
-            self.set_sequential(index)
+    def add(self, calls: Sequence[tuple[Any, Any]]) -> None:
+        """Add calls, with their tools, after those that are there."""
+        first = self._schedule.count
+        self._schedule.add(len(calls))
+        if self._has_barriers:
+            for index, (_, tool) in enumerate(calls, first):
+                if options_of(tool).sequential:
+                    self.set_sequential(index)
         self.arm()
 
     def set_sequential(self, index: int) -> None:
@@ -79,12 +106,14 @@ class Timetable:
         """Forget the calls from this index on, all of which have ended."""
         for index in range(count, self._schedule.count):
             self.over(index)
+            self.late.pop(index, None)
         self._schedule.truncate(count)
 
-    def set_deadline(self, seconds: float) -> None:
-        """Give all calls together this many seconds, from now on."""
-        self._schedule.set_deadline(self._loop.time() + seconds)
-        self.arm()
+    def set_deadline(self) -> None:
+        """Give all calls together their `batch_timeout`, from now on."""
+        if seconds := self._options.batch_timeout:
+            self._schedule.set_deadline(self._loop.time() + seconds)
+            self.arm()
 
     def leave(self, index: int) -> None:
         """Note that a call does not run now; it may ask for admission again."""
@@ -98,10 +127,11 @@ class Timetable:
         """Let no further calls run."""
         self._schedule.close()
 
-    def start_clock(self, index: int, limit: float) -> None:
-        """Give a call `limit` seconds from now on."""
-        self._schedule.start_clock(index, self._loop.time(), limit)
-        self.arm()
+    def start_clock(self, index: int, tool: Any) -> None:
+        """Give a call of this tool its time from now on: for an attempt, or for the hooks around it."""
+        if self._has_limits and (limit := _limit(tool, self._options)) is not None:
+            self._schedule.start_clock(index, self._loop.time(), limit)
+            self.arm()
 
     @contextmanager
     def held(self, index: int) -> Generator[None, None, None]:
@@ -146,6 +176,19 @@ class Timetable:
                 waiter = self._waiting.pop(ticket)
                 if not waiter.done():
                     waiter.set_result(None)
+
+
+def timed_out(late: Late, name: str, tool: Any, options: CallOptions) -> ToolResult:
+    """The result of a call of this tool that was stopped because of this time limit."""
+    if late == "batch":
+        text = f"Tool '{name}' timed out: its batch took longer than {options.batch_timeout:g} s"
+    else:
+        text = f"Tool '{name}' timed out after {_limit(tool, options):g} s"
+    return failure(text, ToolError(text, timeout=True))
+
+
+def _limit(tool: Any, options: CallOptions) -> float | None:
+    return options_of(tool).timeout or options.timeout
 
 
 def _tick(timetable: weakref.ref[Timetable], now: float) -> None:
