@@ -448,7 +448,7 @@ class ToolBatch:
         if refused := refusal(call, tool, self._tools.missing):
             note.ended = time()
             return refused
-        if note.is_turned and self._is_complete is not None:
+        if self._is_complete is not None and note.is_turned:
             with self.held(index):
                 await self._is_complete.wait()
         timetable = self._timetable
@@ -464,9 +464,9 @@ class ToolBatch:
                     await self._begin(index, note.attempt, note.began)
             if timetable is not None:
                 timetable.start_clock(index, tool)
-            if not note.attempt:
+            if (attempt := note.attempt) == 0:
                 note.began = time()
-            note.attempt += 1
+            note.attempt = attempt + 1
             executor = None if invocation is None else invocation.executor
             if invocation is not None and executor is not None and executor.takes(tool):
                 value = await executor.run(invocation, self.execution)
