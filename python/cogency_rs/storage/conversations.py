@@ -74,14 +74,14 @@ _ORIGIN = """
 
 
 def fork_conversation(
-    connection: sqlite3.Connection, conversation_id: str, new_id: str, user_id: str, rows: int
+    connection: sqlite3.Connection, new_id: str, conversation_id: str, user_id: str, rows: int
 ) -> None:
     """Begin a conversation with the first rows of another one; the rows stay inside the database.
 
     Args:
         connection: in a transaction.
-        conversation_id: the other one.
         new_id: the new one.
+        conversation_id: the other one.
         user_id: only this user's rows; "" for everybody's.
         rows: how many.
     """

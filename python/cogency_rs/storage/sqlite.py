@@ -15,7 +15,7 @@ import json
 import os
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StorageError
 from ..guards.arguments import check_choice, refused
@@ -33,9 +33,9 @@ from .conversations import (
 )
 from .database import Database, database_for
 from .fields import METRIC_FIELDS, PROFILE_FIELDS, ParseError, read_fields
-from .log import CallRecord, Conversation, LogPage, Origin, Row, check_row_type
-from .messages import MessageRow, Messages, or_now
-from .owners import not_the_owner
+from .log import CallRecord, Row, check_row_type
+from .messages import MessageRow, or_now
+from .sql_log import Queries, SqlLog
 from .sqlite_leases import FileLeases, check_owner, is_held
 from .tail import check_cursor, read_newest, read_tail
 from .waiters import done
@@ -43,13 +43,10 @@ from .waiters import done
 if TYPE_CHECKING:
     import os
     import sqlite3
-    from collections.abc import Sequence
-    from types import TracebackType
+    from collections.abc import Callable, Sequence
 
 
 __all__ = ["ParseError", "SQLite"]
-
-T = TypeVar("T")
 
 _SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")  # SQLite's names of its levels 0 to 3
 
@@ -84,7 +81,7 @@ _SEARCH_MESSAGES = """
 """
 
 
-class SQLite(Messages):
+class SQLite(SqlLog):
     """A log in a SQLite file, for any number of agents, event loops, threads and programs at once.
 
     A save returns when its row is committed; saves that wait together share one commit. Objects
@@ -115,6 +112,19 @@ class SQLite(Messages):
     db_path: str
     is_durable: bool
     _check_type = staticmethod(check_row_type)
+    _queries = Queries(
+        check_cursor=check_cursor,
+        tail=read_tail,
+        newest=read_newest,
+        calls=read_calls,
+        open_calls=read_open_calls,
+        owner=owner_of,
+        conversations=list_conversations,
+        origin=origin_of,
+        delete=delete_conversation,
+        fork=fork_conversation,
+    )
+    _database: Database
 
     def __init__(
         self, db_path: str | os.PathLike[str] = ".cogency/store.db", *, synchronous: str = "FULL"
@@ -126,27 +136,7 @@ class SQLite(Messages):
         self.is_durable = self.db_path != MEMORY
         self._user = user = object()
         self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
-        self._closed = False
         weakref.finalize(self, Database.forget, self._database, user).atexit = False
-
-    async def close(self) -> None:
-        """Wait for this object's saves; the last object on a file closes it.
-
-        Any further call but `close` raises `StorageError`.
-        """
-        self._closed = True
-        await self._database.leave(self._user)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def save_messages(self, rows: Sequence[MessageRow]) -> asyncio.Future[list[str]]:
         """Save several messages in one transaction, all or none.
@@ -214,55 +204,6 @@ class SQLite(Messages):
 
         return database.begin(append)
 
-    async def read(
-        self, conversation_id: str, *, user_id: str = "", after: str | None = None
-    ) -> LogPage:
-        """Read the rows that follow a cursor, or all, oldest first.
-
-        Costs in proportion to the rows it returns.
-
-        Args:
-            conversation_id: which one.
-            user_id: only this user's rows; "" for everybody's.
-            after: the cursor of an earlier page of this conversation. If the rows before it have changed, whichever
-                program changed them, the page is whole. It is always whole as long as only plain cogency has written
-                to the file.
-
-        Raises:
-            ConfigError: `after` is not a cursor.
-        """
-        cursor = check_cursor(after)
-        return await self._open().read(
-            lambda connection: read_tail(connection, conversation_id, user_id, cursor)
-        )
-
-    async def newest(self, conversation_id: str, *, user_id: str = "", limit: int) -> LogPage:
-        """Read the newest rows, oldest first; the page is whole if the conversation has no more.
-
-        Args:
-            conversation_id: which one.
-            user_id: only this user's rows; "" for everybody's.
-            limit: at most this many, 1 or more.
-        """
-        return await self._open().read(
-            lambda connection: read_newest(connection, conversation_id, user_id, limit)
-        )
-
-    async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
-        """Read the calls of a conversation, in the order of their batches and positions.
-
-        There are none of turns that plain cogency ran, nor of old ones.
-        """
-        return await self._open().read(
-            lambda connection: read_calls(connection, conversation_id, user_id)
-        )
-
-    async def open_calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
-        """Read the calls of a conversation that are not settled, in the order of their batches and positions."""
-        return await self._open().read(
-            lambda connection: read_open_calls(connection, conversation_id, user_id)
-        )
-
     async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
         """Read the calls that are `waiting`, `open` or `unknown`, of conversations that no run has claimed.
 
@@ -284,10 +225,6 @@ class SQLite(Messages):
         found = await database.read(read)
         return [each for each in found if database.claims.first(each[0]) is None]
 
-    async def owner(self, conversation_id: str) -> str | None:
-        """The user of a conversation's first row, to whom it belongs; `None` if it has no row."""
-        return await self._open().read(lambda connection: owner_of(connection, conversation_id))
-
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself inside `async with`, among all programs on the file.
 
@@ -304,57 +241,6 @@ class SQLite(Messages):
         """
         database = self._open()
         return database.claims.claim(conversation_id, wait=wait, leases=FileLeases(database))
-
-    async def conversations(
-        self, user_id: str = "", limit: int | None = None
-    ) -> list[Conversation]:
-        """List conversations, one entry for each user of each, the one with the latest row first.
-
-        Args:
-            user_id: only this user's; "" for everybody's.
-            limit: at most this many; `None` for all.
-        """
-        return await self._open().read(
-            lambda connection: list_conversations(connection, user_id, limit)
-        )
-
-    async def delete_conversation(self, conversation_id: str, user_id: str | None = None) -> int:
-        """Delete the rows, calls and events of a conversation; return how many rows it had.
-
-        A run that holds a claim on it can append nothing more.
-
-        Args:
-            conversation_id: which one.
-            user_id: whose it must be; `None` for anybody's.
-
-        Raises:
-            OwnerError: it is another user's; nothing was deleted.
-        """
-        deleted = await self._open().write(
-            lambda connection: delete_conversation(connection, conversation_id, user_id)
-        )
-        if deleted is None:
-            raise not_the_owner(conversation_id, user_id or "")
-        return deleted
-
-    async def fork(
-        self, conversation_id: str, new_id: str, *, user_id: str = "", rows: int
-    ) -> None:
-        """Begin a conversation with the first rows of another one, in one transaction; `Agent.fork` checks them first.
-
-        Args:
-            conversation_id: the other one.
-            new_id: the new one, which has nothing yet.
-            user_id: only this user's rows; "" for everybody's.
-            rows: how many.
-        """
-        await self._open().write(
-            lambda connection: fork_conversation(connection, conversation_id, new_id, user_id, rows)
-        )
-
-    async def origin(self, conversation_id: str) -> Origin | None:
-        """Where a conversation comes from; `None` if it is not a fork."""
-        return await self._open().read(lambda connection: origin_of(connection, conversation_id))
 
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None
@@ -531,6 +417,14 @@ class SQLite(Messages):
         """
         self._check_type(type)
         return uuid7(), conversation_id, user_id, type, content, or_now(timestamp)
+
+    async def _ask(self, query: Callable[..., Any], *values: Any) -> Any:
+        return await self._open().read(lambda connection: query(connection, *values))
+
+    async def _change(self, query: Callable[..., Any], conversation_id: str, *values: Any) -> Any:
+        return await self._open().write(
+            lambda connection: query(connection, conversation_id, *values)
+        )
 
     def _open(self) -> Database:
         if self._closed:

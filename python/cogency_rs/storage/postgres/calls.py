@@ -130,8 +130,8 @@ _ORIGIN = """
 async def fork_conversation(
     connection: Connection,
     address: Address,
-    conversation_id: str,
     new_id: str,
+    conversation_id: str,
     user_id: str,
     rows: int,
 ) -> None:

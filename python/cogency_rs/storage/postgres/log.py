@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import StorageError
 from ...guards.arguments import check_count, check_text
 from ...ids import uuid7
 from ..claims import Claim
-from ..log import NEW, CallRecord, Conversation, LogPage, Origin, Row, check_row_type
-from ..owners import not_the_owner
+from ..log import NEW, CallRecord, Row, check_row_type
+from ..sql_log import Queries, SqlLog
 from ..waiters import done
 from .address import read_dsn
 from .calls import (
@@ -32,14 +33,13 @@ from .writes import Append, SavedMessage, Single
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-    from types import TracebackType
 
 __all__ = ["PostgreSQL"]
 
 T = TypeVar("T")
 
 
-class PostgreSQL(CogencyTables):
+class PostgreSQL(CogencyTables, SqlLog):
     """A log in a PostgreSQL database, for any number of agents, event loops, threads, programs and machines at once.
 
     A save returns when its row is committed; saves that wait together share one transaction, whatever their
@@ -66,6 +66,19 @@ class PostgreSQL(CogencyTables):
     """
 
     place: str
+    _queries = Queries(
+        check_cursor=check_cursor,
+        tail=read_tail,
+        newest=read_newest,
+        calls=read_calls,
+        open_calls=partial(read_calls, only_in_doubt=True),
+        owner=read_owner,
+        conversations=list_conversations,
+        origin=read_origin,
+        delete=delete_conversation,
+        fork=fork_conversation,
+    )
+    _database: Database
 
     def __init__(self, dsn: str, *, connections: int = 4) -> None:
         check_text("dsn", dsn, what="an address such as postgresql://user@host/database")
@@ -76,27 +89,7 @@ class PostgreSQL(CogencyTables):
         self._address = address
         self._user = user = object()
         self._database = database_for(address, user, connections)
-        self._closed = False
         weakref.finalize(self, Database.forget, self._database, user).atexit = False
-
-    async def close(self) -> None:
-        """Wait for this object's saves; the last object on an address closes the connections.
-
-        Any further call but `close` raises `StorageError`.
-        """
-        self._closed = True
-        await self._database.leave(self._user)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def append(
         self,
@@ -139,57 +132,6 @@ class PostgreSQL(CogencyTables):
         owner = database.claims.owner(conversation_id)
         return database.begin(Append(messages, recorded, {conversation_id: owner}))
 
-    async def read(
-        self, conversation_id: str, *, user_id: str = "", after: str | None = None
-    ) -> LogPage:
-        """Read the rows that follow a cursor, or all, oldest first.
-
-        Costs in proportion to the rows it returns.
-
-        Args:
-            conversation_id: which one.
-            user_id: only this user's rows; "" for everybody's.
-            after: the cursor of an earlier page of this conversation. If the rows before it have changed, whichever
-                program changed them, the page is whole.
-
-        Raises:
-            ConfigError: `after` is not a cursor.
-        """
-        cursor = check_cursor(after)
-        return await self._read(
-            lambda connection: read_tail(
-                connection, self._address, conversation_id, user_id, cursor
-            )
-        )
-
-    async def newest(self, conversation_id: str, *, user_id: str = "", limit: int) -> LogPage:
-        """Read the newest rows, oldest first; the page is whole if the conversation has no more.
-
-        Args:
-            conversation_id: which one.
-            user_id: only this user's rows; "" for everybody's.
-            limit: at most this many, 1 or more.
-        """
-        return await self._read(
-            lambda connection: read_newest(
-                connection, self._address, conversation_id, user_id, limit
-            )
-        )
-
-    async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
-        """Read the calls of a conversation, in the order of their batches and positions."""
-        return await self._read(
-            lambda connection: read_calls(connection, self._address, conversation_id, user_id)
-        )
-
-    async def open_calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
-        """Read the calls of a conversation that are not settled, in the order of their batches and positions."""
-        return await self._read(
-            lambda connection: read_calls(
-                connection, self._address, conversation_id, user_id, only_in_doubt=True
-            )
-        )
-
     async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
         """Read the calls that are `waiting`, `open` or `unknown`, of conversations that no run has claimed.
 
@@ -201,17 +143,9 @@ class PostgreSQL(CogencyTables):
         Returns:
             Conversation, user and record of each, by conversation, batch and position.
         """
-        found = await self._read(
-            lambda connection: read_unsettled_calls(connection, self._address, user_id)
-        )
+        found = await self._ask(read_unsettled_calls, user_id)
         claims = self._open().claims
         return [each for each in found if claims.first(each[0]) is None]
-
-    async def owner(self, conversation_id: str) -> str | None:
-        """The user of a conversation's first row, to whom it belongs; `None` if it has no row."""
-        return await self._read(
-            lambda connection: read_owner(connection, self._address, conversation_id)
-        )
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself inside `async with`, among all programs on the database.
@@ -231,71 +165,19 @@ class PostgreSQL(CogencyTables):
         database = self._open()
         return database.claims.claim(conversation_id, wait=wait, leases=TableLeases(database))
 
-    async def conversations(
-        self, user_id: str = "", limit: int | None = None
-    ) -> list[Conversation]:
-        """List conversations, one entry for each user of each, the one with the latest row first.
-
-        Costs in proportion to the rows of that user; for everybody's, to all rows.
-
-        Args:
-            user_id: only this user's; "" for everybody's.
-            limit: at most this many; `None` for all.
-        """
-        return await self._read(
-            lambda connection: list_conversations(connection, self._address, user_id, limit)
-        )
-
-    async def delete_conversation(self, conversation_id: str, user_id: str | None = None) -> int:
-        """Delete the rows, calls and events of a conversation; return how many rows it had.
-
-        A run that holds a claim on it can append nothing more.
-
-        Args:
-            conversation_id: which one.
-            user_id: whose it must be; `None` for anybody's.
-
-        Raises:
-            OwnerError: it is another user's; nothing was deleted.
-        """
-        deleted: int | None = await self._write(
-            lambda connection: delete_conversation(
-                connection, self._address, conversation_id, user_id
-            ),
-            conversation_id,
-        )
-        if deleted is None:
-            raise not_the_owner(conversation_id, user_id or "")
-        return deleted
-
-    async def fork(
-        self, conversation_id: str, new_id: str, *, user_id: str = "", rows: int
-    ) -> None:
-        """Begin a conversation with the first rows of another one, in one statement; `Agent.fork` checks them first.
-
-        Args:
-            conversation_id: the other one.
-            new_id: the new one, which has nothing yet.
-            user_id: only this user's rows; "" for everybody's.
-            rows: how many.
-        """
-        await self._write(
-            lambda connection: fork_conversation(
-                connection, self._address, conversation_id, new_id, user_id, rows
-            ),
-            new_id,
-        )
-
-    async def origin(self, conversation_id: str) -> Origin | None:
-        """Where a conversation comes from; `None` if it is not a fork."""
-        return await self._read(
-            lambda connection: read_origin(connection, self._address, conversation_id)
-        )
-
     def _open(self) -> Database:
         if self._closed:
             raise StorageError(f"this PostgreSQL on {self.place} is closed; open a new one")
         return self._database
+
+    async def _ask(self, query: Callable[..., Any], *values: Any) -> Any:
+        return await self._read(lambda connection: query(connection, self._address, *values))
+
+    async def _change(self, query: Callable[..., Any], conversation_id: str, *values: Any) -> Any:
+        return await self._write(
+            lambda connection: query(connection, self._address, conversation_id, *values),
+            conversation_id,
+        )
 
     async def _read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         return await self._open().read(work)
