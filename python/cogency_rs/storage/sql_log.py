@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
+from .cogency_tables import CogencyTables
 from .log import CallRecord, Conversation, LogPage, Origin
-from .messages import Messages
 from .owners import not_the_owner
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Queries:
     fork: Query[None]
 
 
-class SqlLog(Messages):
+class SqlLog(CogencyTables):
     """A log in a SQL database, by the queries of its kind."""
 
     _queries: ClassVar[Queries]

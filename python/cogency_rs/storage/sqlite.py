@@ -13,14 +13,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 import weakref
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StorageError
 from ..guards.arguments import check_choice, refused
 from ..ids import uuid7
-from ..types import MessageMatch
 from .calls import read_calls, read_open_calls, read_unsettled_calls, save_calls
 from .claims import Claim
 from .connection import MEMORY
@@ -32,7 +31,7 @@ from .conversations import (
     owner_of,
 )
 from .database import Database, database_for
-from .fields import METRIC_FIELDS, PROFILE_FIELDS, ParseError, read_fields
+from .fields import ParseError
 from .log import CallRecord, Row, check_row_type
 from .messages import MessageRow, or_now
 from .sql_log import Queries, SqlLog
@@ -54,30 +53,20 @@ _INSERT_MESSAGE = (
     "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)"
     " VALUES (?, ?, ?, ?, ?, ?)"
 )
-_INSERT_EVENT = (
-    "INSERT INTO events (event_id, conversation_id, type, content, timestamp)"
-    " VALUES (?, ?, ?, ?, ?)"
-)
-_INSERT_PROFILE = (
-    "INSERT INTO profiles (user_id, version, data, created_at, char_count)"
-    " SELECT :user, COALESCE(MAX(version), 0) + 1, :data, :now, :length"
-    " FROM profiles WHERE user_id = :user"
-)
-# Keywords come as one JSON array, so that the statement is the same for any number of them.
 _SEARCH_MESSAGES = """
     SELECT content, timestamp, conversation_id
     FROM messages
     WHERE type = 'user'
-      AND user_id = :user
-      AND (:elsewhere = '' OR conversation_id != :elsewhere)
+      AND user_id = $1
+      AND ($2 = '' OR conversation_id != $2)
       AND EXISTS (
-          SELECT 1 FROM json_each(:keywords) WHERE LOWER(content) LIKE '%' || value || '%'
+          SELECT 1 FROM json_each($3) WHERE LOWER(content) LIKE '%' || value || '%'
       )
     ORDER BY (
           SELECT SUM(LENGTH(content) - LENGTH(REPLACE(LOWER(content), value, '')))
-          FROM json_each(:keywords)
+          FROM json_each($3)
       ) DESC, timestamp DESC, messages.rowid
-    LIMIT :limit
+    LIMIT $4
 """
 
 
@@ -123,6 +112,18 @@ class SQLite(SqlLog):
         origin=origin_of,
         delete=delete_conversation,
         fork=fork_conversation,
+    )
+    _sql = MappingProxyType(
+        {
+            "t": "",
+            "row": "rowid",
+            "any_row": "rowid",
+            "event": "rowid",
+            "is_in": "type IN (SELECT value FROM json_each($3))",
+            "not_in": "type NOT IN (SELECT value FROM json_each($4))",
+            "search": _SEARCH_MESSAGES,
+            "all": "-1",
+        }
     )
     _database: Database
 
@@ -242,166 +243,6 @@ class SQLite(SqlLog):
         database = self._open()
         return database.claims.claim(conversation_id, wait=wait, leases=FileLeases(database))
 
-    async def save_event(
-        self, conversation_id: str, type: str, content: str, timestamp: float | None = None
-    ) -> str:
-        """Save an event with the conversation, such as a metric; return its id."""
-        event_id = uuid7()
-        row = (event_id, conversation_id, type, content, or_now(timestamp))
-        await self._insert(_INSERT_EVENT, [row])
-        return event_id
-
-    async def save_profile(self, user_id: str, profile: dict[str, Any]) -> None:
-        """Save a new version of a user's profile; older ones are kept.
-
-        Raises:
-            TypeError: JSON cannot hold a value of `profile`.
-        """
-        data = json.dumps(profile)
-        row = {"user": user_id, "data": data, "now": time.time(), "length": len(data)}
-        await self._insert(_INSERT_PROFILE, [row])
-
-    async def delete_profile(self, user_id: str) -> int:
-        """Delete all versions of a user's profile; return how many there were."""
-        return await self._open().write(
-            lambda connection: (
-                connection.execute("DELETE FROM profiles WHERE user_id = ?", (user_id,)).rowcount
-            )
-        )
-
-    async def load_messages(
-        self,
-        conversation_id: str,
-        user_id: str,
-        include: list[str] | None = None,
-        exclude: list[str] | None = None,
-        limit: int | None = None,
-    ) -> list[dict[str, Any]]:
-        """Load a conversation, oldest message first.
-
-        Args:
-            conversation_id: which one.
-            user_id: only this user's messages; "" for everybody's.
-            include: only these types, if any are given.
-            exclude: not these types; ignored if `include` is given.
-            limit: only this many, the newest.
-
-        Returns:
-            Dicts of `type`, `content`, `timestamp` (seconds since the epoch).
-        """
-        query = "SELECT type, content, timestamp FROM messages WHERE conversation_id = ?"
-        values: list[Any] = [conversation_id]
-        if user_id:
-            query += " AND user_id = ?"
-            values.append(user_id)
-        if types := include or exclude:
-            query += f" AND type {'IN' if include else 'NOT IN'} ({', '.join('?' * len(types))})"
-            values += types
-        query += " ORDER BY timestamp DESC, rowid DESC LIMIT ?"
-        values.append(-1 if limit is None else limit)
-        rows = await self._select(query, values)
-        return [
-            {"type": type, "content": content, "timestamp": timestamp}
-            for type, content, timestamp in reversed(rows)
-        ]
-
-    async def load_messages_by_conversation_id(
-        self, conversation_id: str, limit: int
-    ) -> list[dict[str, Any]]:
-        """Load the user's newest `limit` messages of a conversation, newest first.
-
-        Returns:
-            Dicts of `timestamp` (seconds since the epoch), `content`.
-        """
-        rows = await self._select(
-            "SELECT timestamp, content FROM messages WHERE conversation_id = ? AND type = 'user'"
-            " ORDER BY timestamp DESC, rowid DESC LIMIT ?",
-            (conversation_id, limit),
-        )
-        return [{"timestamp": timestamp, "content": content} for timestamp, content in rows]
-
-    async def load_user_messages(
-        self, user_id: str, since_timestamp: float = 0, limit: int | None = None
-    ) -> list[str]:
-        """Load what a user wrote after `since_timestamp`, oldest first; at most `limit` messages."""
-        rows = await self._select(
-            "SELECT content FROM messages WHERE user_id = ? AND type = 'user' AND timestamp > ?"
-            " ORDER BY timestamp, rowid LIMIT ?",
-            (user_id, since_timestamp, -1 if limit is None else limit),
-        )
-        return [content for (content,) in rows]
-
-    async def count_user_messages(self, user_id: str, since_timestamp: float = 0) -> int:
-        """Count what `load_user_messages` would load without a limit."""
-        rows = await self._select(
-            "SELECT COUNT(*) FROM messages WHERE user_id = ? AND type = 'user' AND timestamp > ?",
-            (user_id, since_timestamp),
-        )
-        return int(rows[0][0])
-
-    async def load_profile(self, user_id: str) -> dict[str, Any]:
-        """Load the newest version of a user's profile; `{}` if there is none.
-
-        Returns:
-            The keys `who`, `style`, `focus`, `interests`, `misc` (text) and `_meta` (dict) as far as they
-            are set; other keys are left out.
-
-        Raises:
-            ParseError: one of these has another type.
-            ValueError: the stored text is not JSON.
-        """
-        rows = await self._select(
-            "SELECT data FROM profiles WHERE user_id = ? ORDER BY version DESC LIMIT 1", (user_id,)
-        )
-        return read_fields(rows[0][0], PROFILE_FIELDS) if rows else {}
-
-    async def load_latest_metric(self, conversation_id: str) -> dict[str, Any] | None:
-        """Load the newest event "metric" of a conversation; `None` if there is none or it is empty.
-
-        Returns:
-            The keys `step` and `total` (dicts) as far as they are set; other keys are left out.
-
-        Raises:
-            ParseError: one of these has another type.
-            ValueError: the stored text is not JSON.
-        """
-        rows = await self._select(
-            "SELECT content FROM events WHERE conversation_id = ? AND type = 'metric'"
-            " ORDER BY timestamp DESC, rowid DESC LIMIT 1",
-            (conversation_id,),
-        )
-        return read_fields(rows[0][0], METRIC_FIELDS) if rows and rows[0][0] else None
-
-    async def search_messages(
-        self, query: str, user_id: str, exclude_conversation_id: str | None, limit: int = 3
-    ) -> list[MessageMatch]:
-        """Find a user's messages that contain any word of `query`; A to Z match in both cases.
-
-        Args:
-            query: words separated by blanks; without a word, nothing is found. `%` stands for any text and
-                `_` for any character.
-            user_id: whose messages.
-            exclude_conversation_id: leaves this conversation out, if given.
-            limit: at most this many matches.
-
-        Returns:
-            Content, timestamp and conversation; first the messages in which the words take the most
-            characters, then the newest.
-        """
-        keywords = query.lower().split()
-        if not keywords:
-            return []
-        rows = await self._select(
-            _SEARCH_MESSAGES,
-            {
-                "keywords": json.dumps(keywords),
-                "user": user_id,
-                "elsewhere": exclude_conversation_id or "",
-                "limit": limit,
-            },
-        )
-        return [MessageMatch(*row) for row in rows]
-
     def _stored(
         self,
         conversation_id: str,
@@ -431,15 +272,18 @@ class SQLite(SqlLog):
             raise StorageError(f"this SQLite on {self.db_path} is closed; open a new one")
         return self._database
 
-    async def _insert(self, statement: str, rows: Sequence[Any]) -> None:
-        def insert(connection: sqlite3.Connection) -> None:
-            connection.executemany(statement, rows)
+    async def _fetch(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        sql, bound = statement.format_map(self._sql), _bound(values)
+        return await self._open().read(lambda connection: connection.execute(sql, bound).fetchall())
 
-        await self._open().write(insert)
+    async def _execute(self, statement: str, *values: Any) -> int:
+        sql, bound = statement.format_map(self._sql), _bound(values)
+        return await self._open().write(lambda connection: connection.execute(sql, bound).rowcount)
 
-    async def _select(
-        self, query: str, values: Sequence[Any] | dict[str, Any]
-    ) -> list[tuple[Any, ...]]:
-        return await self._open().read(
-            lambda connection: connection.execute(query, values).fetchall()
-        )
+
+def _bound(values: Sequence[Any]) -> dict[str, Any]:
+    """The values of $1, $2, …; a list is one JSON array, so that a statement is the same for any number of them."""
+    return {
+        str(number): json.dumps(value) if isinstance(value, list) else value
+        for number, value in enumerate(values, start=1)
+    }

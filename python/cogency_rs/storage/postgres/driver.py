@@ -30,10 +30,6 @@ class Connection(Protocol):
         """Run a statement and return its rows."""
         ...
 
-    async def fetchrow(self, query: str, *args: Any) -> tuple[Any, ...] | None:
-        """Run a statement and return its first row."""
-        ...
-
     async def fetchval(self, query: str, *args: Any) -> Any:
         """Run a statement and return the first value of its first row."""
         ...

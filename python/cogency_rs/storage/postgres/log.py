@@ -1,17 +1,18 @@
-"""The log in PostgreSQL: the protocol `Log`. The methods that only cogency's storage has are in `cogency_tables.py`."""
+"""The log in PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import StorageError
 from ...guards.arguments import check_count, check_text
 from ...ids import uuid7
 from ..claims import Claim
 from ..log import NEW, CallRecord, Row, check_row_type
+from ..messages import MessageRow, or_now
 from ..sql_log import Queries, SqlLog
 from ..waiters import done
 from .address import read_dsn
@@ -24,11 +25,11 @@ from .calls import (
     read_owner,
     read_unsettled_calls,
 )
-from .cogency_tables import CogencyTables
 from .database import Database, database_for
 from .driver import Connection, asyncpg
 from .leases import TableLeases
 from .tail import check_cursor, read_newest, read_tail
+from .text import pack, unpack
 from .writes import Append, SavedMessage, Single
 
 if TYPE_CHECKING:
@@ -36,10 +37,32 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgreSQL"]
 
-T = TypeVar("T")
+# As in SQLite, only A to Z match in both cases, and a backslash is a character like any other.
+_SEARCH = """
+    SELECT content, timestamp, conversation_id FROM {t}messages AS m
+    WHERE type = 'user' AND user_id = $1 AND ($2 = '' OR conversation_id <> $2)
+      AND EXISTS (
+          SELECT 1 FROM unnest($3::text[]) AS word
+          WHERE lower(content COLLATE "C") LIKE '%' || word || '%' ESCAPE ''
+      )
+    ORDER BY (
+          SELECT sum(length(content) - length(replace(lower(content COLLATE "C"), word, '')))
+          FROM unnest($3::text[]) AS word
+      ) DESC, timestamp DESC, conversation_id, number
+    LIMIT $4
+"""
+_SQL = {
+    "row": "number",
+    "any_row": "conversation_id, number",
+    "event": 'event_id COLLATE "C"',
+    "is_in": "type = ANY($3)",
+    "not_in": "type <> ALL($4)",
+    "search": _SEARCH,
+    "all": "NULL::bigint",
+}
 
 
-class PostgreSQL(CogencyTables, SqlLog):
+class PostgreSQL(SqlLog):
     """A log in a PostgreSQL database, for any number of agents, event loops, threads, programs and machines at once.
 
     A save returns when its row is committed; saves that wait together share one transaction, whatever their
@@ -86,10 +109,32 @@ class PostgreSQL(CogencyTables, SqlLog):
         asyncpg()
         address = read_dsn(dsn)
         self.place = address.place
+        self._sql = {**_SQL, "t": f"{address.tables}."}
         self._address = address
         self._user = user = object()
         self._database = database_for(address, user, connections)
         weakref.finalize(self, Database.forget, self._database, user).atexit = False
+
+    async def save_messages(self, rows: Sequence[MessageRow]) -> list[str]:
+        """Save several messages in one transaction, all or none.
+
+        Args:
+            rows: conversation_id, user_id, type, content, timestamp of each, as for `save_message`.
+
+        Returns:
+            Their ids, in order.
+
+        Raises:
+            ConfigError: a type is not known; none of them was written.
+            StorageError: a row could not be stored; none of them was written.
+        """
+        messages: list[SavedMessage] = []
+        for conversation_id, user_id, type, content, timestamp in rows:
+            check_row_type(type)
+            messages.append((uuid7(), conversation_id, user_id, type, content, or_now(timestamp)))
+        if messages:
+            await self._open().begin(Append(messages))
+        return [row[0] for row in messages]
 
     def append(
         self,
@@ -171,7 +216,7 @@ class PostgreSQL(CogencyTables, SqlLog):
         return self._database
 
     async def _ask(self, query: Callable[..., Any], *values: Any) -> Any:
-        return await self._read(lambda connection: query(connection, self._address, *values))
+        return await self._open().read(lambda connection: query(connection, self._address, *values))
 
     async def _change(self, query: Callable[..., Any], conversation_id: str, *values: Any) -> Any:
         return await self._write(
@@ -179,14 +224,25 @@ class PostgreSQL(CogencyTables, SqlLog):
             conversation_id,
         )
 
-    async def _read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        return await self._open().read(work)
+    async def _fetch(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        sql, bound = statement.format_map(self._sql), [_packed(value) for value in values]
+        rows = await self._open().read(lambda connection: connection.fetch(sql, *bound))
+        return [tuple(map(_unpacked, row)) for row in rows]
+
+    async def _execute(self, statement: str, *values: Any) -> int:
+        sql, bound = statement.format_map(self._sql), [_packed(value) for value in values]
+        tag: str = await self._write(lambda connection: connection.execute(sql, *bound))
+        return int(tag.rpartition(" ")[2])
 
     async def _write(
         self, work: Callable[[Connection], Awaitable[Any]], *conversations: str
     ) -> Any:
         return await self._open().begin(Single(work, conversations))
 
-    def _save(self, messages: Sequence[SavedMessage]) -> asyncio.Future[None]:
-        database = self._open()
-        return database.begin(Append(messages)) if messages else done(None)
+
+def _packed(value: Any) -> Any:
+    return list(map(pack, cast("list[Any]", value))) if isinstance(value, list) else pack(value)
+
+
+def _unpacked(value: Any) -> Any:
+    return unpack(value) if isinstance(value, str) else value

@@ -1,0 +1,202 @@
+"""Messages, events and profiles in a SQL database, by the methods of cogency 3.3.0's storage."""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from ..ids import uuid7
+from ..types import MessageMatch
+from .fields import METRIC_FIELDS, PROFILE_FIELDS, read_fields
+from .messages import Messages, or_now
+
+__all__ = ["CogencyTables"]
+
+
+class CogencyTables(Messages):
+    """Messages, events and profiles, by the SQL of a subclass's database.
+
+    The statements are the same in both databases but for the fields in braces, which are in `_sql`: `t`, what is before
+    the name of a table; `row`, the column that orders rows of one time; `any_row`, the same across conversations;
+    `event`, the same for events; `is_in` and `not_in`, whether a type is one of $3, and none of $4; `search`, the whole
+    statement; and `all`, the limit that is none.
+    """
+
+    _sql: Mapping[str, str]
+
+    @abstractmethod
+    async def _fetch(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows that a statement finds. A value may be a list of texts."""
+
+    @abstractmethod
+    async def _execute(self, statement: str, *values: Any) -> int:
+        """Carry out a statement in a transaction; returns how many rows it wrote or removed."""
+
+    async def save_event(
+        self, conversation_id: str, type: str, content: str, timestamp: float | None = None
+    ) -> str:
+        """Save an event with the conversation, such as a metric; return its id."""
+        event_id = uuid7()
+        await self._execute(
+            "INSERT INTO {t}events (event_id, conversation_id, type, content, timestamp)"
+            " VALUES ($1, $2, $3, $4, $5)",
+            event_id,
+            conversation_id,
+            type,
+            content,
+            or_now(timestamp),
+        )
+        return event_id
+
+    async def save_profile(self, user_id: str, profile: dict[str, Any]) -> None:
+        """Save a new version of a user's profile; older ones are kept.
+
+        Raises:
+            TypeError: JSON cannot hold a value of `profile`.
+        """
+        data = json.dumps(profile)
+        await self._execute(
+            "INSERT INTO {t}profiles (user_id, version, data, created_at, char_count)"
+            " SELECT $1, coalesce(max(version), 0) + 1, $2, $3, $4 FROM {t}profiles WHERE user_id = $1",
+            user_id,
+            data,
+            time.time(),
+            len(data),
+        )
+
+    async def delete_profile(self, user_id: str) -> int:
+        """Delete all versions of a user's profile; return how many there were."""
+        return await self._execute("DELETE FROM {t}profiles WHERE user_id = $1", user_id)
+
+    async def load_messages(
+        self,
+        conversation_id: str,
+        user_id: str,
+        include: list[str] | None = None,
+        exclude: list[str] | None = None,
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Load a conversation, oldest message first.
+
+        Args:
+            conversation_id: which one.
+            user_id: only this user's messages; "" for everybody's.
+            include: only these types, if any are given.
+            exclude: not these types; ignored if `include` is given.
+            limit: only this many, the newest.
+
+        Returns:
+            Dicts of `type`, `content`, `timestamp` (seconds since the epoch).
+        """
+        rows = await self._fetch(
+            "SELECT type, content, timestamp FROM {t}messages"
+            " WHERE conversation_id = $1 AND ($2 = '' OR user_id = $2)"
+            " AND ({is_in} OR $3 IS NULL) AND ({not_in} OR $4 IS NULL)"
+            " ORDER BY timestamp DESC, {row} DESC LIMIT coalesce($5, {all})",
+            conversation_id,
+            user_id or "",
+            include or None,
+            None if include else exclude or None,
+            limit,
+        )
+        return [
+            {"type": type, "content": content, "timestamp": timestamp}
+            for type, content, timestamp in reversed(rows)
+        ]
+
+    async def load_messages_by_conversation_id(
+        self, conversation_id: str, limit: int
+    ) -> list[dict[str, Any]]:
+        """Load the user's newest `limit` messages of a conversation, newest first.
+
+        Returns:
+            Dicts of `timestamp` (seconds since the epoch), `content`.
+        """
+        rows = await self._fetch(
+            "SELECT timestamp, content FROM {t}messages WHERE conversation_id = $1 AND type = 'user'"
+            " ORDER BY timestamp DESC, {row} DESC LIMIT $2",
+            conversation_id,
+            limit,
+        )
+        return [{"timestamp": timestamp, "content": content} for timestamp, content in rows]
+
+    async def load_user_messages(
+        self, user_id: str, since_timestamp: float = 0, limit: int | None = None
+    ) -> list[str]:
+        """Load what a user wrote after `since_timestamp`, oldest first; at most `limit` messages."""
+        rows = await self._fetch(
+            "SELECT content FROM {t}messages WHERE user_id = $1 AND type = 'user' AND timestamp > $2"
+            " ORDER BY timestamp, {any_row} LIMIT coalesce($3, {all})",
+            user_id,
+            since_timestamp,
+            limit,
+        )
+        return [content for (content,) in rows]
+
+    async def count_user_messages(self, user_id: str, since_timestamp: float = 0) -> int:
+        """Count what `load_user_messages` would load without a limit."""
+        [(count,)] = await self._fetch(
+            "SELECT count(*) FROM {t}messages WHERE user_id = $1 AND type = 'user' AND timestamp > $2",
+            user_id,
+            since_timestamp,
+        )
+        return int(count)
+
+    async def load_profile(self, user_id: str) -> dict[str, Any]:
+        """Load the newest version of a user's profile; `{}` if there is none.
+
+        Returns:
+            The keys `who`, `style`, `focus`, `interests`, `misc` (text) and `_meta` (dict) as far as they
+            are set; other keys are left out.
+
+        Raises:
+            ParseError: one of these has another type.
+            ValueError: the stored text is not JSON.
+        """
+        rows = await self._fetch(
+            "SELECT data FROM {t}profiles WHERE user_id = $1 ORDER BY version DESC LIMIT 1", user_id
+        )
+        return read_fields(rows[0][0], PROFILE_FIELDS) if rows else {}
+
+    async def load_latest_metric(self, conversation_id: str) -> dict[str, Any] | None:
+        """Load the newest event "metric" of a conversation; `None` if there is none or it is empty.
+
+        Returns:
+            The keys `step` and `total` (dicts) as far as they are set; other keys are left out.
+
+        Raises:
+            ParseError: one of these has another type.
+            ValueError: the stored text is not JSON.
+        """
+        rows = await self._fetch(
+            "SELECT content FROM {t}events WHERE conversation_id = $1 AND type = 'metric'"
+            " ORDER BY timestamp DESC, {event} DESC LIMIT 1",
+            conversation_id,
+        )
+        return read_fields(rows[0][0], METRIC_FIELDS) if rows and rows[0][0] else None
+
+    async def search_messages(
+        self, query: str, user_id: str, exclude_conversation_id: str | None, limit: int = 3
+    ) -> list[MessageMatch]:
+        """Find a user's messages that contain any word of `query`; A to Z match in both cases.
+
+        Args:
+            query: words separated by blanks; without a word, nothing is found. `%` stands for any text and
+                `_` for any character.
+            user_id: whose messages.
+            exclude_conversation_id: leaves this conversation out, if given.
+            limit: at most this many matches.
+
+        Returns:
+            Content, timestamp and conversation; first the messages in which the words take the most
+            characters, then the newest.
+        """
+        keywords = query.lower().split()
+        if not keywords:
+            return []
+        elsewhere = exclude_conversation_id or ""
+        rows = await self._fetch(self._sql["search"], user_id, elsewhere, keywords, limit)
+        return [MessageMatch(*row) for row in rows]
