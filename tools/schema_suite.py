@@ -1,16 +1,18 @@
-"""Runs the official JSON-Schema-Test-Suite on the core: the proof of what `ArgumentSchema` claims.
+"""Runs the official JSON-Schema-Test-Suite on the core: the proof of what `ArgumentSchema` claims, and grammars.
 
     python tools/schema_suite.py [FOLDER]
 
 Fetches the source distribution of the package `jsonschema`, which carries the suite, unpacks it in FOLDER
 (`.upstream`), and checks every instance of the drafts in `DRAFTS` against its schema. Fails if a test that is not in
-`NOT_CLAIMED` is judged wrongly, if one that is there is judged rightly, or if fewer were checked than there are. If
-the distribution cannot be fetched, it does nothing, and says so.
+`NOT_CLAIMED` is judged wrongly, if one that is there is judged rightly, or if fewer were checked than there are. Then
+the core's tests of grammars get the same instances, each as the argument of a call: what a schema refuses, its grammar
+refuses or lists as widened. If the distribution cannot be fetched, it does nothing, and says so.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,6 +89,37 @@ def tests_in(root: Path) -> Iterator[Test]:
                     )
 
 
+def as_parameter(schema: Any) -> Any:
+    """A schema as that of the parameter `x`: what it refers to is below there."""
+    match schema:
+        case dict():
+            return {
+                key: value.replace("#", "#/properties/x", 1)
+                if key == "$ref" and isinstance(value, str) and value.startswith("#")
+                else as_parameter(value)
+                for key, value in schema.items()
+            }
+        case list():
+            return [as_parameter(each) for each in schema]
+        case _:
+            return schema
+
+
+def check_grammars(tests: list[Test], cases: Path) -> None:
+    """Run the core's test of grammars on these instances."""
+    with cases.open("w", encoding="utf-8") as file:
+        for test in tests:
+            row = {
+                "schema": as_parameter(test.schema),
+                "instance": test.instance,
+                "valid": test.is_valid,
+            }
+            print(json.dumps(row), file=file)
+    command = "cargo test --quiet --no-default-features --features tokio --test constrain -- --nocapture official_suite"
+    environment = {**os.environ, "COGENCY_RS_SCHEMA_CASES": str(cases)}
+    subprocess.run(command.split(), env=environment, check=True)
+
+
 def main() -> None:
     """Fetch, check, and count."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".upstream").resolve()
@@ -99,6 +132,7 @@ def main() -> None:
     used: set[str] = set()
     count = 0
     compiled: dict[str, ArgumentSchema] = {}
+    claimed: list[Test] = []
     for test in tests_in(root):
         key = json.dumps(test.schema)
         if key not in compiled:
@@ -108,6 +142,7 @@ def main() -> None:
         excuse = next((start for start in NOT_CLAIMED if test.place.startswith(start)), None)
         if excuse is None:
             count += 1
+            claimed.append(test)
             if not is_right:
                 wrong.append(f"{test.draft}/{test.place}: {'; '.join(faults) or 'no fault'}")
         elif not is_right:
@@ -121,6 +156,7 @@ def main() -> None:
     if count < TESTS:
         sys.exit(f"only {count} of {TESTS} tests were checked")
     print(f"{count} tests of the JSON-Schema-Test-Suite are judged rightly ({', '.join(DRAFTS)})")
+    check_grammars(claimed, folder / "schema_cases.jsonl")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::protocol::tools::{Types, target, written};
 
-/// Keywords that bound a value of one type.
-pub const VALUE_BOUNDS: [&str; 9] = [
+/// Keywords that bound a value of one type; a value that is listed, or of any type, is not held to them.
+pub const OF_ONE_TYPE: [&str; 15] = [
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -15,7 +15,42 @@ pub const VALUE_BOUNDS: [&str; 9] = [
     "pattern",
     "minItems",
     "maxItems",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "properties",
+    "required",
+    "additionalProperties",
 ];
+
+/// Keywords that a grammar does not hold.
+const NOT_HELD: [&str; 22] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "dependentRequired",
+    "dependencies",
+    "contains",
+    "minContains",
+    "maxContains",
+    "multipleOf",
+    "minProperties",
+    "maxProperties",
+    "propertyNames",
+    "patternProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "format",
+    "contentEncoding",
+    "contentMediaType",
+    "$dynamicRef",
+    "$recursiveRef",
+];
+
+/// The keywords of an array's items.
+const ITEMS: [&str; 3] = ["items", "prefixItems", "additionalItems"];
 
 /// Words of a schema that no value is held to.
 const ANNOTATIONS: [&str; 14] = [
@@ -69,18 +104,56 @@ pub fn listed(keywords: &Map<String, Value>) -> Option<Vec<Value>> {
     }
 }
 
-/// Whether no value fits two of these schemas: each is of other types, as its keywords say.
+/// Whether a grammar holds a value to this keyword, or it demands nothing. What has not the form that it needs is not held.
+pub fn is_held(keyword: &str, value: &Value) -> bool {
+    match keyword {
+        "type" => written(value).is_some() || value == "any",
+        "enum" | "prefixItems" => value.is_array(),
+        "pattern" => value.is_string(),
+        "properties" => value.is_object(),
+        "required" => value.as_array().is_some_and(|names| names.iter().all(Value::is_string)),
+        "minLength" | "maxLength" | "minItems" | "maxItems" => value.is_number(),
+        "uniqueItems" => *value == Value::Bool(false),
+        keyword => !NOT_HELD.contains(&keyword),
+    }
+}
+
+/// Whether a part of the schema has a base of its own, so that its references do not begin at the root.
+pub fn has_bases(schema: &Value) -> bool {
+    let is_base = |key: &str, value: &Value| key == "$id" && value.is_string();
+    let mut open: Vec<&Value> = match schema {
+        Value::Object(keywords) => keywords.values().collect(),
+        _ => Vec::new(),
+    };
+    while let Some(part) = open.pop() {
+        match part {
+            Value::Object(keywords) => {
+                if keywords.iter().any(|(key, value)| is_base(key, value)) {
+                    return true;
+                }
+                open.extend(keywords.values());
+            }
+            Value::Array(parts) => open.extend(parts),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether no value fits two of these schemas: each is of other types, or lists other values, as its keywords say.
 pub fn are_apart(schemas: &[Value]) -> bool {
-    let mut found = Types::default();
+    let mut found: Vec<(Types, Option<Vec<Value>>)> = Vec::new();
     schemas.iter().all(|schema| {
-        let keywords = schema.as_object();
-        let said = keywords.and_then(|keywords| {
-            let listed = listed(keywords)
-                .and_then(|values| values.iter().map(Types::of_value).reduce(Types::or));
-            types(keywords).or(listed)
+        let Some(keywords) = schema.as_object() else { return false };
+        let listed = listed(keywords);
+        let of_listed =
+            listed.as_ref().and_then(|each| each.iter().map(Types::of_value).reduce(Types::or));
+        let Some(said) = types(keywords).or(of_listed) else { return false };
+        let is_new = found.iter().all(|(types, others)| match (&listed, others) {
+            (Some(listed), Some(others)) => !listed.iter().any(|value| others.contains(value)),
+            _ => types.and(said).is_empty(),
         });
-        let is_new = said.is_some_and(|said| found.and(said).is_empty());
-        found = found.or(said.unwrap_or_default());
+        found.push((said, listed));
         is_new
     })
 }
@@ -100,6 +173,8 @@ pub fn gather<'a>(
     }
     within.push(here);
     let mut is_sound = true;
+    add_members(keywords, merged);
+    add_items(keywords, merged, clashes);
     for (keyword, value) in keywords.iter().filter(|(keyword, _)| holds(keyword)) {
         match (&**keyword, value) {
             ("$ref", reference) => match target(root, reference) {
@@ -122,11 +197,82 @@ pub fn gather<'a>(
                     }
                 }
             }
+            ("properties", Value::Object(_)) | ("additionalProperties", _) => {}
+            ("properties" | "allOf", _) => clashes.push(keyword.clone()),
+            (key, _) if ITEMS.contains(&key) => {}
             (key, value) => add(key, value, merged, clashes),
         }
     }
     within.pop();
     is_sound
+}
+
+/// A schema of what fits both; one that is not there allows everything.
+fn both(one: Option<&Value>, other: Option<&Value>) -> Value {
+    match (one, other) {
+        (None, None) => Value::Bool(true),
+        (Some(Value::Bool(true)) | None, Some(schema))
+        | (Some(schema), Some(Value::Bool(true)) | None) => schema.clone(),
+        (Some(one), Some(other)) if one == other => one.clone(),
+        (Some(one), Some(other)) => {
+            let all = Value::Array(vec![one.clone(), other.clone()]);
+            Value::Object(Map::from_iter([("allOf".to_owned(), all)]))
+        }
+    }
+}
+
+/// Adds the members of an object: a key that only one side declares is one of the additional properties of the other.
+fn add_members(keywords: &Map<String, Value>, merged: &mut Map<String, Value>) {
+    const DECLARED: &str = "properties";
+    const OTHERS: &str = "additionalProperties";
+    let of = |keywords: &Map<String, Value>| {
+        let declared = keywords.get(DECLARED).and_then(Value::as_object).cloned();
+        (declared, keywords.get(OTHERS).cloned())
+    };
+    let ((known, known_others), (more, more_others)) = (of(merged), of(keywords));
+    if more.is_none() && more_others.is_none() {
+        return;
+    }
+    let get = |declared: &Option<Map<String, Value>>, key: &str| {
+        declared.as_ref().and_then(|declared| declared.get(key)).cloned()
+    };
+    let keys = known.iter().chain(&more).flat_map(Map::keys);
+    let members: Map<String, Value> = keys
+        .map(|key| {
+            let [one, other] = [(&known, &known_others), (&more, &more_others)]
+                .map(|(declared, others)| get(declared, key).or_else(|| others.clone()));
+            (key.clone(), both(one.as_ref(), other.as_ref()))
+        })
+        .collect();
+    if known.is_some() || more.is_some() {
+        merged.insert(DECLARED.into(), Value::Object(members));
+    }
+    if known_others.is_some() || more_others.is_some() {
+        merged.insert(OTHERS.into(), both(known_others.as_ref(), more_others.as_ref()));
+    }
+}
+
+/// Adds the items of an array, where both sides say the same of their places.
+fn add_items(
+    keywords: &Map<String, Value>,
+    merged: &mut Map<String, Value>,
+    clashes: &mut Vec<String>,
+) {
+    let of = |keywords: &Map<String, Value>| -> Map<String, Value> {
+        let items = keywords.iter().filter(|(key, _)| ITEMS.contains(&&***key));
+        items.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    let is_of_all = |items: &Map<String, Value>| {
+        items.len() == 1 && items.get("items").is_some_and(|items| !items.is_array())
+    };
+    let (known, more) = (of(merged), of(keywords));
+    if known.is_empty() {
+        merged.extend(more);
+    } else if is_of_all(&known) && is_of_all(&more) {
+        merged.insert("items".into(), both(known.get("items"), more.get("items")));
+    } else if known != more {
+        clashes.extend(more.into_iter().map(|(key, _)| key));
+    }
 }
 
 /// Adds one keyword.
@@ -137,18 +283,6 @@ fn add(key: &str, value: &Value, merged: &mut Map<String, Value>, clashes: &mut 
     };
     match (key, known, value) {
         (_, known, value) if known == value => {}
-        ("properties", Value::Object(known), Value::Object(more)) => {
-            for (name, schema) in more {
-                let both = match known.get(name) {
-                    Some(other) if other != schema => {
-                        let both = Value::Array(vec![other.clone(), schema.clone()]);
-                        Value::Object(Map::from_iter([("allOf".to_owned(), both)]))
-                    }
-                    _ => schema.clone(),
-                };
-                known.insert(name.clone(), both);
-            }
-        }
         ("required", Value::Array(known), Value::Array(more)) => {
             known.extend(more.iter().cloned());
         }
@@ -164,20 +298,24 @@ fn add(key: &str, value: &Value, merged: &mut Map<String, Value>, clashes: &mut 
                 clashes.push(key.to_owned());
             }
         }
-        ("minimum" | "exclusiveMinimum" | "minLength" | "minItems", known, value) => {
+        (
+            "minimum" | "exclusiveMinimum" | "minLength" | "minItems",
+            known @ Value::Number(_),
+            Value::Number(_),
+        ) => {
             if value.as_f64() > known.as_f64() {
                 *known = value.clone();
             }
         }
-        ("maximum" | "exclusiveMaximum" | "maxLength" | "maxItems", known, value) => {
+        (
+            "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems",
+            known @ Value::Number(_),
+            Value::Number(_),
+        ) => {
             if value.as_f64() < known.as_f64() {
                 *known = value.clone();
             }
         }
-        ("additionalProperties", known, value @ Value::Bool(false))
-        | ("additionalProperties", known @ Value::Bool(true), value) => *known = value.clone(),
-        ("additionalProperties", Value::Bool(false), _)
-        | ("additionalProperties", _, Value::Bool(true)) => {}
         _ => clashes.push(key.to_owned()),
     }
 }

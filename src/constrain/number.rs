@@ -23,27 +23,19 @@ impl Bounds {
         matches!((self.least, self.most), (Some(least), Some(most)) if least > most)
     }
 
-    /// The bounds of an integer, as these keywords have them.
-    pub fn of_integer(keywords: &Map<String, Value>) -> Self {
-        let bound = |key: &str, is_upper: bool| {
-            let (number, is_whole) = rounded(keywords.get(key)?, is_upper)?;
-            Some((number, is_whole))
-        };
-        // A bound with a fraction is rounded inwards; it is not a whole number, so whether it is allowed itself does not matter.
-        let inclusive = |key, is_upper| bound(key, is_upper).map(|(number, _)| number);
-        let exclusive = |key, is_upper, step: i128| {
-            bound(key, is_upper)
-                .map(|(number, is_whole)| if is_whole { number + step } else { number })
-        };
+    /// The bounds of an integer, as these keywords have them, and the keywords that are beyond all that is counted here.
+    pub fn of_integer(keywords: &Map<String, Value>) -> (Self, Vec<&'static str>) {
+        let mut widened = Vec::new();
         let (minimum, maximum) = written_exclusively(keywords);
-        let least =
-            if minimum { exclusive("minimum", false, 1) } else { inclusive("minimum", false) };
-        let most =
-            if maximum { exclusive("maximum", true, -1) } else { inclusive("maximum", true) };
-        Self {
-            least: [least, exclusive("exclusiveMinimum", false, 1)].into_iter().flatten().max(),
-            most: [most, exclusive("exclusiveMaximum", true, -1)].into_iter().flatten().min(),
-        }
+        // A bound with a fraction is rounded inwards; it is not a whole number, so whether it is allowed itself does not matter.
+        let mut bound = |key: &'static str, is_upper: bool, is_exclusive: bool| {
+            let (number, is_whole) = rounded(keywords, key, is_upper, &mut widened)?;
+            let step = if is_upper { -1 } else { 1 };
+            Some(if is_exclusive && is_whole { number + step } else { number })
+        };
+        let least = [bound("minimum", false, minimum), bound("exclusiveMinimum", false, true)];
+        let most = [bound("maximum", true, maximum), bound("exclusiveMaximum", true, true)];
+        (Self::between(least, most), widened)
     }
 
     /// The bounds of any number, and the keywords that are not held exactly: numbers are bounded by whole ones.
@@ -52,7 +44,7 @@ impl Bounds {
         let (minimum, maximum) = written_exclusively(keywords);
         let mut bound = |key: &'static str, is_upper: bool, is_exclusive: bool| {
             // Outwards: the other way round than for integers.
-            let (number, is_whole) = rounded(keywords.get(key)?, !is_upper)?;
+            let (number, is_whole) = rounded(keywords, key, !is_upper, &mut widened)?;
             if is_exclusive || !is_whole {
                 widened.push(key);
             }
@@ -60,9 +52,11 @@ impl Bounds {
         };
         let least = [bound("minimum", false, minimum), bound("exclusiveMinimum", false, true)];
         let most = [bound("maximum", true, maximum), bound("exclusiveMaximum", true, true)];
-        let least = least.into_iter().flatten().max();
-        let most = most.into_iter().flatten().min();
-        (Self { least, most }, widened)
+        (Self::between(least, most), widened)
+    }
+
+    fn between(least: [Option<i128>; 2], most: [Option<i128>; 2]) -> Self {
+        Self { least: least.into_iter().flatten().max(), most: most.into_iter().flatten().min() }
     }
 
     /// The integers within the bounds.
@@ -125,19 +119,28 @@ fn written_exclusively(keywords: &Map<String, Value>) -> (bool, bool) {
     (is_true("exclusiveMinimum"), is_true("exclusiveMaximum"))
 }
 
-/// A number as a whole one, rounded down or else up, and whether it is one itself. `None` for what is not a number, or is beyond
-/// all that is counted here.
-fn rounded(number: &Value, down: bool) -> Option<(i128, bool)> {
-    let limit = 10_i128.pow(MOST_DIGITS - 2);
+/// The number of a keyword as a whole one, rounded down or else up, and whether it is one itself. `None` if there is none. A keyword
+/// that is not a number, or beyond all that is counted here, is noted in `widened`.
+fn rounded(
+    keywords: &Map<String, Value>,
+    key: &'static str,
+    down: bool,
+    widened: &mut Vec<&'static str>,
+) -> Option<(i128, bool)> {
+    let number = keywords.get(key)?;
+    if number.is_boolean() && key.starts_with("exclusive") {
+        return None;
+    }
     let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     if let Some(whole) = whole {
         return Some((whole, true));
     }
-    let number = number.as_f64()?;
+    let limit = 10_i128.pow(MOST_DIGITS - 2);
     #[expect(clippy::cast_precision_loss, reason = "a limit")]
-    if number.abs() > limit as f64 {
+    let Some(number) = number.as_f64().filter(|number| number.abs() <= limit as f64) else {
+        widened.push(key);
         return None;
-    }
+    };
     let near = if down { number.floor() } else { number.ceil() };
     #[expect(clippy::cast_possible_truncation, reason = "within the limit")]
     #[expect(clippy::float_cmp, reason = "whether it is the same number")]

@@ -155,7 +155,7 @@ impl Builder {
         without.push('\r');
         without.extend((form.untyped == Untyped::Json).then_some('"'));
         if form.trim == Trim::Space {
-            self.shapes.widened.push(format!("{}: bounds of text", text.path));
+            self.shapes.widened.extend(text.keywords().map(|key| format!("{}: {key}", text.path)));
             return self.raw_text();
         }
         self.bounded(text, &Raw { without }).unwrap_or_else(|| self.raw_text())

@@ -81,30 +81,6 @@ pub const MOST_REPEATS: usize = 1000;
 /// A schema may be this many levels deep, including references.
 const DEEPEST: usize = 200;
 
-/// Keywords that a grammar does not hold.
-const WIDENED: [&str; 20] = [
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "dependentRequired",
-    "dependencies",
-    "contains",
-    "minContains",
-    "maxContains",
-    "multipleOf",
-    "minProperties",
-    "maxProperties",
-    "propertyNames",
-    "patternProperties",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "format",
-    "$dynamicRef",
-    "$recursiveRef",
-];
-
 /// The types in the order in which they are tried.
 const TYPES: [Types; 7] = [
     Types::NULL,
@@ -144,8 +120,9 @@ impl Shapes {
     /// O(schema)
     pub fn arguments(&mut self, tool: &str, schema: &Value) -> Result<ShapeId, GrammarError> {
         let first = self.shapes.len();
+        let root = if merge::has_bases(schema) { &Value::Null } else { schema };
         let mut reading =
-            Reading { shapes: self, root: schema, known: HashMap::new(), path: tool.to_owned() };
+            Reading { shapes: self, root, known: HashMap::new(), path: tool.to_owned() };
         let id = match schema {
             Value::Null => {
                 let free = ObjectShape { members: Vec::new(), others: Some(ANY) };
@@ -283,6 +260,7 @@ impl Shapes {
 /// Reads the schema of one tool.
 struct Reading<'a> {
     shapes: &'a mut Shapes,
+    /// What references are looked up in: the schema, unless a part of it has a base of its own.
     root: &'a Value,
     /// The shapes of schemas in the root, by their addresses.
     known: HashMap<*const Value, ShapeId>,
@@ -292,6 +270,12 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn widen(&mut self, keyword: &str) {
         self.shapes.widened.push(format!("{}: {keyword}", self.path));
+    }
+
+    fn widen_those_of_one_type(&mut self, keywords: &Map<String, Value>) {
+        for keyword in merge::OF_ONE_TYPE.into_iter().filter(|key| keywords.contains_key(*key)) {
+            self.widen(keyword);
+        }
     }
 
     /// The shape of a schema at the end of this path.
@@ -323,7 +307,11 @@ impl Reading<'_> {
         let keywords = match schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => return Ok(self.shapes.push(Shape::Union(Vec::new()))),
-            _ => return Ok(ANY),
+            Value::Bool(true) => return Ok(ANY),
+            _ => {
+                self.widen("what is not a schema");
+                return Ok(ANY);
+            }
         };
         if let Some(&known) = self.known.get(&std::ptr::from_ref(schema)).filter(|_| is_in_root) {
             return Ok(known);
@@ -365,22 +353,15 @@ impl Reading<'_> {
             }
             _ => return self.merged(keywords, depth),
         }
-        for keyword in WIDENED {
-            if keywords.contains_key(keyword) {
+        for (keyword, value) in keywords {
+            if !merge::is_held(keyword, value) {
                 self.widen(keyword);
             }
-        }
-        if keywords.get("uniqueItems") == Some(&Value::Bool(true)) {
-            self.widen("uniqueItems");
         }
         let types = merge::types(keywords);
         if let Some(values) = merge::listed(keywords) {
             let fits = |value: &Value| types.is_none_or(|types| types.has(Types::of_value(value)));
-            for keyword in merge::VALUE_BOUNDS {
-                if keywords.contains_key(keyword) {
-                    self.widen(keyword);
-                }
-            }
+            self.widen_those_of_one_type(keywords);
             let mut fitting: Vec<Value> = Vec::new();
             let mut known = std::collections::HashSet::new();
             for value in values.into_iter().filter(fits) {
@@ -391,11 +372,7 @@ impl Reading<'_> {
             return Ok(Parts::Shape(Shape::Listed(fitting)));
         }
         let Some(types) = types.or_else(|| merge::types_of_parts(keywords)) else {
-            for keyword in merge::VALUE_BOUNDS {
-                if keywords.contains_key(keyword) {
-                    self.widen(keyword);
-                }
-            }
+            self.widen_those_of_one_type(keywords);
             return Ok(Parts::Shape(Shape::Any));
         };
         let mut left = types;
@@ -481,14 +458,8 @@ impl Reading<'_> {
         Ok(match kind {
             Types::NULL => Shape::Null,
             Types::BOOLEAN => Shape::Boolean,
-            Types::INTEGER => Shape::Integer(Bounds::of_integer(keywords)),
-            Types::NUMBER => {
-                let (bounds, widened) = Bounds::of_number(keywords);
-                for keyword in widened {
-                    self.widen(keyword);
-                }
-                Shape::Number(bounds)
-            }
+            Types::INTEGER => Shape::Integer(self.bounds(Bounds::of_integer(keywords))),
+            Types::NUMBER => Shape::Number(self.bounds(Bounds::of_number(keywords))),
             Types::STRING => {
                 let (least, most) = self.counts(keywords, "minLength", "maxLength");
                 let pattern = keywords.get("pattern").and_then(Value::as_str).map(str::to_owned);
@@ -499,6 +470,14 @@ impl Reading<'_> {
         })
     }
 
+    /// The bounds of a number; the keywords that they do not hold are widened.
+    fn bounds(&mut self, (bounds, unheld): (Bounds, Vec<&'static str>)) -> Bounds {
+        for keyword in unheld {
+            self.widen(keyword);
+        }
+        bounds
+    }
+
     /// How many there may be, at least and at most, as far as a consumer can be made to count.
     fn counts(
         &mut self,
@@ -506,14 +485,14 @@ impl Reading<'_> {
         least_key: &'static str,
         most_key: &'static str,
     ) -> (usize, Option<usize>) {
-        let count = |key: &str| {
-            let number = keywords.get(key)?.as_f64()?;
+        let count = |key: &str, rounded: fn(f64) -> f64| {
+            let number = rounded(keywords.get(key)?.as_f64()?);
             // Beyond any count that is held.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
             Some(number.clamp(0.0, 1e9) as usize)
         };
-        let mut least = count(least_key).unwrap_or(0);
-        let mut most = count(most_key);
+        let mut least = count(least_key, f64::ceil).unwrap_or(0);
+        let mut most = count(most_key, f64::floor);
         if most.is_some_and(|most| most > MOST_REPEATS && most >= least) {
             most = None;
             self.widen(most_key);

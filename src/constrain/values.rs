@@ -433,7 +433,15 @@ pub fn is_element(key: &str) -> bool {
 impl TextShape {
     /// Whether it is any text.
     pub fn is_free(&self) -> bool {
-        self.pattern.is_none() && self.least == 0 && self.most.is_none()
+        self.keywords().next().is_none()
+    }
+
+    /// The keywords that bound it.
+    pub fn keywords(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let pattern = self.pattern.is_some().then_some("pattern");
+        let least = (self.least > 0).then_some("minLength");
+        let most = self.most.is_some().then_some("maxLength");
+        pattern.into_iter().chain(least).chain(most)
     }
 }
 

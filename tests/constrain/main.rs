@@ -1,7 +1,9 @@
 //! What a grammar allows is read as calls of its tools with arguments that fit, and what is wrong is not allowed.
 
 mod generate;
+mod keywords;
 mod matcher;
+mod sample;
 mod tools;
 
 use std::sync::Arc;
