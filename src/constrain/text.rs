@@ -3,7 +3,7 @@
 //! A state is the longest end of the text so far that a mark begins with. No rule leads to the end of a mark, so whatever the
 //! rules allow can be followed by a mark that is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::expr::{Class, Expr, Rules, choice, literal, sequence};
 
@@ -86,18 +86,44 @@ impl Avoiding {
         Self { states }
     }
 
-    /// Adds the rules of all texts without a mark, a rule for each state.
+    /// Adds the rules of all texts without a mark, a rule for all states that are alike.
     pub fn rules(&self, rules: &mut Rules, name: &str, form: &TextForm<'_>) -> TextRules {
-        let numbers: Vec<Option<usize>> = (self.states.iter())
-            .map(|state| (!state.is_end).then(|| rules.reserve(name)))
-            .collect();
-        for (at, number) in numbers.iter().enumerate() {
-            if let Some(number) = *number {
+        let alike = self.alike(form);
+        let is_first = |at: &usize| alike[*at] == *at && !self.states[*at].is_end;
+        let mut numbers: Vec<Option<usize>> =
+            (0..self.states.len()).map(|at| is_first(&at).then(|| rules.reserve(name))).collect();
+        for at in 0..numbers.len() {
+            numbers[at] = numbers[alike[at]];
+        }
+        for at in (0..numbers.len()).filter(is_first) {
+            if let Some(number) = numbers[at] {
                 let body = self.body(at, &numbers, form, &[], None);
                 rules.set(number, body);
             }
         }
         TextRules(numbers)
+    }
+
+    /// For each state, one after which the same may follow: marks that end alike share a rule for each of their last characters.
+    fn alike(&self, form: &TextForm<'_>) -> Vec<usize> {
+        let mut alike: Vec<usize> = (0..self.states.len()).collect();
+        // A state leads to one that is deeper by a character, or back to one that is not.
+        let mut deepest_first: Vec<usize> =
+            alike.iter().copied().filter(|at| !self.states[*at].is_end).collect();
+        deepest_first.sort_by_key(|at| std::cmp::Reverse(self.states[*at].depth));
+        let mut known = HashMap::new();
+        for at in deepest_first {
+            let next: Vec<(char, Option<usize>)> = (self.states[at].next.iter())
+                .map(|(c, next)| (*c, (!self.states[*next].is_end).then_some(alike[*next])))
+                .collect();
+            alike[at] = *known.entry((self.may_end(at, form), next)).or_insert(at);
+        }
+        alike
+    }
+
+    /// Whether the text may end in this state, whatever follows it.
+    fn may_end(&self, at: usize, form: &TextForm<'_>) -> bool {
+        form.followers.iter().all(|follower| self.may_precede(at, follower))
     }
 
     /// Adds the rule of those texts that do not begin with one of these characters, white space aside.
@@ -126,7 +152,7 @@ impl Avoiding {
     ) -> Expr {
         const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
         let mut parts = Vec::new();
-        if form.followers.iter().all(|follower| self.may_precede(at, follower)) {
+        if self.may_end(at, form) {
             parts.push(literal(""));
         }
         let excluded = |c: &char| form.without.contains(c) || not_first.contains(c);
@@ -162,6 +188,9 @@ impl Avoiding {
                     state = self.states[state].fallback;
                 }
                 return self.states[state].depth <= index + 1;
+            }
+            if self.states[state].depth <= index + 1 {
+                return true;
             }
         }
         self.states[state].depth <= follower.chars().count()
