@@ -131,7 +131,9 @@ fn rendered(source: &Source) -> Rendered {
             }
         }
     }
-    calls.dedup_by(|one, other| one.text == other.text);
+    // Most templates write the same for some of these ways, and each preset reads what is left.
+    let mut texts = std::collections::HashSet::new();
+    calls.retain(|call: &Called| texts.insert(call.text.clone()));
     match failed {
         _ if !calls.is_empty() => Rendered::Calls(calls, declared(write)),
         Some(why) => Rendered::Failed(why),
