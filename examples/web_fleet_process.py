@@ -46,7 +46,7 @@ async def model(messages: list[dict[str, str]]) -> AsyncGenerator[str, None]:
 def tools(orders: str) -> list[Any]:
     """What the agent can do."""
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     def stock(item: str) -> int:
         """Count how many boxes of an item there are. It has no effect, so it may be run twice."""
         return 3

@@ -17,7 +17,7 @@ PAUSE = 0.05
 MOST_ROUNDS = 5
 
 
-@tool(effect="read_only")
+@tool(read_only=True)
 async def read(n: int) -> int:
     """Read something that takes its time."""
     await asyncio.sleep(PAUSE)

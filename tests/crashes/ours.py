@@ -11,7 +11,6 @@ from typing import Any
 
 from cogency_rs import Agent, SQLite, ToolContext, tool
 from cogency_rs.execution import Happened, NotHappened, UnsettledCall
-from cogency_rs.tools.options import EffectKind
 
 from .bank import Bank
 from .judge import Ended
@@ -23,8 +22,6 @@ __all__ = ["Ours"]
 CONVERSATION = "c"
 CALL = "the call"
 """The argument that says which of the program's calls a call is."""
-
-_EFFECTS: dict[Kind, EffectKind] = {Kind.READ: "read_only", Kind.IDEMPOTENT: "idempotent"}
 
 
 class WitnessedLog(SQLite):
@@ -136,7 +133,8 @@ class Ours:
             act,
             name=name,
             description="Act.",
-            effect=_EFFECTS.get(kind, "once"),
+            read_only=kind is Kind.READ,
+            idempotent=kind is Kind.IDEMPOTENT,
             reconcile=look if kind is Kind.RECONCILED else None,
         )
 

@@ -49,7 +49,7 @@ class Scene:
     ) -> None:
         self.storage, self._driver, self._child, self._hooks = storage, driver, child, hooks
         self._reads = reads
-        self._effect: Any = "read_only" if reads else "once"
+        self._reads = reads
         self.begun: list[str] = []
         self.over = 0
 
@@ -66,18 +66,18 @@ class Scene:
             finally:
                 self.over += 1
 
-        @tool(effect=self._effect)
+        @tool(read_only=self._reads)
         async def short() -> str:
             """Return soon."""
             return await work("short", 1)
 
-        @tool(effect=self._effect)
+        @tool(read_only=self._reads)
         async def long(context: ToolContext[Any]) -> str:
             """Return later."""
             context.emit({"type": "half done"})
             return await work("long", 3)
 
-        @tool(effect=self._effect)
+        @tool(read_only=self._reads)
         async def bad() -> str:
             """Fail."""
             return await work("bad", 1)

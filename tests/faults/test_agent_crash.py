@@ -54,7 +54,7 @@ async def send() -> str:
     await die_after("first", "after the effect")
     return "ok"
 
-@tool(sequential=True, effect="idempotent")
+@tool(sequential=True, idempotent=True)
 async def mark() -> str:
     "Have an effect that may happen twice."
     await die_after("send", "before the idempotent effect")
@@ -145,7 +145,7 @@ async def test_another_program_goes_on_and_does_nothing_twice(
         return "It is done."
 
     calls = "<execute>" + json.dumps([{"name": name, "args": {}} for name in RAN]) + "</execute>"
-    tools = [effect("first"), effect("send"), effect("mark", effect="idempotent")]
+    tools = [effect("first"), effect("send"), effect("mark", idempotent=True)]
     async with SQLite(path) as storage:
         model = ScriptedModel(answer)
         agent = Agent(model, tools=tools, storage=storage)
@@ -353,7 +353,7 @@ async def test_a_decision_counts_even_if_the_program_dies_after_it():
             have_effect, name=name, description="Have an effect.", requires_approval=True, **options
         )
 
-    tools = [effect("short"), effect("long"), effect("bad", effect="idempotent")]
+    tools = [effect("short"), effect("long"), effect("bad", idempotent=True)]
     log = Snapshots()
     first = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=log)
     waiting = (await first.run("Do it.", conversation_id="c")).waiting
@@ -379,7 +379,7 @@ async def test_calls_left_open_by_several_programs_are_all_settled(ask):
         record = CallRecord(f"id {n}", f"batch {n}", 0, "mark")
         log.append("c", rows=[("user", f"{n}?", n), ("call", call, n + 0.5)], calls=[record])
 
-    @tool(effect="idempotent")
+    @tool(idempotent=True)
     async def mark(n: int) -> int:
         """Mark."""
         ran.append(n)

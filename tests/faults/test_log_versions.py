@@ -207,7 +207,7 @@ async def test_a_call_that_an_earlier_version_left_open_may_have_begun(tmp_path:
         """Pay."""
         ran.append("pay")
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     async def look() -> None:
         """Look."""
         ran.append("look")

@@ -82,7 +82,7 @@ async def test_no_call_begins_while_the_model_still_writes():
 
     class Reads:
         name, description, schema = "read", "", {}
-        options = ToolOptions(effect="read_only")
+        options = ToolOptions(read_only=True)
 
         async def execute(self, **_):
             begun.append("read")

@@ -26,8 +26,7 @@ from cogency_rs import CallOptions, ToolCall, ToolResult
 from cogency_rs.errors import ToolError
 from cogency_rs.execution.batch import ToolBatch
 from cogency_rs.execution.patience import outlast
-from cogency_rs.tools import Effect, ToolOptions
-from cogency_rs.tools.options import EffectKind
+from cogency_rs.tools import Retries, ToolOptions
 from cogency_rs.tools.toolbox import Toolbox
 from support.tools import with_tools
 
@@ -65,12 +64,10 @@ class ScriptedTool:
 
     @property
     def options(self) -> ToolOptions:
-        others = ("attempts", "args", "schema", "read_only", "retries")
+        others = ("attempts", "args", "schema", "retries")
         own = {key: value for key, value in self.script.items() if key not in others}
         retries = self.script.get("retries", 0)
-        kind: EffectKind = "idempotent" if retries else "once"
-        kind = "read_only" if self.script.get("read_only") else kind
-        return ToolOptions(effect=Effect(kind, retries), **own)
+        return ToolOptions(idempotent=Retries(retries) if retries else False, **own)
 
     async def execute(self, **_: Any) -> Any:
         attempts = self.script["attempts"]

@@ -38,33 +38,33 @@ class Bench:
             self.journal.append(f"end {n}")
             return n
 
-        @tool(effect="read_only")
+        @tool(read_only=True)
         async def read(n: int) -> int:
             """Read."""
             return await work(n, n % 7)
 
-        @tool(effect="read_only")
+        @tool(read_only=True)
         async def fail(n: int) -> int:
             """Read a thing that does not exist."""
             raise LookupError(await work(n, 1))
 
-        @tool(effect="read_only")
+        @tool(read_only=True)
         async def say(n: int, context: ToolContext[Any]) -> int:
             """Read, and emit an event."""
             context.emit({"type": "progress", "said": n})
             return await work(n, 2)
 
-        @tool(effect="read_only")
+        @tool(read_only=True)
         def block(n: int) -> int:
             """Read in a thread."""
             return n
 
-        @tool(effect="read_only", sequential=True)
+        @tool(read_only=True, sequential=True)
         async def alone(n: int) -> int:
             """Read alone."""
             return await work(n, 1)
 
-        @tool(effect="read_only", requires_approval=True)
+        @tool(read_only=True, requires_approval=True)
         async def secret(n: int) -> int:
             """Read a thing that needs approval."""
             return await work(n, 1)

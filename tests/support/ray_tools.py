@@ -13,7 +13,7 @@ from typing import Any
 from cogency_rs import ToolContext, ToolResult, tool
 from cogency_rs.errors import ToolError
 from cogency_rs.executors.ray import Actor
-from cogency_rs.tools import Effect, ToolOptions
+from cogency_rs.tools import Retries, ToolOptions
 from support.waiting import until, wait_until
 
 LIGHT = {"num_cpus": 0.1}
@@ -119,7 +119,7 @@ def note_and_perish(file: str) -> None:
     perish()
 
 
-@tool(remote=LIGHT, effect="idempotent")
+@tool(remote=LIGHT, idempotent=True)
 def perish_once(file: str) -> str:
     """Lose the worker the first time."""
     if not note(file):
@@ -127,7 +127,7 @@ def perish_once(file: str) -> str:
     return "done"
 
 
-@tool(remote=LIGHT, effect=Effect("idempotent", retries=2))
+@tool(remote=LIGHT, idempotent=Retries(2))
 def raise_twice(file: str, context: ToolContext[Any]) -> str:
     """Raise twice, and note the id of the call."""
     if note(file, context.execution_id) < 2:

@@ -13,7 +13,7 @@ from cogency_rs import Agent, CallOptions, Hooks, ToolCall, ToolContext, ToolRes
 from cogency_rs.errors import ConfigError, StopRun, ToolError
 from cogency_rs.hooks import Invocation
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.tools import Effect, Preview, ToolOptions
+from cogency_rs.tools import Preview, Retries, ToolOptions
 from support.batches import execute, records
 from support.clock import in_exact_time
 from support.tools import (
@@ -504,8 +504,8 @@ async def test_a_barrier_does_not_wait_for_a_call_whose_task_was_cancelled_befor
 @pytest.mark.parametrize(
     "options",
     [
-        {"effect": "sometimes"},
-        {"effect": True},
+        {"idempotent": "sometimes"},
+        {"read_only": 1},
         {"timeout": 0},
         {"timeout": "1"},
         {"requires_approval": 5},
@@ -520,9 +520,9 @@ def test_options_with_impossible_values_are_refused(options):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Effect("once", retries=1), "retries need"),
-        (lambda: Effect("idempotent", retries=-1), "retries must be"),
-        (lambda: Effect("read_only", retries=1.5), "retries must be"),  # type: ignore[arg-type]
+        (lambda: Retries(0), "times must be"),
+        (lambda: Retries(1.5), "times must be"),  # type: ignore[arg-type]
+        (lambda: ToolOptions(idempotent=2), "idempotent must be"),  # type: ignore[arg-type]
         (lambda: Preview("what it would do"), "show must be"),  # type: ignore[arg-type]
         (lambda: Preview(str, when="yes"), "when must be"),  # type: ignore[arg-type]
     ],

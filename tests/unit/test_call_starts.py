@@ -14,7 +14,7 @@ from cogency_rs.ids import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.storage.worker import worker
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.tools import Effect
+from cogency_rs.tools import Retries
 from support.agents import calls
 from support.storages import every_log
 
@@ -58,7 +58,7 @@ async def send() -> str:
     return "sent"
 
 
-@tool(effect="read_only")
+@tool(read_only=True)
 async def look() -> str:
     """Look."""
     return "seen"
@@ -114,7 +114,7 @@ async def test_a_call_that_is_run_again_is_noted_as_started_before_it_runs(every
     """So that another crash leaves it with the start that may have happened."""
     seen: list[CallRecord] = []
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     async def look() -> str:
         """Look."""
         seen.extend(await every_log.calls("c"))
@@ -150,7 +150,7 @@ async def test_a_call_that_runs_has_its_start_and_keeps_it(every_log, options):
     seen: list[CallRecord] = []
     before = time()
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     async def look() -> str:
         """Look."""
         seen.extend(await every_log.calls("c"))
@@ -172,7 +172,7 @@ async def test_each_attempt_is_noted_before_it_starts(every_log, monkeypatch):
     monkeypatch.setattr("cogency_rs.hooks.retries.pause", lambda attempt: 0.0)
     seen: list[CallRecord] = []
 
-    @tool(effect=Effect("idempotent", retries=2))
+    @tool(idempotent=Retries(2))
     async def send() -> str:
         """Send a letter."""
         seen.extend(await every_log.calls("c"))

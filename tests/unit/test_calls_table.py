@@ -15,7 +15,7 @@ from cogency_rs.errors import BlockTool, ConfigError, ToolError
 from cogency_rs.storage import CallRecord
 from cogency_rs.storage.connection import connect
 from cogency_rs.storage.worker import worker
-from cogency_rs.tools import Effect
+from cogency_rs.tools import Retries
 from support import logs
 from support.logs import Stored, call, success
 from support.tools import OK, Waiting, block, with_tools
@@ -86,7 +86,7 @@ async def gives_up() -> str:
     raise asyncio.CancelledError
 
 
-@tool(effect=Effect("idempotent", retries=2))
+@tool(idempotent=Retries(2))
 async def fails_again() -> str:
     """Fail three times."""
     raise OSError("gone")

@@ -343,7 +343,7 @@ def test_without_text_the_bar_of_an_early_call_overlaps_the_wait_for_the_model(t
 async def test_a_turn_in_a_log_shows_whether_its_calls_began_early(tmp_path, eager):
     begun = []
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     async def look(n: int) -> int:
         """Look."""
         begun.append(n)

@@ -31,7 +31,7 @@ from support.tools import with_tools
 ASKED = calls(ToolCall("add", {"a": 1, "b": 2}), "slow", "plain", "note", "other", "echo")
 
 
-@tool(effect="read_only")
+@tool(read_only=True)
 async def slow() -> str:
     """May begin while the model still writes."""
     await asyncio.sleep(0)

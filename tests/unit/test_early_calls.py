@@ -253,7 +253,7 @@ async def test_a_source_that_fails_stops_the_calls_that_have_begun() -> None:
 
 
 async def test_a_stop_that_a_dropped_call_asked_for_is_ignored() -> None:
-    @tool(effect="read_only")
+    @tool(read_only=True)
     async def stop(context: ToolContext[Any]) -> str:
         """Ask for the end."""
         context.emit({"type": "progress"})
@@ -279,7 +279,7 @@ async def test_a_call_is_in_the_log_before_it_begins() -> None:
     seen: list[Any] = []
     async with SQLite(":memory:") as log:
 
-        @tool(effect="read_only")
+        @tool(read_only=True)
         async def look(n: int, context: ToolContext[Any]) -> int:
             """Look into the log."""
             records = await log.calls("c")
@@ -369,7 +369,7 @@ async def test_a_hook_is_around_a_call_that_begins_early() -> None:
 async def test_the_time_limit_of_a_batch_starts_when_the_batch_is_complete() -> None:
     is_written = asyncio.Event()
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     async def read(n: int) -> int:
         """Read until the model has written its batch, and a little longer."""
         await is_written.wait()
@@ -398,7 +398,7 @@ async def test_the_time_limit_of_a_batch_starts_when_the_batch_is_complete() -> 
 async def test_at_most_the_allowed_number_of_calls_run_at_once() -> None:
     running, most = 0, 0
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     async def read(n: int) -> int:
         """Read."""
         nonlocal running, most

@@ -12,7 +12,7 @@ from cogency_rs.execution import NotHappened
 from cogency_rs.ids import is_uuid7, uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.tools import Effect
+from cogency_rs.tools import Retries
 from support.agents import calls
 from support.mcp_servers import program
 from support.turns import Log, event
@@ -70,7 +70,7 @@ async def test_the_record_and_the_events_of_a_call_have_the_same_id_as_its_tool(
 
 
 async def test_it_is_the_same_in_every_attempt():
-    teller, log = Teller(fails=2, effect=Effect("idempotent", retries=2)), Memory()
+    teller, log = Teller(fails=2, idempotent=Retries(2)), Memory()
     agent = Agent(
         ScriptedModel([calls(ToolCall("tell", {})), "done"]), tools=[teller.tell], storage=log
     )

@@ -26,7 +26,7 @@ from cogency_rs.execution import execute_calls
 from cogency_rs.executors import Executor
 from cogency_rs.hooks import Invocation, Next
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.tools import Effect, ToolOptions
+from cogency_rs.tools import Retries, ToolOptions
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -144,7 +144,7 @@ async def test_a_hook_may_send_a_call_to_a_tool_that_runs_here():
 
 
 async def test_hooks_approval_and_retries_apply_to_a_call_that_runs_elsewhere():
-    @tool(remote=True, requires_approval=True, effect=Effect("idempotent", retries=1))
+    @tool(remote=True, requires_approval=True, idempotent=Retries(1))
     async def careful() -> str:
         """Ask first."""
         return "here"
@@ -174,7 +174,7 @@ async def test_hooks_approval_and_retries_apply_to_a_call_that_runs_elsewhere():
 
 
 async def test_the_outcome_of_a_lost_call_is_unknown_and_it_is_not_retried():
-    @tool(remote=True, effect=Effect("idempotent", retries=3))
+    @tool(remote=True, idempotent=Retries(3))
     async def idle() -> str:
         """Idle."""
         return "here"

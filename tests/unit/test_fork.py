@@ -76,7 +76,7 @@ async def test_calls_that_are_not_settled_stay_with_the_conversation_that_they_a
 ):
     ran: list[str] = []
 
-    @tool(effect="idempotent")
+    @tool(idempotent=True)
     async def look() -> None:
         """Look."""
         ran.append("look")

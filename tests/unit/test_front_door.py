@@ -85,7 +85,9 @@ def test_so_do_those_of_the_parts():
         ArgumentError, match=r"^@tool has no argument needs_approval; write requires_"
     ):
         tool(needs_approval=True)
-    with pytest.raises(ArgumentError, match=r"^@tool has no argument retries; write effect=Effect"):
+    with pytest.raises(
+        ArgumentError, match=r"^@tool has no argument retries; write idempotent=Retries"
+    ):
         tool(retries=2)
     with pytest.raises(
         ArgumentError, match=r"^Accumulator has no argument storage; write execution="

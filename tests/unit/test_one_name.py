@@ -28,7 +28,8 @@ from cogency_rs.executors import Executor
 from cogency_rs.hooks import Invocation, Next
 from cogency_rs.telemetry import Telemetry
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.tools import Effect
+from cogency_rs.tools import Retries
+from cogency_rs.tools.toolbox import Toolbox
 from support.served_tools import ServedTool, served
 from support.traces import Traces
 
@@ -229,7 +230,7 @@ async def hooks_around_calls(call: ToolCall, make: Make) -> Any:
 
 @point((3, "failure"))
 async def retries(call: ToolCall, make: Make) -> Any:
-    tools = make.tools(answer=ValueError("no"), effect=Effect("idempotent", retries=2))
+    tools = make.tools(answer=ValueError("no"), idempotent=Retries(2))
     made = await ran_by(call, tools)
     return make.ran, made.status
 
@@ -291,8 +292,10 @@ async def what_is_shown_of_a_result(call: ToolCall, make: Make) -> Any:
     if call.server is not None:
         written["server_name"] = call.server
     model = ScriptedModel([f"<tool>{json.dumps(written)}</tool>", "done"])
-    tools = make.tools(answer="z" * 99, max_result_chars=5)
-    mine = Agent(model, tools=tools, dialect="forge-json", history=History(max_result_chars=50))
+    tools = make.tools(answer="z" * 99)
+    listed = next(name for name, each in Toolbox.of(tools).names.items() if each is make.made)
+    history = History(max_result_chars=50, tool_result_chars={listed: 5})
+    mine = Agent(model, tools=tools, dialect="forge-json", history=history)
     await mine.run("?")
     text = model.requests[1].messages[-1]["content"]
     start = text.index("zzzzz")
@@ -371,7 +374,7 @@ async def test_a_tool_that_only_reads_begins_early(name):
             began.set()
             return "done"
 
-    read = Reading("read", "fs", "read", served("read", effect="read_only").options)
+    read = Reading("read", "fs", "read", served("read", read_only=True).options)
 
     async def answer(request: Any) -> Any:
         if len(request.messages) > 2:

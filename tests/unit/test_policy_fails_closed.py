@@ -18,7 +18,7 @@ from cogency_rs.execution import execute_calls
 from cogency_rs.hooks import Invocation, ToolApproved, ToolDenied
 from cogency_rs.hooks.approval import Undecided
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.tools import Effect
+from cogency_rs.tools import Retries
 from cogency_rs.tools.toolbox import Toolbox
 from support.served_tools import served
 
@@ -282,7 +282,7 @@ async def test_a_call_that_began_early_and_became_another_s_waits_for_its_batch(
         is_written = True
         yield '{"name": "other", "args": {}}]</execute>'
 
-    tools = [served("look", effect="read_only"), wipe, served("other")]
+    tools = [served("look", read_only=True), wipe, served("other")]
     result = await Agent(ScriptedModel(answer), tools=tools, hooks=[turn]).run("?")
     assert (result.output, ran_at) == ("Done.", [True])
 
@@ -354,7 +354,7 @@ async def test_retries_take_results_that_hold_no_exception(is_failure):
     class Own:
         name, description = "own", ""
         schema = None
-        options = served("own", effect=Effect("idempotent", retries=2)).options
+        options = served("own", idempotent=Retries(2)).options
         count = 0
 
         async def execute(self, **_: Any) -> Any:
@@ -370,7 +370,7 @@ async def test_retries_take_results_that_hold_no_exception(is_failure):
 async def test_the_starts_of_a_call_that_began_early_and_then_waits_are_counted():
     began = asyncio.Event()
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     async def look() -> str:
         """Look."""
         began.set()

@@ -70,15 +70,15 @@ class Optioned:
         ({}, {"name": "optioned", "max_retries": 0, "retry_exceptions": False}),
         ({"remote": True}, {"name": "optioned", "max_retries": 0, "retry_exceptions": False}),
         (
-            {"remote": {"num_gpus": 1}, "effect": "idempotent"},
+            {"remote": {"num_gpus": 1}, "idempotent": True},
             {"name": "optioned", "num_gpus": 1, "max_retries": RETRIES, "retry_exceptions": False},
         ),
         (
-            {"remote": {"max_retries": 1}, "effect": "idempotent"},
+            {"remote": {"max_retries": 1}, "idempotent": True},
             {"name": "optioned", "max_retries": 1, "retry_exceptions": False},
         ),
         (
-            {"remote": Actor(num_cpus=2), "effect": "idempotent"},
+            {"remote": Actor(num_cpus=2), "idempotent": True},
             {"num_cpus": 2, "max_concurrency": 1, "max_restarts": 0, "max_task_retries": 0},
         ),
         (
@@ -94,7 +94,7 @@ def test_ray_s_options_never_repeat_a_call_that_may_not_be_repeated(options, exp
 @pytest.mark.parametrize(
     ("remote", "words"),
     [
-        ({"max_retries": 3}, "needs effect="),
+        ({"max_retries": 3}, "needs idempotent=True"),
         ({"retry_exceptions": True}, "cannot have retry_exceptions"),
         ({"num_returns": 2, "max_restarts": 1}, "cannot have max_restarts, num_returns"),
         (Actor(max_retries=1), "an actor's state is lost with it"),

@@ -212,7 +212,7 @@ async def test_only_a_call_that_may_have_begun_is_asked_about(every_log):
 async def test_an_idempotent_tool_is_asked_first_and_runs_again_if_it_cannot_tell():
     log, ran = Memory(), []
 
-    @tool(reconcile=lambda call: Unknown("closed"), effect="idempotent")
+    @tool(reconcile=lambda call: Unknown("closed"), idempotent=True)
     async def pay(n: int, context: ToolContext[Any]) -> str:
         """Pay."""
         ran.append(context.execution_id)

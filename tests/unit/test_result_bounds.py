@@ -13,7 +13,6 @@ from cogency_rs import History, SQLite, assemble, tool
 from cogency_rs._core import Folding, FoldOptions
 from cogency_rs.context import to_messages
 from cogency_rs.errors import ConfigError
-from cogency_rs.tools import ToolOptions
 from support.conversations import called, result
 from support.cost import is_linear
 
@@ -144,7 +143,7 @@ def test_wrong_options_are_refused(options, error):
 # In a prompt
 
 
-@tool(max_result_chars=5)
+@tool
 def brief() -> str:
     """Return much text. Only a little of it is shown."""
     return ""
@@ -160,7 +159,6 @@ class Listed:
     name = "listed"
     description = "A tool that is a class."
     schema: ClassVar[dict[str, Any]] = {}
-    options = ToolOptions(max_result_chars=7)
 
     async def execute(self) -> None: ...
 
@@ -189,7 +187,8 @@ async def test_a_prompt_keeps_the_bounds_of_the_history_and_the_tools(
     storage, window, most, bounds
 ):
     chars = {} if most is ... else {"max_result_chars": most}
-    history = History(window=window, **chars)
+    single = {"brief": 5, "listed": 7}
+    history = History(window=window, tool_result_chars=single, **chars)
     found = await contents(storage, tools=[brief, Listed(), other], history=history)
     assert found == [cut("x" * 100_001, most) for most in bounds]
 
@@ -208,5 +207,7 @@ async def test_the_log_keeps_a_result_whole(storage):
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, "5", True])
 def test_a_tool_s_bound_is_a_whole_number_from_1_on(most):
-    with pytest.raises(ConfigError, match="max_result_chars must be a whole number from 1 on"):
-        tool(max_result_chars=most)(lambda: None)
+    with pytest.raises(
+        ConfigError, match=r"tool_result_chars of 'read' must be a whole number from"
+    ):
+        History(tool_result_chars={"read": most})

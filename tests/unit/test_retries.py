@@ -9,7 +9,7 @@ import pytest
 
 from cogency_rs import CallOptions, ToolResult
 from cogency_rs.errors import ToolError
-from cogency_rs.tools import Effect, ToolOptions
+from cogency_rs.tools import Retries, ToolOptions
 from support.batches import execute, records
 from support.clock import in_exact_time
 from support.ids import shown
@@ -30,7 +30,7 @@ class Flaky:
     def __init__(self, *failures: Any, **options: Any) -> None:
         self.name = "flaky"
         self.failures = list(failures)
-        self.options = ToolOptions(**{"effect": Effect("idempotent", retries=2), **options})
+        self.options = ToolOptions(**{"idempotent": Retries(2), **options})
 
     async def execute(self, **_: Any) -> Any:
         if self.failures:

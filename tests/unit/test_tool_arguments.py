@@ -9,7 +9,7 @@ import pytest
 from cogency_rs import Execution, ToolCall, ToolContext, ToolResult, execute_tools, tool
 from cogency_rs.errors import ConfigError
 from cogency_rs.execution import execute_tool
-from cogency_rs.tools import Effect, ToolOptions
+from cogency_rs.tools import Retries, ToolOptions
 from cogency_rs.tools.cogency import INJECTED as RESERVED
 from support.function_tools import add, refusal, run
 from support.tools import INJECTED, with_tools
@@ -149,14 +149,12 @@ async def test_in_cogency_s_executor_the_context_has_the_executor_s_arguments():
 
 
 def test_options_are_given_by_keyword():
-    often = Effect("idempotent", retries=2)
+    often = Retries(2)
 
-    @tool(timeout=5, effect=often, sequential=True, requires_approval=True)
+    @tool(timeout=5, idempotent=often, sequential=True, requires_approval=True)
     async def careful() -> None: ...
 
     assert careful.options == ToolOptions(5, True, True, often)
-    with pytest.raises(ConfigError, match="retries need Effect"):
-        Effect("once", retries=1)
     with pytest.raises(ConfigError, match="timeout must be above 0 seconds"):
         tool(timeout=-1)
 

@@ -32,7 +32,7 @@ from cogency_rs.agent import TextDriver
 from cogency_rs.compat import in_sandbox
 from cogency_rs.errors import ArgumentError, ConfigError
 from cogency_rs.executors.ray import RayExecutor
-from cogency_rs.tools import Effect, ToolOptions
+from cogency_rs.tools import Retries, ToolOptions
 
 
 @tool
@@ -204,8 +204,8 @@ CASES: dict[str, tuple[Any, str]] = {
         "timeout must be above 0 seconds and at most a year, got -1",
     ),
     "a tool's retries": (
-        lambda: Effect("idempotent", retries="3"),  # type: ignore[arg-type]
-        "retries must be a whole number from 0 on, got '3'",
+        lambda: Retries("3"),  # type: ignore[arg-type]
+        "times must be a whole number from 1 on, got '3'",
     ),
     "a tool's approval": (
         lambda: ToolOptions(requires_approval="yes"),  # type: ignore[arg-type]

@@ -119,7 +119,7 @@ def not_twice(batch: OpenBatch) -> AroundCall:
     not_begun, why = batch.not_begun, {each.id: why_unknown(each) for each in batch.records}
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
-        if invocation.id in not_begun or invocation.resolved.options.does.may_run_twice:
+        if invocation.id in not_begun or invocation.resolved.options.may_run_twice:
             return await next(invocation)
         return unknown(invocation.call.name, why.get(invocation.id, ""))
 

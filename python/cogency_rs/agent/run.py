@@ -332,9 +332,7 @@ class Run:
             return None
         taken = batch.taken_over(worker())
         again = [
-            started(record)
-            if record.status == "open" and each.options.does.may_run_twice
-            else record
+            started(record) if record.status == "open" and each.options.may_run_twice else record
             for each, record in zip(calls, taken, strict=True)
         ]
         await self._log.append((), again)

@@ -219,7 +219,7 @@ class Runtime:
                 form=form,
                 escape_tags=True,
                 max_result_chars=self.history.max_result_chars,
-                tool_result_chars=bounds_of(self.execution.tools),
+                tool_result_chars=bounds_of(self.execution.tools, self.history),
                 tool_names=None if form == "text" else self.toolbox.other_names(),
                 dialect=dialect,
             )

@@ -20,10 +20,9 @@ from ..protocol.codec import tool_line
 from ..storage.log import CallRecord
 from ..tools.cogency import guidance_for
 from ..tools.declared import DeclaredTool
-from ..tools.options import options_of
 from ..tools.registry import listed_tools
 from ..tools.signature import is_object, json_schema_of, signature
-from ..tools.toolbox import Toolbox, server_of
+from ..tools.toolbox import Toolbox
 from ..types import Dialects
 from .foldings import call_records, fold_conversation, newest_rows
 from .history import (
@@ -112,7 +111,7 @@ async def assemble(
     Args:
         user_id: the id of a user, to show only this user's rows; empty for the rows of all users.
         conversation_id: the conversation's id.
-        tools: the tools that the prompt lists; their `max_result_chars` bounds how much of their results is shown.
+        tools: the tools that the prompt lists.
         storage: the log. A `Log` is asked for the new rows by `read`, any other storage by `load_messages`; the profile
             is asked for by `load_profile`.
         history: how much of the conversation is shown, and in which form; `History()` when not given.
@@ -150,7 +149,7 @@ async def assemble(
         options=FoldOptions(
             escape_tags=escape_tags,
             max_result_chars=history.max_result_chars,
-            tool_result_chars=bounds_of(tools),
+            tool_result_chars=bounds_of(tools, history),
             dialect=dialect,
         ),
         check_empty=conversation.check_ids,
@@ -172,15 +171,14 @@ def _one_history(
     return history
 
 
-def bounds_of(tools: Iterable[Any]) -> dict[str, int]:
-    """The `max_result_chars` of the tools that have one, by every way to write the tool's name."""
-    listed = list(tools)
-    if not [tool for tool in listed if options_of(tool).max_result_chars is not None]:
+def bounds_of(tools: Iterable[Any], history: History) -> dict[str, int]:
+    """How much of the results of single tools is shown, by every way to write the tool's name."""
+    given = history.tool_result_chars
+    if not given:
         return {}
-    is_here = all(server_of(tool) is None for tool in listed)
-    ways = {tool.name: tool for tool in listed} if is_here else Toolbox.of(listed).spellings()
-    bounds = {way: options_of(tool).max_result_chars for way, tool in ways.items()}
-    return {way: most for way, most in bounds.items() if most is not None}
+    ways = Toolbox.of(list(tools)).spellings()
+    bounds = {id(tool): given[way] for way, tool in ways.items() if way in given}
+    return {**given, **{way: bounds[id(tool)] for way, tool in ways.items() if id(tool) in bounds}}
 
 
 class StoredRows(NamedTuple):

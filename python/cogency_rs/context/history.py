@@ -10,7 +10,7 @@ import inspect
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from .._core import Folding, FoldOptions, estimated_tokens
@@ -208,7 +208,8 @@ class History:
         transform: changes the messages before they are sent; a function or a coroutine function. It gets the messages
             within the bounds, not yet merged.
         max_result_chars: how many characters of each result's content the model is shown; a line says how many more
-            there are. A tool's own `max_result_chars` goes before this. `None` for all.
+            there are. `None` for all.
+        tool_result_chars: the same for single tools, by the name in the prompt; goes before `max_result_chars`.
         earlier: what is shown of earlier questions: `"whole"` for their whole turns, or `"answers"` for only their
             answers, without the calls, the results, the reasoning and the text that led there.
 
@@ -229,11 +230,14 @@ class History:
     merge_roles: bool = True
     transform: HistoryTransform | None = None
     max_result_chars: int | None = 100_000
+    tool_result_chars: Mapping[str, int] = field(default_factory=dict)
     earlier: Earlier = "whole"
 
     def __post_init__(self) -> None:
         for name in ("window", "max_tokens", "max_result_chars"):
             check_count(name, getattr(self, name))
+        for name, most in self.tool_result_chars.items():
+            check_count(f"tool_result_chars of {name!r}", most, or_none=False)
         if not callable(self.count_tokens):
             raise refused("count_tokens", self.count_tokens, "a function from text to a number")
         check_function("transform", self.transform, "a function of the messages, or None")

@@ -353,7 +353,7 @@ class ToolBatch:
             for_batches=self._batch_hooks,
             around=hooks.around,
             approval=ask_first,
-            has_retries=[want for want in wants if want.does.retries] != [],
+            has_retries=[want for want in wants if want.retries] != [],
         )
 
     def _start(

@@ -36,7 +36,7 @@ class CallOptions:
             which are in the log; its `executions` are those of the batch.
         on_block: whether the calls after one that a hook blocks are still carried out; with `"stop"` they are not, and
             the run ends.
-        eager: whether calls of tools with `effect="read_only"` begin as soon as the model has written them, while it
+        eager: whether calls of tools with `read_only=True` begin as soon as the model has written them, while it
             still writes their batch. They count only with their batch: if that is not valid, they are cancelled, and
             the model does not see their results.
 

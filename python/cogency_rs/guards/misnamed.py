@@ -19,7 +19,7 @@ _OUTPUT = "output_type=…"
 _STORAGE = "storage=…"
 _MODEL = "the model, as the first argument"
 _TOOLS = "tools=[…], which takes functions with @tool, MCP servers and agents"
-_RETRIES = 'effect=Effect("idempotent", retries=…)'
+_RETRIES = "idempotent=Retries(…)"
 _OF_RUN = "agent.run(…, {}=…)"
 
 
@@ -110,8 +110,7 @@ TOOL: Mapping[str, str] = {
     **_same("requires_approval=…", "needs_approval", "approve", "confirm"),
     **_same("ends_run=True", "return_direct", "ends"),
     **_same(_RETRIES, "retries", "max_retries"),
-    **_same('effect="idempotent"', "idempotent"),
-    **_same('effect="read_only"', "read_only"),
+    **_same("Agent(…, history=History(tool_result_chars={…}))", "max_result_chars"),
     **_same("requires_approval=Preview(…)", "preview"),
     **_same("a plain def, which runs in a thread", "blocking"),
     **_same("visible=…", "is_enabled", "hidden", "prepare"),

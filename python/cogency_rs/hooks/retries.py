@@ -19,7 +19,7 @@ LONGEST_PAUSE = 5.0
 
 async def retry(invocation: Invocation, next: Next) -> ToolResult:
     """Repeat a call that raised or ran out of time, as often as its tool allows, with growing pauses."""
-    retries = invocation.resolved.options.does.retries
+    retries = invocation.resolved.options.retries
     attempt = 1
     while True:
         result = await next(invocation)

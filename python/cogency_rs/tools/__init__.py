@@ -9,17 +9,17 @@ from ..loading import lazy_names
 if TYPE_CHECKING:
     from .files import file_tools as file_tools
     from .function_tool import FunctionTool as FunctionTool
-    from .options import Effect as Effect, Preview as Preview, ToolOptions as ToolOptions
+    from .options import Preview as Preview, Retries as Retries, ToolOptions as ToolOptions
     from .schema.param import Param as Param
 
-__all__ = ["Effect", "FunctionTool", "Param", "Preview", "ToolOptions", "file_tools"]
+__all__ = ["FunctionTool", "Param", "Preview", "Retries", "ToolOptions", "file_tools"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         ".files": ("file_tools",),
         ".function_tool": ("FunctionTool",),
-        ".options": ("Effect", "Preview", "ToolOptions"),
+        ".options": ("Preview", "Retries", "ToolOptions"),
         ".schema.param": ("Param",),
     },
 )

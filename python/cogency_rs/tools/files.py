@@ -26,8 +26,7 @@ __all__ = ["file_tools"]
 
 _PROBE = 8192  # bytes at the beginning of a file that decide whether it is text
 _LINE = 2000  # characters of a line that are shown
-_READ = 100_000  # characters of a file that are shown at once
-_SHOWN = 30_000  # characters of a result that the model is shown
+_READ = 30_000  # characters of a file that are shown at once
 _ENTRIES = 500
 _HITS = 200
 _LARGEST = 4 * 1024 * 1024  # bytes of a file that is edited, searched or compared
@@ -52,7 +51,7 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
         ConfigError: `directory` is not a folder.
 
     Only files of UTF-8 text are shown; of others, the name and the size. A file is shown by ranges of lines, at most
-    100,000 characters at once, in time linear in the text up to the end of the range. Files above 4 MiB are neither
+    30,000 characters at once, in time linear in the text up to the end of the range. Files above 4 MiB are neither
     searched nor edited. A preview is the whole difference, and a call that was approved with it is refused if the
     difference is another one when the call runs. A file is written whole or not at all, and is on the disk when the
     call is over. It keeps its owner, permissions and attributes, but not setuid and setgid; a read-only file is
@@ -60,22 +59,20 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
     """
     files = _Files(Folder(directory))
     return [
-        tool(files.list_files, name="list_files", effect="read_only", max_result_chars=_SHOWN),
-        tool(files.read_file, name="read_file", effect="read_only", max_result_chars=_SHOWN),
-        tool(files.search_files, name="search_files", effect="read_only", max_result_chars=_SHOWN),
+        tool(files.list_files, name="list_files", read_only=True),
+        tool(files.read_file, name="read_file", read_only=True),
+        tool(files.search_files, name="search_files", read_only=True),
         tool(
             files.edit_file,
             name="edit_file",
             requires_approval=Preview(files.preview_of_edit),
             sequential=True,
-            max_result_chars=_SHOWN,
         ),
         tool(
             files.write_file,
             name="write_file",
             requires_approval=Preview(files.preview_of_write),
             sequential=True,
-            max_result_chars=_SHOWN,
         ),
     ]
 

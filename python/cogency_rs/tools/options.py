@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..calls.settlement import AskOutcome, Reconcile
-from ..errors import ConfigError
 from ..guards.arguments import (
-    check_choice,
     check_count,
     check_flag,
     check_seconds,
@@ -23,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_OPTIONS",
-    "Effect",
     "Preview",
+    "Retries",
     "ToolKeywords",
     "ToolOptions",
     "all_options",
@@ -34,53 +32,26 @@ __all__ = [
 NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
 IsVisible = bool | Callable[["RunContext[Any]"], bool]
 Show = Callable[[ToolCall], "str | Awaitable[str]"]
-EffectKind = Literal["once", "idempotent", "read_only"]
 
 Remote = bool | Mapping[str, Any] | None
 """Whether the calls of a tool run in another process, and what they need there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """What `@tool(effect=…)` takes: what a call does outside, and how often one that failed is tried again.
-
-    The kind alone stands for this without retries.
+class Retries:
+    """What `@tool(idempotent=…)` takes for a tool whose failed calls are tried again, with a growing pause in between.
 
     Attributes:
-        kind: `"once"`: a second attempt would do it again, so a call never runs twice unasked; `"idempotent"`: a second
-            attempt of the same call does no harm; `"read_only"`: a call does nothing outside, so that it may run twice,
-            and begin before its batch is complete.
-        retries: how often a call that raised or ran out of time is tried again; only if it may run twice.
+        times: how often a call that raised or ran out of time is tried again.
 
     Raises:
-        ConfigError: there is no such kind, or `retries` is not a number that this kind may have.
+        ConfigError: `times` is not a whole number from 1 on.
     """
 
-    kind: EffectKind
-    retries: int = 0
+    times: int
 
     def __post_init__(self) -> None:
-        check_choice("effect", self.kind, "once", "idempotent", "read_only")
-        check_count("retries", self.retries, least=0, or_none=False)
-        if self.retries and not self.may_run_twice:
-            raise ConfigError(
-                'retries need Effect("idempotent", retries=…) or "read_only": a call that failed may have had its '
-                "effect all the same, so only a tool that can be run twice is run again"
-            )
-
-    @property
-    def may_run_twice(self) -> bool:
-        """Whether a call may be carried out again when it is not known how the first attempt ended."""
-        return self.kind != "once"
-
-    @classmethod
-    def of(cls, given: EffectKind | Effect) -> Effect:
-        """Read an option `effect`.
-
-        Raises:
-            ConfigError: it is something else.
-        """
-        return given if isinstance(given, Effect) else cls(given)
+        check_count("times", self.times, or_none=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +84,10 @@ class ToolKeywords(TypedDict, total=False):
     timeout: float | None
     sequential: bool
     requires_approval: NeedsApproval | Preview
-    effect: EffectKind | Effect
+    idempotent: bool | Retries
+    read_only: bool
     ends_run: bool
     visible: IsVisible
-    max_result_chars: int | None
     remote: Remote
     reconcile: AskOutcome | Reconcile | None
 
@@ -132,20 +103,19 @@ class ToolOptions:
             calls after it start.
         requires_approval: whether a call must be approved before it runs: a bool, a function from the call to one, or a
             `Preview`, which shows what the call would do.
-        effect: what a call does outside: `"once"`, `"idempotent"`, `"read_only"`, or an `Effect`, which also says how
-            often it is tried again.
+        idempotent: whether a second attempt of the same call does no harm: `True`, or `Retries(times)` to have a call
+            that failed tried again, too.
+        read_only: whether a call has no effect outside, so that it may begin before its batch is complete, and may run
+            twice.
         ends_run: whether the run is over when a call of this tool has succeeded.
         visible: whether an agent's prompt lists the tool: a bool, or a function from the run to one. A tool that is not
             listed can still be called.
-        max_result_chars: how many characters of a result's content the model is shown, instead of the history's
-            `max_result_chars`. The log keeps all of them.
         remote: whether calls run in another process, by an executor among the hooks such as `RayExecutor`: `True`,
             or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
             executor, if there is one.
         reconcile: a function, or a `Reconcile`, that looks whether a call happened whose program ended while it ran:
             `resume` asks it before it tells the model, or runs the call. It answers `Happened(result)`, `NotHappened()`
             or `Unknown(why)`.
-        does: `effect` as an `Effect`.
         asks_when: whether a call must be approved: a bool, or a function from the call to one.
         preview: what shows what a call would do; `None` if nothing does.
 
@@ -156,21 +126,21 @@ class ToolOptions:
     timeout: float | None = None
     sequential: bool = False
     requires_approval: NeedsApproval | Preview = False
-    effect: EffectKind | Effect = "once"
+    idempotent: bool | Retries = False
+    read_only: bool = False
     ends_run: bool = False
     visible: IsVisible = True
-    max_result_chars: int | None = None
     remote: Remote = None
     reconcile: AskOutcome | Reconcile | None = None
-    does: Effect = field(init=False, repr=False, compare=False)
     asks_when: NeedsApproval = field(init=False, repr=False, compare=False)
     preview: Show | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_seconds("timeout", self.timeout)
-        check_count("max_result_chars", self.max_result_chars)
-        for name in ("sequential", "ends_run"):
+        for name in ("sequential", "read_only", "ends_run"):
             check_flag(name, getattr(self, name))
+        if not isinstance(self.idempotent, bool | Retries):
+            raise refused("idempotent", self.idempotent, "True, False or Retries(times)")
         if not (isinstance(self.visible, bool) or callable(self.visible)):
             raise refused("visible", self.visible, "True, False or a function of the run")
         Reconcile.of(self.reconcile)  # refuses what is not one
@@ -185,14 +155,23 @@ class ToolOptions:
                 "remote", remote, 'True, False or what a call needs, such as {"num_cpus": 1}'
             )
         when, show = (asks.when, asks.show) if isinstance(asks, Preview) else (asks, None)
-        derived = {"does": Effect.of(self.effect), "asks_when": when, "preview": show}
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "asks_when", when)
+        object.__setattr__(self, "preview", show)
 
     @property
     def reconciling(self) -> Reconcile | None:
         """What tells whether a call happened; `None` if nothing does."""
         return Reconcile.of(self.reconcile)
+
+    @property
+    def retries(self) -> int:
+        """How often a call that raised or ran out of time is tried again."""
+        return self.idempotent.times if isinstance(self.idempotent, Retries) else 0
+
+    @property
+    def may_run_twice(self) -> bool:
+        """Whether a call may be carried out again when it is not known how the first attempt ended."""
+        return self.idempotent is not False or self.read_only
 
 
 NO_OPTIONS = ToolOptions()

@@ -37,7 +37,7 @@ STOPPED = "the turn was stopped before its batch was complete"
 
 def may_begin_early(options: ToolOptions) -> bool:
     """Whether calls of a tool may begin before their batch is complete: no effect, no approval, no order to keep."""
-    reads = options.does.kind == "read_only"
+    reads = options.read_only
     return reads and not options.sequential and options.asks_when is False
 
 

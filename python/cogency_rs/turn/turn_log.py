@@ -116,7 +116,7 @@ class TurnLog:
     def is_told_of_beginnings(self) -> bool:
         """Whether `begin` has something to write for one of the calls."""
         return any(record.status == "saved" for record in self._records) or (
-            self.keeps_ends and any(call.options.does.retries for call in self.calls)
+            self.keeps_ends and any(call.options.retries for call in self.calls)
         )
 
     async def begin(self, index: int, attempts: int, first: float) -> None:

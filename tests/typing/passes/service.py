@@ -18,7 +18,7 @@ from cogency_rs import (
 from cogency_rs.agent import RunHandle, TextDriver
 from cogency_rs.errors import BusyError, NoAnswerError
 from cogency_rs.runs import RunContext
-from cogency_rs.tools import Effect
+from cogency_rs.tools import Retries
 from cogency_rs.types import ToolCall
 
 
@@ -30,7 +30,7 @@ class Shop:
         return self.name
 
 
-@tool(requires_approval=True, timeout=20, effect=Effect("idempotent", retries=2))
+@tool(requires_approval=True, timeout=20, idempotent=Retries(2))
 async def refund(order: str, ctx: ToolContext[Shop]) -> str:
     """Pay an order back."""
     return f"{order} of {ctx.deps.name}"

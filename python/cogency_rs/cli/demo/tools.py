@@ -18,7 +18,7 @@ def demo_tools(directory: Path) -> list[Any]:
     """Make the tools for a folder."""
     folder = Folder(directory)
 
-    @tool(effect="read_only")
+    @tool(read_only=True)
     def check_config(path: Annotated[str, "the folder"]) -> str:
         """Check that the TOML files of a folder are valid."""
         names = [each.name for each in folder.entries(path) if each.name.endswith(".toml")]

@@ -38,7 +38,7 @@ class RayExecutor(Executor):
     """Runs tools on Ray: `execute_tools(..., hooks=[RayExecutor()])`.
 
     Each call is a Ray task, or a call of an actor if the tool says `remote=Actor(...)`. A call whose worker is lost is
-    `unknown`, and is not run again unless the tool says `effect="idempotent"`. Approval, retries, time limits and so on
+    `unknown`, and is not run again unless the tool says `idempotent=True`. Approval, retries, time limits and so on
     work as for any other tool.
 
     Use it as an async context manager, or `await start()`, to connect before the first call. If the program has

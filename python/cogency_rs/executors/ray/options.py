@@ -11,7 +11,7 @@ from ...tools.options import options_of
 __all__ = ["Actor", "is_stateful", "ray_options", "state_of"]
 
 RETRIES = 3
-"""How often Ray repeats a call whose worker was lost, if the tool says `effect="idempotent"`. This is Ray's default."""
+"""How often Ray repeats a call whose worker was lost, if the tool says `idempotent=True`. This is Ray's default."""
 
 OURS = frozenset({"max_restarts", "max_task_retries", "num_returns", "retry_exceptions"})
 """Options of Ray that would run a call twice, or would change what it returns."""
@@ -59,10 +59,10 @@ def ray_options(tool: Any) -> dict[str, Any]:
                 f"remote= of tool {tool.name!r} cannot have max_retries: an actor's state is lost with it"
             )
         return {"max_concurrency": 1, **needs, "max_restarts": 0, "max_task_retries": 0}
-    is_idempotent = options.does.kind == "idempotent"
+    is_idempotent = options.idempotent is not False
     if not is_idempotent and needs.get("max_retries"):
         raise ConfigError(
-            f"max_retries of tool {tool.name!r} needs effect='idempotent': a call whose worker was lost may have "
+            f"max_retries of tool {tool.name!r} needs idempotent=True: a call whose worker was lost may have "
             "had its effect all the same, so only a tool that can be run twice is run again"
         )
     return {
