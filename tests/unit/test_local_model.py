@@ -81,6 +81,19 @@ def test_a_script_runs_more_than_once(tiny):
     asyncio.run(agent._settings.model.aclose())
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+async def test_a_terminal_says_what_is_loaded_until_it_is(tiny, monkeypatch):
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    async with LocalModel(tiny, threads=1) as model:
+        await model.load()
+    size = f"{tiny.stat().st_size / 1e6:,.0f} MB"
+    assert terminal.getvalue() == f"loading tiny ({size}) …\r\x1b[K"
+
+
 async def test_settings_go_with_every_question_and_with_one(tiny):
     async with LocalModel(tiny, threads=1, max_tokens=2, temperature=0.1, seed=7) as model:
         [*_, finish] = [delta async for delta in model.stream(asked("Hi"))]

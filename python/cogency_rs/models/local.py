@@ -102,6 +102,9 @@ class LocalModel:
     async def load(self) -> None:
         """Load the file, if it is not loaded. In a terminal, a line says so meanwhile.
 
+        Nothing else of the process runs until it is loaded, as llama.cpp's binding does not let go of the interpreter.
+        A service loads it before it answers.
+
         Raises:
             LLMError: llama.cpp cannot run the model.
         """
