@@ -28,8 +28,8 @@ pub enum Declared {
         place: ToolsPlace,
         /// All that is said of them.
         text: String,
-        /// Whether there is nothing else that the template writes only where there are tools.
-        is_all: bool,
+        /// What a prompt with this text in this place lacks, or has twice, next to what the template writes.
+        doubt: Option<&'static str>,
     },
     /// In a place that no message has.
     Outside,
@@ -60,11 +60,33 @@ pub fn declared(write: impl Fn(&Value, &[Value]) -> Result<String, Error>) -> De
             let is_more =
                 end.as_deref().into_iter().chain([SYSTEM]).any(|mark| text.contains(mark));
             if text.contains(TOOL) && !is_more {
-                return Declared::At { place: *place, text: text.into(), is_all };
+                let doubt =
+                    (!is_all).then_some("for tools, the template also writes what no message can");
+                return Declared::At { place: *place, text: text.into(), doubt };
             }
         }
     }
-    Declared::Outside
+    let end = end.as_deref().unwrap_or_default();
+    match always(&whole, &ways[0].1).filter(|text| text.contains(TOOL) && !text.contains(end)) {
+        Some(text) => Declared::At {
+            place: ToolsPlace::OwnSystem,
+            text: text.into(),
+            doubt: Some("without tools, the template writes that message, too"),
+        },
+        None => Declared::Outside,
+    }
+}
+
+/// The first system message in `whole`, if the template writes one before all others with tools and, as in `without`, without any.
+fn always<'t>(whole: &'t str, without: &str) -> Option<&'t str> {
+    let (first, rest) = without.split_once(HERE)?;
+    let (joint, _) = rest.split_once(SYSTEM)?; // the end of a system message, and the head of the next one
+    let first = first.strip_suffix(joint)?;
+    let (own, _) = whole.split_once(SYSTEM)?;
+    let own = own.strip_suffix(joint)?;
+    let mut heads = joint.char_indices().map(|(place, _)| &joint[place..]);
+    let head = heads.find(|head| own.contains(head) && first.contains(head))?;
+    own.split_once(head).map(|(_, text)| text)
 }
 
 /// What is in `whole` in the place of the mark in `without`, if all else is the same: all, or what follows the text of the system
@@ -114,12 +136,8 @@ fn tools() -> [Value; 3] {
 pub fn worded(mut detected: Detected, declared: &Declared) -> Detected {
     let name = detected.dialect.name.clone();
     let doubt = match declared {
-        Declared::At { place, text, is_all } => {
-            if !is_all {
-                detected
-                    .doubts
-                    .push("for tools, the template also writes what no message can".into());
-            }
+        Declared::At { place, text, doubt } => {
+            detected.doubts.extend(doubt.map(Into::into));
             match with_words(&detected.dialect, *place, text) {
                 Some(dialect) => {
                     detected.dialect = dialect;
@@ -217,6 +235,7 @@ fn layouts() -> impl Iterator<Item = ToolsLayout> {
         ToolsLayout::Elements("function".into(), "name".into()),
         ToolsLayout::Heading,
         ToolsLayout::TypeScript,
+        ToolsLayout::Docstring,
         ToolsLayout::Braces("<|\"|>".into()),
     ];
     of_json.chain(others)

@@ -150,6 +150,9 @@ pub enum ToolsLayout {
     Example,
     /// As a TypeScript type.
     TypeScript,
+    /// As the templates of Hermes 2 and 3 do: as JSON whose description is a Python signature and docstring, with its line breaks as
+    /// they are.
+    Docstring,
     /// As `declaration:NAME{…}`, with this mark around strings.
     Braces(Str),
 }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cogency_rs import Dialect
 from cogency_rs.context import to_messages
 from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.reader import ChatReader, ChatWriter
@@ -179,7 +180,7 @@ def events_of(render: dict[str, Any]) -> list[dict[str, str]]:
     return [{"type": kind, "content": content} for kind, content in events]
 
 
-def declared(dialect: str) -> str:
+def declared(dialect: str | Dialect) -> str:
     """The declaration of the tools, with the text before or after which it is."""
     parts = prompt_parts(TOOLS, None, None, dialect)
     if "# Calls" in parts.calls:  # our words
@@ -231,6 +232,60 @@ def test_text_between_the_marks_of_roles_equals_the_template_s(render, part):
                 assert is_equal(part, ours, difference.mend(theirs)), (ours, theirs)
         case _:
             pytest.fail("the table has several rows for one part")
+
+
+NOT_RECORDED = {
+    "Kimi-K2-Thinking.jinja",
+    "mistralai-Ministral-3-14B-Reasoning-2512.jinja",
+    "tool_chat_template_granite.jinja",
+}
+"""Templates that do as those do, and are known by what they wrote alone."""
+
+OUTSIDE = {
+    "Mistral-Small-3.2-24B-Instruct-2506.jinja",
+    "deepseek-ai-DeepSeek-V3.1.jinja",
+    "mistralai-Mistral-Nemo-Instruct-2407.jinja",
+    "moonshotai-Kimi-K2.jinja",
+}
+"""Recorded templates that declare tools in no message, or nowhere; `docs/prompts.md` says where."""
+
+
+def of_qwen(render: dict[str, Any]) -> str:
+    """A template that writes what Qwen3.5's wrote, which is not recorded itself."""
+    words = render["rendered"].partition("<|im_start|>system\n")[2].partition("SYS")[0]
+    before, after = re.split(r'\{"type": "function".*\}\n', words)
+    return (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if loop.first and tools %}"
+        f"{before}{{% for tool in tools %}}{{{{ tool | tojson }}}}{{{{ '\\n' }}}}{{% endfor %}}{after}"
+        "{% endif %}{{ m.content or '' }}{% for call in m.tool_calls or [] %}"
+        "<tool_call>\n<function={{ call.function.name }}>\n"
+        "{% for name, value in call.function.arguments | items %}<parameter={{ name }}>{{ '\\n' }}"
+        "{{ value }}{{ '\\n' }}</parameter>{{ '\\n' }}{% endfor %}</function>\n</tool_call>"
+        "{% endfor %}<|im_end|>\n{% endfor %}"
+    )
+
+
+def template_of(render: dict[str, Any]) -> Path | str | None:
+    """The template of a render, if it is recorded, or one that writes the same."""
+    name = render["template"]
+    if name == "Qwen3.5-4B.jinja":
+        return of_qwen(render)
+    # What Hermes 3 was taught of tools is what Hermes 2 Pro was.
+    hermes = "NousResearch-Hermes-3-Llama-3.1-8B-tool_use.jinja"
+    path = FOLDER / "chat_templates" / (hermes if "Hermes-2-Pro" in name else name)
+    return path if path.exists() else None
+
+
+@needs_renders
+@pytest.mark.parametrize("render", RENDERS, ids=lambda render: render["template"])
+def test_a_template_that_is_known_gives_its_own_words_byte_for_byte(render):
+    template = template_of(render)
+    if template is None or render["template"] in OUTSIDE:
+        pytest.skip("the template is not recorded, or declares tools in no message")
+    found = Dialect.detect(template)
+    assert found is not None
+    assert "prompts declare tools in the template's words" in found.evidence[-1]
+    assert declared(found.dialect) in render["rendered"], declared(found.dialect)
 
 
 TOOL = {"type": "function", "function": {"name": "add", "parameters": SCHEMA}}
@@ -297,3 +352,5 @@ def test_the_page_says_of_each_template_whether_its_words_are_ours_too():
         parts = prompt_parts(TOOLS, None, None, dialect.strip("`"))
         is_worded = "# Calls" not in parts.calls and f"{name}.jinja" not in differ
         assert ours.startswith("byte for byte") == is_worded, name
+        is_outside = not ours.startswith(("byte for byte", "detected: byte for byte"))
+        assert is_outside == (f"{name}.jinja" in OUTSIDE | NOT_RECORDED), name

@@ -206,6 +206,41 @@ def test_where_no_prompt_can_the_dialect_s_words_are_taken(where, template):
     )
 
 
+def test_a_system_message_that_is_always_there_is_one_of_their_own():
+    found = Dialect.detect(declaring(first="<|im_start|>system\nAlways. T:<|im_end|>\n"))
+    assert found is not None
+    parts = prompt_parts([LOOK], None, None, found.dialect)
+    assert (parts.place, parts.tools) == ("own_system", f"Always. {DECLARED}")
+    assert "without tools, the template writes that message, too" in found.doubts
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ({"type": "string"}, "str"),
+        ({"type": "number"}, "float"),
+        ({"type": "boolean"}, "bool"),
+        ({"type": ["string", "integer"]}, "Union[str,int]"),
+        ({"type": "object"}, "dict"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]"),
+        # What the template writes of these is not a type, and what the model was taught.
+        ({"type": "array", "items": {"type": "string"}}, "list[Union[]]"),
+        ({"anyOf": [{"type": "string"}]}, "Union[]"),
+    ],
+    ids=repr,
+)
+def test_hermes_templates_describe_tools_as_python_does(schema, kind):
+    hermes = Dialect("hermes")
+    prompt = hermes.to_dict()["prompt"]
+    form = {**prompt["tools"], "layout": "docstring"}
+    dialect = hermes.replace(prompt={**prompt, "tools": form, "wording": None})
+    takes = {"type": "object", "properties": {"x": schema}}
+    prompts = system_prompt([FunctionTool("f", nothing, "D.", takes)], dialect=dialect)
+    described = f"f(x: {kind}) - D.\n\n    Args:\n        x({kind}): "
+    function = f'{{"type": "function", "function": {{"name": "f", "description": "{described}"'
+    assert f'{function}, "parameters": {{"type": "object"' in prompts
+
+
 def test_what_a_template_says_elsewhere_is_a_doubt():
     more = declaring(first="{% if tools %}Environment: ipython\n{% endif %}", after="T:")
     found = Dialect.detect(more)

@@ -17,19 +17,19 @@ def block_bodies(tag: str, text: str) -> list[str]:
 
 
 def test_every_block_in_the_prompt_can_be_parsed():
-    blocks = block_bodies("execute", system_prompt())
+    blocks = block_bodies("execute", system_prompt([OK]))
     assert blocks
     for body in blocks:
         assert parse_execute_block(f"<execute>{body}</execute>")
 
 
 def test_the_prompt_shows_a_batch_of_several_calls():
-    bodies = block_bodies("execute", system_prompt())
+    bodies = block_bodies("execute", system_prompt([OK]))
     assert max(len(json.loads(body)) for body in bodies) > 1
 
 
 def test_results_in_the_prompt_have_the_keys_of_real_results():
-    text = system_prompt()
+    text = system_prompt([OK])
     [body] = block_bodies("results", text[text.rindex("<results>") :])
     items = json.loads(body)
     assert {item["status"] for item in items} == {"success", "failure"}
@@ -41,7 +41,7 @@ def test_results_in_the_prompt_have_the_keys_of_real_results():
 
 
 async def test_the_example_in_the_prompt_is_a_turn():
-    example = system_prompt()
+    example = system_prompt([OK])
     example = example[example.rindex("<think>") :]
     kinds = [item["type"] async for item in parse_tokens(example)]
     assert kinds == ["think", "respond", "call", "call", "execute"]
@@ -49,7 +49,15 @@ async def test_the_example_in_the_prompt_is_a_turn():
 
 @pytest.mark.parametrize("tag", ["<think>", "<execute>", "</execute>", "<results>", "<end>"])
 def test_the_prompt_names_the_tags(tag):
-    assert tag in system_prompt()
+    assert tag in system_prompt([OK])
+
+
+def test_without_tools_the_prompt_says_nothing_of_calls():
+    prompt = system_prompt()
+    assert "<think>hidden reasoning</think>" in prompt
+    assert "Write <end> when done" in prompt
+    for tag in ("<execute>", "<results>", "tool_name"):
+        assert tag not in prompt
 
 
 def test_the_prompt_lists_tools_as_tool_instructions_does():

@@ -51,8 +51,7 @@ impl PromptParts {
                 ([before, &*declared, behind].concat(), *place, words::RULES.join("\n"))
             }
             None => {
-                let is_told = !tools.is_empty() || words::is_marked(dialect);
-                let calls = if is_told { words::how(renderer, tools) } else { String::new() };
+                let calls = words::how(renderer, tools);
                 (format!("\n\n# Tools\n\n{declared}"), ToolsPlace::AfterSystem, calls)
             }
         };
@@ -202,10 +201,11 @@ mod tests {
     }
 
     #[test]
-    fn without_tools_cogency_teaches_placeholders() {
-        let prompt = system_prompt(&Renderer::new(cogency()), &[], None, None);
-        let call = ("\"tool_name\"".to_owned(), "{\"argument\": \"value\"}".to_owned());
-        assert_eq!(taught("cogency", &prompt), [call.clone(), call]);
+    fn without_tools_cogency_is_told_how_to_answer_and_nothing_of_calls() {
+        let parts = PromptParts::new(&Renderer::new(cogency()), &[], None, None);
+        let answer = "<think>hidden reasoning</think>\ntext for the user\n\nWrite <end> when done";
+        assert!(parts.calls.contains(answer), "{}", parts.calls);
+        assert!(!parts.calls.contains("<execute>"), "{}", parts.calls);
     }
 
     #[test]

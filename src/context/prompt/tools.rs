@@ -1,5 +1,7 @@
 //! Tools as the model of a dialect was taught to see them.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
 use crate::dialect::{JsonLayout, Str, ToolObject, ToolsForm, ToolsLayout};
@@ -40,6 +42,7 @@ pub fn declared(renderer: &Renderer, tools: &[Tool<'_>]) -> String {
         ToolsLayout::Heading => heading(renderer, tool),
         ToolsLayout::Example => example(renderer, tool),
         ToolsLayout::TypeScript => typescript(renderer, tool),
+        ToolsLayout::Docstring => docstring(renderer, tool),
         ToolsLayout::Braces(mark) => in_braces(renderer, tool, mark),
     };
     let tools: Vec<_> =
@@ -165,7 +168,7 @@ fn example(renderer: &Renderer, tool: &Tool<'_>) -> String {
 }
 
 /// So many calls of these tools as examples: of the first ones, but those with many arguments last, since an example has to be
-/// short. Without tools they have placeholders.
+/// short.
 pub fn examples(tools: &[Tool<'_>], count: usize) -> Vec<ShownCall> {
     let call = |name: &str, args: &Map<String, Value>| ShownCall {
         name: json_string(name.as_bytes()),
@@ -175,9 +178,6 @@ pub fn examples(tools: &[Tool<'_>], count: usize) -> Vec<ShownCall> {
     };
     let mut calls: Vec<_> = tools.iter().map(|tool| (tool.name, needed(tool))).collect();
     calls.sort_by_key(|(_, args)| args.len().max(SHORT));
-    if calls.is_empty() {
-        calls.push(("tool_name", Map::from_iter([("argument".to_owned(), json!("value"))])));
-    }
     calls.iter().cycle().take(count).map(|(name, args)| call(name, args)).collect()
 }
 
@@ -299,6 +299,55 @@ fn typescript_type(renderer: &Renderer, schema: &Value) -> String {
             kind => renderer.words(kind),
         },
         _ => "any".into(),
+    }
+}
+
+/// What the template writes, with the brace that it forgets, and its names of types.
+fn docstring(renderer: &Renderer, tool: &Tool<'_>) -> String {
+    let function = function(tool);
+    let schema = &function["parameters"];
+    let (mut signature, mut args) = (Vec::new(), String::new());
+    for (name, schema, _) in parameters(schema) {
+        let (name, kind) = (renderer.words(name), renderer.words(&python_type(schema)));
+        let about = renderer.words(text(schema, "description").trim());
+        let head = if args.is_empty() { "    Args:\n" } else { "" };
+        let _ = write!(args, "{head}        {name}({kind}): {about}");
+        signature.push(format!("{name}: {kind}"));
+    }
+    let schema = if signature.is_empty() { "{}".into() } else { canonical(schema) };
+    let [name, about] = [tool.name, text(function, "description")].map(|text| renderer.words(text));
+    [
+        r#"{"type": "function", "function": {"name": ""#,
+        &name,
+        r#"", "description": ""#,
+        &format!("{name}({}) - {about}\n\n{args}", signature.join(", ")),
+        r#"", "parameters": "#,
+        &renderer.json(&schema, JsonLayout::Compact),
+        "}",
+    ]
+    .concat()
+}
+
+fn python_type(schema: &Value) -> String {
+    match schema.get("type") {
+        Some(Value::String(kind)) => match &**kind {
+            "string" => "str".into(),
+            "number" => "float".into(),
+            "integer" => "int".into(),
+            "boolean" => "bool".into(),
+            "array" => "list[Union[]]".into(), // whatever its items are
+            "object" => match schema.get("additionalProperties") {
+                Some(values) => format!("dict[str, {}]", python_type(values)),
+                None => "dict".into(),
+            },
+            _ => "Any".into(),
+        },
+        Some(Value::Array(kinds)) => {
+            let kinds: Vec<_> =
+                kinds.iter().map(|kind| python_type(&json!({ "type": kind }))).collect();
+            format!("Union[{}]", kinds.join(","))
+        }
+        _ => "Union[]".into(),
     }
 }
 
