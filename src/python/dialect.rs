@@ -173,7 +173,16 @@ impl Dialect {
         parallel: bool,
         reasoning: &str,
     ) -> PyResult<CallGrammar> {
-        let declared: PyResult<Vec<_>> = tools.try_iter()?.map(|tool| tool_of(&tool?)).collect();
+        // What cogency's flat form says of arguments is less than the JSON Schema of a tool that has both.
+        let full = tools.py().import("cogency_rs.tools.signature")?.getattr("json_schema_of")?;
+        let declared: PyResult<Vec<_>> = (tools.try_iter()?)
+            .map(|tool| {
+                let tool = tool?;
+                let (name, schema) = tool_of(&tool)?;
+                let full = full.call1((tool,))?;
+                Ok((name, if full.is_none() { schema } else { value_of(&full)? }))
+            })
+            .collect();
         let wanted = Wanted { form, calls, parallel, reasoning };
         grammar::made(tools.py(), &self.reading(), &declared?, &wanted)
     }

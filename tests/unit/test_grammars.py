@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cogency_rs import Dialect
+from cogency_rs import Dialect, tool
 from cogency_rs.errors import ConfigError
 from cogency_rs.protocol import CallGrammar
 
@@ -47,6 +47,18 @@ def test_a_tool_may_be_declared_in_each_of_the_usual_ways(tool):
     assert isinstance(grammar, CallGrammar)
     assert grammar.text == str(grammar) == Dialect("hermes").grammar([TOOL]).text
     assert grammar.widened == ["weather.tags: uniqueItems"]
+
+
+def test_a_function_is_held_to_the_schema_that_a_provider_would_get():
+    @tool
+    def weather(city: str, days: list[int] | None = None) -> str:
+        return f"{city} {days}"
+
+    declared = {"name": "weather", "parameters": weather.json_schema}
+    for name in ("hermes", "qwen3-coder"):
+        dialect = Dialect(name)
+        assert dialect.grammar([weather]).text == dialect.grammar([declared]).text
+    assert "value-" not in Dialect("hermes").grammar([weather]).text, "no argument is any value"
 
 
 def test_a_dialect_of_ones_own_has_a_grammar():

@@ -36,7 +36,6 @@ from ..runs.response import ModelResponse
 from ..telemetry import current
 from ..tools.cogency import guidance_for
 from ..tools.options import options_of
-from ..tools.signature import json_schema_of
 from ..tools.toolbox import Toolbox
 from ..types import Dialects, Execution, StreamMode
 from .inert import any_model
@@ -181,8 +180,7 @@ class Runtime:
             return None
 
         def write() -> str:
-            tools = [_declared(tool) for tool in self.visible_tools]
-            return dialect.grammar(tools, calls=calls, reasoning=reasoning).text
+            return dialect.grammar(self.visible_tools, calls=calls, reasoning=reasoning).text
 
         return self.prompts.get(("grammar", dialect, calls, reasoning, self._visible), write)
 
@@ -432,9 +430,3 @@ def check_model(model: object) -> None:
             f"{model!r} cannot be a model; write LocalModel(file), OpenAIModel(name) or AnthropicModel(name), or give "
             "a function of messages, or an object with stream(request)"
         )
-
-
-def _declared(tool: Any) -> Any:
-    """A tool with its JSON Schema, where it has one: cogency's flat form says less of its arguments."""
-    schema = json_schema_of(tool)
-    return tool if schema is None else {"name": tool.name, "parameters": schema}
