@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::conversation::{QUESTION, TOOL, tool, user};
 use super::detected::Detected;
-use crate::context::prompt::{PromptParts, Tool, declared as written};
+use crate::context::prompt::{PromptParts, Tool, declared_as};
 use crate::dialect::{
     Dialect, Frame, JsonLayout, ToolObject, ToolsForm, ToolsLayout, ToolsPlace, Wording,
 };
@@ -174,7 +174,8 @@ fn with_words(dialect: &Arc<Dialect>, place: ToolsPlace, text: &str) -> Option<A
             Tool { name, line: "", declared: tool }
         })
         .collect();
-    let known = PromptParts::new(&Renderer::new(Arc::clone(dialect)), &tools, None, None);
+    let renderer = Renderer::new(Arc::clone(dialect));
+    let known = PromptParts::new(&renderer, &tools, None, None);
     if dialect.prompt.wording.is_some() && known.place == place && known.tools == text {
         return Some(Arc::clone(dialect));
     }
@@ -188,10 +189,9 @@ fn with_words(dialect: &Arc<Dialect>, place: ToolsPlace, text: &str) -> Option<A
             each: Frame::default(),
             between: between.to_owned().into(),
         };
-        let mut found = Dialect::clone(dialect);
-        found.prompt.tools = form(BETWEEN);
-        let listed = written(&Renderer::new(Arc::new(found.clone())), &tools);
+        let listed = declared_as(&renderer, &form(BETWEEN), &tools);
         let (before, between, behind) = around(text, &listed.split(BETWEEN).collect::<Vec<_>>())?;
+        let mut found = Dialect::clone(dialect);
         found.prompt.tools = form(between);
         found.prompt.wording = Some(Wording {
             place,

@@ -6,7 +6,7 @@ mod words;
 use crate::dialect::{ToolsPlace, Wording};
 use crate::protocol::write::Renderer;
 
-pub use tools::{Tool, declared};
+pub use tools::{Tool, declared, declared_as};
 
 const IDENTITY: &str = "You are a careful assistant. Rely on what tools return.";
 

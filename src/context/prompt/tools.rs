@@ -26,7 +26,13 @@ pub struct Tool<'a> {
 /// O(tools)
 #[must_use]
 pub fn declared(renderer: &Renderer, tools: &[Tool<'_>]) -> String {
-    let ToolsForm { layout, around, each, between } = &renderer.dialect().prompt.tools;
+    declared_as(renderer, &renderer.dialect().prompt.tools, tools)
+}
+
+/// Declares tools in another form than the dialect's own; see [`declared`].
+#[must_use]
+pub fn declared_as(renderer: &Renderer, form: &ToolsForm, tools: &[Tool<'_>]) -> String {
+    let ToolsForm { layout, around, each, between } = form;
     if let ToolsLayout::Array(object, layout) = layout {
         let objects: Vec<_> = tools.iter().map(|tool| canonical(&shown(tool, *object))).collect();
         let array = ["[", &objects.join(", "), "]"].concat();
