@@ -104,7 +104,7 @@ def text(deltas: Sequence[Any]) -> str:
 @pytest.mark.parametrize(
     ("driver", "question", "output", "sums"),
     [
-        ({}, "what is 2 + 3?", "Five it is.", [5]),
+        ({"dialect": "cogency"}, "what is 2 + 3?", "Five it is.", [5]),
         ({"dialect": "hermes"}, "what is 20 + 30?", "Half a hundred.", [50]),
         ({"dialect": "hermes"}, "two sums", "Twenty-three, and 201.", [23, 201]),
         ({"driver": "native"}, "what is 20 + 30?", "Half a hundred.", [50]),

@@ -142,7 +142,9 @@ async def test_a_client_that_was_closed_is_made_again():
         model, opened = OpenAIModel("m", base_url=url), [0]
         for _ in range(3):
             async with model:
-                await asyncio.gather(*(Agent(model).run("Hello?") for _ in range(2)))
+                await asyncio.gather(
+                    *(Agent(model, dialect="cogency").run("Hello?") for _ in range(2))
+                )
             opened.append(server.opened)
         # Of two runs at once, the second may get the connection of the first.
         assert all(before < after <= before + 2 for before, after in pairwise(opened))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
 
+from .._core import Detection
 from ..context.history import History
 from ..errors import ConfigError
 from ..execution.call_options import CallOptions
@@ -190,16 +191,24 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         """What was chosen for this agent, by name: `model`, `provider`, `address`, `transport`, `driver` and `dialect`.
 
         `transport` is `"http"` for requests that are sent here, the name of an SDK's package for those of its client,
-        and `"python"` for a model of your own. What does not apply is left out.
+        and `"python"` for a model of your own. `evidence` is what speaks for a dialect that was detected: a server that
+        tells its template is asked for it before the first step, or by `await model.detect_dialect()`. What does not
+        apply is left out.
         """
         model, driver = self._settings.model, self._settings.driver
+        dialect = getattr(driver, "dialect", None)
+        found = getattr(model, "detection", None)
+        reasons: list[str] = []
+        if isinstance(found, Detection) and found.dialect == dialect:
+            reasons = [*found.evidence, *found.doubts]
         described = {
             "model": getattr(model, "name", None) or getattr(model, "__name__", None),
             "provider": getattr(model, "provider", None),
             "address": getattr(model, "base_url", None),
             "transport": getattr(model, "transport", "python"),
             "driver": driver_name(driver),
-            "dialect": dialect_names(getattr(driver, "dialect", None)),
+            "dialect": dialect_names(dialect),
+            "evidence": "; ".join(reasons),
         }
         return {name: value for name, value in described.items() if value}
 
@@ -216,7 +225,8 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         Returns:
             The messages, a list of dicts. Their `request` has the rest: the tools that are declared to the provider,
             where the model stops, the grammar that it is held to. Hooks before requests are not asked, and tools of
-            servers are not in it, since these are not started.
+            servers are not in it, since these are not started. Nor is a model's server asked for its chat template:
+            await `model.detect_dialect()` before.
 
         Raises:
             ConfigError: the driver asks no model.

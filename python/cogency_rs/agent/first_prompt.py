@@ -104,7 +104,9 @@ class _RequestMadeError(Exception):
 
 
 class _Asked:
-    """A model that keeps the request, and is otherwise like another."""
+    """A model that keeps the request, and is otherwise like another, but that no server is asked here."""
+
+    tells_template = False
 
     def __init__(self, model: Any) -> None:
         self._model = model

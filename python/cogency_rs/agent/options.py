@@ -90,7 +90,8 @@ def driver_of(driver: Any, dialect: Dialects | None, model: Any) -> Driver:
     if driver == "text":
         driver = TextDriver()
     if isinstance(driver, TextDriver) and driver.takes_dialect:
-        return driver.speaking(dialect or dialect_of(model))
+        is_guess = dialect is None and taught_by(model) is None
+        return driver.speaking(dialect or dialect_of(model), until_told=is_guess)
     if dialect is not None:
         raise ConfigError(
             'dialect is what the driver "text" speaks: leave it out, or give driver="text"'
@@ -116,8 +117,13 @@ def calls_natively(model: Any) -> bool:
 
 def dialect_of(model: Any) -> str | Dialect:
     """The dialect that a model says it was taught, or else the one that any model can be told."""
+    return taught_by(model) or "cogency"
+
+
+def taught_by(model: Any) -> Dialect | None:
+    """The dialect that a model says it was taught."""
     taught: object = getattr(model, "dialect", None)
-    return taught if isinstance(taught, Dialect) else "cogency"
+    return taught if isinstance(taught, Dialect) else None
 
 
 def check_limits(limits: RunLimits, settings: AgentSettings) -> None:

@@ -27,7 +27,7 @@ Key = str | Callable[[], Awaitable[str]]
 _RETRIES = 2
 _USER_AGENT = f"cogency-rs/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
 _OFFERED = Timeout(5.0, 5.0, 10.0)
-"""How long to wait for the list of models, which only an error's message needs."""
+"""How long to wait for what no answer needs: the list of models, for an error's message, and the chat template."""
 
 
 _LOCAL_NAMES = (".localhost", ".local", ".lan", ".internal")
@@ -115,11 +115,31 @@ class HttpConnection:
 
     async def models(self) -> list[str]:
         """See `Connection`."""
+        page = await self._page(self._address(self._models_path, {}))
+        return [str(model["id"]) for model in page["data"] or ()]
+
+    async def properties(self) -> Any:
+        """What the server tells of itself at `/props`, next to its API, as llama.cpp's does.
+
+        Raises:
+            StatusError: it tells nothing.
+            TransportError: it did not answer.
+            ValueError: it did not answer in JSON.
+        """
+        root = self.url.partition("?")[0].rstrip("/").removesuffix("/v1")
+        return await self._page(f"{root}/props")
+
+    async def aclose(self) -> None:
+        """Close the connections that no answer uses."""
+        self._clients.clear()
+
+    async def _page(self, address: str) -> Any:
+        """What is at an address, as JSON."""
         inbox = await inbox_of_loop()
         exchange = self._client(_OFFERED.connect).send(
             inbox.inbox,
             "GET",
-            self._address(self._models_path, {}),
+            address,
             await self._headers({}),
             b"",
             read_timeout=_OFFERED.read,
@@ -127,14 +147,9 @@ class HttpConnection:
         )
         answer = await _begun(HttpAnswer(inbox, exchange))
         try:
-            page: Any = read_json((await answer.body()).decode())
+            return read_json((await answer.body()).decode())
         finally:
             await answer.aclose()
-        return [str(model["id"]) for model in page["data"] or ()]
-
-    async def aclose(self) -> None:
-        """Close the connections that no answer uses."""
-        self._clients.clear()
 
     async def _posted(self, question: Question, body: bytes, timeout: Timeout) -> HttpAnswer:
         """The answer to one request, once it has begun."""

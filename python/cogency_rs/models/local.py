@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .._core import Dialect
+from .._core import Detection, Dialect
 from ..errors import ConfigError, LLMError
 from ..guards.arguments import check_count
 from .chat_completions import ChatCompletions
@@ -56,7 +56,8 @@ class LocalModel:
 
     Attributes:
         name: the file's name, without its ending.
-        dialect: how the model writes its calls, as its chat template shows; `None` if that cannot be told.
+        detection: what the file's chat template says of the dialect; `None` if that cannot be told.
+        dialect: how the model writes its calls, as the template shows; `None` if that cannot be told.
 
     Raises:
         ConfigError: llama.cpp is not installed, the file does not exist or is not GGUF, or an argument is invalid.
@@ -82,7 +83,8 @@ class LocalModel:
     ) -> None:
         self._path = _checked(Path(path))
         self.name = self._path.stem
-        self.dialect = _dialect_of(self._path)
+        self.detection = _detected(self._path)
+        self.dialect = self.detection and self.detection.dialect
         check_count("context", context, or_none=False)
         check_count("slots", slots, or_none=False)
         check_count("threads", threads)
@@ -257,12 +259,11 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def _dialect_of(path: Path) -> Dialect | None:
+def _detected(path: Path) -> Detection | None:
     try:
-        found = Dialect.detect(path)
+        return Dialect.detect(path)
     except ConfigError:  # it has no chat template, or its head is damaged, as llama.cpp will say
         return None
-    return found and found.dialect
 
 
 @contextmanager

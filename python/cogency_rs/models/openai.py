@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from .._core import Detection, Dialect
 from ..errors import ConfigError
 from ..guards.arguments import check_text
 from ..guards.secrets import check_url, shown_url
 from .chat_completions import ChatCompletions
-from .connection import Connection
+from .connection import Connection, StatusError, TransportError
 from .failures import Service
 from .http import HttpConnection, Key, is_local
 from .served import Endpoint, ServedModel
@@ -56,9 +57,17 @@ class OpenAIModel(ServedModel):
             `{"connect": 10, "read": 600, "total": None}`: until there is a connection, between two pieces of the
             answer, and in all.
 
+    Attributes:
+        detection: what the server's chat template says of the dialect; `None` as long as it is not known.
+        dialect: how the model writes its calls, as the template shows; `None` as long as that is not known.
+        tells_template: whether an agent that was given no dialect asks for the template before its first step: the
+            server is on this machine or in a private network, and has not said that it does not tell it.
+
     Raises:
         ConfigError: there is no key, the arguments do not go together, or `client` is of an SDK that is not installed.
     """
+
+    detection: Detection | None = None
 
     def __init__(
         self,
@@ -115,6 +124,8 @@ class OpenAIModel(ServedModel):
         if structured_output is None:
             structured_output = endpoint == "chat" and connection.url == _OPENAI
         self.calls_natively = endpoint == "chat" and connection.url == _OPENAI
+        self._http = connection if isinstance(connection, HttpConnection) else None
+        self.tells_template = self._http is not None and is_local(connection.url)
         super().__init__(
             structured_output=structured_output,
             provider="openai",
@@ -122,6 +133,55 @@ class OpenAIModel(ServedModel):
             endpoint=_endpoint(endpoint, template, reasoning_key, is_local(connection.url)),
             settings=settings,
         )
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """See the attributes."""
+        return self.detection and self.detection.dialect
+
+    async def detect_dialect(self) -> Detection | None:
+        """Ask the server for its model's chat template, and detect the dialect; see `Dialect.detect`.
+
+        llama.cpp's server tells the template at `/props`. What is found is kept: an agent that is made afterwards
+        speaks this dialect.
+
+        Returns:
+            The dialect with its evidence; `None` if the server does not answer, tells no template, or one that shows no
+            dialect.
+        """
+        if self.detection is None and self._http is not None:
+            try:
+                told = await self._http.properties()
+                self.detection = Dialect.detect(_configuration(told))
+                self.tells_template = self.detection is not None
+            except TransportError:
+                pass  # the question will say what is wrong
+            except StatusError as error:
+                # While it loads the model, the server answers with 503.
+                self.tells_template = self.tells_template and error.status_code == 503
+            except (ValueError, ConfigError):
+                self.tells_template = False
+        return self.detection
+
+
+def _configuration(told: Any) -> dict[str, Any]:
+    """What a server tells of itself, as far as it is in a `tokenizer_config.json`.
+
+    Raises:
+        ValueError: it is not an object.
+    """
+    if not isinstance(told, dict):
+        raise ValueError("not an object")
+    page = cast("dict[str, Any]", told)
+    templates = {"default": "chat_template", "tool_use": "chat_template_tool_use"}
+    named = [
+        {"name": name, "template": page[key]} for name, key in templates.items() if page.get(key)
+    ]
+    return {
+        "chat_template": named,
+        "bos_token": page.get("bos_token"),
+        "eos_token": page.get("eos_token"),
+    }
 
 
 def _headers(key: str | None, account: Mapping[str, str | None]) -> dict[str, str]:

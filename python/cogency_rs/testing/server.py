@@ -180,6 +180,8 @@ class ModelServer(LocalServer):
 
     Args:
         replies: one for each request, in order.
+        props: what it tells of itself at `/props`, as llama.cpp's server does, with the model's `chat_template`.
+            Without it there is no such page. Questions for it are not among the requests.
         port: where it listens; 0 for a free port.
         tls: makes it speak HTTPS: a context with its certificate.
 
@@ -191,9 +193,17 @@ class ModelServer(LocalServer):
     """
 
     def __init__(
-        self, replies: Iterable[Reply] = (), *, port: int = 0, tls: SSLContext | None = None
+        self,
+        replies: Iterable[Reply] = (),
+        *,
+        props: Mapping[str, Any] | None = None,
+        port: int = 0,
+        tls: SSLContext | None = None,
     ) -> None:
         super().__init__(port, tls)
+        self._props = (
+            Reply({"error": {"message": "not found"}}, 404) if props is None else Reply(props)
+        )
         self.replies: list[Reply] = [*replies]
         self.requests: list[ReceivedRequest] = []
         self.connections = 0
@@ -250,11 +260,16 @@ class ModelServer(LocalServer):
         """Answer the requests of one connection."""
         self.connections += 1
         while True:
-            self.requests.append(await read_request(reader))
-            missing = Reply({"error": {"message": "the script has no reply"}}, 418)
-            reply = self.replies.pop(0) if self.replies else missing
-            if not await _send(reply, reader, writer):
+            request = await read_request(reader)
+            if not await _send(self._reply_to(request), reader, writer):
                 return
+
+    def _reply_to(self, request: ReceivedRequest) -> Reply:
+        if request.path == "/props":
+            return self._props
+        self.requests.append(request)
+        missing = Reply({"error": {"message": "the script has no reply"}}, 418)
+        return self.replies.pop(0) if self.replies else missing
 
 
 async def _send(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
