@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
 
 from .._core import Detection
@@ -245,14 +244,9 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             await self._settings.serving.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         if self._settings.serving is not None:
-            await self._settings.serving.__aexit__(kind, error, traceback)
+            await self._settings.serving.__aexit__(*raised)
 
     @refuses_misnamed("Agent.run", misnamed.RUN)
     def run(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
 from contextlib import aclosing
 from inspect import CORO_CREATED, getcoroutinestate
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self
 
 from ..guards.arguments import check_choice
@@ -105,12 +104,7 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     # What a coroutine has

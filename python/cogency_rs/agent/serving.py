@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from operator import is_not
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 if TYPE_CHECKING:
@@ -57,12 +56,7 @@ class Serving:
             self._users += 1
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         async with self._alone():
             self._users -= 1
             if self._users == 0 and self._group is not None:

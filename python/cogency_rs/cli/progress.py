@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Self
 from .text import one_line
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich import progress as bars
 
 __all__ = ["PATIENCE", "Progress"]
@@ -54,12 +52,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._shown is not None:
             self._shown.stop()
 

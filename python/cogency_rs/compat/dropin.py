@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 from .. import types
@@ -75,12 +75,7 @@ class Installation:
     def __enter__(self) -> Installation:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if _current is self:
             uninstall()
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from .._core import Detection, Dialect
@@ -145,12 +144,7 @@ class LocalModel:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def _loaded(self) -> _Loaded:

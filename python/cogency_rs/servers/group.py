@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from ..errors import CogencyError, ConfigError
 from ..execution.patience import all_done, outlast
 from ..tools.toolbox import LOCAL, told_apart
 from .mcp import MCPServer
 from .tool import MCPTool
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 __all__ = ["ServerGroup"]
 
@@ -84,12 +81,7 @@ class ServerGroup:
             logger.warning("%s", error)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         running, self._running = self._running, {}
         await self._close(running)
 

@@ -22,8 +22,6 @@ from .places import Place, Program, ServerAddress
 from .tool import MCPTool, OnProgress
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from mcp_types import Tool
 
     from .connection import ServerConnection
@@ -159,12 +157,7 @@ class MCPServer:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._leave()
 
     async def tools(self) -> list[MCPTool]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from .cogency_tables import CogencyTables
 from .log import CallRecord, Conversation, LogPage, Origin
 from .owners import not_the_owner
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 __all__ = ["Queries", "Query", "SqlLog"]
 
@@ -64,12 +61,7 @@ class SqlLog(CogencyTables):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def read(

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from ssl import SSLContext
-from types import TracebackType
 from typing import Any, Literal, Self
 
 __all__ = ["HOLD", "LocalServer", "ModelServer", "Pause", "ReceivedRequest", "Reply", "sse"]
@@ -139,12 +138,7 @@ class LocalServer(ABC):
         self.url = f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._server.close()
         for connection in self._connections:
             connection.cancel()
@@ -209,14 +203,9 @@ class ModelServer(LocalServer):
         self.connections = 0
         self._left: list[Reply] = []
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await super().__aexit__(kind, error, traceback)
-        if kind is None and self.replies:
+    async def __aexit__(self, *raised: object) -> None:
+        await super().__aexit__(*raised)
+        if raised[0] is None and self.replies:
             raise AssertionError(f"{len(self.replies)} replies were not asked for")
 
     def __enter__(self) -> Self:
@@ -239,16 +228,11 @@ class ModelServer(LocalServer):
         self._loop = started.result()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join()
         self.replies = self._left
-        if kind is None and self.replies:
+        if raised[0] is None and self.replies:
             raise AssertionError(f"{len(self.replies)} replies were not asked for")
 
     async def left(self) -> None:

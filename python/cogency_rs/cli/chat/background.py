@@ -16,7 +16,6 @@ from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from time import monotonic
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from ...agent import RunHandle
@@ -181,12 +180,7 @@ class Background:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave the entered contexts, the last one first, and close the loop."""
         for leave in reversed(self._leave):
             leave()

@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 from rich.cells import cell_len, chop_cells
@@ -81,12 +80,7 @@ class View:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._settle()
 
     # A run
