@@ -6,20 +6,16 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cogency_rs import Execution, ToolCall, ToolResult, execute_tools
 from cogency_rs.errors import ConfigError
 from cogency_rs.tools import file_tools
-from cogency_rs.tools.options import options_of
 from support.commands import POSIX
-
-Call = Callable[..., Any]
+from support.file_calls import Call, caller, preview, problem
 
 EVERY_TOOL: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {}),
@@ -44,30 +40,7 @@ def place(tmp_path) -> Path:
 
 @pytest.fixture
 def call(place) -> Call:
-    """Runs one call, which is approved."""
-    tools = file_tools(place)
-
-    async def call(name: str, **args: object) -> ToolResult:
-        [result] = await execute_tools(
-            [ToolCall(name, args)],
-            execution=Execution(storage=None, tools=tools),
-            approve=lambda _context, _call: True,
-        )
-        return result
-
-    return call
-
-
-def problem(result: ToolResult) -> str:
-    assert result.error
-    return result.outcome.removeprefix("Tool execution failed: ")
-
-
-def preview(place: Path, name: str, **args: object) -> str:
-    [tool] = [tool for tool in file_tools(place) if tool.name == name]
-    show = options_of(tool).preview
-    assert show is not None
-    return str(show(ToolCall(name, args)))
+    return caller(place)
 
 
 def contents(place: Path) -> dict[str, bytes]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
-from cogency_rs import Execution, ToolCall, ToolResult, execute_tools
+from cogency_rs import Execution, ToolCall, execute_tools
 from cogency_rs.errors import ConfigError
 from cogency_rs.tools import file_tools, folder as folder_module
 from cogency_rs.tools.options import options_of
 from support.commands import POSIX
 from support.examples import examples
-
-Call = Callable[..., Any]
+from support.file_calls import Call, caller, preview, problem
 
 
 @pytest.fixture(params=["descriptors", "paths"])
@@ -41,30 +38,7 @@ def place(request, tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def call(place) -> Call:
-    """Runs one call, which is approved."""
-    tools = file_tools(place)
-
-    async def call(name: str, **args: object) -> ToolResult:
-        [result] = await execute_tools(
-            [ToolCall(name, args)],
-            execution=Execution(storage=None, tools=tools),
-            approve=lambda _context, _call: True,
-        )
-        return result
-
-    return call
-
-
-def problem(result: ToolResult) -> str:
-    assert result.error
-    return result.outcome.removeprefix("Tool execution failed: ")
-
-
-def preview(place: Path, name: str, **args: object) -> str:
-    [tool] = [tool for tool in file_tools(place) if tool.name == name]
-    show = options_of(tool).preview
-    assert show is not None
-    return str(show(ToolCall(name, args)))
+    return caller(place)
 
 
 def test_tools_that_read_are_read_only_and_tools_that_write_need_approval_and_run_alone(tmp_path):
