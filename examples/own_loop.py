@@ -25,12 +25,11 @@ from cogency_rs import (
     assemble,
     parse_tokens,
 )
-from cogency_rs.models import Finish
-from cogency_rs.protocol import Thought
+from cogency_rs.models import Finish, ReasoningDelta
 from cogency_rs.types import TurnOutcome
 
 Message = dict[str, str]
-Model = Callable[[list[Message]], AsyncIterable[str | Thought | Finish]]
+Model = Callable[[list[Message]], AsyncIterable[str | ReasoningDelta | Finish]]
 
 GO_ON = {TurnOutcome.ACTED, TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED}
 """The outcomes after which the model has something new to read: results, or what was wrong with its output."""

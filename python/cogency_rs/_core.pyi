@@ -39,7 +39,6 @@ __all__ = [
     "PromptParts",
     "Schedule",
     "Source",
-    "Thought",
     "ToolSchemas",
     "Turn",
     "WithdrawnCalls",
@@ -114,23 +113,6 @@ class Finish:
     def details(self) -> str | None: ...
     @property
     def kind(self) -> FinishKind: ...
-    def __eq__(self, value: object, /) -> bool: ...
-    def __ne__(self, value: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-
-@final
-class Thought:
-    """A piece of reasoning that a provider sends apart from the text, among the chunks of the text.
-
-    Args:
-        text: the reasoning.
-    """
-
-    __match_args__ = ("text",)
-
-    def __new__(cls, text: str) -> Thought: ...
-    @property
-    def text(self) -> str: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -871,7 +853,7 @@ class Source:
     when the iterator has ended or the sink wants no more; the sink's `finish` then returns the rest.
 
     Args:
-        iterator: gives chunks of text, `Thought` and `Finish`; with `enter`, anything.
+        iterator: gives chunks of text, `ReasoningDelta` and `Finish`; with `enter`, anything.
         sink: reads the items.
         enter: called with every item, to hand it to the turn. What it returns is handed out, if it is not `None`.
 

@@ -63,7 +63,7 @@ mod _core {
     #[pymodule_export]
     use super::net::{Exchange, HttpClient, Inbox};
     #[pymodule_export]
-    use super::options::{Finish, Limits, Thought};
+    use super::options::{Finish, Limits};
     #[pymodule_export]
     use super::protocol::{Parser, event_of_cut, read_block};
     #[pymodule_export]

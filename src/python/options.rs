@@ -2,9 +2,10 @@
 
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyType};
 
-use super::convert::{Setting, bytes_of, choice, string_of, to_str};
+use super::convert::{Setting, bytes_of, choice, string_of};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, refused, type_error};
 use crate::protocol::{
@@ -190,53 +191,33 @@ impl Finish {
     }
 }
 
-/// Reasoning that a provider sends apart from the text. It comes among the chunks of the text.
-#[pyclass(frozen, eq, hash, module = "cogency_rs")]
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Thought {
-    text: Text,
-}
-
-#[pymethods]
-impl Thought {
-    #[new]
-    #[pyo3(signature = (text))]
-    fn new(text: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self { text: Text::from(&*bytes_of(string_of("text", text)?)?) })
-    }
-
-    /// The next piece of the reasoning.
-    #[getter]
-    fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        to_str(py, self.text.as_bytes())
-    }
-
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("text",)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("Thought({})", self.text(py)?.repr()?))
-    }
-}
-
 /// An item among the chunks of a model's text that is not text itself.
 pub enum NonText {
     /// Why the model stopped.
     Finish(Finish),
-    /// Reasoning.
-    Thought(Text),
+    /// Reasoning that a provider sends apart from the text.
+    Reasoning(Text),
 }
 
 /// Reads an item that is not a chunk of text.
 pub fn non_text(chunk: &Bound<'_, PyAny>) -> PyResult<NonText> {
-    if let Ok(thought) = chunk.cast::<Thought>() {
-        return Ok(NonText::Thought(thought.get().text.clone()));
+    if let Ok(finish) = chunk.cast::<Finish>() {
+        return Ok(NonText::Finish(finish.get().clone()));
     }
-    let finish = chunk.cast::<Finish>();
-    let finish = finish.map_err(|_| type_error("a chunk", "str, Thought or Finish", chunk))?;
-    Ok(NonText::Finish(finish.get().clone()))
+    if !chunk.is_instance(reasoning_class(chunk.py())?)? {
+        return Err(type_error("a chunk", "str, ReasoningDelta or Finish", chunk));
+    }
+    let text = chunk.getattr("text")?;
+    Ok(NonText::Reasoning(Text::from(&*bytes_of(string_of("text", &text)?)?)))
+}
+
+/// The class `cogency_rs.models.ReasoningDelta`.
+///
+/// # Errors
+/// The package cannot be imported.
+pub fn reasoning_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "cogency_rs.models.deltas", "ReasoningDelta")
 }
 
 /// The argument `reason`: why the model stopped.

@@ -106,7 +106,7 @@ impl ItemSink for Parser {
         let Ok(text) = chunk.cast::<PyString>() else {
             match non_text(chunk)? {
                 NonText::Finish(finish) => self.end = Some(finish),
-                NonText::Thought(text) => self.reader.think(&text),
+                NonText::Reasoning(text) => self.reader.think(&text),
             }
             if self.reader.events.is_empty() {
                 return Ok(SinkResult::More);

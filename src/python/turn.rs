@@ -319,7 +319,7 @@ impl ItemSink for Turn {
         let Ok(text) = chunk.cast::<PyString>() else {
             match non_text(chunk)? {
                 NonText::Finish(finish) => self.finish = Some(finish),
-                NonText::Thought(text) => {
+                NonText::Reasoning(text) => {
                     self.reader.think(&text);
                     self.enter_events();
                 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyType};
 
-use super::options::Finish;
+use super::options::{Finish, reasoning_class};
 use crate::wire::{Api, CallDelta, Delta, Extras, Options, Reader, Secret, Usage};
 
 /// Reads the bytes of one answer, and never waits.
@@ -97,7 +97,6 @@ pub fn deltas_of(py: Python<'_>, deltas: Vec<Delta>) -> PyResult<Bound<'_, PyLis
 /// The classes of `cogency_rs.models.deltas`.
 struct Classes {
     text: Py<PyType>,
-    reasoning: Py<PyType>,
     call: Py<PyType>,
     usage: Py<PyType>,
 }
@@ -109,7 +108,6 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
         let class = |name| Ok::<_, PyErr>(module.getattr(name)?.cast_into::<PyType>()?.unbind());
         Ok(Classes {
             text: class("TextDelta")?,
-            reasoning: class("ReasoningDelta")?,
             call: class("ToolCallDelta")?,
             usage: class("Usage")?,
         })
@@ -121,8 +119,8 @@ fn object_of(py: Python<'_>, delta: Delta) -> PyResult<Bound<'_, PyAny>> {
     let classes = classes(py)?;
     match delta {
         Delta::Text(text) => classes.text.bind(py).call1((text,)),
-        Delta::Reasoning(text) => classes.reasoning.bind(py).call1((text,)),
-        Delta::Signature(signature) => classes.reasoning.bind(py).call1(("", signature)),
+        Delta::Reasoning(text) => reasoning_class(py)?.call1((text,)),
+        Delta::Signature(signature) => reasoning_class(py)?.call1(("", signature)),
         Delta::Call(CallDelta { number, id, name, arguments }) => {
             classes.call.bind(py).call1((number, id, name, arguments))
         }

@@ -119,11 +119,15 @@ FAULTS = {
     "raises CancelledError": Fault(
         raising(asyncio.CancelledError, "lost"), asyncio.CancelledError, "lost"
     ),
-    "gives None": Fault(giving(None), TypeError, "must be str, Thought or Finish, not NoneType"),
-    "gives bytes": Fault(giving(b"so"), TypeError, "must be str, Thought or Finish, not bytes"),
-    "gives a number": Fault(giving(7), TypeError, "must be str, Thought or Finish, not int"),
+    "gives None": Fault(
+        giving(None), TypeError, "must be str, ReasoningDelta or Finish, not NoneType"
+    ),
+    "gives bytes": Fault(
+        giving(b"so"), TypeError, "must be str, ReasoningDelta or Finish, not bytes"
+    ),
+    "gives a number": Fault(giving(7), TypeError, "must be str, ReasoningDelta or Finish, not int"),
     "gives an event": Fault(
-        giving({"type": "end"}), TypeError, "must be str, Thought or Finish, not dict"
+        giving({"type": "end"}), TypeError, "must be str, ReasoningDelta or Finish, not dict"
     ),
     "cancels its reader": Fault(cancelling, asyncio.CancelledError, None),
 }

@@ -13,8 +13,7 @@ import pytest
 from cogency_rs import Agent, Hooks, Memory, RunLimits, ToolCall, tool
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import ConfigError, HookError, StopReason, StopRun
-from cogency_rs.models import Finish, ModelRequest, Usage
-from cogency_rs.protocol import Thought
+from cogency_rs.models import Finish, ModelRequest, ReasoningDelta, Usage
 from cogency_rs.runs.run_result import first_signal
 from cogency_rs.types import TurnOutcome
 from support.agents import Journal, add, adding, agent, calls, model_of, prompts, results, types
@@ -43,7 +42,7 @@ async def test_a_model_function_may_yield_thoughts_and_a_finish(driver):
     )
 
     async def model(_: Any) -> Any:
-        yield Thought("A greeting.")
+        yield ReasoningDelta("A greeting.")
         yield answer
         yield Finish("stop")
 

@@ -37,7 +37,6 @@ from anthropic import AsyncAnthropic
 from cogency_rs import AnthropicModel, parse_tokens
 from cogency_rs.errors import ConfigError
 from cogency_rs.models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from cogency_rs.protocol import Thought
 from support.waiting import until
 
 # What is read
@@ -174,7 +173,7 @@ async def test_several_turns_go_over_one_connection():
 async def test_called_as_a_function_it_yields_text_and_reasoning():
     pieces = [start(), *thinking(0, "c2ln", "hm"), *text(1, "Hi"), *end()]
     async with served(Reply(pieces), Reply(pieces)) as (_, model):
-        assert [piece async for piece in model(HI)] == [Thought("hm"), "Hi", Finish("stop")]
+        assert [piece async for piece in model(HI)] == [ReasoningDelta("hm"), "Hi", Finish("stop")]
         events = [event async for event in parse_tokens(model(HI))]
     assert [(event["type"], event["content"]) for event in events] == [
         ("think", "hm"),

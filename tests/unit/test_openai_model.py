@@ -34,7 +34,6 @@ from openai import AsyncOpenAI
 from cogency_rs import Agent, Dialect, OpenAIModel, parse_tokens, tool
 from cogency_rs.errors import ConfigError, LLMError
 from cogency_rs.models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from cogency_rs.protocol import Thought
 from support.chunks import joined
 from support.waiting import until
 
@@ -288,7 +287,7 @@ async def test_several_turns_go_over_one_connection():
 async def test_a_model_called_as_a_function_yields_text_and_reasoning():
     pieces = [delta(reasoning="hm"), delta(content="Hi"), STOP, usage(prompt_tokens=1), DONE]
     async with served(reply(*pieces), reply(*pieces)) as (_, model):
-        assert [piece async for piece in model(HI)] == [Thought("hm"), "Hi", Finish("stop")]
+        assert [piece async for piece in model(HI)] == [ReasoningDelta("hm"), "Hi", Finish("stop")]
         events = [event async for event in parse_tokens(model(HI))]
     assert [(event["type"], event["content"]) for event in events] == [
         ("think", "hm"),

@@ -130,7 +130,7 @@ async def test_an_error_of_the_iterator_is_raised_and_the_text_before_it_stays()
 
 
 async def test_an_item_that_is_not_text_is_refused():
-    with pytest.raises(TypeError, match="a chunk must be str, Thought or Finish, not bytes"):
+    with pytest.raises(TypeError, match="a chunk must be str, ReasoningDelta or Finish, not bytes"):
         await Source(Items(b"ab"), Parser())
 
 

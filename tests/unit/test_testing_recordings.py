@@ -24,7 +24,6 @@ from cogency_rs.models import (
     ToolDeclaration,
     Usage,
 )
-from cogency_rs.protocol import Thought
 from cogency_rs.testing import ReplayModel, ScriptedModel, record
 from support.recorded_answers import HI, asks, lines_of, pieces_of, recorded, says, write
 from support.waiting import until
@@ -106,7 +105,7 @@ async def test_a_plain_function_is_recorded_and_replayed_as_one(path: Path):
         for piece in greeting:
             yield piece
 
-    greeting = ["Hi, ", Thought("hm"), "Ada", Finish("stop")]
+    greeting = ["Hi, ", ReasoningDelta("hm"), "Ada", Finish("stop")]
     model = record(greeter, path)
     assert [piece async for piece in model(HI.messages)] == greeting
     replay = ReplayModel(path)

@@ -20,7 +20,6 @@ from cogency_rs.models import (
     ToolCallDelta,
     Usage,
 )
-from cogency_rs.protocol import Thought
 from cogency_rs.testing import ScriptedModel
 from support.recorded_answers import HI, pieces_of
 from support.waiting import until
@@ -156,7 +155,7 @@ async def test_a_scripted_model_is_a_plain_function_too():
     assert [piece async for piece in model(HI.messages)] == [
         "a",
         "b",
-        Thought("hm"),
+        ReasoningDelta("hm"),
         Finish("stop"),
     ]
     assert model.requests[0].messages == HI.messages

@@ -16,7 +16,7 @@ from collections.abc import (
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from .._core import Dialect, FoldOptions, PromptParts, Thought
+from .._core import Dialect, FoldOptions, PromptParts
 from ..calls.records import ToolExecution
 from ..context.assembly import StoredRows, assemble_after, bounds_of, prompt_parts
 from ..context.history import History, Messages, Pin, after_system, copied, tokens_of
@@ -341,9 +341,6 @@ class _Answer:
     def take(self, delta: Any) -> Any:
         """Take the next piece; returns it in the form that drivers know."""
         match delta:
-            case Thought():  # from a function, which may yield it for `parse_tokens`
-                delta = ReasoningDelta(delta.text)
-                self.written.append(delta.text)
             case Usage():
                 self._reported = delta
             case Finish(reason):

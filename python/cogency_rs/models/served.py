@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from types import TracebackType
 from typing import Any, Protocol, Self
 
-from .._core import Thought
 from ..calls.trace_context import trace_parent
 from ..errors import LLMError
 from ..guards.secrets import Secrets, in_proxies, in_settings
@@ -152,7 +150,7 @@ class ServedModel:
 
     async def __call__(
         self, messages: Sequence[Mapping[str, Any]]
-    ) -> AsyncGenerator[str | Thought | Finish, None]:
+    ) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
         """Ask for text: the model as a function from messages to what `parse_tokens` reads.
 
         The usage is left out; `stream` has it.
@@ -168,7 +166,7 @@ class ServedModel:
                         yield text
                     case ReasoningDelta(text):
                         if text:
-                            yield Thought(text)
+                            yield delta
                     case Finish() if delta.kind == "refused":
                         raise self._service.refused(delta)
                     case Finish():
@@ -188,10 +186,5 @@ class ServedModel:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()

@@ -1,6 +1,6 @@
 """What a model writes and reads: text to events, and calls and results to text."""
 
-from .._core import CallGrammar, Limits, Thought
+from .._core import CallGrammar, Limits
 from .codec import (
     format_call_agent,
     format_result_agent,
@@ -14,7 +14,6 @@ from .parser import parse_execute_block
 __all__ = [
     "CallGrammar",
     "Limits",
-    "Thought",
     "format_call_agent",
     "format_result_agent",
     "format_results_array",

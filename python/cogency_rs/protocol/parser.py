@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
-from typing import Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from .._core import (
     Dialect,
@@ -12,7 +12,6 @@ from .._core import (
     Limits,
     Parser,
     Source,
-    Thought,
     ToolSchemas,
     Turn,
     read_block,
@@ -22,13 +21,16 @@ from ..guards.json_text import read_json
 from ..tools.toolbox import spelled
 from ..types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall
 
+if TYPE_CHECKING:
+    from ..models.deltas import ReasoningDelta
+
 __all__ = ["Dialect", "Finish", "Limits", "Parser", "parse_execute_block", "parse_tokens"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 
 def parse_tokens(
-    source: AsyncIterable[str | Thought | Finish] | str,
+    source: AsyncIterable[str | ReasoningDelta | Finish] | str,
     *,
     dialect: Dialects = "cogency",
     tools: ToolSchemas | Iterable[Any] | None = None,
@@ -42,8 +44,8 @@ def parse_tokens(
     """Parse a model's output into events while it streams.
 
     Args:
-        source: chunks of text, cut anywhere, or the whole text. Among the chunks may be `Thought(text)`, for reasoning
-            that the provider sends apart from the text, and `Finish(reason)`, for why the model stopped.
+        source: chunks of text, cut anywhere, or the whole text. Among the chunks may be `ReasoningDelta(text)`, for
+            reasoning that the provider sends apart from the text, and `Finish(reason)`, for why the model stopped.
         dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, all of
             which are read.
         tools: the tools whose schemas give the types of raw values, in dialects that have such values: objects of
@@ -69,7 +71,7 @@ def parse_tokens(
         when the answer ends.
 
     Raises:
-        TypeError: the source is not text, or yields anything but `str`, `Thought` and `Finish`.
+        TypeError: the source is not text, or yields anything but `str`, `ReasoningDelta` and `Finish`.
         ConfigError: `stream`, `limits` or `errors` has a wrong value.
 
     An exception of the source is raised here, after the events of the text already received. Malformed output never
@@ -132,7 +134,7 @@ class TextStream:
     """
 
     def __init__(
-        self, source: AsyncIterable[str | Thought | Finish] | str, reading: ReadingOptions
+        self, source: AsyncIterable[str | ReasoningDelta | Finish] | str, reading: ReadingOptions
     ) -> None:
         if not isinstance(source, str) and not hasattr(source, "__aiter__"):
             raise TypeError(

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._core import Thought
 from ..models import ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 
 __all__ = ["AnswerContent", "definitions", "in_json", "messages", "one_message"]
@@ -57,8 +56,6 @@ class AnswerContent:
         match delta:
             case str(text) | TextDelta(text):
                 self._add("text", "content", text)
-            case Thought():
-                self._add("reasoning", "content", delta.text)
             case ReasoningDelta(text):
                 self._add("reasoning", "content", text)
             case ToolCallDelta(_, id, name, arguments):

@@ -9,15 +9,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from .._core import Thought
 from ..errors import ConfigError
-from ..models import Delta, Finish, Model, ModelRequest
+from ..models import Delta, Finish, Model, ModelRequest, ReasoningDelta
 from .recording import End, RecordedAnswer, request_as_json
-from .streams import closing, deltas_in, text_in
+from .streams import closing, text_in
 
 __all__ = ["AnyModel", "RecordingModel", "record"]
 
-PlainModel: TypeAlias = Callable[[Any], AsyncIterable[str | Thought | Finish]]
+PlainModel: TypeAlias = Callable[[Any], AsyncIterable[str | ReasoningDelta | Finish]]
 """A plain function from messages to text."""
 
 AnyModel: TypeAlias = Model | PlainModel
@@ -108,7 +107,7 @@ class RecordingModel:
 
     def __call__(
         self, messages: Sequence[Mapping[str, Any]]
-    ) -> AsyncGenerator[str | Thought | Finish, None]:
+    ) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
         """Answer as a plain model function does: with what `parse_tokens` reads, which is everything but usage.
 
         Raises:
@@ -120,7 +119,7 @@ class RecordingModel:
         if hasattr(self._model, "stream"):
             return cast("Model", self._model).stream(request)
         plain = cast("PlainModel", self._model)
-        return deltas_in(plain(request.messages))
+        return plain(request.messages)
 
     def _write(self, line: bytes) -> None:
         with self._lock:

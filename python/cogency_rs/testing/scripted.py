@@ -21,9 +21,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from .._core import Thought
 from ..errors import ConfigError
-from ..models import Delta, Finish, ModelRequest
+from ..models import Delta, Finish, ModelRequest, ReasoningDelta
 from .requests import copy_of, in_words, shortened
 from .streams import closing, text_in
 
@@ -121,7 +120,7 @@ class ScriptedModel:
 
     def __call__(
         self, messages: Sequence[Mapping[str, Any]]
-    ) -> AsyncGenerator[str | Thought | Finish, None]:
+    ) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
         """Give the next answer as a plain model function does: what `parse_tokens` reads, all but usage.
 
         Raises:

@@ -1,16 +1,15 @@
-"""Converts the answers of a `Model` into those of a plain model function, and back."""
+"""Converts the answers of a `Model` into those of a plain model function."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from typing import Any
 
-from .._core import Thought
 from ..errors import ConfigError
 from ..models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 
-__all__ = ["closing", "deltas_in", "text_in"]
+__all__ = ["closing", "text_in"]
 
 
 def closing(stream: Any) -> AbstractAsyncContextManager[object]:
@@ -20,7 +19,7 @@ def closing(stream: Any) -> AbstractAsyncContextManager[object]:
 
 async def text_in(
     answer: AsyncGenerator[str | Delta, None],
-) -> AsyncGenerator[str | Thought | Finish, None]:
+) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
     """An answer as a plain model function gives it: what `parse_tokens` reads, which is everything but usage.
 
     Raises:
@@ -35,7 +34,7 @@ async def text_in(
                     yield text
                 case ReasoningDelta(text):
                     if text:
-                        yield Thought(text)
+                        yield piece
                 case ToolCallDelta():
                     raise ConfigError(
                         f"the answer has {piece!r}, which is not text: ask the model by "
@@ -43,12 +42,3 @@ async def text_in(
                     )
                 case _:
                     pass
-
-
-async def deltas_in(
-    answer: AsyncIterable[str | Thought | Finish],
-) -> AsyncGenerator[str | Delta, None]:
-    """The answer of a plain model function, as a `Model` gives it."""
-    async with closing(answer):
-        async for piece in answer:
-            yield ReasoningDelta(piece.text) if isinstance(piece, Thought) else piece

@@ -13,7 +13,6 @@ from ..._core import (
     Finish,
     Limits,
     PromptParts,
-    Thought,
     ToolSchemas,
     turning_marks,
 )
@@ -164,7 +163,7 @@ class TextDriver:
 
     def _text(
         self, run: RunContext[Any], runtime: Runtime
-    ) -> AsyncGenerator[str | Thought | Finish, None]:
+    ) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
         async def request() -> ModelRequest:
             by_server = self._tools_in == "request"
             messages = await runtime.kept_messages(
@@ -220,7 +219,7 @@ def _cogency() -> Dialect:
     return dialect.replace(prompt={**dialect.to_dict()["prompt"], "inert": "joined"})
 
 
-def _read(delta: str | Delta) -> str | Thought | Finish | None:
+def _read(delta: str | Delta) -> str | ReasoningDelta | Finish | None:
     """The part of an answer's piece that a parser reads; `None` for nothing.
 
     Raises:
@@ -230,7 +229,7 @@ def _read(delta: str | Delta) -> str | Thought | Finish | None:
         case TextDelta(text):
             return text
         case ReasoningDelta(text):
-            return Thought(text) if text else None
+            return delta if text else None
         case ToolCallDelta():
             raise LLMError(
                 "the server read a tool call out of the model's text itself, so there is no text of it: turn its tool "
