@@ -376,9 +376,14 @@ async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
         TypeError: the model's return value is not an answer.
     """
     ask = getattr(model, "stream", None)
-    if getattr(model, "keeps_messages", False) is not True:
-        request = replace(request, messages=copied(request.messages))
-    source = ask(request) if callable(ask) else model(request.messages)
+    keeps = getattr(model, "keeps_messages", False) is True
+    messages = request.messages if keeps else copied(request.messages)
+    if not callable(ask):
+        source = model(messages)
+    elif keeps:
+        source = ask(request)
+    else:
+        source = ask(replace(request, messages=messages))
     if inspect.isasyncgen(source):  # as most models give
         return source
     if inspect.isawaitable(source):

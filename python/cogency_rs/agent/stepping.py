@@ -232,7 +232,8 @@ class Stepping:
         )
         if self._triggers.has("after_step"):
             step = await self._triggers.change("after_step", step)
-        ending = self._ending(executions, accumulator.resolved)
+        resolved = accumulator.resolved
+        ending = self._ending(executions, resolved)
         if ending is not None:
             output = _given_by(ending)
             text = text_of(output)
@@ -249,7 +250,7 @@ class Stepping:
             is_answer=is_answer and not reports and text != "",
             is_left=running.deadline.is_over,
             waiting=tuple(accumulator.asking),
-            signals=tuple(self._signals(executions, running, finish_reason, ending)),
+            signals=tuple(self._signals(executions, resolved, running, finish_reason, ending)),
             error=runtime.error or self._error_of(executions),
             metric=self._metric(step, monotonic() - running.began),
         )
@@ -298,6 +299,7 @@ class Stepping:
     def _signals(
         self,
         executions: Sequence[ToolExecution],
+        calls: Sequence[ResolvedCall],
         running: RunningStep,
         finish_reason: str | None,
         ending: ToolExecution | None,
@@ -320,8 +322,7 @@ class Stepping:
         limit = self._call_limit
         if limit is not None and (refused := limit.reached(executions)) is not None:
             yield refused
-        resolved = running.accumulator.resolved
-        repeated = self._repetition.enter(running.content.happened(executions, resolved))
+        repeated = self._repetition.enter(running.content.happened(executions, calls))
         if repeated is not None:
             yield repeated
 

@@ -371,8 +371,11 @@ class Memory:
 
 def _size_of_texts(call: CallRecord) -> int:
     """What a call takes besides what each takes."""
-    texts = (call.decision, call.result, call.settling)
-    return sum(getsizeof(text) for text in texts if text is not None)
+    size = 0
+    for text in (call.decision, call.result, call.settling):
+        if text is not None:
+            size += getsizeof(text)
+    return size
 
 
 def _shown(stored: _Stored) -> dict[str, Any]:

@@ -190,7 +190,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         """
         execute: Any = self.execute
         classes: tuple[Any, Any] = (FunctionTool, _PlainTool)
-        ours = [each.execute for each in classes]
+        ours = (classes[0].execute, classes[1].execute)
         return self._run if getattr(execute, "__func__", None) in ours else None
 
     def _context(self, args: dict[str, Any], given: Mapping[str, Any]) -> ToolContext[Any] | None:

@@ -103,7 +103,8 @@ class Parameters:
             arguments = self.fields.read(args)
         except RecursionError as error:
             raise Mismatch("are nested too deep") from error
-        arguments.update(dict.fromkeys(self.contexts, context))
+        if self.contexts:
+            arguments.update(dict.fromkeys(self.contexts, context))
         return arguments
 
 

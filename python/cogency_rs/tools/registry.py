@@ -70,7 +70,8 @@ def listed_tools(tools: Any) -> list[Any]:
     Raises:
         ArgumentError: it is one tool, or cannot be a list of tools.
     """
-    if inspect.isroutine(tools) or callable(getattr(tools, "execute", None)):
+    is_list = type(tools) in (list, tuple)  # almost always, and quick
+    if not is_list and (inspect.isroutine(tools) or callable(getattr(tools, "execute", None))):
         name = getattr(tools, "name", None) or getattr(tools, "__name__", "…")
         raise refused("tools", tools, "a list of tools", f"write tools=[{name}]")
     return check_list("tools", tools, "tools")
