@@ -136,7 +136,7 @@ crashes: $(DEV)  ## KILLS=1000 programs killed at named points and at any moment
 BATCHES ?= 100000
 
 soak-tokio: | rust  ## BATCHES=100000 random batches on Tokio, and with Python's callables, dropped at random: fails if a task or a result is left or missing
-	COGENCY_RS_SOAK_BATCHES=$(BATCHES) cargo test --quiet --no-default-features --features tokio --test tokio_soak
+	COGENCY_RS_SOAK_BATCHES=$(BATCHES) cargo test --quiet --no-default-features --features tokio --test interface tokio_soak
 	COGENCY_RS_SOAK_BATCHES=$(BATCHES) $(EMBED) cargo test --quiet --no-default-features --features python-tools,sqlite --test python_tools soak
 
 # $(call NEEDS,command,hint): says what is missing where the command fails, and leaves the target.

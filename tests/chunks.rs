@@ -3,10 +3,7 @@
 use cogency_rs::protocol::{Ending, Event, Grammar, Limits, Options, Parser, Stream};
 use proptest::prelude::*;
 
-#[path = "dialects/joined.rs"]
-mod joined;
-
-use joined::joined;
+use crate::dialects::joined::joined;
 
 fn parse(stream: Stream, limits: Limits, chunks: &[&str]) -> Vec<Event> {
     let (mut parser, mut events) = (

@@ -7,10 +7,7 @@ use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
 use cogency_rs::protocol::{Call, CallStream, Ending, Event, Grammar, Options, Parser, Stream};
 
-#[path = "dialects/joined.rs"]
-mod joined;
-
-use joined::joined;
+use crate::dialects::joined::joined;
 
 fn read(
     name: &str,

@@ -1,6 +1,7 @@
 //! The table of presets, as data: each dialect is the value that `tests/dialects/table.jsonl` has for it.
 //!
-//! The file shows in a change which fields of which dialects it changes. `UPDATE_TABLE=1 cargo test --test presets` writes it.
+//! The file shows in a change which fields of which dialects it changes. `UPDATE_TABLE=1 cargo test --test interface presets`
+//! writes it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -10,10 +10,7 @@ use cogency_rs::protocol::{
     CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Text,
 };
 
-#[path = "dialects/joined.rs"]
-mod joined;
-
-use joined::joined;
+use crate::dialects::joined::joined;
 
 const MODES: [(Stream, CallStream); 2] =
     [(Stream::Event, CallStream::Whole), (Stream::Token, CallStream::Pieces)];

@@ -1,7 +1,5 @@
 //! What a batch on Tokio does where asyncio has no part in it: threads, panics, a batch that is dropped, a runtime that ends.
 
-#![cfg(feature = "tokio")]
-
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};

@@ -1,8 +1,6 @@
 //! Runs the table of what a batch does on Tokio, with closures; `tests/unit/test_batch_cases.py` runs it on asyncio, and
 //! `tests/python_tools/table.rs` on Tokio with Python's callables.
 
-#![cfg(feature = "tokio")]
-
 #[path = "batches/cases.rs"]
 mod table;
 

@@ -1,8 +1,6 @@
 //! Random batches that are joined, cancelled, withdrawn from or dropped at random moments: each call that counts has one
 //! result, and nothing is left of any of them. `make soak-tokio` runs 100,000.
 
-#![cfg(feature = "tokio")]
-
 use std::future::pending;
 use std::num::NonZeroUsize;
 use std::panic;

@@ -1,7 +1,5 @@
 //! A whole turn: a stream of text, tools, and a log.
 
-#![cfg(feature = "tokio")]
-
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -9,9 +9,9 @@ use cogency_rs::protocol::{CallStream, Event, Grammar, Stream};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::read::{Read, Setting, each_grammar, is_space};
-use crate::texts::{ending, whole_text};
-use crate::write::marks;
+use super::read::{Read, Setting, each_grammar, is_space};
+use super::texts::{ending, whole_text};
+use super::write::marks;
 
 /// The part of the text that an event holds.
 fn content(event: &Event) -> Option<String> {
@@ -256,7 +256,7 @@ fn nothing_is_lost() {
 
 #[test]
 fn the_bookkeeping_finds_what_is_lost() {
-    let grammar = crate::read::grammar(&["hermes"]);
+    let grammar = super::read::grammar(&["hermes"]);
     let read = |events: &[Event]| Read { events: events.to_vec(), is_done: false };
     let respond = |text: &str| Event::Respond(text.into());
     let text = "w1w <think>w2w</think> w3w";
@@ -279,7 +279,7 @@ fn the_bookkeeping_finds_what_is_lost() {
 
 #[test]
 fn a_word_after_one_that_the_end_of_the_turn_left_out_is_wrong() {
-    let grammar = crate::read::grammar(&["hermes"]);
+    let grammar = super::read::grammar(&["hermes"]);
     let end = &grammar.dialects[0].turn_end[0];
     let text = format!("w1w {end} w2w w3w");
     let respond = |text: &str| Event::Respond(text.into());

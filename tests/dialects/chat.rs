@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
 
-use crate::account::{texts_of, words_of};
-use crate::joined::joined;
-use crate::read::{Setting, cut, each_grammar, tools};
-use crate::texts::{setting, text, whole_text};
+use super::account::{texts_of, words_of};
+use super::joined::joined;
+use super::read::{Setting, cut, each_grammar, tools};
+use super::texts::{setting, text, whole_text};
 
 type Input = (String, Setting, Vec<Index>, Callable);
 

@@ -7,10 +7,10 @@ use cogency_rs::protocol::{CallStream, Event, Grammar, ReportKind, Stream};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::account::places;
-use crate::read::{Setting, each_grammar, grammars};
-use crate::texts::{TextWriter, damaged};
-use crate::write::{Written, blocks, opens_itself};
+use super::account::places;
+use super::read::{Setting, each_grammar, grammars};
+use super::texts::{TextWriter, damaged};
+use super::write::{Written, blocks, opens_itself};
 
 /// What is wrong with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

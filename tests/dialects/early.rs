@@ -7,9 +7,9 @@ use cogency_rs::protocol::{CallStart, CallStream, Event, Grammar, Stream};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::read::{Setting, cut, each_grammar, grammars, joined};
-use crate::texts::{setting, text};
-use crate::write::{Written, blocks};
+use super::read::{Setting, cut, each_grammar, grammars, joined};
+use super::texts::{setting, text};
+use super::write::{Written, blocks};
 
 const MODE: (Stream, CallStream) = (Stream::Token, CallStream::Whole);
 

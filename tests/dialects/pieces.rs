@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value;
 
-use crate::account::texts_of;
-use crate::read::{Setting, cut, each_grammar, joined, without_pieces};
-use crate::texts::{setting, text};
+use super::account::texts_of;
+use super::read::{Setting, cut, each_grammar, joined, without_pieces};
+use super::texts::{setting, text};
 
 const MODES: [(Stream, CallStream); 4] = [
     (Stream::Event, CallStream::Whole),

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::json;
 
-pub use crate::joined::joined;
+pub use super::joined::joined;
 
 /// The grammar of each preset, and some that read several dialects.
 pub fn grammars() -> Vec<(String, Arc<Grammar>)> {

@@ -7,9 +7,9 @@ use cogency_rs::protocol::{CallStream, Ending, Event, Grammar, ReportKind, Strea
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::read::{Setting, cut, each_grammar, grammars, is_space, joined, without_pieces};
-use crate::texts::{endings, text};
-use crate::write::{Written, blocks, message_to};
+use super::read::{Setting, cut, each_grammar, grammars, is_space, joined, without_pieces};
+use super::texts::{endings, text};
+use super::write::{Written, blocks, message_to};
 
 /// How reasoning is opened and closed, and the marks that would end it.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use cogency_rs::protocol::{Ending, Grammar, Limits};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use crate::read::Setting;
-use crate::write::{Written, answer, blocks_of, marks, message_to};
+use super::read::Setting;
+use super::write::{Written, answer, blocks_of, marks, message_to};
 
 /// A stretch of text. An index chooses among the marks, bodies or pairs that the grammar has.
 #[derive(Clone, Debug)]
