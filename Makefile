@@ -13,6 +13,8 @@ MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 INSTALL = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 # How the extension is built: `release` is what people install, `tested` is built sooner.
 PROFILE ?= release
+# What is recorded for the next build makes the first one slower; `CARGO_INCREMENTAL=1 make …` records it.
+export CARGO_INCREMENTAL ?= 0
 BUILD   = $(INSTALL) --profile $(PROFILE)
 
 .DEFAULT_GOAL := help
