@@ -8,7 +8,6 @@ import logging
 import re
 import sqlite3
 import sys
-import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,33 +15,24 @@ from typing import Any
 
 import pytest
 
+from tools.faults import FAULTS, with_faults
+
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = CHECKOUT / "docs" / "reliability.md"
 
 
-TESTED_BY = tomllib.loads(Path(__file__).with_name("tested_by.toml").read_text(encoding="utf-8"))
-"""The faults of the document by group, and the test in this folder that causes each."""
+def test_the_faults_of_the_document_are_those_that_have_a_test():
+    page = DOCUMENT.read_text(encoding="utf-8")
+    assert with_faults(page) == page, "run: python tools/faults.py"
 
 
-def faults_of(page: str) -> dict[str, list[str]]:
-    """The faults that a page lists, by group."""
-    table = page.partition("| fault | outcome |\n| --- | --- |\n")[2].partition("\n\n")[0]
-    faults: dict[str, list[str]] = {}
-    for fault in re.findall(r"^\| (.*?) \|", table, re.MULTILINE):
-        if fault.startswith("**"):
-            faults[fault.strip("*")] = listed = []
-        else:
-            listed.append(fault)
-    return faults
-
-
-def test_each_fault_of_the_document_has_a_test():
-    listed = faults_of(DOCUMENT.read_text(encoding="utf-8"))
-    assert listed == {group: list(tests) for group, tests in TESTED_BY.items()}
+def test_a_document_without_a_place_for_the_faults_is_refused():
+    with pytest.raises(ValueError, match="no place for the table"):
+        with_faults("# Reliability\n")
 
 
 @pytest.mark.parametrize(
-    "test", sorted({test for tests in TESTED_BY.values() for test in tests.values()})
+    "test", sorted({fault["test"] for faults in FAULTS.values() for fault in faults})
 )
 def test_a_test_of_a_fault_exists(test: str):
     file, _, name = test.partition("::")
