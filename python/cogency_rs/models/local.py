@@ -245,7 +245,10 @@ def _checked(path: Path) -> Path:
         with path.open("rb") as file:
             begins = file.read(len(_MAGIC))
     except OSError as error:
-        raise ConfigError(f"the model {str(path)!r} cannot be read: {error.strerror}") from error
+        raise ConfigError(
+            f"the model {str(path)!r} cannot be read: {error.strerror}; name a GGUF file, such as one of "
+            "https://huggingface.co/models?library=gguf"
+        ) from error
     if begins != _MAGIC:
         raise ConfigError(
             f"{str(path)!r} is not a GGUF file, which is what llama.cpp runs: look for a file that ends in .gguf"
