@@ -22,7 +22,7 @@ class CogencyTables(Messages):
     The statements are the same in both databases but for the fields in braces, which are in `_sql`: `t`, what is before
     the name of a table; `row`, the column that orders rows of one time; `any_row`, the same across conversations;
     `event`, the same for events; `is_in` and `not_in`, whether a type is one of $3, and none of $4; `search`, the whole
-    statement; and `all`, for no limit.
+    statement; and `all`, the value of LIMIT for no limit.
     """
 
     _sql: Mapping[str, str]
