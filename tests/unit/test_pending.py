@@ -22,6 +22,14 @@ __all__ = ["every_log"]
 pytestmark = pytest.mark.timeout(60)
 
 STARTED = 1_000.5
+CALL = '{"name": "pay", "args": {"n": 1}}'
+ENDED = {
+    "status": "success",
+    "outcome": "Success",
+    "content": 1,
+    "error": False,
+    "exception": ["", ""],
+}
 
 
 async def leave(
@@ -151,29 +159,93 @@ async def test_a_call_that_did_not_happen_runs_with_the_next_resume(every_log):
 
 
 TOLD = {
-    "a result": ("receipt 7", "success"),
-    "Happened": (Happened("receipt 7"), "success"),
-    "None": (None, "success"),
-    "a failure": (ToolResult("closed", error=True), "failure"),
-    "NotHappened": (NotHappened(), "cancelled"),
+    "a result": ("receipt 7", "success", 'it happened: "receipt 7"'),
+    "Happened": (Happened({"receipt": 7}), "success", 'it happened: {"receipt": 7}'),
+    "None": (None, "success", "it happened: Success"),
+    "a failure": (ToolResult("closed", error=True), "failure", "it failed: closed"),
+    "NotHappened": (NotHappened(), "cancelled", "it did not happen"),
 }
 
 
-@pytest.mark.parametrize(("result", "status"), TOLD.values(), ids=TOLD)
-async def test_the_record_of_a_call_that_the_model_has_been_told_about_is_settled_alone(
-    every_log, result, status
+class Listening:
+    """A model that keeps what it was asked.
+
+    Attributes:
+        read: what it read last.
+    """
+
+    def __init__(self) -> None:
+        self.read: list[Any] = []
+
+    async def __call__(self, messages: Any) -> Any:
+        self.read = [each["content"] for each in messages]
+        yield "I see."
+
+
+async def told(log: Any) -> CallRecord:
+    """Leave a conversation whose model was told that the outcome of its call is unknown."""
+    [left] = await leave(log, "a", "", "unknown", completed_at=STARTED)
+    await log.append("a", rows=[("result", "[]", 3.0), ("respond", "I do not know.", 4.0)])
+    return left
+
+
+@pytest.mark.parametrize(("result", "status", "words"), TOLD.values(), ids=TOLD)
+async def test_a_model_that_was_told_that_a_call_is_unknown_reads_what_was_found_out(
+    every_log, result, status, words
 ):
-    [left] = await leave(every_log, "a", "", "unknown", completed_at=STARTED)
-    await every_log.append("a", rows=[("result", "[]", 3.0), ("respond", "I do not know.", 4.0)])
-    before = await every_log.read("a")
-    payer = Payer(every_log)
-    assert len(await payer.agent.pending()) == 1
-    settled = await payer.agent.settle("a", left.id, result)
+    left = await told(every_log)
+    before = (await every_log.read("a")).rows
+    agent = Agent(model := Listening(), storage=every_log)
+    assert len(await agent.pending()) == 1
+    settled = await agent.settle("a", left.id, result)
     assert (settled.status, settled.completed_at, settled.result) == (status, STARTED, None)
     assert await every_log.calls("a") == [settled]
-    assert (await every_log.read("a")).rows == before.rows
-    assert await payer.agent.pending() == []
-    assert (await payer.agent.resume("a")).output == "I do not know."
+    *rows, news = (await every_log.read("a")).rows
+    assert (rows, news["type"]) == (before, "user")  # what it has read stays as it is
+    assert await agent.pending() == []
+    text = (
+        "It was not known whether your call of 'pay' with the arguments {\"n\": 0} happened. "
+        f"Now it is known: {words}"
+    )
+    assert (await agent.run("So?", conversation_id="a")).output == "I see."
+    assert model.read[-1] == f"{text}\n\nSo?"
+    await agent.run("And?", conversation_id="a")
+    assert [each for each in model.read if text in each]
+
+
+async def test_a_resume_lets_the_model_answer_to_what_was_found_out(every_log):
+    left = await told(every_log)
+    agent = Agent(model := Listening(), storage=every_log)
+    assert (await agent.resume("a")).output == "I do not know."
+    await agent.settle("a", left.id, "receipt 7")
+    assert (await agent.resume("a")).output == "I see."
+    assert "receipt 7" in model.read[-1]
+
+
+@pytest.mark.parametrize("status", ["open", "waiting", "ended"])
+async def test_what_was_found_out_comes_before_an_answer_whose_calls_have_no_results(
+    every_log, status
+):
+    left = await told(every_log)
+    later = CallRecord(uuid7(), uuid7(), 0, "pay")
+    rows = [("user", "Once more.", 5.0), ("respond", "Again.", 6.0), ("call", CALL, 7.0)]
+    await every_log.append("a", rows=rows, calls=[later])
+    fields = {"result": json.dumps(ENDED)} if status == "ended" else {}
+    later = later._replace(status=status, **fields)
+    await every_log.append("a", rows=(), calls=[later])
+    agent = Agent(model := Listening(), storage=every_log)
+    await agent.settle("a", left.id, "receipt 7")
+    assert (await every_log.calls("a"))[1] == later
+    kinds = [(row["type"], row["content"][:6]) for row in (await every_log.read("a")).rows[-4:]]
+    assert kinds == [
+        ("user", "Once m"),
+        ("user", "It was"),
+        ("respond", "Again."),
+        ("call", CALL[:6]),
+    ]
+    await agent.run("So?", conversation_id="a")
+    assert [each for each in model.read if "receipt 7" in each]
+    assert (await every_log.calls("a"))[1].status in ("unknown", "denied", "success")
 
 
 REFUSED = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
@@ -11,6 +10,7 @@ from ..ids import uuid7
 from ..storage.claims import ClaimOfRun
 from ..storage.owners import check_user
 from .settings import AgentSettings
+from .stored_state import rows_before_open_calls
 
 __all__ = ["Forking"]
 
@@ -67,7 +67,7 @@ class Forking:
             raise ConfigError(
                 f"the log has no conversation {conversation_id!r}, so it cannot be forked"
             )
-        taken = _settled_rows(rows[:at])
+        taken = rows_before_open_calls(rows[:at])
         if not taken:
             raise ConfigError(
                 f"the first {at or len(rows)} rows of conversation {conversation_id!r} have nothing without calls that "
@@ -81,18 +81,3 @@ class Forking:
                 )
             await storage.fork(conversation_id, new, user_id=user_id, rows=taken)
         return new
-
-
-def _settled_rows(rows: Sequence[Mapping[str, Any]]) -> int:
-    """How many rows there are before calls without results, and the text of the same answer."""
-    first_call: int | None = None
-    for place, row in enumerate(rows):
-        if row["type"] in ("user", "result"):
-            first_call = None
-        elif row["type"] == "call" and first_call is None:
-            first_call = place
-    if first_call is None:
-        return len(rows)
-    while first_call and rows[first_call - 1]["type"] in ("think", "respond"):
-        first_call -= 1
-    return first_call

@@ -15,13 +15,13 @@ from ..guards.arguments import check_text, refused
 from ..hooks.approval import need_of
 from ..protocol.codec import parse_tool_call
 from ..storage.claims import ClaimOfRun
-from ..storage.log import CallRecord, is_log
+from ..storage.log import CallRecord, Row, is_log
 from ..storage.owners import check_user
 from ..tools.toolbox import Toolbox
 from ..turn.saving import save_to_the_end
 from ..types import ToolCall
 from .settings import AgentSettings
-from .settling import settled, why_unknown
+from .settling import settled, told_later, why_unknown
 
 __all__ = ["PendingCall", "PendingCalls"]
 
@@ -86,7 +86,7 @@ class PendingCalls:
             found.setdefault((conversation_id, user), []).append(record)
         pending: list[PendingCall] = []
         for (conversation_id, user), records in found.items():
-            calls = await _calls_of(storage, conversation_id, user)
+            calls = _calls_of(*await _conversation(storage, conversation_id, user))
             for record in records:
                 call = calls.get((record.batch, record.position))
                 if record.status != "waiting" or await self._is_asked_about(record, call):
@@ -99,7 +99,8 @@ class PendingCalls:
         """Say what a person found out about a call whose outcome is unknown.
 
         If the model has not been told yet, `resume` goes on with it: with the result, or by running the call. If it has
-        been told, what it read stays as it is, and only the record of the call changes.
+        been told, the results that it read stay as they are. It reads what was found out as a message to it, in the
+        next run; `resume` lets it answer to that at once. The call does not run.
 
         Args:
             conversation_id: which conversation.
@@ -134,11 +135,12 @@ class PendingCalls:
             storage.claim(conversation_id, wait=settings.limits.on_busy == "wait")
         ):
             await check_user(storage, conversation_id, user_id)
-            record = _named(
-                call_id, conversation_id, await storage.calls(conversation_id, user_id=user_id)
-            )
-            now = settled(record, outcome, "person")
-            if record.status == "unknown":  # the row of results is there
+            rows, records = await _conversation(storage, conversation_id, user_id)
+            record = _named(call_id, conversation_id, records)
+            now, news = settled(record, outcome, "person"), tuple[Row, ...]()
+            if record.status == "unknown":  # the row of results is there, and the model has read it
+                call = _calls_of(rows, records).get((record.batch, record.position))
+                news = (told_later(record, call, outcome, rows),)
                 now = now._replace(
                     status=status_of(as_result(outcome.result))
                     if isinstance(outcome, Happened)
@@ -146,7 +148,7 @@ class PendingCalls:
                     completed_at=record.completed_at,
                     result=None,
                 )
-            await save_to_the_end(storage, conversation_id, user_id, (), [now])
+            await save_to_the_end(storage, conversation_id, user_id, news, [now])
         return now
 
     async def _is_asked_about(self, record: CallRecord, call: ToolCall | None) -> bool:
@@ -176,12 +178,18 @@ def _pending(
     )
 
 
-async def _calls_of(
+async def _conversation(
     storage: Any, conversation_id: str, user_id: str
+) -> tuple[Sequence[Mapping[str, Any]], Sequence[CallRecord]]:
+    """The rows of a conversation, and the records of its calls."""
+    page = await storage.read(conversation_id, user_id=user_id)
+    return page.rows, await storage.calls(conversation_id, user_id=user_id)
+
+
+def _calls_of(
+    rows: Sequence[Mapping[str, Any]], records: Sequence[CallRecord]
 ) -> dict[tuple[str, int], ToolCall]:
     """The calls of a conversation, by batch and position: its rows and its records are in the same order."""
-    rows: Sequence[Mapping[str, Any]] = (await storage.read(conversation_id, user_id=user_id)).rows
-    records: Sequence[CallRecord] = await storage.calls(conversation_id, user_id=user_id)
     with_row = [each for each in records if each.status != "early" and not each.is_dropped]
     written = [row["content"] for row in rows if row["type"] == "call"]
     found: dict[tuple[str, int], ToolCall] = {}

@@ -10,7 +10,8 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf, nextafter
 from time import time
 from typing import Any, Literal, cast
 
@@ -20,12 +21,12 @@ from ..calls.tool_result import as_result, reason
 from ..guards.json_text import read_json
 from ..hooks.retries import pause
 from ..runs.context import RunContext
-from ..storage.log import CallRecord
+from ..storage.log import CallRecord, Row
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall
-from .stored_state import OpenBatch
+from .stored_state import OpenBatch, rows_before_open_calls
 
-__all__ = ["By", "reconciled", "settled", "why_unknown"]
+__all__ = ["By", "reconciled", "settled", "told_later", "why_unknown"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -158,6 +159,35 @@ def settled(record: CallRecord, outcome: Outcome, by: By, *, tries: int = 1) -> 
     if by == "reconcile":
         answer["tries"] = tries
     return record._replace(settling=json.dumps(answer))
+
+
+def told_later(
+    record: CallRecord, call: ToolCall | None, outcome: Outcome, rows: Sequence[Mapping[str, Any]]
+) -> Row:
+    """The row that tells a model what a person found out about a call that it knows as unknown.
+
+    It is a message to the model, since the results that it has read stay as they are. It comes last, but for an answer
+    whose calls have no results yet: those must come next after the calls.
+
+    Args:
+        record: the call, as the model was told about it.
+        call: the call, if the log tells which row is the call's.
+        outcome: what was found out.
+        rows: the conversation.
+    """
+    asked = "" if call is None else f" with the arguments {json.dumps(call.args)}"
+    match outcome:
+        case Happened():
+            result = as_result(outcome.result)
+            content = result.outcome if result.content is None else json.dumps(result.content)
+            found = f"it failed: {result.outcome}" if result.error else f"it happened: {content}"
+        case _:
+            found = "it did not happen"
+    text = f"It was not known whether your call of '{record.name}'{asked} happened. Now it is known: {found}"
+    last = rows_before_open_calls(rows)
+    if last < len(rows):
+        return "user", text, nextafter(rows[last]["timestamp"], -inf)
+    return "user", text, max([time(), *(row["timestamp"] for row in rows[-1:])])
 
 
 def why_unknown(record: CallRecord) -> str:

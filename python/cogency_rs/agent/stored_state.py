@@ -32,7 +32,14 @@ from ..storage.log import (
 from ..types import ToolCall, ToolResult
 from .cut_answer import report_of
 
-__all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records"]
+__all__ = [
+    "Decisions",
+    "OpenBatch",
+    "StoredState",
+    "decisions_of",
+    "given_up_records",
+    "rows_before_open_calls",
+]
 
 _BEGUN = frozenset({"open", "ended"})
 """The states of a call without a row of results that may have begun."""
@@ -282,3 +289,18 @@ def _calls_without_results(rows: Sequence[Any]) -> list[ToolCall]:
             except ToolParseError:
                 continue
     return calls
+
+
+def rows_before_open_calls(rows: Sequence[Mapping[str, Any]]) -> int:
+    """How many rows of a conversation there are before calls without results, and the text of the same answer."""
+    first_call: int | None = None
+    for place, row in enumerate(rows):
+        if row["type"] in ("user", "result"):
+            first_call = None
+        elif row["type"] == "call" and first_call is None:
+            first_call = place
+    if first_call is None:
+        return len(rows)
+    while first_call and rows[first_call - 1]["type"] in ("think", "respond"):
+        first_call -= 1
+    return first_call

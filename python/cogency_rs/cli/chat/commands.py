@@ -141,7 +141,7 @@ def _settle(session: ChatSession, what: str) -> None:
         raise UnusableError("say which, and what: /settle N RESULT, or /settle N not")
     call = unknown[int(number) - 1]
     session.settle(call, NotHappened() if result.strip() == "not" else result.strip())
-    page.line("\n  noted; /resume goes on if the model has not been told yet")
+    page.line("\n  noted; /resume goes on with it")
 
 
 def _quit(session: ChatSession, _: str) -> None:
