@@ -12,7 +12,7 @@ import pytest
 
 from cogency_rs import Agent, Hooks, Memory, ToolContext, ToolResult, tool
 from cogency_rs.agent import settling
-from cogency_rs.errors import ConfigError
+from cogency_rs.errors import BlockTool, ConfigError
 from cogency_rs.execution import Happened, NotHappened, Reconcile, Unknown, UnsettledCall
 from cogency_rs.hooks import ToolDenied
 from cogency_rs.ids import uuid7
@@ -264,22 +264,31 @@ async def test_a_call_whose_arguments_no_longer_fit_is_told_as_it_was_written():
 class Masking(Hooks):
     """Changes results, and notes what it is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self.asked: list[str] = []
 
     def before_tool_execute(self, ctx: Any, call: Any) -> Any:
         self.asked.append("before")
         return call
 
+    async def around_call(self, invocation: Any, next: Any) -> Any:
+        self.asked.append("around")
+        return await next(invocation)
+
     def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-        self.asked.append("after")
+        self.asked.append(execution.status)
         return replace(execution, result=ToolResult("Success", "masked"))
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [(Happened("secret"), ["after"]), (NotHappened(), ["before", "after"])],
-    ids=["happened", "not happened"],
+    [
+        (Happened("secret"), ["around", "success"]),
+        (Unknown("secret"), ["around", "unknown"]),
+        (NotHappened(), ["before", "around", "success"]),
+    ],
+    ids=["happened", "unknown", "not happened"],
 )
 async def test_hooks_see_a_result_that_was_found_before_the_model_does(answer, expected):
     log, hooks = Memory(), Masking()
@@ -287,6 +296,223 @@ async def test_hooks_see_a_result_that_was_found_before_the_model_does(answer, e
     await Bank(answer).agent(log, hooks=[hooks]).resume("c", user_id="ada")
     assert await told(log) == "masked"
     assert hooks.asked == expected
+
+
+async def mask(invocation: Any, next: Any) -> ToolResult:
+    found = await next(invocation)
+    return replace(found, content=f"masked {found.content}")
+
+
+async def refuse(invocation: Any, next: Any) -> ToolResult:
+    return ToolResult("not allowed", error=True)
+
+
+async def fail(invocation: Any, next: Any) -> ToolResult:
+    raise OSError("no")
+
+
+class Blocking(Hooks):
+    """Blocks every call."""
+
+    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
+        raise BlockTool("closed")
+
+
+AROUND = {
+    "a function that changes the result": (mask, "masked receipt 7"),
+    "one that refuses the call": (refuse, "receipt 7"),
+    "one that fails before it": (fail, "receipt 7"),
+    "hooks that block the call": (Blocking(), "receipt 7"),
+}
+
+
+@pytest.mark.parametrize(("hook", "expected"), AROUND.values(), ids=AROUND)
+async def test_functions_around_calls_see_a_result_that_was_found_and_cannot_refuse_it(
+    hook, expected
+):
+    log, bank = Memory(), Bank(Happened("receipt 7"))
+    await leave(log)
+    await bank.agent(log, hooks=[hook]).resume("c", user_id="ada")
+    assert (await told(log), bank.paid) == (expected, [])
+    [record] = await log.calls("c")
+    assert record.status == "success"
+
+
+@pytest.mark.parametrize("hook", [refuse, fail, Blocking()], ids=["refuse", "fail", "block"])
+async def test_nothing_can_say_of_a_call_that_may_have_happened_that_it_was_not_run(hook):
+    log, bank = Memory(), Bank(Unknown("the bank is closed"))
+    await leave(log)
+    await bank.agent(log, hooks=[hook]).resume("c", user_id="ada")
+    assert "It is not known whether the call of 'pay' happened" in await told(log)
+    [record] = await log.calls("c")
+    assert record.status == "unknown"
+
+
+async def test_a_run_that_is_cancelled_while_hooks_see_a_result_keeps_it(every_log):
+    seen = asyncio.Event()
+
+    async def wait(invocation: Any, next: Any) -> ToolResult:
+        await next(invocation)
+        seen.set()
+        return await hang()
+
+    bank = Bank(Happened("receipt 7"))
+    await leave(every_log)
+    run = bank.agent(every_log, hooks=[wait]).resume("c", user_id="ada")
+
+    async def resume() -> None:
+        await run
+
+    task = asyncio.create_task(resume())
+    await seen.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await told(every_log) == "receipt 7"
+    [record] = await every_log.calls("c")
+    assert record.status == "success"
+
+
+class Asking(Hooks):
+    """Is around a reconcile, and notes in which order."""
+
+    def __init__(self, name: str, notes: list[str], answer: Any = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._name, self._notes, self._answer = name, notes, answer
+
+    async def around_reconcile(self, call: UnsettledCall, next: Any) -> Any:
+        self._notes.append(f"{self._name} asks about {call.name}")
+        if self._answer is not None:
+            return self._answer() if callable(self._answer) else self._answer
+        answer = await next(replace(call, args={"n": 6}))
+        self._notes.append(f"{self._name} reads {type(answer).__name__}")
+        return answer
+
+
+async def test_hooks_are_around_a_reconcile_as_they_are_around_calls(every_log):
+    bank, notes = Bank(Happened("paid")), list[str]()
+    await leave(every_log)
+    hooks = [
+        Asking("inner", notes),
+        Asking("outer", notes, priority=1),
+        Asking("other", notes, matcher="get_*"),
+    ]
+    await bank.agent(every_log, hooks=hooks).resume("c", user_id="ada")
+    assert notes == [
+        "outer asks about pay",
+        "inner asks about pay",
+        "inner reads Happened",
+        "outer reads Happened",
+    ]
+    assert [call.args for call in bank.asked] == [{"n": 6}]
+    assert await told(every_log) == "paid"
+
+
+def broken() -> None:
+    raise OSError("no line")
+
+
+ANSWERS = {
+    "an answer": (Happened("known here"), "known here", "success"),
+    "no leave to ask": (Unknown("nobody agreed to ask"), "nobody agreed to ask", "unknown"),
+    "an exception": (broken, "its reconcile failed: OSError: no line", "unknown"),
+    "something else": ("yes", "must return Happened, NotHappened or Unknown", "unknown"),
+}
+
+
+@pytest.mark.parametrize(("answer", "words", "status"), ANSWERS.values(), ids=ANSWERS)
+async def test_a_hook_may_answer_for_a_reconcile(answer, words, status):
+    log, bank = Memory(), Bank(NotHappened(), tries=1)
+    await leave(log)
+    hooks = [Asking("mine", [], answer)]
+    await bank.agent(log, hooks=hooks).resume("c", user_id="ada")
+    assert (bank.asked, bank.paid) == ([], [])
+    assert words in await told(log)
+    [record] = await log.calls("c")
+    assert record.status == status
+
+
+@in_exact_time
+async def test_the_time_of_a_try_holds_for_the_hooks_around_it_too():
+    log, bank = Memory(), Bank(NotHappened(), tries=1, timeout=5.0)
+
+    class Slow(Hooks):
+        async def around_reconcile(self, call: UnsettledCall, next: Any) -> Any:
+            await hang()
+
+    await leave(log)
+    await bank.agent(log, hooks=[Slow()]).resume("c", user_id="ada")
+    assert "did not answer within 5 s" in await told(log)
+
+
+YES = json.dumps({"approved": True})
+
+
+async def test_a_yes_of_before_the_kill_holds_for_a_call_that_did_not_happen(every_log):
+    ran: list[int] = []
+
+    @tool(requires_approval=True, reconcile=lambda call: NotHappened())
+    async def pay(n: int) -> str:
+        """Pay."""
+        ran.append(n)
+        return "paid"
+
+    await leave(every_log, decision=YES)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay], storage=every_log)
+    assert (await agent.resume("c", user_id="ada")).output == "done"
+    assert ran == [5]
+
+
+async def test_a_yes_does_not_hold_if_the_call_would_do_something_else_by_now(every_log):
+    @tool(
+        requires_approval=True,
+        preview=lambda call: "pays 9",
+        reconcile=lambda call: NotHappened(),
+    )
+    async def pay(n: int) -> str:
+        """Pay."""
+        raise AssertionError
+
+    yes = json.dumps({"approved": True, "preview": "pays 5"})
+    await leave(every_log, decision=yes)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay], storage=every_log)
+    await agent.resume("c", user_id="ada")
+    assert "has changed since it was approved" in await told(every_log)
+
+
+async def test_a_person_who_is_asked_at_once_is_asked_anew_about_a_call_that_did_not_happen():
+    asked: list[Any] = []
+    log = Memory()
+
+    @tool(requires_approval=True, reconcile=lambda call: NotHappened())
+    async def pay(n: int) -> str:
+        """Pay."""
+        raise AssertionError
+
+    def approve(ctx: Any, call: Any) -> bool:
+        asked.append(call.args)
+        return False
+
+    await leave(log)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay], storage=log, approve=approve)
+    await agent.resume("c", user_id="ada")
+    assert asked == [{"n": 5}]
+    [record] = await log.calls("c")
+    assert (record.status, record.attempt) == ("denied", 1)
+
+
+@pytest.mark.parametrize(
+    "answer", [Happened("paid"), Unknown("closed")], ids=["happened", "unknown"]
+)
+async def test_nobody_is_asked_to_approve_a_call_that_is_not_run(every_log, answer):
+    @tool(requires_approval=True, reconcile=lambda call: answer)
+    async def pay(n: int) -> str:
+        """Pay."""
+        raise AssertionError
+
+    await leave(every_log)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay], storage=every_log)
+    assert (await agent.resume("c", user_id="ada")).status == "completed"
 
 
 async def test_a_call_that_did_not_happen_is_approved_before_it_runs(every_log):

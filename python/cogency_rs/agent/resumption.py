@@ -8,11 +8,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..calls.records import write_new_result
 from ..calls.tool_result import unknown
 from ..errors import ConfigError
 from ..hooks import AroundCall, Invocation, Next, ToolApproved, ToolDenied
 from ..hooks.approval import Approval, Decision, Undecided, denied, need_of, read_decision
 from ..protocol.codec import format_call_agent
+from ..storage.log import CallRecord
 from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of
 from ..types import ToolCall, ToolResult
@@ -114,16 +116,19 @@ def denied_before(decided: Mapping[str, Decision]) -> AroundCall:
     return layer
 
 
-def not_twice(batch: OpenBatch) -> AroundCall:
-    """Run a call that may have begun only if its tool may run twice."""
-    not_begun, why = batch.not_begun, {each.id: why_unknown(each) for each in batch.records}
+def not_twice(calls: Sequence[ResolvedCall], records: Sequence[CallRecord]) -> list[CallRecord]:
+    """The records for calls that are carried out again: that of a call which may have begun says that it is unknown.
 
-    async def layer(invocation: Invocation, next: Next) -> ToolResult:
-        if invocation.id in not_begun or invocation.resolved.options.may_run_twice:
-            return await next(invocation)
-        return unknown(invocation.call.name, why.get(invocation.id, ""))
-
-    return layer
+    So it does not run, and nothing can refuse it. That of a call which may run twice stays, and so does the log.
+    """
+    return [
+        record._replace(
+            status="ended", result=write_new_result(unknown(each.call.name, why_unknown(record)))
+        )
+        if record.status == "open" and not each.options.may_run_twice
+        else record
+        for each, record in zip(calls, records, strict=True)
+    ]
 
 
 async def calls_again(calls: Sequence[ToolCall]) -> AsyncGenerator[dict[str, Any], None]:

@@ -321,7 +321,7 @@ class Run:
     async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
         """Carry out calls that an earlier run left, unless one still waits for a decision."""
         approve, calls, left = self._approve(), recalled(batch, self._tools), batch
-        batch = await reconciled(batch, calls, self.ctx)
+        batch = await reconciled(batch, calls, self.ctx, self._settings.hooks.objects)
         waiting = [] if approve is not None else await undecided(batch, calls)
         if waiting:
             put_off = batch.put_off()
@@ -338,9 +338,8 @@ class Run:
         await self._log.append((), again)
         return self._stepping.carry_out(
             calls_again(batch.calls),
-            taken,
+            not_twice(calls, taken),
             approved_by(batch, calls, approve),
-            not_twice(batch),
             denied_before(batch.decided()),
         )
 

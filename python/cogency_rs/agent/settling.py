@@ -11,6 +11,7 @@ import inspect
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import inf, nextafter
 from time import time
 from typing import Any, Literal, cast
@@ -19,6 +20,7 @@ from ..calls.records import utc, write_new_result
 from ..calls.settlement import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
 from ..calls.tool_result import as_result, reason
 from ..guards.json_text import read_json
+from ..hooks.hooks import Hooks, NextReconcile, has, matches
 from ..hooks.retries import pause
 from ..runs.context import RunContext
 from ..storage.log import CallRecord, Row
@@ -34,7 +36,7 @@ By = Literal["reconcile", "person"]
 
 
 async def reconciled(
-    batch: OpenBatch, calls: Sequence[ResolvedCall], ctx: RunContext[Any]
+    batch: OpenBatch, calls: Sequence[ResolvedCall], ctx: RunContext[Any], hooks: Sequence[Hooks]
 ) -> OpenBatch:
     """Ask the tools of calls that may have begun whether these happened, all at once.
 
@@ -42,12 +44,13 @@ async def reconciled(
         batch: the calls that an earlier run left.
         calls: the same calls, with their tools.
         ctx: the run that asks.
+        hooks: what may be around a reconcile, the outermost first.
 
     Returns:
         The batch with what was found out.
     """
     asking = [
-        _reconciled(record, each, reconcile, ctx)
+        _reconciled(record, each, reconcile, ctx, hooks)
         if record.status == "open" and (reconcile := each.options.reconciling) is not None
         else _unchanged(record)
         for record, each in zip(batch.records, calls, strict=True)
@@ -60,10 +63,25 @@ async def _unchanged(record: CallRecord) -> CallRecord:
 
 
 async def _reconciled(
-    record: CallRecord, resolved: ResolvedCall, reconcile: Reconcile, ctx: RunContext[Any]
+    record: CallRecord,
+    resolved: ResolvedCall,
+    reconcile: Reconcile,
+    ctx: RunContext[Any],
+    hooks: Sequence[Hooks],
 ) -> CallRecord:
+    async def ask(call: UnsettledCall) -> Any:
+        asking: NextReconcile = partial(_answer, reconcile)
+        for each in reversed(hooks):
+            if has(each, "around_reconcile") and matches(each, resolved):
+                asking = partial(each.around_reconcile, next=asking)
+        return await asking(call)
+
     outcome, tries = await _ask(
-        reconcile, _told(record, resolved.call, ctx), _tries_of(record), why_unknown(record)
+        ask,
+        _told(record, resolved.call, ctx),
+        reconcile,
+        tries=_tries_of(record),
+        why=why_unknown(record),
     )
     if isinstance(outcome, Unknown):
         logger.warning(
@@ -91,24 +109,23 @@ def _told(record: CallRecord, call: ToolCall, ctx: RunContext[Any]) -> Unsettled
 
 
 async def _ask(
-    reconcile: Reconcile, call: UnsettledCall, tries: int, why: str
+    ask: NextReconcile, call: UnsettledCall, limits: Reconcile, *, tries: int, why: str
 ) -> tuple[Outcome, int]:
     """What a tool says of a call, and how often it has been asked by now.
 
     Args:
-        reconcile: the tool's.
+        ask: asks once.
         call: the call.
+        limits: how often and how long to ask.
         tries: how often it was asked before.
         why: what it said then.
     """
-    while tries < reconcile.tries:
+    while tries < limits.tries:
         tries += 1
-        limit = asyncio.timeout(reconcile.timeout)
+        limit = asyncio.timeout(limits.timeout)
         try:
             async with limit:
-                answer: Any = reconcile.ask(call)
-                if inspect.isawaitable(answer):
-                    answer = await answer
+                answer: object = await ask(call)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -117,12 +134,17 @@ async def _ask(
         except (Exception, SystemExit) as error:
             why = f"its reconcile failed: {reason(error)}"
             if limit.expired():
-                why = f"its reconcile did not answer within {reconcile.timeout:g} s"
+                why = f"its reconcile did not answer within {limits.timeout:g} s"
         else:
             return _checked(answer), tries
-        if tries < reconcile.tries:
+        if tries < limits.tries:
             await asyncio.sleep(pause(tries))
     return Unknown(why), tries
+
+
+async def _answer(reconcile: Reconcile, call: UnsettledCall) -> Any:
+    answer: Any = reconcile.ask(call)
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _checked(answer: object) -> Outcome:

@@ -160,11 +160,10 @@ class Stepping:
         calls: AsyncIterable[Any],
         known: Sequence[CallRecord],
         approve: Approval,
-        outer: AroundCall,
         inner: AroundCall,
     ) -> RunningStep:
-        """Carry out calls that the log has already, with `outer` around all hooks around calls and `inner` inside."""
-        return self._begin(self._make_accumulator(approve, [outer], [inner]), calls, known)
+        """Carry out calls that the log has already, with `inner` inside of all hooks around calls."""
+        return self._begin(self._make_accumulator(approve, [inner]), calls, known)
 
     def _begin(
         self,
@@ -346,14 +345,10 @@ class Stepping:
     def _make_accumulator(
         self,
         approve: Approval | Literal["wait"] | None,
-        outer: Sequence[AroundCall] = (),
         inner: Sequence[AroundCall] = (),
     ) -> Accumulator:
         settings, ctx, limit = self._settings, self._ctx, self._call_limit
-        own = [*outer]
-        if limit is not None:
-            own.append(limit.layer)
-        own += self._own
+        own = [*self._own] if limit is None else [limit.layer, *self._own]
         calls = settings.calls
         if calls.on_failure == "raise":
             calls = replace(calls, on_failure="continue")  # raised later, when the step is over

@@ -32,7 +32,7 @@ from ..errors import StopRun
 from ..hooks import Invocation, Next
 from ..hooks.approval import Approval, AskFirst, Decision, Need, refused_as_changed
 from ..hooks.batch_hooks import BatchHooks, CallOrder
-from ..hooks.chain import chain
+from ..hooks.chain import chain, shown_to
 from ..hooks.hooks import NO_HOOKS, HookList
 from ..hooks.remote import check_remote
 from ..telemetry import current
@@ -235,8 +235,8 @@ class ToolBatch:
             ids: their ids.
             begin: as for the batch.
             needs: what approval each call of the batch needs, if that is known already.
-            ends: how calls ended that an earlier program carried out, by their place: they do not run, and nothing that
-                is around calls is asked about them, but for the hooks after them if their results are new.
+            ends: how calls ended that an earlier program carried out, by their place: they do not run. If their results
+                are new, the functions around calls and the hooks after them see these; nothing else is asked.
             execution_ids: what their tools are told; by default, the ids.
         """
         self._begin = begin
@@ -372,11 +372,11 @@ class ToolBatch:
         assert carry_out is not None, "the batch is complete"
         for index, (call, _) in enumerate(calls, start=first):
             name: object = call.name
-            work = (
-                self._give(index, ends[index], self._batch_hooks)
-                if index in ends
-                else carry_out(index)
-            )
+            if index in ends:
+                self._notes[index].known = ends[index].result
+                work = self._give(index, ends[index], self._batch_hooks)
+            else:
+                work = carry_out(index)
             task = create_task(work, name=name if type(name) is str else str(name))
             tasks.append(task)
             if self._timetable is not None or self._order is not None:
@@ -394,7 +394,9 @@ class ToolBatch:
             self._order.passed(index)
 
     def _stop(self, index: int, error: asyncio.CancelledError) -> ToolResult:
-        """The result of a call that was stopped before it had one."""
+        """The result of a call that was stopped before it had one, or before hooks had seen what was known of it."""
+        if (known := self._notes[index].known) is not None:
+            return known
         if index in self._late:
             return self._timed_out(index)
         if index >= self._cancelled_from:
@@ -407,10 +409,13 @@ class ToolBatch:
         """The result of a call that an earlier program carried out."""
         note = self._notes[index]
         note.began, note.ended = end.started_at, end.completed_at
-        if end.is_new and hooks is not None:
-            invocation = Invocation.of(self, index, *self.resolved[index])
-            return await hooks.after(invocation, end.result)
-        return end.result
+        if not end.is_new:
+            return end.result
+        if self._in_run is not None:
+            self._in_run()
+        invocation = Invocation.of(self, index, *self.resolved[index])
+        result = await shown_to(self._hooks.given, self, invocation, end.result)
+        return result if hooks is None else await hooks.after(invocation, result)
 
     async def _carry(self, carry_out: Next, index: int) -> ToolResult:
         """Carry out a call, with all that is around it."""

@@ -27,6 +27,7 @@ class CallNote:
         stopped: the cancellation that ended it.
         held: holds back what the call tells its run, if it began before its batch was complete.
         is_turned: whether a hook has made it a call of another tool.
+        known: the result that an earlier program left.
     """
 
     # Defaults of the class, since most of a call's fields are never set, and each call has a note.
@@ -38,6 +39,7 @@ class CallNote:
     stopped: asyncio.CancelledError | None = None
     held: HeldRun | None = None
     is_turned: bool = False
+    known: ToolResult | None = None
 
     def id_of(self, call: Any) -> str:
         """The id of the call: the log's, the provider's, or one that is made at the first use."""

@@ -5,7 +5,7 @@ tool's context variables. Tracing, hooks, approval, retries and executors are su
 """
 
 from .approval import Approve, Decision, ToolApproved, ToolDenied
-from .hooks import AnyHook, HookContext
+from .hooks import AnyHook, HookContext, NextReconcile
 from .invocation import AroundCall, Invocation, Next
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "HookContext",
     "Invocation",
     "Next",
+    "NextReconcile",
     "ToolApproved",
     "ToolDenied",
 ]

@@ -15,7 +15,7 @@ from .batch_hooks import BatchHooks
 from .invocation import AroundCall, CallBatch, Invocation, Next
 from .retries import retry
 
-__all__ = ["chain"]
+__all__ = ["chain", "shown_to"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -44,6 +44,31 @@ def chain(
     for layer in reversed(present):
         last = partial(_enter, layer, last, batch)
     return last if present else None
+
+
+async def shown_to(
+    around: Sequence[AroundCall], batch: CallBatch, invocation: Invocation, found: ToolResult
+) -> ToolResult:
+    """Pass a result that was found out through functions around calls, as if the call had just returned it.
+
+    A function that does not call `next` has refused the call or answered it. It is too late for both, since the call
+    was started before: then the result stays.
+
+    Returns:
+        The result, as these functions left it.
+    """
+    is_seen = False
+
+    async def find(_: Invocation) -> ToolResult:
+        nonlocal is_seen
+        is_seen = True
+        return found
+
+    layers: Next = find
+    for layer in reversed(around):
+        layers = partial(_enter, layer, layers, batch)
+    result = await layers(invocation)
+    return result if is_seen else found
 
 
 async def _enter(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import FunctionType
@@ -18,12 +18,22 @@ from ..types import ToolCall, ToolResult
 from .invocation import AroundCall, Invocation, Next
 
 if TYPE_CHECKING:
+    from ..calls.settlement import Outcome, UnsettledCall
     from ..models import ModelRequest
     from ..runs.context import RunContext
     from ..runs.response import ModelResponse
     from ..runs.run_result import RunResult, Step
 
-__all__ = ["NO_HOOKS", "AnyHook", "HookContext", "HookList", "Hooks", "matches"]
+__all__ = [
+    "NO_HOOKS",
+    "AnyHook",
+    "HookContext",
+    "HookList",
+    "Hooks",
+    "NextReconcile",
+    "has",
+    "matches",
+]
 
 
 @dataclass(frozen=True)
@@ -156,6 +166,19 @@ class Hooks:
         """Carry out a call with `next`, change it, answer it, or run it again; see `AroundCall`."""
         return await next(invocation)
 
+    async def around_reconcile(self, call: UnsettledCall, next: NextReconcile) -> Outcome:
+        """Ask a tool's `reconcile` with `next` whether a call happened whose outcome is unknown, or answer instead.
+
+        It runs anew for each try, within the time of the try; what it raises makes the try fail.
+
+        Returns:
+            The answer to go by.
+        """
+        return await next(call)
+
+
+NextReconcile = Callable[["UnsettledCall"], "Awaitable[Outcome]"]
+"""Asks a tool's `reconcile` whether a call happened, once."""
 
 AnyHook = Hooks | AroundCall
 """What `hooks=` takes a list of: `Hooks` objects, functions around calls, and `Executor`s, which are such functions."""
@@ -185,11 +208,13 @@ class HookList(NamedTuple):
         objects: the `Hooks` objects.
         for_batches: the same, if one of them has a method before or after calls.
         around: the functions around each call, the outermost first.
+        given: those of them that were in the list, so that they are also around a result that was found out.
     """
 
     objects: tuple[Hooks, ...] = ()
     for_batches: tuple[Hooks, ...] = ()
     around: tuple[AroundCall, ...] = ()
+    given: tuple[AroundCall, ...] = ()
 
     @classmethod
     def of(cls, hooks: Iterable[AnyHook] | HookList) -> HookList:
@@ -218,16 +243,16 @@ class HookList(NamedTuple):
             elif not callable(each):
                 raise refused("hooks", each, _ACCEPTED, advice)
         if not objects:
-            return cls((), (), tuple(listed))
+            return cls((), (), tuple(listed), tuple(listed))
         listed.sort(key=_order)
         objects.sort(key=_order)
-        decide = any(_has(each, "before_tool_execute", "after_tool_execute") for each in objects)
-        around = (
+        decide = any(has(each, "before_tool_execute", "after_tool_execute") for each in objects)
+        around = tuple(
             _AroundMatching(each) if isinstance(each, Hooks) else each
             for each in listed
-            if not isinstance(each, Hooks) or _has(each, "around_call")
+            if not isinstance(each, Hooks) or has(each, "around_call")
         )
-        return cls(tuple(objects), tuple(objects) if decide else (), tuple(around))
+        return cls(tuple(objects), tuple(objects) if decide else (), around, around)
 
     def around_also(self, outer: Iterable[AroundCall], inner: Iterable[AroundCall]) -> HookList:
         """These, with `outer` around all that is around a call, and `inner` inside."""
@@ -260,7 +285,7 @@ def _written(hook: Any) -> str:
     return hook.__name__ if inspect.isroutine(hook) else f"{name}()"
 
 
-def _has(hooks: Hooks, *methods: str) -> bool:
+def has(hooks: Hooks, *methods: str) -> bool:
     """Whether hooks override one of these methods."""
     for method in methods:
         own = getattr(hooks, method)
