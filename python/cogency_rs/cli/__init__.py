@@ -57,6 +57,7 @@ def _app() -> Any:
     from .doctor import doctor
     from .parse import parse
     from .serve import serve
+    from .settle import settle
     from .show import show
     from .timeline import timeline
 
@@ -91,6 +92,7 @@ def _app() -> Any:
         dialects,
         show,
         timeline,
+        settle,
         copy,
         serve,
         doctor,

@@ -18,8 +18,8 @@ MOST = 20
 """How many claims, and how many calls, are shown to a person."""
 
 _ADVICE = {
-    "open": "; if that is gone, /resume or /settle in `cogency-rs chat`",
-    "unknown": "; say what happened with /settle in `cogency-rs chat`",
+    "open": "; if that is gone, say what became of it with `cogency-rs settle`",
+    "unknown": "; say what became of it with `cogency-rs settle`",
 }
 """What a person can do about a call, by its state."""
 

@@ -9,8 +9,19 @@ from ..storage.log import Conversation
 from ..storage.postgres.address import is_dsn
 from . import database_log, log
 from .stored import Doubtful, Lease, Row
+from .text import one_line, quoted
 
-__all__ = ["DB", "Conversation", "Row", "State", "conversations", "named", "rows", "state"]
+__all__ = [
+    "DB",
+    "Conversation",
+    "Row",
+    "State",
+    "conversations",
+    "named",
+    "rows",
+    "settling",
+    "state",
+]
 
 DB = "The log: its file, or the postgresql:// address of its database."
 
@@ -26,6 +37,16 @@ class State:
 
     leases: list[Lease]
     doubtful: list[Doubtful]
+
+    @property
+    def unknown(self) -> list[Doubtful]:
+        """The calls whose outcome is unknown, in conversations that no process has."""
+        held = {lease.conversation_id for lease in self.leases}
+        return [
+            call
+            for call in self.doubtful
+            if call.status in ("open", "unknown") and call.conversation_id not in held
+        ]
 
 
 def conversations(db: str) -> list[Conversation]:
@@ -68,3 +89,9 @@ def state(db: str) -> State:
 def named(db: str) -> str:
     """A log's name for messages: never with a password."""
     return database_log.place(db) if is_dsn(db) else db
+
+
+def settling(db: str, *ids: str) -> str:
+    """The command that says what became of a call, as far as it can be typed for a person."""
+    log = "DB" if is_dsn(db) else quoted(db)
+    return one_line(" ".join(("cogency-rs settle", log, *map(quoted, ids))))

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from . import logs
 from .page import KINDS, NARROWEST, STATES, TEXTS, Page, Piece, cut
+from .stored import Doubtful
 from .text import count, duration, first_lines, moment, one_line, shown, signature
 from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn, turns_of
 
@@ -20,6 +21,7 @@ LABEL = 10  # columns of the margin, with the kind of an entry
 CLOCK = 12  # columns before it for the entry's time, on a page of at least `ROOMY` columns
 NARROW, ROOMY = 40, 60
 CALL_LINES, CONTENT_LINES = 4, 8
+MOST_UNKNOWN = 10  # calls whose outcome is unknown that are shown
 
 
 def show(
@@ -48,12 +50,15 @@ def show(
             _print_lines(map(vars, listed))
         else:
             _list(db, listed)
+            _offer_to_settle(db, logs.state(db).unknown)
         return
     turns = turns_of(logs.rows(db, conversation, user))
     if json:
         _print_lines(_as_json(turns))
     else:
         ConversationPrinter(Page(), full=full).show(conversation, turns)
+        unknown = logs.state(db).unknown
+        _offer_to_settle(db, [call for call in unknown if call.conversation_id == conversation])
 
 
 def _print_lines(values: Iterable[Any]) -> None:
@@ -95,6 +100,20 @@ def _list(db: str, listed: list[logs.Conversation]) -> None:
             page.hanging([("    ", "")], f"{user}{count(entry.rows, 'row')}, {span}", "dim")
             if entry.question is not None:
                 page.line("    " + cut(one_line(entry.question).strip(), page.width - 4))
+
+
+def _offer_to_settle(db: str, unknown: Sequence[Doubtful]) -> None:
+    """Say which calls are unknown, and the commands with which a person says what became of them."""
+    if not unknown:
+        return
+    page = Page()
+    page.line()
+    page.line([(f"{count(len(unknown), 'call')} whose outcome is unknown", "yellow")])
+    for call in unknown[:MOST_UNKNOWN]:
+        command = logs.settling(db, call.conversation_id, call.call_id)
+        page.line(f"    {one_line(call.name)}: {command}")  # not wrapped, so that it can be copied
+    if len(unknown) > MOST_UNKNOWN:
+        page.line(f"    all of them: {logs.settling(db)}")
 
 
 class ConversationPrinter:
