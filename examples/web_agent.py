@@ -14,7 +14,8 @@ of a request. What belongs to somebody else is answered with 404, whichever rout
 A run belongs to its conversation and not to a page: it goes on when the page is closed, and every page of the user that
 has the conversation's address shows it from its beginning. It ends early when somebody presses Stop, and when the
 server ends. Then running tools are cancelled and awaited, and every call has its result in the log. A call that needs
-approval waits in the log. So it may be approved tomorrow, on another page, after the server was started again.
+approval waits in the log. So it may be approved tomorrow, on another page, after the server was started again. If the
+server was killed while a call ran, the page asks whether it happened, and the model reads the answer.
 
 Needs `pip install cogency-rs fastapi uvicorn`.
 """
@@ -41,7 +42,8 @@ from pydantic import BaseModel, Field
 from web_conversations import Busy, Conversations, progress
 
 from cogency_rs import Agent, CallOptions, PostgreSQL, RunLimits, SQLite, tool
-from cogency_rs.errors import OwnerError
+from cogency_rs.errors import ConfigError, OwnerError
+from cogency_rs.execution import NotHappened
 from cogency_rs.hooks import AnyHook
 
 PAGE = Path(__file__).with_name("web_page")
@@ -53,6 +55,14 @@ class Query(BaseModel):
 
 class Decisions(BaseModel):
     decisions: dict[str, bool] = {}
+
+
+class Found(BaseModel):
+    """What a user found out about a call whose outcome is unknown."""
+
+    call: str
+    happened: bool
+    result: str = Field("", max_length=100_000)
 
 
 SESSION = "session"
@@ -127,6 +137,10 @@ def create_app(
     async def foreign(request: Request, error: OwnerError) -> JSONResponse:
         return JSONResponse({"detail": "you have no such conversation"}, 404)
 
+    @app.exception_handler(ConfigError)
+    async def late(request: Request, error: ConfigError) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 409)
+
     @app.get("/")
     async def page(request: Request) -> FileResponse:
         response = FileResponse(PAGE / "index.html")
@@ -155,6 +169,11 @@ def create_app(
     @app.post("/conversations/{id}/resume", status_code=202)
     async def resume(id: str, user: User, given: Decisions) -> None:
         await (await conversations.of(user, id)).resume(given.decisions)
+
+    @app.post("/conversations/{id}/settle", status_code=202)
+    async def settle(id: str, user: User, found: Found) -> None:
+        result = found.result if found.happened else NotHappened()
+        await (await conversations.of(user, id)).settle(found.call, result)
 
     @app.post("/conversations/{id}/stop", status_code=202)
     async def stop(id: str, user: User) -> None:

@@ -84,6 +84,19 @@ class Conversation:
         """
         await self._begin(self._agent.resume(self._id, decisions, user_id=self._user))
 
+    async def settle(self, call: str, result: Any) -> None:
+        """Say what became of a call whose outcome is unknown: its result, or `NotHappened()`. Pages that watch show it.
+
+        Raises:
+            Busy: a run goes on.
+            ConfigError: the outcome of the call is not unknown.
+        """
+        async with self._turn:
+            if self._task is not None:
+                raise Busy("this conversation has a run: stop it, or wait for its end")
+            await self._agent.settle(self._id, call, result, user_id=self._user)
+            self._tell(await self._read())
+
     async def stop(self) -> None:
         """Stop the run, if there is one. Its calls have their results when this returns."""
         task = self._task
@@ -159,7 +172,7 @@ class Conversation:
         return {"type": "log", "rows": page.rows, **await self._state()}
 
     async def _state(self) -> Message:
-        """The state of its calls, in their order, and which of them need approval."""
+        """The state of its calls, in their order: which of them need approval, and which are unknown."""
         # A record has its tool's one name, however the model wrote it.
         free = {
             tool.name
@@ -171,6 +184,7 @@ class Conversation:
                 "id": record.id,
                 "status": record.status,
                 "asks": record.status == "waiting" and record.name not in free,
+                "unsettled": record.status in ("open", "unknown"),
                 "decided": record.decision and json.loads(record.decision)["approved"],
                 "seconds": record.completed_at - record.started_at
                 if record.completed_at and record.started_at

@@ -190,22 +190,47 @@ function finish(card, { status, outcome, content }) {
   if (said && (outcome !== undefined || !isLine)) add(card, "pre", "content", said);
 }
 
-function ask(card, { id }) {
+/** Ask the user about a call. Each choice has a label, a class, a path of the server, and what it posts there. */
+function offer(card, name, outcome, [before, after], more, choices) {
   if (card.querySelector(".decide")) return;
-  setState(card, "waiting", "needs your approval");
+  setState(card, name, outcome);
   card.open = true;
   const place = add(card, "div", "decide");
-  const name = make("code", "", make("strong", "", card.querySelector(".name").textContent));
-  add(place, "p", "", "Run ", name, " with these arguments?");
+  const tool = make("code", "", make("strong", "", card.querySelector(".name").textContent));
+  add(place, "p", "", before, tool, after);
   add(place, "pre", "", readable(asked.get(card)));
-  for (const [label, kind, decision] of [["Approve", "", true], ["Deny", "quiet", false]]) {
+  place.append(...more);
+  for (const [label, kind, path, body] of choices) {
     const button = add(place, "button", kind, label);
     button.type = "button";
-    button.addEventListener("click", () => {
-      for (const each of place.querySelectorAll("button")) each.disabled = true;
-      post("/resume", { decisions: { [id]: decision } });
+    button.addEventListener("click", async () => {
+      const buttons = [...place.querySelectorAll("button")];
+      for (const each of buttons) each.disabled = true;
+      if (await post(path, body())) return;
+      for (const each of buttons) each.disabled = false;
     });
   }
+}
+
+function ask(card, { id }) {
+  const decide = (decision) => () => ({ decisions: { [id]: decision } });
+  offer(card, "waiting", "needs your approval", ["Run ", " with these arguments?"], [], [
+    ["Approve", "", "/resume", decide(true)],
+    ["Deny", "quiet", "/resume", decide(false)],
+  ]);
+}
+
+/** Ask whether a call happened; the model has been told that it is unknown, or will be told by the next run. */
+function askWhatHappened(card, { id, status }) {
+  const result = make("input", "result");
+  result.placeholder = "If it happened: what did it return?";
+  result.setAttribute("aria-label", result.placeholder);
+  const found = (happened) => () => ({ call: id, happened, result: result.value });
+  const name = status === "open" ? "unknown" : "unsettled";
+  offer(card, name, "it is not known whether it happened", ["Did ", " happen, with these arguments?"], [result], [
+    ["It happened", "", "/settle", found(true)],
+    ["It did not happen", "quiet", "/settle", found(false)],
+  ]);
 }
 
 /** Show of each call what the log says, where no event has said it. */
@@ -219,7 +244,7 @@ function settle(calls) {
       card.querySelector(".decide")?.remove();
       const decided = { true: "approved, and waits for the others", false: "denied, and waits for the others" };
       setState(card, "waiting", decided[call.decided] ?? "waits for the others");
-    } else if (call.status === "open") setState(card, "unknown", "it is not known what became of it");
+    } else if (call.unsettled) askWhatHappened(card, call);
     else if (!["success", "failure"].includes(card.dataset.state)) {
       card.querySelector(".decide")?.remove();
       setState(card, call.status === "success" ? "success" : "failure", call.status);
@@ -286,7 +311,7 @@ const show = {
     if (!rows.length) text.placeholder = EXAMPLE;
     setRunning(false);
     const unfinished = rows.length && !["respond", "end", "cancelled", "error"].includes(rows.at(-1).type);
-    if (unfinished && !conversation.querySelector(".decide")) offerToGoOn();
+    if (unfinished && !conversation.querySelector(".call[data-state=waiting] .decide")) offerToGoOn();
     scrollTo(0, document.body.scrollHeight);
   },
   begin() {
@@ -318,7 +343,7 @@ function offerToGoOn() {
   const button = make("button", "quiet", "Go on");
   button.type = "button";
   button.addEventListener("click", () => post("/resume", {}));
-  note("", "The server was stopped before this was answered. ", button).id = "go-on";
+  note("", "This has no answer yet. ", button).id = "go-on";
 }
 
 function setRunning(is) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import httpx
 import pytest
 
 from cogency_rs import Memory
+from cogency_rs.storage import CallRecord
 from support.pages import CHECKOUT, blocks_of
 from support.serving import Model, serving
 from support.tools import Waiting, block, call
@@ -105,6 +107,33 @@ async def test_a_call_waits_for_a_decision_also_in_another_process(decision, sta
     [result] = [event["content"] for event in events if event["type"] == "result"]
     assert f'"status": "{status}", "content": "{content}"' in result
     assert events[-1]["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("found", "read"),
+    [
+        ({"happened": True, "result": "receipt 7"}, 'it happened: "receipt 7"'),
+        ({"happened": False}, "it did not happen"),
+    ],
+)
+async def test_a_call_of_a_killed_server_is_shown_as_unknown_and_settled(found, read):
+    storage = Memory()
+    left = CallRecord("call-1", "batch", 0, "refund", attempt=1, started_at=1.0)
+    content = json.dumps({"name": "refund", "args": {"order": "A7", "euros": 30}})
+    asked = [("user", "Pay back.", 1.0), ("call", content, 2.0)]
+    await storage.append("c", user_id="demo", rows=asked, calls=[left])
+    model = Model("I cannot tell.<end>", "Now I know.<end>")
+    async with served(model, storage) as http:
+        over = (await events_of(http, "/conversations/c/decisions", {}))[-1]
+        args = {"order": "A7", "euros": 30}
+        assert over["unknown"] == [{"id": "call-1", "name": "refund", "args": args}]
+        path = "/conversations/c/calls/call-1"
+        assert (await http.post(path, json=found)).status_code == 204
+        assert (await http.post(path, json=found)).status_code == 409
+        events = await events_of(http, "/conversations/c/decisions", {})
+        assert (events[-1]["status"], events[-1]["unknown"]) == ("completed", [])
+    assert read in (await rows(storage))[-2][1]
+    assert (await rows(storage))[-1] == ("respond", "Now I know.")
 
 
 async def test_an_error_is_the_last_event():

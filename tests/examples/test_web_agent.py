@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import web_conversations
-from web_agent import create_app, model_of
+from fastapi import Request
+from web_agent import SESSION, create_app, model_of, user_of
 from web_conversations import Conversations
 
 from cogency_rs import Agent, SQLite, ToolResult
+from cogency_rs.storage import CallRecord
 from scripted_server import ScriptedServer, Turn
 from support.serving import Model
 from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, stored
@@ -236,6 +238,90 @@ async def test_a_call_that_needs_approval_waits_also_for_another_server(
         ]
         assert [result["status"] for result in results] == ["success", status]
         assert results[1]["content"] == message
+
+
+UNKNOWN = "It is not known whether the call of 'pay' happened"
+
+
+@pytest.fixture
+def killed(tmp_path: Path):
+    """A function that leaves a log as a server does that was killed while it paid."""
+
+    async def leave(user: str, *, is_told: bool) -> Path:
+        async with SQLite(tmp_path / "log.db") as log:
+            record = CallRecord("call-1", "batch", 0, "pay", attempt=1, started_at=1.0)
+            rows = [("user", "Pay.", 1.0), ("call", stored("pay", euros=9), 2.0)]
+            await log.append("c", user_id=user, rows=rows, calls=[record])
+            if is_told:
+                results = json.dumps([{"tool": "pay", "status": "failure", "content": UNKNOWN}])
+                rows = [("result", results, 3.0), ("respond", "I cannot tell.", 4.0)]
+                settled = record._replace(status="unknown", completed_at=3.0)
+                await log.append("c", user_id=user, rows=rows, calls=[settled])
+            return tmp_path / "log.db"
+
+    return leave
+
+
+def cookies_of(session: str) -> tuple[httpx.Cookies, str]:
+    """The cookies of a browser with this session, and its user."""
+    request = Request({"type": "http", "headers": [(b"cookie", f"{SESSION}={session}".encode())]})
+    return httpx.Cookies({SESSION: session}), user_of(request)
+
+
+@pytest.mark.parametrize(
+    "is_told", [False, True], ids=["a call that began", "a call told as unknown"]
+)
+@pytest.mark.parametrize("happened", [True, False])
+async def test_a_call_whose_outcome_is_unknown_is_settled_by_the_user(killed, is_told, happened):
+    cookies, user = cookies_of("s" * 40)
+    path = await killed(user, is_told=is_told)
+    model = Model("Now I know.<end>")
+    async with served(create_app(model, [PAY], SQLite(path)), cookies) as client:
+        [call] = (await client.log())["calls"]
+        assert (call["status"], call["unsettled"]) == ("unknown" if is_told else "open", True)
+        async with client.watch() as watching:
+            await watching.until("log")
+            found = {"call": call["id"], "happened": happened, "result": "receipt 7"}
+            await client.post("/settle", found)
+            [call] = (await watching.until("log"))[-1]["calls"]
+            assert not call["unsettled"]
+            await client.post("/resume", {})
+            over = (await watching.until("over"))[-1]
+        rows = await client.rows()
+        if not is_told and not happened:  # then it may run, once somebody has agreed
+            assert [each["asks"] for each in over["calls"]] == [True]
+            return
+        assert rows[-1] == ("respond", "Now I know.")
+        told = dict(rows)["user" if is_told else "result"]
+        assert ("receipt 7" if happened else "did not happen") in told
+
+
+async def test_what_cannot_be_settled_is_refused(killed):
+    cookies, user = cookies_of("s" * 40)
+    path = await killed(user, is_told=True)
+    waiting = Waiting()
+    model = Model(block("wait"), "Done.<end>")
+    async with served(create_app(model, [PAY, waiting], SQLite(path)), cookies) as client:
+
+        async def settle(**found: Any) -> int:
+            return (await client.http.post(f"{CONVERSATION}/settle", json=found)).status_code
+
+        assert await settle(call="call-9", happened=True) == 409
+        assert await settle(call="call-1") == 422
+        async with client.watch() as watching:
+            await client.ask()
+            await waiting.started.wait()
+            assert await settle(call="call-1", happened=True) == 409  # a run goes on
+            waiting.release.set()
+            await watching.until("over")
+        assert await settle(call="call-1", happened=True) == 202
+        assert await settle(call="call-1", happened=True) == 409  # it is settled
+    others, _ = cookies_of("t" * 40)
+    async with served(create_app(Model(), [PAY], SQLite(path)), others) as client:
+        response = await client.http.post(
+            f"{CONVERSATION}/settle", json={"call": "call-1", "happened": True}
+        )
+        assert response.status_code == 404
 
 
 async def test_a_decision_is_kept_while_another_decision_is_missing(page):

@@ -18,9 +18,10 @@ from fastapi import Request
 from web_agent import SESSION, create_app, user_of
 
 from cogency_rs import SQLite, ToolResult
+from cogency_rs.storage import CallRecord
 from cogency_rs.tools import ToolOptions
 from support.serving import Model, serving
-from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, raises, returns
+from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, raises, returns, stored
 
 pytest.importorskip("playwright", reason="playwright is in the extra dev")
 from playwright.async_api import Locator, Page, async_playwright, expect
@@ -457,6 +458,49 @@ async def test_a_run_whose_server_was_killed_can_go_on(browser, tmp_path: Path):
         await page.find("#go-on button").click()
         await expect(page.find(".respond")).to_have_text("It is 42.")
         await expect(page.find("#go-on")).to_have_count(0)
+        await context.close()
+    assert page.errors == []
+
+
+@pytest.mark.parametrize(
+    ("status", "button", "expected"),
+    [
+        ("open", "It happened", "receipt 7"),
+        ("open", "It did not happen", "paid 9 euros"),
+        ("unknown", "It happened", "It was not known whether your call of 'pay'"),
+        ("unknown", "It did not happen", "Now it is known: it did not happen"),
+    ],
+)
+async def test_a_call_whose_outcome_is_unknown_asks_what_happened(
+    browser, tmp_path: Path, status, button, expected
+):
+    file, session = tmp_path / "log.db", "s" * 40
+    cookies = Request({"type": "http", "headers": [(b"cookie", f"{SESSION}={session}".encode())]})
+    async with SQLite(file) as log:
+        record = CallRecord("call-1", "batch", 0, "pay", attempt=1, started_at=1.0)
+        rows = [("user", "Pay.", 1.0), ("call", stored("pay", euros=9), 2.0)]
+        user = user_of(cookies)
+        await log.append("c", user_id=user, rows=rows, calls=[record])
+        if status == "unknown":
+            results = '[{"tool": "pay", "status": "failure", "content": "It is not known."}]'
+            rows = [("result", results, 3.0), ("respond", "I cannot tell.", 4.0)]
+            told = record._replace(status="unknown", completed_at=3.0)
+            await log.append("c", user_id=user, rows=rows, calls=[told])
+    pay = FunctionTool("pay", _pay, schema={"euros": {"type": "integer", "required": True}})
+    async with serving(create_app(Model("Now I know.<end>"), [pay], SQLite(file))) as address:
+        context = await browser.new_context()
+        await context.add_cookies([{"name": SESSION, "value": session, "url": address}])
+        page = Tab(await context.new_page())
+        await page.open(f"{address}/#c")
+        asked = page.find(".call .decide")
+        await expect(asked.locator("p")).to_have_text("Did pay happen, with these arguments?")
+        await expect(page.state).to_have_text("Waits for you")
+        await asked.locator("input").fill("receipt 7")
+        await asked.get_by_role("button", name=button, exact=True).click()
+        await expect(page.find(".decide")).to_have_count(0)
+        await page.find("#go-on button").click()
+        await expect(page.find(".respond").last).to_have_text("Now I know.")
+        await expect(page.page.locator("#conversation")).to_contain_text(expected)
         await context.close()
     assert page.errors == []
 

@@ -44,6 +44,7 @@ REQUESTS: dict[tuple[str, str], Any] = {
     ("GET", "/conversations/{id}"): None,
     ("POST", "/conversations/{id}"): {"text": "And the rest?"},
     ("POST", "/conversations/{id}/resume"): {"decisions": {}},
+    ("POST", "/conversations/{id}/settle"): {"call": "x", "happened": False},
     ("POST", "/conversations/{id}/stop"): None,
     ("DELETE", "/conversations/{id}"): None,
 }

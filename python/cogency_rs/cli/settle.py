@@ -54,7 +54,7 @@ def settle(
         )
     except ConfigError as error:
         raise UnusableError(str(error)) from error
-    if call is None:
+    if conversation is None or call is None:
         _list(db, found)
     else:
         print(one_line(f"{logs.named(db)}: noted; the next run of {quoted(conversation)} has it"))
