@@ -131,9 +131,10 @@ soak-runs: $(DEV)  ## RUNS=100000 runs of an agent on each log: fails if memory,
 	$(BIN)/python benches/soak_runs.py --runs $(RUNS) --write
 
 KILLS ?= 1000
+STORAGE ?= sqlite
 
-crashes: $(DEV)  ## KILLS=1000 programs killed at named points and at any moment, and gone on with: a bank's ledger says what they did
-	cd tests && ../$(BIN)/python -m crashes.campaign --kills $(KILLS)
+crashes: $(DEV)  ## KILLS=1000 programs killed at named points and at any moment, and gone on with: a bank's ledger says what they did. STORAGE=postgresql for a log there
+	cd tests && ../$(BIN)/python -m crashes.campaign --kills $(KILLS) --storage $(STORAGE)
 
 BATCHES ?= 100000
 

@@ -56,7 +56,7 @@ class Counted:
     bound = "at most"
 
     def show(self, figure: float) -> str:
-        return f"{figure:,.0f}"
+        return f"{figure:,.0f}" if figure == round(figure) else digits(figure)
 
 
 @dataclass(frozen=True)

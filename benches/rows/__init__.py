@@ -8,9 +8,11 @@ from figures import Absolute, Bytes, Counted, Rate, Row, Share, Times
 
 from . import (
     agents,
+    calls,
     context,
     dialects,
     early,
+    forks,
     load,
     parsing,
     postgres,
@@ -22,6 +24,15 @@ from . import (
 )
 
 CHUNKS = "a bare `async for` over the same chunks"
+BATCHED = "the same with results saved when the batch is over"
+PLACES = (
+    ("sqlite", "SQLite on disk, `synchronous=FULL`", calls.files),
+    ("postgres", "PostgreSQL on a server of its own", calls.tables),
+)
+ENDINGS: tuple[tuple[calls.How, str], ...] = (
+    ("together", "at once"),
+    ("apart", "a millisecond apart"),
+)
 GATHER = "a bare `asyncio.gather` of the same coroutines"
 
 ROWS = (
@@ -186,20 +197,54 @@ ROWS = (
         (Absolute(3),),
         Counted("commits"),
     ),
-    Row(
-        "turn-ends/8",
-        "a turn with eight calls that end a millisecond apart, SQLite on disk, `synchronous=FULL`",
-        "the same with results saved when the batch is over",
-        partial(turns.ends_apart, count=8),
-        (Share(1.5, "floor"),),
+    *(
+        Row(
+            f"call-time/{place} {how}",
+            f"a call of a batch of {calls.CALLS} that end {ending}, {disk}",
+            BATCHED,
+            partial(calls.seconds, where=where, how=how),
+            (Share(1.5, "floor"),),
+        )
+        for place, disk, where in PLACES
+        for how, ending in ENDINGS
     ),
-    Row(
-        "turn-ends-commits/8",
-        "the commits of that turn: two, and one for each group of calls that ended while one ran",
-        "",
-        partial(turns.commits_apart, count=8),
-        (Absolute(10),),
-        Counted("commits"),
+    *(
+        Row(
+            f"call-commits/{place} {how}",
+            f"the commits of that batch, {disk}",
+            BATCHED,
+            partial(calls.commits, where=where, how=how),
+            (Share(1.5, "floor"),) if how == "together" else (Absolute(2 + calls.CALLS),),
+            Counted("commits"),
+        )
+        for place, disk, where in PLACES
+        for how, _ in ENDINGS
+    ),
+    *(
+        Row(
+            f"call-{of}/{place}",
+            f"{of} of the log for each call of {calls.TURNS} such batches, {disk}",
+            BATCHED,
+            partial(calls.size, where=where, of=of),
+            (),
+            unit,
+        )
+        for of, unit in (("rows", Counted("rows")), ("bytes", Bytes()))
+        for place, disk, where in PLACES
+    ),
+    *(
+        Row(
+            f"fork/{place} {turns:,}",
+            f"fork a conversation of {turns:,} turns, each of four rows, and delete the fork: {place}",
+            "read the rows and append them to another conversation",
+            partial(forks.fork, where=where, turns=turns),
+        )
+        for place, where in (
+            ("memory", forks.memory),
+            ("sqlite", forks.file),
+            ("postgres", forks.tables),
+        )
+        for turns in (10, 1_000, 10_000)
     ),
     Row(
         "early/8",

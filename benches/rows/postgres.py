@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from itertools import count, groupby
 from pathlib import Path
 from typing import Any
@@ -31,21 +32,32 @@ _names = count()
 Floor = Callable[[Bench, str], Awaitable[float]]
 
 
-async def turns(bench: Bench, floor: Floor) -> Samples:
-    """Seconds for all turns: with the log in PostgreSQL, and with the storages that it is compared with."""
+@contextmanager
+def serving() -> Iterator[Server]:
+    """A server that waits for the disk.
+
+    Raises:
+        AbsentError: there is none on this machine.
+    """
     try:
         server = Server(fsync="on")
     except NoServerError as error:
         raise AbsentError(f"there is no PostgreSQL: {error}") from error
-    samples: dict[str, list[float]] = {"ours": [], "floor": []}
     try:
+        yield server
+    finally:
+        server.remove()
+
+
+async def turns(bench: Bench, floor: Floor) -> Samples:
+    """Seconds for all turns: with the log in PostgreSQL, and with the storages that it is compared with."""
+    samples: dict[str, list[float]] = {"ours": [], "floor": []}
+    with serving() as server:
         async with cogency_rs.PostgreSQL(server.address) as log:
             await _in(log)  # makes the tables, and warms up
             for _ in range(min(bench.rounds, MOST_ROUNDS)):
                 samples["ours"].append(await _in(log))
                 samples["floor"].append(await floor(bench, server.address))
-    finally:
-        server.remove()
     return samples
 
 

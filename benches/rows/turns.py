@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -88,49 +87,6 @@ async def in_sqlite(bench: Bench, size: int) -> Samples:
             )
 
 
-@cogency_rs.tool
-async def apart(n: int) -> str:
-    """End after n milliseconds."""
-    await asyncio.sleep(n / 1000)
-    return "x" * 100
-
-
-class UntilTheBatchIsOver(cogency_rs.SQLite):
-    """A log that is not told of the end of a call before its batch is over."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, synchronous="FULL")
-        self.is_durable = False
-
-
-async def _apart(log: Any, count: int) -> None:
-    calls = block([("apart", {"n": n}) for n in range(count)])
-    turn = cogency_rs.Accumulator("u", "c", execution=execution([apart], log))
-    await drain(turn.process(cogency_rs.parse_tokens(calls)))
-
-
-async def ends_apart(bench: Bench, count: int) -> Samples:
-    async with (
-        cogency_rs.SQLite(bench.folder / "each.db", synchronous="FULL") as each,
-        UntilTheBatchIsOver(bench.folder / "together.db") as together,
-    ):
-        return await bench.timed(
-            ours=lambda: _apart(each, count), floor=lambda: _apart(together, count)
-        )
-
-
-async def commits_apart(bench: Bench, count: int) -> dict[str, list[int]]:
-    """How many commits a turn takes whose calls end apart."""
-    path = bench.folder / "apart-commits.db"
-    async with cogency_rs.SQLite(path) as log:
-        await log.save_message("c", "u", "user", "go")
-        with closing(sqlite3.connect(path)) as reader:
-            reader.execute("SELECT 1 FROM messages").fetchone()  # keeps the WAL
-            before = _commits_in(path)
-            await _apart(log, count)
-            return {"ours": [_commits_in(path) - before]}
-
-
 async def commits(bench: Bench, size: int) -> dict[str, list[int]]:
     """How many commits one turn takes."""
     chunks, tools = cut(text(size), 4), [Tool()]
@@ -143,15 +99,15 @@ async def commits(bench: Bench, size: int) -> dict[str, list[int]]:
             reader.execute(
                 "SELECT 1 FROM messages"
             ).fetchone()  # a reader, which keeps the WAL from now on
-            before = _commits_in(path)
+            before = commits_in(path)
             await turn(package, chunks, storage, tools)
-            counts[side] = [_commits_in(path) - before]
+            counts[side] = [commits_in(path) - before]
         if package is OURS:
             await storage.close()
     return counts
 
 
-def _commits_in(path: Path) -> int:
+def commits_in(path: Path) -> int:
     """Count the commits in the write-ahead log of a database."""
     wal = path.with_name(f"{path.name}-wal").read_bytes()
     return sum(1 for pages in _frames(wal) if pages) if wal else 0

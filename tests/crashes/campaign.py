@@ -18,6 +18,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,16 +44,19 @@ class Trial:
         number: from which it is drawn.
         choices: the programs.
         folder: where it leaves its files.
+        database: see `Ours`.
 
     Attributes:
         kills: where processes were killed.
         wrong: what the judge says.
     """
 
-    def __init__(self, number: int, choices: list[Program], folder: Path) -> None:
+    def __init__(
+        self, number: int, choices: list[Program], folder: Path, database: str = ""
+    ) -> None:
         self._random = Random(number)
         self.program = self._random.choice(choices)
-        self._folder = folder
+        self._folder, self._database = folder, database
         self.kills: list[str] = []
         self.wrong: list[str] = []
 
@@ -67,7 +71,7 @@ class Trial:
         status, took = self._process(None, seconds)
         if status:
             self.wrong.append(f"the last process ended with {status}")
-        ours = Ours(self._folder, self.program, Victim(None))
+        ours = self._ours(None)
         # In a process of its own, so that this one stays without threads.
         if self._forked(lambda: self._judged(ours)):
             self.wrong.append((self._folder / "verdict").read_text())
@@ -79,10 +83,13 @@ class Trial:
         if wrong := judge(self.program, effects, acknowledged, outcome, is_over=is_over):
             raise AssertionError("\n".join(wrong))
 
+    def _ours(self, kill: Kill | None) -> Ours:
+        return Ours(self._folder, self.program, Victim(kill), self._database)
+
     def _process(self, kill: Kill | None, seconds: float) -> tuple[int, float]:
         """Let a process carry the program out; returns its status, and how long it took."""
         began = time.monotonic()
-        ours = Ours(self._folder, self.program, Victim(kill))
+        ours = self._ours(kill)
         limit = PATIENCE if kill is None or kill.point else seconds * kill.after
         return self._forked(ours.carry_out, limit), time.monotonic() - began
 
@@ -106,13 +113,16 @@ class Trial:
         return os.waitpid(child, 0)[1]
 
 
-def run(kills: int, recordings: Path, folder: Path) -> tuple[Counter[str], list[str]]:
+def run(
+    kills: int, recordings: Path, folder: Path, database: str = ""
+) -> tuple[Counter[str], list[str]]:
     """Run trials until there were so many kills.
 
     Args:
         kills: how many.
         recordings: where the recorded scripts are.
         folder: where trials leave their files, and the note of those that are over.
+        database: see `Ours`.
 
     Returns:
         How often processes were killed at each point, and what was wrong, by trial.
@@ -129,7 +139,7 @@ def run(kills: int, recordings: Path, folder: Path) -> tuple[Counter[str], list[
         place = folder / f"trial-{number}"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        trial = Trial(number, choices, place)
+        trial = Trial(number, choices, place, database)
         seconds = (seconds + trial.run(seconds)) / 2
         counts.update(trial.kills)
         if trial.wrong:
@@ -146,20 +156,32 @@ def run(kills: int, recordings: Path, folder: Path) -> tuple[Counter[str], list[
 
 def main() -> int:
     """Run a campaign, and print what came of it."""
+    from support.postgres_server import Server
     from support.recordings import FOLDER
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--storage", choices=("sqlite", "postgresql"), default="sqlite")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
+    with ExitStack() as stack:
+        temporary = stack.enter_context(tempfile.TemporaryDirectory())
+        database = ""
+        if asked.storage == "postgresql":
+            server = (
+                Server()
+            )  # with each campaign a new one, so that no trial finds an earlier one's rows
+            stack.callback(server.remove)
+            database = server.address
         began = time.monotonic()
-        counts, wrong = run(asked.kills, FOLDER, asked.folder or Path(temporary))
+        counts, wrong = run(asked.kills, FOLDER, asked.folder or Path(temporary), database)
         for each in wrong:
             print(each, file=sys.stderr)
         where = ", ".join(f"{count} {point}" for point, count in counts.most_common())
+        took = time.monotonic() - began
         print(
-            f"{counts.total()} kills in {time.monotonic() - began:.0f} s: {where}; {len(wrong)} trials went wrong"
+            f"{asked.storage}: {counts.total()} kills in {took:.0f} s: {where}; "
+            f"{len(wrong)} trials went wrong"
         )
     return 1 if wrong else 0
 

@@ -1,4 +1,4 @@
-"""Carries a program out with this package, its log in SQLite."""
+"""Carries a program out with this package, its log in a SQLite file or in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from cogency_rs import Agent, SQLite, ToolContext, tool
+from cogency_rs import Agent, PostgreSQL, SQLite, ToolContext, tool
 from cogency_rs.execution import Happened, NotHappened, UnsettledCall
 
 from .bank import Bank
@@ -19,21 +19,25 @@ from .programs import Kind, PlannedCall, Program
 
 __all__ = ["Ours"]
 
-CONVERSATION = "c"
 CALL = "the call"
 """The argument that says which of the program's calls a call is."""
 
 
-class WitnessedLog(SQLite):
-    """A log that writes down which results it has acknowledged."""
+class Witnessed:
+    """A part of a log: it writes down which results the log has acknowledged.
 
-    def __init__(self, path: Path, witness: Path, victim: Victim) -> None:
-        super().__init__(path, synchronous="OFF")  # a kill of the process, not of the machine
-        self._witness, self._victim = witness, victim
+    Attributes:
+        witness: the file to write to.
+        victim: the process.
+    """
+
+    witness: Path
+    victim: Victim
 
     def append(self, conversation_id: str, **options: Any) -> Any:
-        self._victim.passes("before a save")
-        saving = super().append(conversation_id, **options)
+        self.victim.passes("before a save")
+        log: Any = super()
+        saving = log.append(conversation_id, **options)
         results = [json.loads(call.result) for call in options.get("calls", ()) if call.result]
         contents = [each["content"] for each in results if each["status"] == "success"]
         for type, content, _ in options["rows"]:
@@ -44,12 +48,18 @@ class WitnessedLog(SQLite):
 
     def _acknowledged(self, contents: list[Any]) -> None:
         lines = [f"{content}\n" for content in contents if str(content).startswith("receipt of ")]
-        file = os.open(self._witness, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        file = os.open(self.witness, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(file, "".join(lines).encode())
         finally:
             os.close(file)
-        self._victim.passes("after a save")
+        self.victim.passes("after a save")
+
+
+class WitnessedFile(Witnessed, SQLite): ...
+
+
+class WitnessedTables(Witnessed, PostgreSQL): ...
 
 
 class Ours:
@@ -59,28 +69,31 @@ class Ours:
         folder: what outlives the process.
         program: the work.
         victim: the process.
+        database: the address of a PostgreSQL database to keep the log in; by default it is a file in the folder.
     """
 
-    def __init__(self, folder: Path, program: Program, victim: Victim) -> None:
+    def __init__(self, folder: Path, program: Program, victim: Victim, database: str = "") -> None:
         self.bank = Bank(folder / "ledger", victim)
         self._path, self._witness = folder / "log.db", folder / "witness"
-        self._program, self._victim = program, victim
+        self._program, self._victim, self._database = program, victim, database
+        self._conversation = folder.name
 
     async def carry_out(self) -> None:
         """Begin the program, or go on where an earlier process was killed."""
-        async with WitnessedLog(self._path, self._witness, self._victim) as log:
+        async with self._log() as log:
             tools = [self._tool(name, kind) for name, kind in self._program.tools.items()]
             agent = Agent(self._model, tools=tools, storage=log)
-            if (await log.read(CONVERSATION)).rows:
-                await agent.resume(CONVERSATION)
+            if (await log.read(self._conversation)).rows:
+                await agent.resume(self._conversation)
             else:
-                await agent.run("Do it.", conversation_id=CONVERSATION)
+                await agent.run("Do it.", conversation_id=self._conversation)
 
     async def outcome(self) -> tuple[list[list[Ended]], bool]:
         """How each call came out, by batch; and whether the conversation has its answer."""
-        async with SQLite(self._path) as log:
-            rows = (await log.read(CONVERSATION)).rows
-            records = [each for each in await log.calls(CONVERSATION) if not each.is_dropped]
+        async with self._log() as log:
+            rows = (await log.read(self._conversation)).rows
+            calls = await log.calls(self._conversation)
+            records = [each for each in calls if not each.is_dropped]
             results = [json.loads(row["content"]) for row in rows if row["type"] == "result"]
             left = iter(records)
             outcome = [
@@ -91,13 +104,24 @@ class Ours:
                 for batch in results
             ]
             is_over = bool(rows) and rows[-1]["type"] == "respond" and not [*left]
-            return outcome, is_over and not await log.open_calls(CONVERSATION)
+            return outcome, is_over and not await log.open_calls(self._conversation)
 
     def acknowledged(self) -> dict[str, str]:
         """The results that a process has seen saved, by call."""
         if not self._witness.exists():
             return {}
         return {line.split()[-1]: line for line in self._witness.read_text().splitlines()}
+
+    def _log(self) -> WitnessedFile | WitnessedTables:
+        log = (
+            WitnessedTables(self._database)
+            if self._database
+            else WitnessedFile(
+                self._path, synchronous="OFF"
+            )  # the process is killed, not the machine
+        )
+        log.witness, log.victim = self._witness, self._victim
+        return log
 
     async def _model(self, messages: list[dict[str, Any]]) -> AsyncIterator[str]:
         done = sum(

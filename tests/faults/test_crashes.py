@@ -37,6 +37,22 @@ def test_a_short_campaign_finds_nothing_and_goes_on_where_it_was_stopped(tmp_pat
     assert len((tmp_path / "trials").read_text().splitlines()) > trials
 
 
+IN_A_DATABASE = """
+from crashes.campaign import run
+from support.recordings import FOLDER
+folder, database = sys.argv[1:]
+counts, wrong = run(5, FOLDER, Path(folder), database)
+assert not wrong, wrong
+print(counts.total() >= 5)
+"""
+
+
+def test_a_short_campaign_with_the_log_in_postgresql_finds_nothing(tmp_path: Path, dsn: str):
+    pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
+    ended = run(IN_A_DATABASE, tmp_path, dsn)
+    assert ended.stdout == "True\n", ended.stdout + ended.stderr
+
+
 def planned(name: str, kind: Kind) -> PlannedCall:
     return PlannedCall(name, {}, kind, 0)
 

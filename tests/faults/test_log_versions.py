@@ -14,6 +14,7 @@ import pytest
 
 from cogency_rs import Agent, PostgreSQL, SQLite, tool
 from cogency_rs.errors import StorageError
+from cogency_rs.execution import Happened
 from cogency_rs.storage import schema as sqlite_schema
 from cogency_rs.storage.postgres import schema as postgres_schema
 from cogency_rs.storage.postgres.faults import LOST_CLAIM
@@ -220,6 +221,44 @@ async def test_a_call_that_an_earlier_version_left_open_may_have_begun(tmp_path:
         assert result.output == "done"
         assert ran == ["look"]
         assert [each.status for each in await log.calls("old")] == ["unknown", "success"]
+
+
+@pytest.mark.parametrize("way", ["reconcile", "settle"])
+def test_a_call_that_an_earlier_version_left_is_listed_forked_and_settled(earlier, way):
+    kind, place, has_calls = earlier
+    if not has_calls:
+        pytest.skip("this version kept no calls")
+    reconcile = (lambda call: Happened(f"found {call.id}")) if way == "reconcile" else None
+
+    @tool(reconcile=reconcile)
+    async def pay() -> str:
+        """Pay."""
+        raise AssertionError
+
+    @tool(read_only=True)
+    async def look() -> str:
+        """Look."""
+        return "looked"
+
+    async def go_on() -> None:
+        async with STORAGES[kind](place) as log:
+            mine = Agent(ScriptedModel(["done"]), tools=[pay, look], storage=log)
+            assert [(each.id, each.needs) for each in await mine.pending()] == [
+                ("c1", "settling"),
+                ("c2", "settling"),
+            ]
+            new = await mine.fork("old", user_id="u")
+            assert [row["content"] for row in (await log.read(new)).rows] == ["hello"]
+            if way == "settle":
+                await mine.settle("old", "c1", "found c1", user_id="u")
+            result = await mine.resume("old", user_id="u")
+            assert result.output == "done"
+            values = [each.value for each in result.steps[0].executions]
+            assert values == ["found c1", "looked"]
+            assert [each.status for each in await log.calls("old")] == ["success", "success"]
+            assert await log.open_calls("old") == []
+
+    asyncio.run(go_on())
 
 
 async def test_a_file_of_this_version_is_not_written_when_it_is_opened(tmp_path: Path):

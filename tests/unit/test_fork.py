@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -167,6 +168,21 @@ async def test_a_fork_in_memory_counts_towards_its_bound():
     assert log.size > before
     await log.delete_conversation("b")
     assert log.size == before
+
+
+async def test_a_fork_in_memory_shares_the_rows():
+    log = Memory()
+    text = "x" * 1_000_000
+    await log.append("a", rows=[("user", text, 1.0), ("respond", f"{text}y", 2.0)])
+    tracemalloc.start()
+    try:
+        await agent(log).fork("a", new_id="b")
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 100_000
+    await log.delete_conversation("a")
+    assert [len(content) for _, content, _ in await contents(log, "b")] == [1_000_000, 1_000_001]
 
 
 async def test_a_log_that_cannot_fork_says_so():
