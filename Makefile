@@ -89,8 +89,8 @@ upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 schema-suite: $(DEV) | rust  ## The official test suite of JSON Schema, on our core and on grammars
 	$(BIN)/python tools/schema_suite.py
 
-bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md
-	$(BIN)/python benches/compare.py --write
+bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md; ROWS="call-time fork" measures only these
+	$(BIN)/python benches/compare.py --write $(addprefix --only=,$(ROWS))
 
 bench-peers: $(CORE)  ## Measure what we do beside other packages, in an environment of their own, and write docs/peers.md
 	test -d target/peers || $(PYTHON) -m venv target/peers

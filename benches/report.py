@@ -8,7 +8,7 @@ import platform
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from figures import Figure, Row, Samples, Times, digits
 from measure import SAMPLE
@@ -112,15 +112,69 @@ def line(texts: Sequence[str]) -> str:
     return "  ".join(aligned).rstrip()
 
 
-def document(environment: dict[str, str], records: Sequence[Record], chart: str) -> str:
+class Page(NamedTuple):
+    """What `docs/benchmarks.md` says.
+
+    Attributes:
+        environment: where and when the figures were measured.
+        figures: the cells of each row in the table of figures, by its name.
+        works: the same, in the table of what the rows do.
+    """
+
+    environment: dict[str, str]
+    figures: dict[str, list[str]]
+    works: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, environment: dict[str, str], records: Sequence[Record]) -> Page:
+        """What is measured now."""
+        return cls(
+            environment,
+            {record["row"]: cells(record) for record in records},
+            {record["row"]: [record["row"], record["work"], record["floor"]] for record in records},
+        )
+
+    @classmethod
+    def read(cls, text: str) -> Page:
+        """What a page says that was written before."""
+        tables = [
+            [[cell.strip() for cell in line[1:-1].split("|")] for line in part.splitlines()[2:]]
+            for part in text.split("\n\n")
+            if part.startswith("| ")
+        ]
+        environment, figures, works = tables
+        return cls(
+            dict(tuple(row) for row in environment),
+            {row[0]: row for row in figures},
+            {row[0]: row for row in works},
+        )
+
+    def updated(self, new: Page, names: Iterable[str], now: str) -> Page:
+        """This page with the rows of a new one in their place, and only rows of these names.
+
+        Args:
+            new: what is measured now.
+            names: of all rows, in order.
+            now: the name of what is measured, for its date.
+        """
+        figures, works = self.figures | new.figures, self.works | new.works
+        known = [name for name in names if name in figures]
+        return Page(
+            {**self.environment, f"date of {now}": new.environment["date"]},
+            {name: figures[name] for name in known},
+            {name: works[name] for name in known},
+        )
+
+
+def document(page: Page, chart: str) -> str:
     """The whole of `docs/benchmarks.md`."""
+    environment = page.environment
     measured = table(["measured", "on"], [[name, value] for name, value in environment.items()])
-    reached = [bound["reached"] for record in records for bound in record["must"]]
-    figures = table(list(HEADS), [cells(record) for record in records], numbers=range(1, 6))
-    works = table(
-        ["row", "every side does", "the floor does"],
-        [[record["row"], record["work"], record["floor"]] for record in records],
-    )
+    reached = [
+        each == "reached" for row in page.figures.values() for each in row[-1].split("; ") if each
+    ]
+    figures = table(list(HEADS), page.figures.values(), numbers=range(1, 6))
+    works = table(["row", "every side does", "the floor does"], page.works.values())
     return f"""\
 # Benchmarks
 

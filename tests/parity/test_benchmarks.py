@@ -157,17 +157,25 @@ def test_the_refusal_of_an_unknown_row_lists_every_row_of_the_document():
     assert set(known.split(", ")) == rows | {row.partition("/")[0] for row in rows}
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        (["--only=parse-event", "--write"], "--only would leave rows out of docs/benchmarks.md"),
-        (["--rounds=0"], "'0' is not a whole number above 0"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused_before_anything_is_measured(options, problem):
-    done = compare(*options)
+def test_some_rows_can_be_measured_again_and_take_their_place_in_the_page(run, tmp_path):
+    page = tmp_path / "benchmarks.md"
+    old = ["| gone | 1 |  |  |  |  |  |  |", "| gone | what it did |  |"]
+    text = run.document
+    for line, before in zip(old, ("| turn-commits | 3", "| turn-commits | the"), strict=True):
+        text = text.replace(before, f"{line}\n{before}")
+    page.write_text(text.replace("| turn-commits | 3 |", "| turn-commits | 9 |"))
+    done = compare("--only=turn-commits", "--write", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    [dated] = [line for line in lines_of(page.read_text()) if line[0] == "date of turn-commits"]
+    written = page.read_text().replace(f"| {' | '.join(dated)} |\n", "")
+    assert written == run.document
+    assert [path.name for path in tmp_path.iterdir()] == ["benchmarks.md"]
+
+
+def test_a_number_of_rounds_that_makes_no_sense_is_refused_before_anything_is_measured():
+    done = compare("--rounds=0")
     assert (done.returncode, done.stdout) == (2, "")
-    assert problem in done.stderr
+    assert "'0' is not a whole number above 0" in done.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
