@@ -194,6 +194,20 @@ def test_a_call_that_did_not_happen_is_run_by_the_next_resume(chat, killed):
     assert "paid 9" in str(asked.messages[-1])
 
 
+def test_a_call_that_the_model_was_told_is_unknown_is_offered_and_settled(chat, killed):
+    typed = "/resume\n/settle\n/settle 1 receipt 7\n/resume\n"
+    ended = chat(
+        typed, "I cannot tell.", "I see.", options=("--db", killed, "--resume"), tools=[pay]
+    )
+    assert (ended.code, ended.err) == (0, "")
+    assert "  1 call may have happened: /settle\n" in ended.out
+    assert "1   pay(euros=9), started" in ended.out
+    assert "noted; /resume goes on with it" in ended.out
+    assert "I see." in ended.out
+    [*_, asked] = sys.modules["scripted"].model.requests
+    assert 'it happened: "receipt 7"' in str(asked.messages[-1])
+
+
 @pytest.mark.parametrize("typed", ["/settle 2 x", "/settle 1", "/settle x y", "/settle 0 x"])
 def test_what_cannot_be_settled_is_an_error_in_one_line(chat, killed, typed):
     ended = chat(f"{typed}\n", options=("--db", killed, "--resume"), tools=[pay])

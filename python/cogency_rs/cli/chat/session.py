@@ -20,7 +20,7 @@ from ...runs.run_result import RunResult
 from ...tools.toolbox import Toolbox
 from .. import log
 from ..exits import UnusableError, words_of
-from ..text import one_line, signature
+from ..text import count, one_line, signature
 from .approvals import Approvals
 from .assembly import Assembly
 from .background import Background, Watched
@@ -224,6 +224,8 @@ class ChatSession:
                     start = self._resumed(decisions)
                     self.view.asked()
                 self.view.end(result, usage, steps, monotonic() - began)
+                if unknown := _unknown_in(result):
+                    self.view.note(f"{count(unknown, 'call')} may have happened: /settle", "yellow")
         except CogencyError as error:
             self.view.error(words_of(error))
         except Exception as error:  # the user's own model or tool may raise anything
@@ -281,6 +283,11 @@ class ChatSession:
             command(self, rest.strip())
         except (UnusableError, CogencyError, OSError) as error:
             self.view.error(str(error))
+
+
+def _unknown_in(result: RunResult[str]) -> int:
+    """Of how many calls of a run it is not known whether they happened."""
+    return sum(each.status == "unknown" for step in result.steps for each in step.executions)
 
 
 def _left(state: StoredState) -> list[str]:
