@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -200,6 +201,26 @@ async def test_a_reconcile_may_be_a_plain_function():
     await leave(log)
     await Agent(ScriptedModel(["done"]), tools=[pay], storage=log).resume("c", user_id="ada")
     assert await told(log) == 5
+
+
+async def test_a_plain_function_that_blocks_is_given_up_in_time_and_the_loop_goes_on():
+    log, release, threads = Memory(), threading.Event(), list[threading.Thread]()
+
+    def look(call: UnsettledCall) -> Any:
+        threads.append(threading.current_thread())
+        release.wait()
+
+    @tool(reconcile=Reconcile(look, timeout=0.01, tries=2))
+    async def pay(n: int) -> None:
+        """Pay."""
+
+    await leave(log)
+    try:
+        await Agent(ScriptedModel(["done"]), tools=[pay], storage=log).resume("c", user_id="ada")
+    finally:
+        release.set()
+    assert "its reconcile did not answer within 0.01 s" in await told(log)
+    assert threading.current_thread() not in threads
 
 
 async def test_only_a_call_that_may_have_begun_is_asked_about(every_log):

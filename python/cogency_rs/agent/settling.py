@@ -19,11 +19,13 @@ from typing import Any, Literal, cast
 from ..calls.records import utc, write_new_result
 from ..calls.settlement import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
 from ..calls.tool_result import as_result, reason
+from ..execution.workers import in_thread
 from ..guards.json_text import read_json
 from ..hooks.hooks import Hooks, NextReconcile, has, matches
 from ..hooks.retries import pause
 from ..runs.context import RunContext
 from ..storage.log import CallRecord, Row
+from ..tools.registry import is_coroutine_function
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall
 from .stored_state import OpenBatch, rows_before_open_calls
@@ -143,7 +145,10 @@ async def _ask(
 
 
 async def _answer(reconcile: Reconcile, call: UnsettledCall) -> Any:
-    answer: Any = reconcile.ask(call)
+    if is_coroutine_function(reconcile.ask):
+        answer: Any = reconcile.ask(call)
+    else:  # it may block, and must not outlast its time
+        answer = await in_thread(partial(reconcile.ask, call))
     return await answer if inspect.isawaitable(answer) else answer
 
 

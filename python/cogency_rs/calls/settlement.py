@@ -89,8 +89,8 @@ class Reconcile:
     The function alone stands for this with the default values.
 
     Attributes:
-        ask: looks whether a call had its effect, without having one itself; sync or async.
-        timeout: seconds that one try may take.
+        ask: looks whether a call had its effect, without having one itself. A plain function runs in a worker thread.
+        timeout: seconds that one try may take; a plain function is then given up, and ends by itself.
         tries: how often it is asked about one call at most, if it raises or takes too long.
 
     Raises:
