@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 COMMANDS = [
-    *("chat", "ask", "demo", "parse", "dialects", "show", "timeline", "copy", "serve", "doctor")
+    *("chat", "ask", "demo", "parse", "dialects", "show", "timeline", "settle", "copy", "serve"),
+    "doctor",
 ]
 
 
@@ -108,6 +109,7 @@ def test_every_exit_code_is_in_the_help_and_in_the_documentation(command):
         ("dialects", ["NAME", "--json"]),
         ("show", ["DB", "CONVERSATION", "--user", "--full", "--json"]),
         ("timeline", ["DB", "CONVERSATION", "-o, --output FILE", "--turn N", "--all", "--user"]),
+        ("settle", ["DB", "CONVERSATION", "CALL", "RESULT", "--not-happened"]),
         ("doctor", ["--json"]),
     ],
 )

@@ -12,16 +12,16 @@ from support.commands import Ended, run
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from cogency_rs import Agent, SQLite
+from cogency_rs import Agent, PostgreSQL, SQLite
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 
 CALL = ("call", json.dumps({"name": "pay", "args": {"euros": 9}}), 2.0)
 
 
-async def _leave(db: str, conversation: str, id: str, **fields: Any) -> None:
+async def _leave(db: str, conversation: str, id: str, storage: Any = SQLite, **fields: Any) -> None:
     fields = {"status": "open", "attempt": 1, "started_at": 1_000.0, "worker": "far:1"} | fields
-    async with SQLite(db) as log:
+    async with storage(db) as log:
         record = CallRecord(id, f"batch of {id}", 0, "pay", **fields)
         rows = [("user", "Pay.", 1.0), CALL]
         await log.append(
@@ -129,6 +129,16 @@ def test_what_cannot_be_settled_is_one_clear_error(db, said, words):
     assert ended.code == 2
     assert words in " ".join(ended.err.split())
     assert [records(db, each) for each in ("a talk", "b", "c")] == before
+
+
+def test_calls_in_a_database_are_settled_too(dsn):
+    pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
+    asyncio.run(_leave(dsn, "a talk", "call-1", storage=PostgreSQL))
+    assert "pay: cogency-rs settle DB 'a talk' call-1" in typed("show", dsn).out
+    assert "pay(euros=9), started 1970-01-01 00:16:40 UTC" in typed("settle", dsn).out
+    ended = run("settle", dsn, "a talk", "call-1", "receipt 7")
+    assert (ended.code, ended.err) == (0, "")
+    assert "0 calls whose outcome is unknown" in typed("settle", dsn).out
 
 
 def test_a_log_that_is_not_there_is_not_made(tmp_path):
