@@ -122,21 +122,21 @@ class TextDriver:
         """Make one step; see `Driver.step`."""
         # A mock has every attribute.
         if self._may_learn and getattr(runtime.model, "tells_template", False) is True:
-            return self._learned(runtime)
-        return self._read_step(runtime)
+            return self._learned(run, runtime)
+        return self._read_step(run, runtime)
 
-    async def _learned(self, runtime: Runtime) -> AsyncGenerator[Any]:
+    async def _learned(self, run: RunContext[Any], runtime: Runtime) -> AsyncGenerator[Any]:
         """A step in the dialect that the model's server tells, which is that of the steps after it too."""
         found = await runtime.model.detect_dialect()
         if found is not None:
             self._may_learn = False
             self._speak(found.dialect)
         # Its own copy: what another run learns meanwhile is not for this step.
-        async with aclosing(copy(self)._read_step(runtime)) as events:
+        async with aclosing(copy(self)._read_step(run, runtime)) as events:
             async for event in events:
                 yield event
 
-    def _read_step(self, runtime: Runtime) -> AsyncGenerator[Any]:
+    def _read_step(self, run: RunContext[Any], runtime: Runtime) -> AsyncGenerator[Any]:
         return parse_tokens(
             self._text(run, runtime),
             dialect=self.dialect,
