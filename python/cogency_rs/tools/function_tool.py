@@ -19,7 +19,7 @@ from ..types import ToolCall, ToolResult
 from .arguments import CheckedTool, compiled
 from .context import ToolContext
 from .docstring import read_docstring
-from .options import ToolKeywords, ToolOptions
+from .options import NO_OPTIONS, ToolKeywords, ToolOptions
 from .parameters import Parameters
 from .registry import check_name
 from .schema import Mismatch, Param, json_value
@@ -103,7 +103,7 @@ def tool(
             wrong value.
     """
     refuse_misnamed("@tool", options, TOOL)
-    how = ToolOptions(**options)
+    how = ToolOptions(**options) if options else NO_OPTIONS
 
     def decorate(function: Any) -> Any:
         frame = _caller(inspect.currentframe())

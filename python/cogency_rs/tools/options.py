@@ -178,9 +178,11 @@ NO_OPTIONS = ToolOptions()
 
 
 def all_options(tools: Iterable[Any]) -> list[ToolOptions]:
-    """The options of every tool that has options."""
-    found = map(getattr, tools, repeat("options"), repeat(None))
-    return [options for options in found if type(options) is ToolOptions]
+    """The options of every tool that has options. Those of `@tool` without any are left out."""
+    found = map(getattr, tools, repeat("options"), repeat(NO_OPTIONS))
+    return [
+        options for options in found if options is not NO_OPTIONS and type(options) is ToolOptions
+    ]
 
 
 def options_of(tool: Any) -> ToolOptions:
