@@ -36,8 +36,10 @@ demo-core: | rust
 demo-crates:
 	cargo build --quiet --locked --profile demo --package jsonschema --package pyo3-macros --package thiserror
 
-# Each part keeps every processor busy; the last two parts have one process each.
-test: $(DEV) | rust  ## Run every test
+# What is installed waits for the network and has one process, so the core's tests are built meanwhile. Of the other parts,
+# the last two have one process each, and those before keep every processor busy.
+test: | rust     ## Run every test
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(DEV) test-rust-build
 	@$(MAKE) --no-print-directory test-rust
 	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target schema-suite upstream
@@ -48,13 +50,23 @@ EMBED = PYO3_PYTHON=$(PYTHON) LD_LIBRARY_PATH=$$($(PYTHON) -c 'import sysconfig;
 # The examples are built in a folder of their own: two builds of a library for Python, with other features, have one file name.
 EXAMPLE  = --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --features python
 
+TEST_CORE    = cargo test --quiet --no-default-features --features tokio
+# These wait more than they compute: to optimise the core once more would take longer.
+TEST_EMBEDDING = CARGO_PROFILE_TEST_OPT_LEVEL=0 $(EMBED) cargo test --quiet --no-default-features --features python-tools,sqlite
+TEST_EXAMPLE = $(EMBED) cargo test --quiet $(EXAMPLE) --test over_http
+
+.PHONY: test-rust-build
+test-rust-build: | rust
+	$(TEST_CORE) --no-run
+	$(TEST_EXAMPLE) --no-run
+
 test-rust: | rust  ## The core's own tests, with no Python, those that embed Python, and the examples in Rust
-	cargo test --quiet --no-default-features --features tokio
-	COGENCY_RS_PYTHON=$(abspath $(wildcard $(BIN)/python)) $(EMBED) cargo test --quiet --no-default-features --features python-tools,sqlite --test python_tools --test sqlite_log
+	$(TEST_CORE)
+	COGENCY_RS_PYTHON=$(abspath $(wildcard $(BIN)/python)) $(TEST_EMBEDDING) --test python_tools --test sqlite_log
 	@for program in reading writing folding executing turn; do \
 		$(EMBED) cargo run --quiet $(EXAMPLE) --bin $$program >/dev/null || { echo "examples/rust: $$program failed"; exit 1; }; \
 	done
-	$(EMBED) cargo test --quiet $(EXAMPLE) --test over_http
+	$(TEST_EXAMPLE)
 
 # A process more than processors, since some tests wait; each takes whole files, and the slow ones come first.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
@@ -81,7 +93,7 @@ test-repeat: $(DEV)  ## The tests of concurrency, ROUNDS=100 times or until one 
 	done
 
 cost: | rust     ## Hold the readers of all dialects to linear time and bounded memory, on texts of 10 MB; SHORT=1 takes two minutes
-	cargo test --quiet $(if $(SHORT),,--release) --no-default-features --test cost
+	cargo test --quiet $(if $(SHORT),,--release) --no-default-features --features tokio --test cost
 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tools/upstream.py
