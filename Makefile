@@ -158,12 +158,14 @@ soak-tokio: | rust  ## BATCHES=100000 random batches on Tokio, and with Python's
 NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };
 NIGHTLY = $(call NEEDS,cargo +nightly --version,there is no nightly Rust (rustup toolchain install nightly))
 TIME ?= 60
-# With INPUTS=N instead of a time, each target runs the same N inputs every time, as long as the code is the same.
+# With INPUTS=N instead of a time, each target runs the same N inputs every time, as long as the code is the same. They are few,
+# and to optimise what reads them would take longer.
 FUZZ  = $(if $(INPUTS),-runs=$(INPUTS) -seed=1,-max_total_time=$(TIME))
 
 TARGETS ?= parser json messages dialects dialect write text wire
 
-FUZZER = $(NIGHTLY) $(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed)
+FUZZER = $(NIGHTLY) $(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
+	$(if $(INPUTS),export CARGO_PROFILE_RELEASE_OPT_LEVEL=1;)
 # Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
 FUZZED = --sanitizer none --target-dir target/fuzz
 
@@ -179,7 +181,7 @@ $(TARGETS:%=fuzz-%): fuzz-%: fuzz-seeds
 	cargo +nightly fuzz run $(FUZZED) $* -- $(FUZZ) \
 		-max_len=4096 -timeout=30 -dict=fuzz/corpus/$*.txt -verbosity=0 -print_final_stats=1
 
-# One processor is busy with the core for minutes; what else there is to do can have the others.
+# One processor is busy with the core for a minute or more; what else there is to do can have the others.
 fuzz-build: | rust
 	@$(FUZZER) \
 	for target in $(TARGETS); do cargo +nightly fuzz build $(FUZZED) $$target || exit 1; done
