@@ -184,7 +184,7 @@ class ToolBatch:
     def when_over(self, tell: Callable[[int], None]) -> None:
         """Call `tell` with the place of each call when it is over; soon, if it is over already."""
         for index, task in enumerate(self._tasks):
-            task.add_done_callback(partial(lambda over, _: tell(over), index))
+            task.add_done_callback(partial(_tell, tell, index))
 
     def outcomes(self, indices: Iterable[int]) -> dict[int, ToolExecution]:
         """The records of calls that are over, by their place."""
@@ -592,6 +592,10 @@ class ToolBatch:
     def record(self, index: int, result: ToolResult) -> ToolExecution:
         """The record of a call with this result."""
         return self._notes[index].record(self.resolved[index][0], result)
+
+
+def _tell(tell: Callable[[int], None], index: int, _: object) -> None:
+    tell(index)
 
 
 def _raise(error: BaseException) -> None:
