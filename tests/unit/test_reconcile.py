@@ -20,6 +20,7 @@ from cogency_rs.ids import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.storage.worker import worker
 from cogency_rs.testing import ScriptedModel
+from cogency_rs.tools import Preview
 from support.clock import in_exact_time
 from support.storages import every_log
 
@@ -486,8 +487,7 @@ async def test_a_yes_of_before_the_kill_holds_for_a_call_that_did_not_happen(eve
 
 async def test_a_yes_does_not_hold_if_the_call_would_do_something_else_by_now(every_log):
     @tool(
-        requires_approval=True,
-        preview=lambda call: "pays 9",
+        requires_approval=Preview(lambda call: "pays 9"),
         reconcile=lambda call: NotHappened(),
     )
     async def pay(n: int) -> str:
