@@ -26,7 +26,8 @@ from cogency_rs.tools.arguments import faults
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGE = CHECKOUT / "docs" / "grammars.md"
-BEGIN, END = "<!-- small-models: begin -->\n", "<!-- small-models: end -->\n"
+BEGIN = "<!-- small models: written by make small-models -->\n"
+END = "<!-- small models: end -->\n"
 
 
 class Way(NamedTuple):
