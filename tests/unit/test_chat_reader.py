@@ -149,8 +149,21 @@ def test_what_gives_no_call_is_text(
     assert (joined(deltas + last), found) == (message, finish)
 
 
-def test_a_line_of_many_megabytes_is_text_and_takes_little_memory():
-    text = "x" * 10_000_000
+@pytest.mark.parametrize("dialect", Dialect.presets())
+def test_a_call_is_uncertain_up_to_its_last_value(dialect: str):
+    call = Dialect(dialect).write_calls([ToolCall("add", {"a": 1, "s": "a long text"})])
+    cut = call[: call.index("a long text") + 6]
+    reading = reader(dialect)
+    deltas = [delta for character in cut for delta in reading.feed(character)]
+    last, reason = reading.finish("length")
+    message = joined(deltas + last)
+    # A name that was sent when it was read would have to be taken back here.
+    assert "tool_calls" not in message
+    assert reason == "length"
+
+
+def test_a_line_of_a_hundred_megabytes_is_text_and_takes_little_memory():
+    text = "x" * 100_000_000
     assert reader().read(text)["content"] == text
     block = f"<tool_call>{text}"
     reading = reader(limits=Limits(max_block_bytes=4096))

@@ -42,6 +42,9 @@ WITHOUT_REASONING = {
 }
 """Dialects without marks of reasoning: their templates leave it out, and so do we."""
 
+WITH_IDS = {"cohere", "mistral", "mistral-v11", "plamo3"}
+"""Dialects that write the ids of calls, or of results; in the others a call is known by its place."""
+
 ONE_THOUGHT = {"react", "react-json"}
 """Dialects in which the text before a call is a thought."""
 
@@ -98,6 +101,7 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
             answer["reasoning_content"] = draw(st.sampled_from(["hm", "two\nlines"]))
         calls = [
             call(number + n, a=draw(st.integers(0, 9)), s=draw(TEXTS))
+            | {"id": f"abcd{number + n:05}"}
             for n in range(draw(st.integers(0, 2)))
         ]
         if not calls and answer["content"] is None:
@@ -130,9 +134,30 @@ def test_messages_that_are_written_are_read_back(dialect: str, messages: list[di
 
     found = writer.read(written)
 
-    expected = [kept(message, dialect) for message in messages]
+    expected = renumbered([kept(message, dialect) for message in messages])
     assert renumbered([kept(message, dialect) for message in found]) == expected
     assert writer.write(found)[0] == written[0]
+
+
+@pytest.mark.parametrize("dialect", Dialect.presets())
+def test_what_a_dialect_cannot_keep_is_a_list(dialect: str):
+    writer = ChatWriter(dialect, [ADD])
+    thought = {"role": "assistant", "content": " ok ", "reasoning_content": "hm"}
+    made = {**call(0, a=1), "id": "abcdefghi"}
+    found = writer.read(
+        writer.write(
+            [
+                thought,
+                {"role": "assistant", "content": None, "tool_calls": [made]},
+                {"role": "tool", "tool_call_id": made["id"], "content": "1"},
+            ]
+        )
+    )
+
+    assert found[0]["content"] == "ok"  # as templates trim it
+    assert ("reasoning_content" in found[0]) == (dialect not in WITHOUT_REASONING)
+    assert (found[1]["tool_calls"][0]["id"] == made["id"]) == (dialect in WITH_IDS)
+    assert found[2]["tool_call_id"] == found[1]["tool_calls"][0]["id"]
 
 
 def test_tools_are_declared_once_in_the_system_message():

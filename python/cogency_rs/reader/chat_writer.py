@@ -21,6 +21,10 @@ PROBE = re.compile(r"qZ(\d+)x(.*?)qZ\1x", re.DOTALL)
 """A placeholder for a result, with which the frame around results is found: a word, a quote, and the word again."""
 
 
+PROBE_ID = re.compile(r"qI(\d+)q")
+"""A placeholder for a call's id in that frame: a dialect may write the id there and not in the call."""
+
+
 class ChatWriter:
     """Writes the messages of a chat API as a model of a dialect reads them, and reads them back.
 
@@ -127,7 +131,7 @@ class ChatWriter:
         calls: Sequence[Any] = ()
         for message in messages:
             role, content = message["role"], message["content"]
-            found = list(self._results(content, calls)) if role == "user" and calls else []
+            found = self._results(content, calls) if role == "user" and calls else []
             calls = ()
             match role:
                 case "user" if found:
@@ -149,30 +153,49 @@ class ChatWriter:
                     read.append({"role": role, "content": self._dialect.exact(content)})
         return read
 
-    def _results(self, text: str, calls: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    def _results(self, text: str, calls: Sequence[Any]) -> list[dict[str, Any]]:
         """The results in a message, which answers these calls; nothing if it does not hold one for each."""
+        shown = [call["id"] for call in calls]
+        hidden = [f"qI{number}q" for number in range(len(calls))]
+        return [*self._framed(text, calls, shown)] or [*self._framed(text, calls, hidden)]
+
+    def _framed(
+        self, text: str, calls: Sequence[Any], ids: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
+        """The results in a message that has these ids in the frame around them."""
         frame = self._dialect.write_results(
             [ToolResult(outcome="", content=f'qZ{n}x"qZ{n}x') for n in range(len(calls))],
-            calls=[ToolCall(call["function"]["name"], {}, call["id"]) for call in calls],
+            calls=[
+                ToolCall(call["function"]["name"], {}, id)
+                for call, id in zip(calls, ids, strict=True)
+            ],
         )
         pieces = PROBE.split(frame)
-        if len(pieces) != 3 * len(calls) + 1 or not text.startswith(pieces[0]):
+        mark = _mark(pieces[0]).match(text)
+        if len(pieces) != 3 * len(calls) + 1 or mark is None:
             return
-        at, found = len(pieces[0]), list[str]()
-        quotes, behind = pieces[2::3], pieces[3::3]
-        for number, (quote, mark) in enumerate(zip(quotes, behind, strict=True)):
+        at, read, found = mark.end(), [*mark.groups()], list[str]()
+        for number, (quote, behind) in enumerate(zip(pieces[2::3], pieces[3::3], strict=True)):
             is_last = number == len(calls) - 1
-            end = len(text) - len(mark) if is_last else text.find(mark, at)
-            if end < at or not text.startswith(mark, end):
+            mark = _mark(behind, r"\Z" if is_last else "").search(text, at)
+            if mark is None:
                 return
-            shown, at = text[at:end], end + len(mark)
+            shown, at = text[at : mark.start()], mark.end()
+            read += mark.groups()
             found.append(
                 self._dialect.exact(shown)
                 if quote == '"'
                 else json.loads(f'"{shown}"', strict=False)
             )
+        for number, id in zip(PROBE_ID.findall(frame), read, strict=True):
+            calls[int(number)]["id"] = id
         for call, content in zip(calls, found, strict=True):
             yield {"role": "tool", "tool_call_id": call["id"], "content": content}
+
+
+def _mark(text: str, end: str = "") -> re.Pattern[str]:
+    """A part of the frame around results, with a group for each id in it."""
+    return re.compile(PROBE_ID.sub(r"(\\S+?)", re.escape(text)) + end)
 
 
 def _joined(*texts: str) -> str:
