@@ -20,7 +20,7 @@ BUILD   = $(INSTALL) --profile $(PROFILE)
 .DEFAULT_GOAL := help
 .PHONY: help demo load coming-from test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: grammar-oracle oracles live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes
+.PHONY: servers servers-case grammar-oracle oracles live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -113,6 +113,21 @@ coming-from: $(DEV)  ## Run both programs of each page for those who come from a
 	test -d target/coming-from || $(PYTHON) -m venv target/coming-from
 	target/coming-from/bin/python -m pip install --quiet --disable-pip-version-check -r tests/docs/coming_from.txt
 	$(BIN)/python -m pytest -q tests/docs/test_coming_from.py
+
+# The servers are installed without what they require but for what their parsers import; so they run on a CPU, without a model.
+SERVERS = PYTHONPATH=python:tests target/servers/venv/bin/python -m
+
+servers: $(DEV)  ## Run our parsers in vLLM and SGLang themselves, next to theirs, and write docs/servers.md: 7 GB in an environment of its own
+	test -d target/servers/venv || $(PYTHON) -m venv target/servers/venv
+	target/servers/venv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps -r tests/servers/requirements.txt
+	cp -r $(VENV)/lib/python*/site-packages/cogency_rs-*.dist-info target/servers/venv/lib/python*/site-packages/
+	$(SERVERS) servers.record --check
+	$(SERVERS) pytest -q -c /dev/null --rootdir=tests --noconftest -p no:cacheprovider tests/servers/in_servers.py tests/unit/test_plugins.py
+	for server in vllm sglang; do $(SERVERS) servers.match $$server || exit 1; done
+	$(SERVERS) servers.page
+
+servers-case:    ## Show the case CASE of docs/servers.md, and what each parser read in it, after make servers
+	@$(SERVERS) servers.match show $(CASE)
 
 load: $(CORE)    ## Measure how answers are read at a model's pace, beside other clients, and write docs/transport.md
 	test -d target/transport || $(PYTHON) -m venv target/transport

@@ -27,6 +27,7 @@ GENERATED = {
     "differences.md",
     "peers.md",
     "presets.md",
+    "servers.md",
 }
 """Pages that a program writes. In the others, what is between the marks of `PART` is written by one."""
 

@@ -1,7 +1,8 @@
-"""The interfaces of vLLM and SGLang that our parsers are written against: names and signatures as in their sources.
+"""The interfaces of vLLM and SGLang that our parsers are written against, without the servers.
 
-vLLM 0.33.0: `vllm/tool_parsers/abstract_tool_parser.py` and `vllm/reasoning/abs_reasoning_parsers.py`; 0.12 has the
-same without `tools`. SGLang 0.5.23: `sglang/srt/function_call` and `sglang/srt/parser/reasoning_parser.py`.
+`server_interfaces.json` has what the servers' own classes are: names, parameters and fields, recorded by
+`python -m servers.record`; `unit/test_server_interfaces.py` holds the classes here to it. Where the servers are
+installed, as in `make servers`, their own classes take the place of these.
 """
 
 from __future__ import annotations
@@ -9,12 +10,24 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-__all__ = ["Function", "Request", "Tool", "install"]
+__all__ = [
+    "ARE_REAL",
+    "MODULES",
+    "detectors",
+    "install",
+    "parser_of_calls",
+    "parser_of_reasoning",
+    "request",
+    "tool",
+]
+
+ARE_REAL = find_spec("vllm") is not None and find_spec("sglang") is not None
 
 
 class Function(BaseModel):
@@ -30,10 +43,11 @@ class Tool(BaseModel):
 class Request(BaseModel):
     tools: list[Tool] | None = None
     tool_choice: Any = "auto"
-    skip_special_tokens: bool = True
+    skip_special_tokens: bool | None = None
 
 
 class FunctionCall(BaseModel):
+    id: str | None = None
     name: str
     arguments: str
 
@@ -80,7 +94,7 @@ class LazyManager:
         cls.lazy_parsers[name] = (module_path, class_name)
 
     @classmethod
-    def load(cls, name: str) -> Any:
+    def _load(cls, name: str) -> Any:
         module_path, class_name = cls.lazy_parsers[name]
         found: Any = getattr(import_module(module_path), class_name)
         assert issubclass(found, cls.base)
@@ -110,7 +124,7 @@ class ToolParserManager(LazyManager):
 
     @classmethod
     def get_tool_parser(cls, name: str) -> Any:
-        return cls.load(name)
+        return cls._load(name)
 
 
 class ReasoningParser:
@@ -124,7 +138,7 @@ class ReasoningParserManager(LazyManager):
 
     @classmethod
     def get_reasoning_parser(cls, name: str) -> Any:
-        return cls.load(name)
+        return cls._load(name)
 
 
 class ToolCallItem(BaseModel):
@@ -152,9 +166,6 @@ class BaseFormatDetector(ABC):
     @abstractmethod
     def structure_info(self) -> Any: ...
 
-    @abstractmethod
-    def build_ebnf(self, tools: list[Any]) -> str: ...
-
 
 class FunctionCallParser:
     ToolCallParserEnum: dict[str, type[BaseFormatDetector]] = {}  # noqa: RUF012
@@ -168,6 +179,13 @@ class BaseReasoningFormatDetector:
         think_excluded_tokens: list[str] | None = None,
         force_reasoning: bool = False,
         stream_reasoning: bool = True,
+        tool_start_token: str | None = None,
+        continue_final_message: bool = False,
+        previous_content: str = "",
+        thinks_internally: bool = False,
+        reasoning_default: str = "always",
+        force_nonempty_content: bool = False,
+        tool_start_at_line_start: bool = False,
     ) -> None:
         self.think_start_token = think_start_token
         self.think_end_token = think_end_token
@@ -178,15 +196,22 @@ class ReasoningParserOfSGLang:
     DetectorMap: dict[str, type[BaseReasoningFormatDetector]] = {}  # noqa: RUF012
 
 
-MODULES: dict[str, dict[str, Any]] = {
+MODULES: dict[str, dict[str, type]] = {
     "vllm.tool_parsers.abstract_tool_parser": {
         "DeltaMessage": DeltaMessage,
+        "ExtractedToolCallInformation": ExtractedToolCallInformation,
         "ToolParser": ToolParser,
         "ToolParserManager": ToolParserManager,
     },
     "vllm.reasoning.abs_reasoning_parsers": {
         "ReasoningParser": ReasoningParser,
         "ReasoningParserManager": ReasoningParserManager,
+    },
+    "vllm.entrypoints.generate.base.protocol": {
+        "DeltaFunctionCall": DeltaFunctionCall,
+        "DeltaToolCall": DeltaToolCall,
+        "FunctionCall": FunctionCall,
+        "ToolCall": ToolCall,
     },
     "sglang.srt.function_call.base_format_detector": {"BaseFormatDetector": BaseFormatDetector},
     "sglang.srt.function_call.core_types": {
@@ -203,6 +228,8 @@ MODULES: dict[str, dict[str, Any]] = {
 
 def install(patch: Any) -> None:
     """Put the modules in place until the patch is undone, with the registries as they are before any plugin."""
+    if ARE_REAL:
+        return
     for path, names in MODULES.items():
         module = ModuleType(path)
         vars(module).update(names)
@@ -211,3 +238,39 @@ def install(patch: Any) -> None:
         patch.setattr(registry, "lazy_parsers", {})
     patch.setattr(FunctionCallParser, "ToolCallParserEnum", {})
     patch.setattr(ReasoningParserOfSGLang, "DetectorMap", {})
+
+
+def tool(name: str, parameters: dict[str, Any]) -> Any:
+    """A tool of a request to vLLM; SGLang's has the same fields."""
+    if ARE_REAL:
+        protocol: Any = import_module("vllm.entrypoints.openai.chat_completion.protocol")
+        return protocol.ChatCompletionToolsParam(function={"name": name, "parameters": parameters})
+    return Tool(function=Function(name=name, parameters=parameters))
+
+
+def request(**fields: Any) -> Any:
+    """A request to vLLM."""
+    if ARE_REAL:
+        protocol: Any = import_module("vllm.entrypoints.openai.chat_completion.protocol")
+        messages = [{"role": "user", "content": "?"}]
+        return protocol.ChatCompletionRequest(model="m", messages=messages, **fields)
+    return Request(**fields)
+
+
+def parser_of_calls(name: str) -> Any:
+    """The class that vLLM has under a name of a parser of calls."""
+    module: Any = import_module("vllm.tool_parsers.abstract_tool_parser")
+    return module.ToolParserManager.get_tool_parser(name)
+
+
+def parser_of_reasoning(name: str) -> Any:
+    """The class that vLLM has under a name of a parser of reasoning."""
+    module: Any = import_module("vllm.reasoning.abs_reasoning_parsers")
+    return module.ReasoningParserManager.get_reasoning_parser(name)
+
+
+def detectors() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The classes that SGLang has for calls and for reasoning, by their names."""
+    of_calls: Any = import_module("sglang.srt.function_call.function_call_parser")
+    of_reasoning: Any = import_module("sglang.srt.parser.reasoning_parser")
+    return of_calls.FunctionCallParser.ToolCallParserEnum, of_reasoning.ReasoningParser.DetectorMap

@@ -1,4 +1,7 @@
-"""Our parsers in vLLM and SGLang, against the interfaces of both as they were recorded."""
+"""Our parsers in vLLM and SGLang, against the interfaces of both as they were recorded.
+
+`make servers` runs the same tests in the servers themselves.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,8 @@ from cogency_rs import Dialect, ToolCall
 from cogency_rs.reader import served_dialect
 from support import server_interfaces as servers
 
-ADD = servers.Tool(
-    function=servers.Function(
-        name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}}}
-    )
-)
-REQUEST = servers.Request(tools=[ADD])
+ADD = servers.tool("add", {"type": "object", "properties": {"a": {"type": "integer"}}})
+REQUEST = servers.request(tools=[ADD])
 
 THOUGHT = "<think>hm</think>"
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
@@ -44,7 +43,7 @@ def interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parser(name: str, tokenizer: Any = None) -> Any:
-    return servers.ToolParserManager.get_tool_parser(name)(tokenizer or Tokenizer(), [ADD])
+    return servers.parser_of_calls(name)(tokenizer or Tokenizer(), [ADD])
 
 
 def streamed(reading: Any, chunks: list[str], request: Any = REQUEST) -> dict[str, Any]:
@@ -100,17 +99,17 @@ def test_vllm_gets_the_same_whole_and_streamed(text: str, content: str | None, c
 
 
 def test_vllm_gets_text_where_no_call_is_wanted():
-    request = servers.Request(tools=[ADD], tool_choice="none")
+    request = servers.request(tools=[ADD], tool_choice="none")
     expected = {"content": CALL, "calls": []}
     assert whole(parser("cogency_hermes"), CALL, request) == expected
     assert streamed(parser("cogency_hermes"), list(CALL), request) == expected
 
 
 def test_vllm_is_asked_for_special_tokens_and_not_to_hold_the_model_to_json():
-    request = servers.Request(tools=[ADD], tool_choice="required")
+    request = servers.request(tools=[ADD], tool_choice="required")
     assert parser("cogency_mistral").adjust_request(request).skip_special_tokens is False
     assert parser("cogency_mistral").supports_required_and_named is False
-    assert parser("cogency").adjust_request(servers.Request()).skip_special_tokens is True
+    assert parser("cogency").adjust_request(servers.request()).skip_special_tokens is None
 
 
 @pytest.mark.parametrize("dialect", Dialect.presets())
@@ -123,12 +122,12 @@ def test_each_preset_is_a_parser_of_both_servers(dialect: str):
     of_sglang = served_dialect(name.removeprefix("cogency_"), "sglang")  # its own names go first
     of_sglang = of_sglang[0] if isinstance(of_sglang, tuple) else of_sglang
     text = of_sglang.write_calls([ToolCall("add", {"a": 1})])
-    detector: Any = servers.FunctionCallParser.ToolCallParserEnum[name]()
+    detector: Any = servers.detectors()[0][name]()
     assert detector.has_tool_call(text)
     [call] = detector.detect_and_parse(text, [ADD]).calls
     assert (call.tool_index, call.name, call.parameters) == (0, "add", '{"a": 1}')
-    servers.ReasoningParserManager.get_reasoning_parser(name)(Tokenizer())
-    servers.ReasoningParserOfSGLang.DetectorMap[name](stream_reasoning=False)  # type: ignore[call-arg]
+    servers.parser_of_reasoning(name)(Tokenizer())
+    servers.detectors()[1][name](stream_reasoning=False)
 
 
 def test_the_dialect_is_told_from_the_chat_template():
@@ -153,9 +152,7 @@ def test_the_dialect_is_told_from_the_chat_template():
 
 def through_vllm(text: str, prompt: str = "") -> tuple[str, str, list[str]]:
     """The reasoning, the content and the names of calls as vLLM streams them, a character at a time."""
-    reasoning_parser: Any = servers.ReasoningParserManager.get_reasoning_parser("cogency_hermes")(
-        Tokenizer()
-    )
+    reasoning_parser: Any = servers.parser_of_reasoning("cogency_hermes")(Tokenizer())
     tool_parser, names = parser("cogency_hermes"), list[str]()
     reasoning = content = seen = rest = ""
     has_ended = reasoning_parser.is_reasoning_end([*map(ord, prompt)])
@@ -192,6 +189,8 @@ def through_vllm(text: str, prompt: str = "") -> tuple[str, str, list[str]]:
         ("<think>\n", f"hm</think>{CALL}", ("hm", "", ["add"])),
         ("<think>\n", f"<think>hm</think>{CALL}", ("hm", "", ["add"])),
         ("<think></think>", f"Hi {CALL}", ("", "Hi ", ["add"])),
+        ("<think>a</think>b<|im_end|>", f"{THOUGHT}Hi {CALL}", ("hm", "Hi ", ["add"])),
+        ("What is <think>?<|im_end|>", f"Hi {CALL}", ("", "Hi ", ["add"])),
     ],
 )
 def test_reasoning_and_calls_share_a_stream_of_vllm(
@@ -201,9 +200,7 @@ def test_reasoning_and_calls_share_a_stream_of_vllm(
 
 
 def test_reasoning_of_a_whole_answer_is_taken_from_its_start():
-    reading: Any = servers.ReasoningParserManager.get_reasoning_parser("cogency_hermes")(
-        Tokenizer()
-    )
+    reading: Any = servers.parser_of_reasoning("cogency_hermes")(Tokenizer())
     for text, expected in [
         (f"{THOUGHT}Now.", ("hm", "Now.")),
         ("hm</think>Now.", ("hm", "Now.")),
@@ -217,7 +214,7 @@ def test_reasoning_of_a_whole_answer_is_taken_from_its_start():
 
 def test_sglang_gets_the_same_whole_and_streamed():
     text = f"{THOUGHT}Two. {CALL}{CALL} <tool_"
-    make: Any = servers.FunctionCallParser.ToolCallParserEnum["cogency_qwen25"]
+    make: Any = servers.detectors()[0]["cogency_qwen25"]
     found = make().detect_and_parse(text, [ADD])
     detector = make()
     pieces = [detector.parse_streaming_increment(piece, [ADD]) for piece in text]
@@ -229,10 +226,10 @@ def test_sglang_gets_the_same_whole_and_streamed():
     assert [(call.tool_index, call.name) for call in calls] == [(0, "add"), (1, "add")]
     assert not detector.has_tool_call("Hi")
     assert not detector.supports_structural_tag()
-    for refuse in (detector.structure_info, lambda: detector.build_ebnf([ADD])):
-        with pytest.raises(NotImplementedError):
-            refuse()
-    reasoning = servers.ReasoningParserOfSGLang.DetectorMap["cogency_seed_oss"]
-    marks: Any = reasoning(stream_reasoning=False)  # type: ignore[call-arg]
+    assert detector.parses_required_natively()
+    with pytest.raises(NotImplementedError):
+        detector.structure_info()
+    reasoning = servers.detectors()[1]["cogency_seed_oss"]
+    marks: Any = reasoning(stream_reasoning=False)
     assert (marks.think_start_token, marks.think_end_token) == ("<seed:think>", "</seed:think>")
     assert marks.stream_reasoning is False

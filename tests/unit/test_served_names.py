@@ -19,19 +19,34 @@ TABLE: dict[Server, dict[str, dict[str, Any]]] = json.loads(
     files(cogency_rs.reader).joinpath("served_names.json").read_text(encoding="utf-8")
 )
 
+TEMPLATE: dict[str, Any] = {
+    "start_anchor": "<|im_start|>assistant\n",
+    "fields": {
+        "content": {"close": "<|im_end|>"},
+        "tool_calls": {
+            "open": "<tool_call>",
+            "close": "</tool_call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": "{content}"},
+        },
+    },
+}
+"""A `response_template` as a model's tokenizer has it."""
+
 NAMES = [(name, server) for server, table in TABLE.items() for name in table]
 
 
 def test_most_names_of_both_servers_are_known():
-    assert len(served_names("vllm")) >= 51
-    assert len(served_names("sglang")) >= 40
+    assert len(served_names("vllm")) >= 55
+    assert len(served_names("sglang")) >= 42
     for name in ("muse", "step5", "granite_thinking", "spark25", "reka_edge"):  # those of presets
         assert served_dialect(name, "vllm") == Dialect(name.replace("_", "-"))
 
 
 @pytest.mark.parametrize(("name", "server"), NAMES)
 def test_a_name_is_of_a_dialect_that_reads_a_call(name: str, server: Server):
-    dialects = served_dialect(name, server)
+    dialects = served_dialect(name, server, response_template=TEMPLATE)
     for dialect in dialects if isinstance(dialects, tuple) else (dialects,):
         text = dialect.write_calls([ToolCall("add", {"a": "x"})])
         [call] = ChatReader(dialects).read(text)["tool_calls"]
@@ -60,6 +75,14 @@ def test_marks_of_another_word_are_read():
     text = "<iquest_tool_call>add<arg_key>a</arg_key><arg_value>x</arg_value></iquest_tool_call>"
     [call] = ChatReader(served_dialect("iquest_q1", "sglang")).read(text)["tool_calls"]
     assert call["function"] == {"name": "add", "arguments": '{"a": "x"}'}
+
+
+def test_a_template_of_the_model_is_needed_where_a_parser_reads_by_it():
+    servers: tuple[tuple[str, Server], ...] = (("hf", "vllm"), ("response_template", "sglang"))
+    for name, server in servers:
+        assert served_dialect(name, server, response_template=TEMPLATE).name != "hermes"
+        with pytest.raises(ConfigError, match="response_template"):
+            served_dialect(name, server)
 
 
 def test_a_preset_keeps_its_own_name_and_others_are_refused():

@@ -16,6 +16,7 @@ __all__ = [
     "Dialects",
     "chat_reader",
     "dialects_of",
+    "marks",
     "parser_names",
     "reasoning_marks",
 ]
@@ -36,7 +37,8 @@ def parser_names(server: Server) -> list[str]:
 def dialects_of(name: str, server: Server, tokenizer: Any) -> Dialects:
     """The dialects that a parser of this name reads."""
     if name != PREFIX:
-        return served_dialect(name.removeprefix(f"{PREFIX}_"), server)
+        told = getattr(tokenizer, "response_template", None)
+        return served_dialect(name.removeprefix(f"{PREFIX}_"), server, response_template=told)
     template: Any = getattr(tokenizer, "chat_template", None)
     if is_object(template):  # several, by name
         template = template.get("tool_use") or template.get("default")
@@ -72,6 +74,12 @@ def reasoning_marks(dialects: Dialects) -> tuple[str, str]:
     if heads := fields.get("heads"):  # reasoning is a message of its own
         return dialect.write_turn(reasoning="thought").partition("thought")[0], heads["close"][0]
     return "<think>", "</think>"
+
+
+def marks(dialects: Dialects, field: str) -> list[str]:
+    """The marks of a field of the dialects, such as `open` or `turn_end`."""
+    every = dialects if isinstance(dialects, tuple) else (dialects,)
+    return [mark for dialect in every for mark in dialect.to_dict().get(field) or ()]
 
 
 class AnswerText:

@@ -16,6 +16,7 @@ from .served import (
     Dialects,
     chat_reader,
     dialects_of,
+    marks,
     parser_names,
     reasoning_marks,
 )
@@ -51,8 +52,11 @@ class CallDetector(BeforeServersOwn):
         self._reader: ChatReader | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        """Whether there is a call in the text."""
-        return "tool_calls" in chat_reader(self._dialects, None).read(text)
+        """Whether the text may be more than text for the user; if not, SGLang does not ask for its calls."""
+        if any(mark in text for mark in marks(self._dialects, "open")):
+            return True
+        found = self.detect_and_parse(text, None)
+        return bool(found.calls) or found.normal_text != text
 
     def detect_and_parse(self, text: str, tools: Any) -> Any:
         """Read a whole answer."""
@@ -75,13 +79,13 @@ class CallDetector(BeforeServersOwn):
         """Whether a call can be described by the marks around its arguments."""
         return False
 
+    def parses_required_natively(self) -> bool:
+        """Whether a model that must call writes its dialect, and not the JSON that SGLang would hold it to."""
+        return True
+
     def structure_info(self) -> Any:
         """Part of SGLang's interface; as `supports_structural_tag` says, there is no such tag to give."""
         raise NotImplementedError("a dialect of cogency-rs has no structural tag")
-
-    def build_ebnf(self, tools: Any) -> str:
-        """Part of the interface of older versions; there is no such grammar to give."""
-        raise NotImplementedError("a dialect of cogency-rs has no EBNF")
 
     def _result(self, text: AnswerText, deltas: Iterable[dict[str, Any]], *, is_last: bool) -> Any:
         types: Any = import_module("sglang.srt.function_call.core_types")
@@ -102,7 +106,6 @@ class ReasoningDetector(BeforeServersOwn):
 
     parser_name: ClassVar[str]
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        # Without a tokenizer the dialect cannot be told from the template, so `cogency` has the marks of most models.
-        opened, closed = reasoning_marks(dialects_of(self.parser_name, "sglang", None))
+    def __init__(self, *arguments: Any, tokenizer: Any = None, **options: Any) -> None:
+        opened, closed = reasoning_marks(dialects_of(self.parser_name, "sglang", tokenizer))
         super().__init__(opened, closed, *arguments, **options)

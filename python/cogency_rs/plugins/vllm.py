@@ -20,6 +20,7 @@ from .served import (
     Dialects,
     chat_reader,
     dialects_of,
+    marks,
     parser_names,
     reasoning_marks,
 )
@@ -159,12 +160,14 @@ class Reasoning(BeforeServersOwn):
     """
 
     parser_name: str
+    engine_based_streaming = True
 
     def __init__(self, tokenizer: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(tokenizer, *arguments, **options)
         self._tokenizer = tokenizer
-        marks = reasoning_marks(dialects_of(self.parser_name, "vllm", tokenizer))
-        self._open_mark, self._close_mark = marks
+        dialects = dialects_of(self.parser_name, "vllm", tokenizer)
+        self._open_mark, self._close_mark = reasoning_marks(dialects)
+        self._turn_ends = marks(dialects, "turn_end")
         self._held = ""
         self._has_begun = False
         self._is_open = False
@@ -185,9 +188,15 @@ class Reasoning(BeforeServersOwn):
         if self._has_ended:
             return True
         text: str = self._tokenizer.decode(list(input_ids[-TAIL:]))
+        for mark in self._turn_ends:  # what earlier turns hold says nothing of this one
+            text = text.rpartition(mark)[2]
         opened, closed = text.rfind(self._open_mark), text.rfind(self._close_mark)
         self._is_open |= opened > closed
         return closed > opened
+
+    def has_engine_confirmed_reasoning_end(self) -> bool:
+        """Whether the mark that closes reasoning was read, or there is no reasoning."""
+        return self._has_ended
 
     def is_reasoning_end_streaming(
         self, input_ids: Sequence[int], delta_ids: Iterable[int]

@@ -17,26 +17,37 @@ __all__ = ["served_dialect", "served_names"]
 
 Server = Literal["vllm", "sglang"]
 
+OF_THE_MODEL = "response_template"
+"""In the table, the dialect of a parser that takes it from the model's tokenizer."""
+
 
 def served_names(server: Server) -> list[str]:
     """The names of the server's parsers that `served_dialect` knows."""
     return sorted(_table()[server])
 
 
-def served_dialect(name: str, server: Server) -> Dialect | tuple[Dialect, ...]:
+def served_dialect(
+    name: str, server: Server, *, response_template: dict[str, Any] | None = None
+) -> Dialect | tuple[Dialect, ...]:
     """Give what a server's parser of this name reads.
 
     Args:
         name: what `--tool-call-parser` is given, or the name of a preset, with `-` or `_`.
         server: whose name it is.
+        response_template: the model's own, as its tokenizer has it, which `hf` and `response_template` read by.
 
     Returns:
         The dialect, or several where the parser reads several.
 
     Raises:
-        ConfigError: there is no such name; says which there are.
+        ConfigError: there is no such name, and says which there are; or the model's `response_template` is needed, and
+            is missing or describes what a dialect cannot.
     """
     entry = _table()[server].get(name, {"dialect": name.replace("_", "-")})
+    if entry["dialect"] == OF_THE_MODEL:
+        if response_template is None:
+            raise ConfigError(f"{name!r} reads by the model's response_template, which is missing")
+        return Dialect.from_response_template(response_template)
     if entry["dialect"] not in Dialect.presets():
         known = ", ".join(served_names(server))
         raise ConfigError(f"{server} has no parser {name!r} that is known here; there are {known}")
