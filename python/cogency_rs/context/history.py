@@ -230,7 +230,7 @@ class History:
     merge_roles: bool = True
     transform: HistoryTransform | None = None
     max_result_chars: int | None = 100_000
-    tool_result_chars: Mapping[str, int] = field(default_factory=dict)
+    tool_result_chars: Mapping[str, int] = field(default_factory=dict[str, int])
     earlier: Earlier = "whole"
 
     def __post_init__(self) -> None:
