@@ -230,7 +230,7 @@ SAMPLE = target/grammar_sample.jsonl
 oracles: | rust  ## Show llguidance the grammars of all dialects, texts of them and others: it takes what our own matcher takes
 	test -d target/oracles || $(PYTHON) -m venv target/oracles
 	target/oracles/bin/pip install --quiet --disable-pip-version-check --only-binary :all: llguidance==1.9.1
-	COGENCY_RS_GRAMMAR_SAMPLE=$(abspath $(SAMPLE)) cargo test --quiet --no-default-features --features tokio --test constrain almost_its_own
+	COGENCY_RS_GRAMMAR_SAMPLE=$(abspath $(SAMPLE)) cargo test --quiet --no-default-features --features tokio --test interface almost_its_own
 	target/oracles/bin/python tools/llguidance_oracle.py $(SAMPLE)
 
 # A model of 135 million parameters and what runs it. The package that brings the model requires one that is compiled for minutes.
