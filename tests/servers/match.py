@@ -19,7 +19,7 @@ from conformance.agreement import same
 from conformance.cases import Case, cases
 
 from cogency_rs import Dialect, ToolCall
-from cogency_rs.plugins.served import reasoning_marks
+from cogency_rs.plugins.shared import reasoning_marks
 from cogency_rs.reader import served_dialect, served_names
 
 from .theirs import READERS, load_plugins, pieces

@@ -25,7 +25,7 @@ from typing import Any
 from cogency_rs import CallOptions, ToolCall, ToolResult
 from cogency_rs.errors import ToolError
 from cogency_rs.execution.batch import ToolBatch
-from cogency_rs.execution.patience import outlast
+from cogency_rs.execution.shielded_wait import outlast
 from cogency_rs.tools import Retries, ToolOptions
 from cogency_rs.tools.toolbox import Toolbox
 from support.tools import with_tools

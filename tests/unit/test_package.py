@@ -78,7 +78,7 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
         (
             "cogency_rs.models",
             "ModelRequest",
-            {"models.openai", "models.anthropic", "models.served"},
+            {"models.openai", "models.anthropic", "models.served_model"},
         ),
     ],
 )

@@ -44,7 +44,7 @@ from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult
 from .call_note import CallNote, notes_of
 from .call_options import CallOptions
-from .patience import all_done, is_asked_to_stop, is_at_work, outlast
+from .shielded_wait import all_done, is_asked_to_stop, is_at_work, outlast
 from .timetable import Late, Timetable, timed_out
 from .tool_events import HeldRun
 from .workers import run_in_thread

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import StopRun
 from ..tools.context import RunSignals
-from .patience import outlast
+from .shielded_wait import outlast
 
 __all__ = ["HeldRun", "OnEvent", "ToolEvents"]
 

@@ -15,7 +15,7 @@ from .connection import Connection
 from .failures import Service
 from .http import HttpConnection, Key, is_local
 from .sdk import SdkConnection
-from .served import ServedModel
+from .served_model import ServedModel
 from .settings import ModelSettings, timeout_of
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from .deltas import Delta
 from .failures import Service
 from .http import HttpConnection
 from .request import ModelRequest
-from .served import ServedModel
+from .served_model import ServedModel
 from .settings import ModelSettings, Timeout, timeout_of
 
 __all__ = ["LocalModel"]

@@ -15,7 +15,7 @@ from .chat_completions import ChatCompletions
 from .connection import Connection, StatusError, TransportError
 from .failures import Service
 from .http import HttpConnection, Key, is_local
-from .served import Endpoint, ServedModel
+from .served_model import Endpoint, ServedModel
 from .settings import ModelSettings, timeout_of
 
 if TYPE_CHECKING:

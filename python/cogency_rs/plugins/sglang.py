@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from .._core import ChatReader
-from .served import (
+from .shared import (
     AnswerText,
     BeforeServersOwn,
     Dialects,

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from .._core import ChatReader
-from .served import (
+from .shared import (
     AnswerText,
     BeforeServersOwn,
     Dialects,

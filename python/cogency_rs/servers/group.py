@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from ..errors import CogencyError, ConfigError
-from ..execution.patience import all_done, outlast
+from ..execution.shielded_wait import all_done, outlast
 from ..tools.toolbox import LOCAL, told_apart
 from .mcp import MCPServer
 from .tool import MCPTool

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ConfigError, ToolError
-from ..execution.patience import outlast
+from ..execution.shielded_wait import outlast
 from ..guards.arguments import check_seconds
 from ..tools.options import ToolOptions
 from ..types import ToolResult

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ReferenceType, ref
 
 from ..errors import BusyError, StorageError
-from ..execution.patience import all_done
+from ..execution.shielded_wait import all_done
 from ..ids import uuid7
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any, TypeAlias, cast
 
-from .requests import shortened
+from .request_copy import shortened
 
 __all__ = ["first_difference"]
 

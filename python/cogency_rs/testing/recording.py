@@ -23,7 +23,7 @@ from ..models import (
     ToolCallDelta,
     Usage,
 )
-from .requests import copy_of
+from .request_copy import copy_of
 
 __all__ = ["End", "RecordedAnswer", "read_recording", "request_as_json"]
 

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, cast
 
 from ..errors import ConfigError
 from ..models import Delta, Finish, ModelRequest, ReasoningDelta
-from .requests import copy_of, in_words, shortened
+from .request_copy import copy_of, in_words, shortened
 from .streams import closing, text_in
 
 __all__ = ["Answer", "AnswerFunction", "FixedAnswer", "Piece", "ScriptedModel"]

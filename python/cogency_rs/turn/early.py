@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from ..calls.records import ToolExecution
 from ..execution.batch import ToolBatch
-from ..execution.patience import outlast
+from ..execution.shielded_wait import outlast
 from ..execution.tool_events import ToolEvents
 from ..hooks.hooks import HookList
 from ..tools.options import ToolOptions

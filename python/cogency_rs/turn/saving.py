@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from ..execution.patience import outlast
+from ..execution.shielded_wait import outlast
 from ..storage.log import CallRecord, Row, is_log_class
 
 __all__ = ["Way", "begin", "finish", "is_over", "save_to_the_end", "way_to_save"]

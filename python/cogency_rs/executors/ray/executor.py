@@ -15,7 +15,7 @@ from typing import Any
 
 from ...calls.tool_result import reason
 from ...errors import ConfigError, ToolError
-from ...execution.patience import all_done, outlast
+from ...execution.shielded_wait import all_done, outlast
 from ...execution.workers import in_thread
 from ...guards.arguments import check_count, check_seconds
 from ...hooks import Invocation

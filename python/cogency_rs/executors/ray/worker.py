@@ -19,7 +19,7 @@ from typing import Any
 from ...calls.tool_result import as_result, exception_of, reason
 from ...calls.trace_context import enter_trace
 from ...errors import StopRun, ToolError
-from ...execution.patience import all_done, outlast
+from ...execution.shielded_wait import all_done, outlast
 from ...execution.workers import in_thread, on_own_loop
 from ...tools.cogency import injected_by
 from ...tools.context import ToolContext
