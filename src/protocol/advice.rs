@@ -26,9 +26,9 @@ impl Words {
     #[must_use]
     pub fn more_malformed(&self, count: usize, raw: Text) -> Report {
         let Self { again, .. } = self;
-        let blocks = if count == 1 { "block" } else { "blocks" };
+        let (blocks, them) = if count == 1 { ("block", "it") } else { ("blocks", "them") };
         let said = format!(
-            "Malformed tool call syntax in {count} more {blocks}. No call was run. {again}"
+            "Malformed tool call syntax in {count} more {blocks}. No call in {them} was run. {again}"
         );
         Report {
             kind: ReportKind::Malformed,
@@ -62,8 +62,8 @@ impl BrokenBlock<'_> {
         Report {
             kind: ReportKind::Malformed,
             content: format!(
-                "Malformed tool call syntax. In the {block}: {kind} at line {line}, column {column}. No call \
-                 was run. {again}"
+                "Malformed tool call syntax. In the {block}: {kind} at line {line}, column {column}. No call in \
+                 it was run. {again}"
             )
             .into(),
             raw: raw.into(),
@@ -87,16 +87,16 @@ impl BrokenBlock<'_> {
         let (kind, content) = match ending {
             Ending::Stopped => (
                 ReportKind::Unfinished,
-                format!("You stopped {at}: {}. No call was run. {again}", problem.kind),
+                format!("You stopped {at}: {}. No call in it was run. {again}", problem.kind),
             ),
             Ending::Unknown => (
                 ReportKind::Truncated,
-                format!("Your output ended {at}. No call was run. {again} Put less into one call."),
+                format!("Your output ended {at}. No call in it was run. {again} Put less into one call."),
             ),
             Ending::Length => (
                 ReportKind::Truncated,
                 format!(
-                    "Your output reached the length that is allowed and was cut {at}. No call was run. Put less into \
+                    "Your output reached the length that is allowed and was cut {at}. No call in it was run. Put less into \
                      one call, and split what is long over several."
                 ),
             ),
@@ -104,7 +104,7 @@ impl BrokenBlock<'_> {
             Ending::Broken(why) => (
                 ReportKind::Truncated,
                 format!(
-                    "The stream broke off {at} ({why}). No call was run, and you did nothing wrong. {again}"
+                    "The stream broke off {at} ({why}). No call in it was run, and you did nothing wrong. {again}"
                 ),
             ),
         };
@@ -112,7 +112,7 @@ impl BrokenBlock<'_> {
             Ending::Broken(why) => {
                 let article = if block.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
                 format!(
-                    "Error: The stream broke off inside {article} {block} ({why}). No call was run."
+                    "Error: The stream broke off inside {article} {block} ({why}). No call in it was run."
                 )
                 .into()
             }
@@ -133,7 +133,7 @@ impl BrokenBlock<'_> {
         let Self { words: Words { block, again }, mark } = self;
         let problem = problem.located(&text[mark..]);
         format!(
-            "Error: Malformed tool call syntax. In the {block}: {problem} No call was run. {again}"
+            "Error: Malformed tool call syntax. In the {block}: {problem} No call in it was run. {again}"
         )
         .into()
     }

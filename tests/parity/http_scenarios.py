@@ -60,7 +60,9 @@ class BrokenOff:
     """A report of a block in which the connection dropped."""
 
     def __eq__(self, other: object) -> bool:
-        report = r"Error: The stream broke off inside an execute block \(.+\)\. No call was run\."
+        report = (
+            r"Error: The stream broke off inside an execute block \(.+\)\. No call in it was run\."
+        )
         return isinstance(other, str) and bool(re.fullmatch(report, other))
 
     __hash__ = None

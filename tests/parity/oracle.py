@@ -29,7 +29,7 @@ MALFORMED = "<malformed block>"
 
 OUR_REPORT = re.compile(
     r"Error: Malformed tool call syntax\. In the execute block: .+? at line \d+, column \d+\. "
-    r"No call was run\. Write the whole block again, as one JSON array: "
+    r"No call in it was run\. Write the whole block again, as one JSON array: "
     r'\[\{"name": "\.\.\.", "args": \{\.\.\.\}\}\]\.',
     re.DOTALL,
 )

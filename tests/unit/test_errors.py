@@ -58,7 +58,7 @@ def test_an_error_says_what_is_wrong_and_where_in_the_raw_text(text, line, colum
         error["content"].replace(" that was opened", "").split()
     )
     assert error["raw"] == text[text.index("<execute>") :]
-    assert "No call was run" in error["content"]
+    assert "No call in it was run" in error["content"]
 
 
 def test_an_error_s_text_is_not_joined_to_other_text():
@@ -182,7 +182,7 @@ def test_a_block_that_is_cut_anywhere_runs_nothing_and_keeps_what_was_written(at
     for end in ("length", ConnectionError("reset"), None):
         [error] = read(text, end=end)
         assert (error["kind"], error["raw"]) == ("truncated", text)
-        assert "No call was run" in error["content"]
+        assert "No call in it was run" in error["content"]
 
 
 def test_an_error_of_the_source_is_not_blamed_on_the_model():

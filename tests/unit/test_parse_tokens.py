@@ -314,7 +314,7 @@ async def test_an_open_execute_is_reported_before_the_source_s_error_and_not_bla
     [report], _ = await collect_until_raised(source, stream=stream)
     assert report == (
         "respond",
-        "Error: The stream broke off inside an execute block (ConnectionError: gone). No call was run.",
+        "Error: The stream broke off inside an execute block (ConnectionError: gone). No call in it was run.",
     )
 
 

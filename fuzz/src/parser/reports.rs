@@ -45,8 +45,8 @@ pub fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Repo
     Report {
         kind: ReportKind::Malformed,
         content: format!(
-            "Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No call \
-             was run. {AGAIN}"
+            "Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No call in \
+             it was run. {AGAIN}"
         )
         .into(),
         raw: raw.into(),
@@ -62,9 +62,10 @@ pub fn more_unread(more: &mut Vec<Text>) -> Option<Event> {
     if raw.is_empty() {
         return None;
     }
-    let (count, plural) = (raw.len(), if raw.len() == 1 { "" } else { "s" });
+    let count = raw.len();
+    let (blocks, them) = if count == 1 { ("block", "it") } else { ("blocks", "them") };
     let content = format!(
-        "Malformed tool call syntax in {count} more block{plural}. No call was run. {AGAIN}"
+        "Malformed tool call syntax in {count} more {blocks}. No call in {them} was run. {AGAIN}"
     );
     Some(Event::Error(Box::new(Report {
         kind: ReportKind::Malformed,
@@ -81,23 +82,23 @@ pub fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &
     let (line, column) = line_and_column(raw, OPEN.len() + at);
     let place = format!("inside the execute block, at line {line}, column {column}");
     let content = match ending {
-        Ending::Stopped => format!("You stopped {place}: {kind}. No call was run. {AGAIN}"),
+        Ending::Stopped => format!("You stopped {place}: {kind}. No call in it was run. {AGAIN}"),
         Ending::Unknown => {
-            format!("Your output ended {place}. No call was run. {AGAIN} Put less into one call.")
+            format!("Your output ended {place}. No call in it was run. {AGAIN} Put less into one call.")
         }
         Ending::Length => format!(
-            "Your output reached the length that is allowed and was cut {place}. No call was run. Put less into one \
+            "Your output reached the length that is allowed and was cut {place}. No call in it was run. Put less into one \
              call, and split what is long over several."
         ),
         Ending::Broken(why) => format!(
-            "The stream broke off {place} ({why}). No call was run, and you did nothing wrong. {AGAIN}"
+            "The stream broke off {place} ({why}). No call in it was run, and you did nothing wrong. {AGAIN}"
         ),
         Ending::Refused(_) => unreachable!("{NOT_REFUSED}"),
         other => unreachable!("the reference does not know {other:?}"),
     };
     let respond = match ending {
         Ending::Broken(why) => {
-            format!("Error: The stream broke off inside an execute block ({why}). No call was run.")
+            format!("Error: The stream broke off inside an execute block ({why}). No call in it was run.")
         }
         _ => respond(kind, at, body),
     };

@@ -34,6 +34,7 @@ class PendingCall:
         conversation_id: the conversation that it is part of.
         user_id: whose conversation that is; may be empty.
         id: its id, for `Agent.resume` or `Agent.settle`.
+        execution_id: what the tool was told in `ToolContext.execution_id`, to look for where the effect would be.
         name: the tool's name.
         args: its arguments; `None` if the log does not tell which row is the call's.
         needs: `"approval"`, a decision for `resume`; or `"settling"`, since it is not known whether it happened.
@@ -46,6 +47,7 @@ class PendingCall:
     conversation_id: str
     user_id: str
     id: str
+    execution_id: str
     name: str
     args: dict[str, Any] | None
     needs: Literal["approval", "settling"]
@@ -168,6 +170,7 @@ def _pending(
         conversation_id=conversation_id,
         user_id=user_id,
         id=record.id,
+        execution_id=record.execution_id,
         name=record.name,
         args=None if call is None else call.args,
         needs="approval" if record.status == "waiting" else "settling",

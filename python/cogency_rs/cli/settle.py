@@ -91,6 +91,7 @@ def _list(db: str, calls: Sequence[PendingCall]) -> None:
         )
         by = "" if call.worker is None else f" by process {one_line(call.worker)}"
         page.hanging(Text("  "), f"{signature(call.name, call.args or {})}{began}{by}")
+        page.hanging(Text("    "), f"execution_id {one_line(call.execution_id)}")
         if call.why:
             page.hanging(Text("    "), one_line(call.why))
         page.line(f"    {logs.settling(db, call.conversation_id, call.id)}")

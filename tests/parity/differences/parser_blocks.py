@@ -230,7 +230,7 @@ def _(piece: Piece) -> Piece:
         theirs="Error: Malformed tool call syntax. Invalid JSON in <execute> block: Expecting value: "
         "line 1 column 5 (char 4)",
         ours="Error: Malformed tool call syntax. In the execute block: expected a JSON value at line 1, "
-        "column 5. No call was run. Write the whole block again, as one JSON array: "
+        "column 5. No call in it was run. Write the whole block again, as one JSON array: "
         '[{"name": "...", "args": {...}}].',
     ),
     Example(

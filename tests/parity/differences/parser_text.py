@@ -114,7 +114,7 @@ def text_before_an_error_of_the_source(source: Source) -> bool:
         ours=[
             (
                 "respond",
-                "Error: The stream broke off inside an execute block (ConnectionError: reset). No call was run.",
+                "Error: The stream broke off inside an execute block (ConnectionError: reset). No call in it was run.",
             ),
             ("ConnectionError",),
         ],
@@ -125,7 +125,7 @@ def text_before_an_error_of_the_source(source: Source) -> bool:
         ours=[
             (
                 "respond",
-                "Error: The stream broke off inside an execute block (ConnectionError: reset). No call was run.",
+                "Error: The stream broke off inside an execute block (ConnectionError: reset). No call in it was run.",
             ),
             ("ConnectionError",),
         ],
@@ -143,7 +143,7 @@ def stream_that_breaks_off_in_a_block(source: Source) -> bool:
 def broken_off(error: Raised) -> str:
     """The report of a block in which the source raised `error`."""
     why = f"{error.kind}: {error.text}" if error.text else error.kind
-    return f"Error: The stream broke off inside an execute block ({why}). No call was run."
+    return f"Error: The stream broke off inside an execute block ({why}). No call in it was run."
 
 
 def _is_blank(piece: Piece) -> bool:
