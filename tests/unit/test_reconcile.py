@@ -18,7 +18,7 @@ from cogency_rs.execution import Happened, NotHappened, Reconcile, Unknown, Unse
 from cogency_rs.hooks import ToolDenied
 from cogency_rs.ids import uuid7
 from cogency_rs.storage import CallRecord
-from cogency_rs.storage.worker import worker
+from cogency_rs.storage.worker_process import worker
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview
 from support.clock import in_exact_time

@@ -26,7 +26,7 @@ from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.owners import check_user
-from ..storage.worker import worker
+from ..storage.worker_process import worker
 from ..telemetry import current
 from ..tools.toolbox import Toolbox
 from ..turn.turn_log import started

@@ -28,8 +28,8 @@ from ..execution.executor import execute_tool
 from ..tools.signature import parameters_of
 from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
+from .stdio_wire import Wire
 from .tool import EXECUTION_ID
-from .wire import Wire
 
 __all__ = ["serve_http", "serve_stdio", "server_of_tools"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import StorageError
 from . import claims
 from .schema import has_table
-from .worker import is_gone, machine, worker
+from .worker_process import is_gone, machine, worker
 
 if TYPE_CHECKING:
     import asyncio

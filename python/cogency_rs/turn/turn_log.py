@@ -21,7 +21,7 @@ from ..errors import ToolError
 from ..hooks.approval import Decision, Need, Undecided, write_decision
 from ..ids import uuid7
 from ..storage.log import CallRecord, CallStatus, Row, dropped
-from ..storage.worker import worker
+from ..storage.worker_process import worker
 from ..tools.registry import tool_call
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult, TurnEvent

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ids import uuid7
 from ..log import IN_DOUBT, CallRecord, Conversation, Origin
-from ..worker import is_gone, machine, worker
+from ..worker_process import is_gone, machine, worker
 from .text import pack, unpack
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import StorageError
-from ..worker import worker
+from ..worker_process import worker
 from .address import Address
 
 __all__ = ["LOST_CLAIM", "explain", "is_about_values", "is_of_one", "is_passing", "is_said"]

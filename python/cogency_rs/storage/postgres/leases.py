@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import claims
-from ..worker import is_gone, machine, worker
+from ..worker_process import is_gone, machine, worker
 from .text import pack, unpack
 from .writes import Write, WriteStep
 
