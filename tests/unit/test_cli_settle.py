@@ -78,7 +78,7 @@ def test_settle_lists_what_is_unknown(db):
     listed = typed("settle", db)
     assert (listed.code, listed.err) == (0, "")
     assert f"2 calls whose outcome is unknown in {db}" in listed.out
-    assert "execution_id call-1" in listed.out
+    assert "execution_id batch of call-1-0" in listed.out
     assert "pay(euros=9), started 1970-01-01 00:16:40 UTC by process far:1" in listed.out
     assert f"cogency-rs settle {db} 'a talk' call-1" in listed.out
     assert f"1 call whose outcome is unknown in {db}" in typed("settle", db, "b").out

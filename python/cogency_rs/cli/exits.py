@@ -32,6 +32,7 @@ __all__ = [
     "ends",
     "exit_codes",
     "terminable",
+    "terminal_restored",
     "words_of",
 ]
 
@@ -109,6 +110,29 @@ def terminable() -> Generator[None, None, None]:
         for each, handler in known.items():
             if handler is signal.SIG_DFL:
                 signal.signal(each, handler)
+
+
+@contextmanager
+def terminal_restored() -> Generator[None, None, None]:
+    """Give the terminal its settings back when the block ends.
+
+    What reads its keys does so too; but a signal may end the program just when it has changed them.
+    """
+    try:
+        import termios
+    except ImportError:  # Windows
+        yield
+        return
+    try:
+        before = termios.tcgetattr(sys.stdin)
+    except (termios.error, OSError, TypeError, ValueError):  # it is not a terminal
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(termios.error, OSError, ValueError):  # it was closed
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 
 
 def ends(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from rich.text import Text
 from ...guards.secrets import shown_url
 from ...storage.owners import not_the_owner
 from .. import log
-from ..exits import UnusableError, complain, complaints, terminable
+from ..exits import UnusableError, complain, complaints, terminable, terminal_restored
 from ..show import ConversationPrinter
 from ..text import count, one_line, quoted
 from ..turns import turns_of
@@ -53,7 +53,7 @@ def run_chat(
     is_first = kept.is_own and kept.log is not None and not kept.log.exists()
     view = View(unfolds=unfolds)
     background = Background()
-    with terminable(), complaints(background.warn), background:
+    with terminal_restored(), terminable(), complaints(background.warn), background:
         assembly = background.enter(assembled(options, complain))
         session = ChatSession(
             assembly,
