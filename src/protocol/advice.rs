@@ -91,7 +91,9 @@ impl BrokenBlock<'_> {
             ),
             Ending::Unknown => (
                 ReportKind::Truncated,
-                format!("Your output ended {at}. No call in it was run. {again} Put less into one call."),
+                format!(
+                    "Your output ended {at}. No call in it was run. {again} Put less into one call."
+                ),
             ),
             Ending::Length => (
                 ReportKind::Truncated,

@@ -84,7 +84,9 @@ pub fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &
     let content = match ending {
         Ending::Stopped => format!("You stopped {place}: {kind}. No call in it was run. {AGAIN}"),
         Ending::Unknown => {
-            format!("Your output ended {place}. No call in it was run. {AGAIN} Put less into one call.")
+            format!(
+                "Your output ended {place}. No call in it was run. {AGAIN} Put less into one call."
+            )
         }
         Ending::Length => format!(
             "Your output reached the length that is allowed and was cut {place}. No call in it was run. Put less into one \
@@ -98,7 +100,9 @@ pub fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &
     };
     let respond = match ending {
         Ending::Broken(why) => {
-            format!("Error: The stream broke off inside an execute block ({why}). No call in it was run.")
+            format!(
+                "Error: The stream broke off inside an execute block ({why}). No call in it was run."
+            )
         }
         _ => respond(kind, at, body),
     };
