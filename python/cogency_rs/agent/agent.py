@@ -293,8 +293,8 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
     ) -> RunHandle[Output]:
         """Go on where a run of a conversation stopped, because it waited for somebody or its program ended.
 
-        Calls that were running when a program ended are not run again, except calls of tools whose `effect` is
-        `"idempotent"` or `"read_only"`. The model is told that it is not known whether the others happened.
+        Calls that were running when a program ended are not run again, except calls of tools that are `idempotent` or
+        `read_only`. The model is told that it is not known whether the others happened.
 
         Args:
             conversation_id: which conversation.

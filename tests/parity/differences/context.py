@@ -283,8 +283,8 @@ def _report(row: Any) -> dict[str, str] | None:
         ours='[… 7 of 100,007 characters are not shown]"}]\n</results>',
     ),
     theirs="Every result is shown in full.",
-    ours="Our own `assemble` shows at most `max_result_chars` characters of each result, as `History` or the tool "
-    f"sets it (100,000 if neither does), and says how many more there are.{_ELSEWHERE}",
+    ours="Our own `assemble` shows at most `max_result_chars` characters of each result, as `History` sets it "
+    f"(100,000 by default), and says how many more there are.{_ELSEWHERE}",
     why="One result must not be larger than the model's context.",
 )
 def results_beyond_the_bound(row: Any, most: int | None) -> bool:
