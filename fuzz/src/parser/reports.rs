@@ -27,7 +27,7 @@ pub fn respond(kind: &ProblemKind, at: usize, body: &[u8]) -> String {
     let (line, column) = line_and_column(body, at);
     format!(
         "Error: Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No \
-         call was run. {AGAIN}"
+         call in it was run. {AGAIN}"
     )
 }
 
