@@ -1,7 +1,6 @@
 """A batch of calls, each in an asyncio task of its own.
 
-The `Timetable` knows which call may run and whose time is up, a `CallNote` what is noted of one call; this file has the
-tasks.
+The `Timetable` knows which call may run and whose time is up, and a `CallNote` keeps what is known of one call.
 
 Invariants: one result for each call, in call order; when `join` returns or raises, every task has ended; a call's task
 is the only one that its tool, and the hooks around it, run in.
@@ -20,14 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..calls.records import KnownEnd, ToolExecution
-from ..calls.tool_result import (
-    as_result,
-    cancelled,
-    failure_of,
-    is_own_failure,
-    is_plain,
-    stopped,
-)
+from ..calls.tool_result import as_result, cancelled, failure_of, is_own_failure, is_plain, stopped
 from ..errors import StopRun
 from ..hooks import Invocation, Next
 from ..hooks.approval import Approval, AskFirst, Decision, Need, refused_as_changed
