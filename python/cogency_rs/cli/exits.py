@@ -33,6 +33,7 @@ __all__ = [
     "exit_codes",
     "terminable",
     "terminal_restored",
+    "told_to_end",
     "words_of",
 ]
 
@@ -89,6 +90,10 @@ class TerminatedError(SystemExit):
         self.signal = signal.Signals(number)
 
 
+_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Those that ask a program to end."""
+
+
 @contextmanager
 def terminable() -> Generator[None, None, None]:
     """While the block lasts, a signal that asks the program to end raises `TerminatedError` in it.
@@ -99,8 +104,7 @@ def terminable() -> Generator[None, None, None]:
     def end(number: int, _: FrameType | None) -> None:
         raise TerminatedError(number)
 
-    signals = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    known = {each: signal.getsignal(each) for each in signals if each is not None}
+    known = {each: signal.getsignal(each) for each in _SIGNALS}
     try:
         for each, handler in known.items():
             if handler is signal.SIG_DFL:
@@ -110,6 +114,31 @@ def terminable() -> Generator[None, None, None]:
         for each, handler in known.items():
             if handler is signal.SIG_DFL:
                 signal.signal(each, handler)
+
+
+@contextmanager
+def told_to_end(tell: Callable[[], None]) -> Generator[None, None, None]:
+    """While the block lasts, such a signal calls `tell`, and raises `TerminatedError` only when the block is over.
+
+    For code that an exception at any of its lines would leave half done, as an event loop.
+    """
+    numbers: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        numbers.append(number)
+        tell()
+
+    known = {each: signal.getsignal(each) for each in _SIGNALS}
+    raising = {each: handler for each, handler in known.items() if callable(handler)}
+    try:
+        for each in raising:
+            signal.signal(each, note)
+        yield
+    finally:
+        for each, handler in raising.items():
+            signal.signal(each, handler)
+        if numbers:
+            raise TerminatedError(numbers[0])
 
 
 @contextmanager

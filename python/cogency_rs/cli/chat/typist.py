@@ -18,6 +18,8 @@ from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from ..exits import told_to_end
+
 __all__ = ["Typist"]
 
 
@@ -64,9 +66,22 @@ class Typist:
 
 
 def _typed(session: PromptSession[str], asked: FormattedText, text: str = "") -> str | None:
+    app, is_over = session.app, False
+
+    def leave() -> None:
+        if is_over and app.future is not None and not app.future.done():
+            app.exit(exception=EOFError)
+
+    def end() -> None:
+        nonlocal is_over
+        is_over = True
+        if app.loop is not None:
+            app.loop.call_soon_threadsafe(leave)
+
     try:
-        with patch_stdout(raw=True):  # a warning that comes meanwhile is written above the prompt
-            typed = session.prompt(asked, default=text)
+        # A warning that comes meanwhile is written above the prompt.
+        with told_to_end(end), patch_stdout(raw=True):
+            typed = session.prompt(asked, default=text, pre_run=leave)
     except EOFError:
         return None
     return typed.encode(errors="replace").decode()
