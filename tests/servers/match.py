@@ -30,7 +30,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 KEPT = CHECKOUT / "target" / "servers"
 
 OF_A_MODEL = {"hf", "response_template"}
-"""Parsers that read by what is in a model's tokenizer: there are no cases of theirs."""
+"""Parsers that need a model's tokenizer, for which no cases are recorded."""
 
 SIZES = (500, 2_000)
 """How many tokens the two streams have whose cost is compared."""

@@ -84,7 +84,7 @@ class CallDetector(BeforeServersOwn):
         return True
 
     def structure_info(self) -> Any:
-        """Part of SGLang's interface; as `supports_structural_tag` says, there is no such tag to give."""
+        """Part of SGLang's interface, which does not call it, since `supports_structural_tag` is false."""
         raise NotImplementedError("a dialect of cogency-rs has no structural tag")
 
     def _result(self, text: AnswerText, deltas: Iterable[dict[str, Any]], *, is_last: bool) -> Any:
