@@ -21,9 +21,9 @@ from support.web_client import received
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-[_BLOCK] = blocks_of(CHECKOUT / "docs" / "web.md")
-_app = ModuleType("app")
-exec(compile(_BLOCK.code, _BLOCK.name, "exec", dont_inherit=True), vars(_app))
+_app, _scripted = ModuleType("app"), ModuleType("scripted")
+for _module, _block in zip((_app, _scripted), blocks_of(CHECKOUT / "docs" / "web.md"), strict=True):
+    exec(compile(_block.code, _block.name, "exec", dont_inherit=True), vars(_module))
 
 REFUND = block(call("refund", order="A7", euros=30))
 
@@ -134,6 +134,19 @@ async def test_a_call_of_a_killed_server_is_shown_as_unknown_and_settled(found, 
         assert (events[-1]["status"], events[-1]["unknown"]) == ("completed", [])
     assert read in (await rows(storage))[-2][1]
     assert (await rows(storage))[-1] == ("respond", "Now I know.")
+
+
+async def test_a_page_that_is_loaded_again_is_told_what_waits():
+    path = "/conversations/c/decisions"
+    async with served(_scripted.model, Memory()) as http:
+        [call] = (await events_of(http, "/conversations/c", {"text": "hello"}))[-1]["waiting"]
+        assert (await events_of(http, path, {}))[-1]["waiting"] == [call]
+        events = await events_of(http, path, {call["id"]: True})
+        assert (
+            "".join(event["content"] for event in events if event["type"] == "respond") == "Done."
+        )
+        [over] = await events_of(http, path, {})
+    assert (over["status"], over["waiting"]) == ("completed", [])
 
 
 async def test_an_error_is_the_last_event():
