@@ -109,6 +109,15 @@ def test_no_argument_that_there_is_is_called_misnamed(names, of):
     assert not {*names} & {*arguments(of)}
 
 
+def test_a_method_of_another_framework_is_refused_with_what_to_write():
+    agent: Any = Agent(ScriptedModel([]))
+    with pytest.raises(AttributeError, match=r"has no attribute 'tool'; write Agent\(…, tools="):
+        agent.tool()
+    with pytest.raises(AttributeError, match=r"has no attribute 'colour'$"):
+        agent.colour()
+    assert not {*misnamed.METHODS} & {*dir(Agent)}
+
+
 def test_any_other_argument_is_refused_as_python_does():
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         Agent(ScriptedModel([]), colour="red")

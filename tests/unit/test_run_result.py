@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from cogency_rs import Agent, Hooks, RunLimits, RunResult, tool
 from cogency_rs.errors import NoAnswerError, StopRun
 from cogency_rs.testing import ScriptedModel
-from support.tools import block
+from support.tools import block, call
 
 
 @dataclass
@@ -65,6 +66,41 @@ def test_an_answer_is_an_output_and_a_text(answers, options, output, text):
     result = ran(*answers, **options)
     assert (result.status, result.has_output) == ("completed", True)
     assert (result.output, result.text) == (output, text)
+
+
+@tool(ends_run=True)
+async def capital(people: int) -> City:
+    """The capital of Norway."""
+    return City("Oslo", people)
+
+
+async def test_the_result_of_a_tool_that_ends_the_run_has_the_type_that_was_asked_for():
+    model = ScriptedModel([block(call("capital", people=700000))])
+    agent = Agent(model, tools=[capital], output_type=City)
+    result = await agent.run("?", conversation_id="c")
+    assert (result.output, result.text) == (City("Oslo", 700000), OSLO)
+    assert (await agent.resume("c")).output == City("Oslo", 700000)
+    other = Agent(model, storage=agent.storage, output_type=list[int])
+    with pytest.raises(NoAnswerError):
+        _ = (await other.resume("c")).output
+
+
+async def test_a_result_of_another_type_does_not_end_the_run():
+    model = ScriptedModel([block("measure"), OSLO])
+    result = await Agent(model, tools=[measure], output_type=City).run("?")
+    assert (len(result.steps), result.output) == (2, City("Oslo", 700000))
+
+
+@pytest.mark.parametrize(("output_type", "output"), [(int, 7), (int | str, 7), (list[str], ["a"])])
+async def test_text_that_a_tool_returns_is_read_as_the_type(output_type, output):
+    @tool(ends_run=True)
+    async def answer(text: str) -> str:
+        """Answer."""
+        return text
+
+    model = ScriptedModel([block(call("answer", text=json.dumps(output)))])
+    result = await Agent(model, tools=[answer], output_type=output_type).run("?")
+    assert result.output == (json.dumps(output) if output_type == int | str else output)
 
 
 ONE_STEP = RunLimits(steps=1)

@@ -26,6 +26,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic refuses 
 from cogency_rs import ToolResult, tool
 from cogency_rs.errors import ConfigError
 from cogency_rs.execution import execute_tool
+from cogency_rs.runs import RunContext
 from cogency_rs.tools import FunctionTool, Param
 from support.function_tools import takes
 from support.tools import call, with_tools
@@ -286,6 +287,19 @@ def test_a_hint_that_pydantic_does_not_know_either_is_an_error(hint):
         ConfigError,
         match=r"parameter 'x' of tool 'f' has the hint .+, which says nothing about JSON",
     ):
+        takes(hint)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("hint", "says"),
+    [
+        ([int, str], r"is a collection of types: join them with \|, as in int \| str"),
+        (RunContext[int], "is a RunContext; write ToolContext, which has deps too"),
+    ],
+    ids=repr,
+)
+def test_a_hint_that_other_frameworks_take_is_an_error_that_says_what_to_write(hint, says):
+    with pytest.raises(ConfigError, match=rf"parameter 'x' of tool 'f' {says}$"):
         takes(hint)  # fmt: skip
 
 

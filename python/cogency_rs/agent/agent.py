@@ -114,6 +114,13 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
     # What an agent was made with stays: an attribute that is set and not read would hide a mistake.
     __slots__ = ("__weakref__", "_settings", "name")
 
+    if not TYPE_CHECKING:  # type checkers know what an agent has
+
+        def __getattr__(self, name: str) -> Any:
+            instead = misnamed.METHODS.get(name)
+            advice = "" if instead is None else f"; write {instead}"
+            raise AttributeError(f"Agent has no attribute {name!r}{advice}", name=name, obj=self)
+
     @refuses_misnamed("Agent", misnamed.AGENT)
     def __init__(
         self,

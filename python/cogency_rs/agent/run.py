@@ -34,7 +34,7 @@ from ..types import StreamMode, ToolCall, TurnOutcome
 from .cut_answer import answer_in
 from .delegate import calling, has_delegate
 from .interruption import Interruption
-from .output import text_of
+from .output import Fault, text_of
 from .prompts import Prompts
 from .resumption import (
     approved_by,
@@ -303,14 +303,13 @@ class Run:
         stepping = self._stepping
         stepping.answer, spoken = answer_in(state.rows, is_exact=self._settings.joins_exactly)
         if state.is_over:
-            output = state.ended
-            self._text = text_of(output)
+            self._text, output = text_of(state.ended), stepping.typed(state.ended)
             if state.last == "respond":
                 self._text, output = stepping.read(spoken, TurnOutcome.ANSWERED)
             if isinstance(output, Refused):
                 stepping.answer.forget()
                 return [await self._log.report(output.code, output.message)], None
-            self._output = output
+            self._output = NO_OUTPUT if isinstance(output, Fault) else output
             self.status = "completed"
         elif state.batch is not None:
             return [], await self._go_on_with(state.batch.with_decisions(self._decisions))

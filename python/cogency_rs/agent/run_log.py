@@ -47,11 +47,16 @@ class RunLog:
 
         The row is empty for `NO_OUTPUT`.
         """
-        try:
-            check_json(output)
-            content = json.dumps(output)
-        except (TypeError, ValueError):
-            content = "" if output is NO_OUTPUT else json.dumps(str(output))
+        from ..tools.schema import json_value  # most runs need no schemas
+
+        content = ""
+        if output is not NO_OUTPUT:
+            try:
+                value = json_value(output)
+                check_json(value)
+                content = json.dumps(value)
+            except (TypeError, ValueError, RecursionError):
+                content = json.dumps(str(output))
         await self.append((("end", content, time()),))
 
     async def cancelled(self, message: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The run decides what follows.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic, time
@@ -234,8 +235,7 @@ class Stepping:
         resolved = accumulator.resolved
         ending = self._ending(executions, resolved)
         if ending is not None:
-            output = _given_by(ending)
-            text = text_of(output)
+            text, output = text_of(_given_by(ending)), self.typed(_given_by(ending))
         if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
             # A tool asked for the end. This is only a signal: a hook may ask to go on.
             outcome = TurnOutcome.ACTED
@@ -286,14 +286,25 @@ class Stepping:
     def _ending(
         self, executions: Sequence[ToolExecution], calls: Sequence[ResolvedCall]
     ) -> ToolExecution | None:
-        """The first call that ended the run."""
+        """The first call that ended the run. One whose result is not of the type that was asked for does not."""
         if not self._may_end:
             return None
         for execution, resolved in zip(executions, calls, strict=True):
             ends = resolved.options.ends_run or resolved.call.name in self._stop_at
             if ends and execution.status == "success":
+                if isinstance(self.typed(_given_by(execution)), Fault):
+                    continue
                 return execution
         return None
+
+    def typed(self, given: Any) -> Any:
+        """What a tool gave as the run's output, in the type that was asked for, or a `Fault`."""
+        reader = self._settings.output
+        if reader.is_text or given is NO_OUTPUT:
+            return given
+        value = reader.read(json.dumps(given, default=str))
+        is_written = isinstance(value, Fault) and isinstance(given, str)
+        return reader.read(given) if is_written else value
 
     def _signals(
         self,

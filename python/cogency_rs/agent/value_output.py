@@ -9,7 +9,7 @@ from typing import Any
 from .._core import ArgumentSchema
 from ..errors import ConfigError
 from ..guards.json_text import read_json
-from ..tools.schema import HintError, Mismatch, Shapes
+from ..tools.schema import HintError, Mismatch, Shapes, read_at
 from .output import Fault
 
 __all__ = ["ValueOutput"]
@@ -70,9 +70,9 @@ class ValueOutput:
         if faults := self._check.faults({_NAME: value}):
             return self._fault("; ".join(faults))
         try:
-            return self._shape.read(value)
+            return read_at(_NAME, self._shape.read, value)
         except Mismatch as mismatch:
-            return self._fault(f"{_NAME} {mismatch}")
+            return self._fault(str(mismatch))
         except RecursionError:
             return self._fault("it is nested too deep")
 

@@ -8,7 +8,16 @@ from typing import ParamSpec, TypeVar
 
 from ..errors import ArgumentError
 
-__all__ = ["ACCUMULATOR", "AGENT", "LIMITS", "RUN", "TOOL", "refuse_misnamed", "refuses_misnamed"]
+__all__ = [
+    "ACCUMULATOR",
+    "AGENT",
+    "LIMITS",
+    "METHODS",
+    "RUN",
+    "TOOL",
+    "refuse_misnamed",
+    "refuses_misnamed",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,6 +29,8 @@ _STORAGE = "storage=…"
 _MODEL = "the model, as the first argument"
 _TOOLS = "tools=[…], which takes functions with @tool, MCP servers and agents"
 _RETRIES = "idempotent=Retries(…)"
+_AGAIN = f"@tool({_RETRIES}) calls a tool again with the same arguments"
+_FAULTY = "RunLimits(same_errors=…) limits how often the model may be wrong"
 _OF_RUN = "agent.run(…, {}=…)"
 
 
@@ -54,7 +65,7 @@ AGENT: Mapping[str, str] = {
     ),
     **_OF_CALLS,
     **_same(
-        f"limits=RunLimits(same_errors=…); @tool({_RETRIES}) calls a tool again with the same arguments",
+        f"limits=RunLimits(same_errors=…); {_AGAIN}",
         *("retries", "max_retries", "tool_retries"),
     ),
     **_same("approve=Approval(…, timeout=…)", "approval_timeout"),
@@ -87,6 +98,21 @@ RUN: Mapping[str, str] = {
 }
 """What to write in place of arguments that `Agent.run` does not have."""
 
+METHODS: Mapping[str, str] = {
+    **_same("Agent(…, tools=[…])", "tool", "tool_plain", "add_tool", "toolset"),
+    **_same("Agent(…, instructions=…), which may be a function", "system_prompt", "instructions"),
+    **_same(
+        "async for event in agent.run(…)", "stream", "run_stream", "run_streamed", "iter", "astream"
+    ),
+    **_same("await agent.run(…), or agent.run_sync(…)", "invoke", "ainvoke"),
+    **_same("an agent made in a function of what changes", "override", "clone", "copy"),
+    **_same(
+        "@tool(ends_run=True), which raises ToolError for a wrong answer",
+        "output_validator",
+        "result_validator",
+    ),
+}
+"""What to write in place of methods that an agent does not have."""
 
 ACCUMULATOR: Mapping[str, str] = {
     **_OF_CALLS,
@@ -109,7 +135,7 @@ LIMITS: Mapping[str, str] = {
 TOOL: Mapping[str, str] = {
     **_same("requires_approval=…", "needs_approval", "approve", "confirm"),
     **_same("ends_run=True", "return_direct", "ends"),
-    **_same(_RETRIES, "retries", "max_retries"),
+    **_same(f"{_RETRIES} to repeat a call as it is; {_FAULTY}", "retries", "max_retries"),
     **_same("Agent(…, history=History(tool_result_chars={…}))", "max_result_chars"),
     **_same("requires_approval=Preview(…)", "preview"),
     **_same("a plain def, which runs in a thread", "blocking"),

@@ -73,6 +73,8 @@ class Parameters:
                 if _is_context(hint):
                     contexts.append(name)
                     continue
+                if getattr(get_origin(hint) or hint, "__name__", "") == "RunContext":
+                    raise HintError("is a RunContext; write ToolContext, which has deps too")
                 shape = shapes.of(hint)
             except HintError as error:
                 raise ConfigError(

@@ -9,7 +9,7 @@ can express: what a class's own constructor or pydantic's validators refuse. The
 from .fields import Fields
 from .hints import HintError, Shapes, resolve
 from .param import Param
-from .shape import Mismatch, Shape
+from .shape import Mismatch, Shape, read_at
 from .values import is_json, json_value
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "Shapes",
     "is_json",
     "json_value",
+    "read_at",
     "resolve",
 ]

@@ -200,6 +200,8 @@ class Shapes:
         return next(name for name in names if name not in self.definitions)
 
     def _by_pydantic(self, hint: Any) -> Shape:
+        if isinstance(hint, list | tuple | set):
+            raise HintError("is a collection of types: join them with |, as in int | str")
         if pydantic() is None:
             raise HintError(
                 f"has the hint {_shown(hint)}, which needs pydantic: pip install 'cogency-rs[schema]'"
