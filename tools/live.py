@@ -18,7 +18,7 @@ asked: list[str] = []
 
 @tool(ends_run=True)
 def get_weather(city: str) -> str:
-    """Say what the weather is in a city."""
+    """Get the weather in a city."""
     asked.append(city)
     return f"It is sunny in {city}, with 21 degrees."
 

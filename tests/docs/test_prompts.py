@@ -13,7 +13,7 @@ PAGE = (CHECKOUT / "docs" / "prompts.md").read_text(encoding="utf-8")
 
 @tool
 def weather(city: str) -> str:
-    """Say what the weather is in a city."""
+    """Get the weather in a city."""
     return city
 
 

@@ -15,7 +15,7 @@ from cogency_rs.testing import ScriptedModel
 
 @tool
 def weather(city: str) -> str:
-    """Say what the weather is in a city."""
+    """Get the weather in a city."""
     return f"Sunny in {city}."
 
 

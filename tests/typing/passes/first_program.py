@@ -7,7 +7,7 @@ from cogency_rs import Agent, LocalModel, RunResult, tool
 
 @tool
 def weather(city: str) -> str:
-    """Say what the weather is in a city."""
+    """Get the weather in a city."""
     return f"Sunny in {city}, 21 degrees."
 
 
