@@ -63,13 +63,13 @@ async def main() -> None:
     if address == "local":
         settings |= {"num_cpus": 2, "object_store_memory": 80_000_000, "include_dashboard": False}
     async with RayExecutor(address, settings=settings) as ray:
-        records = await execute_calls(
+        executions = await execute_calls(
             calls,
             execution=Execution(tools=[count_primes, pay, notebook.write]),
             hooks=[ray],
         )
-    for record in records:
-        print(f"{record.status:8} {record.name}: {record.error or record.value}")
+    for each in executions:
+        print(f"{each.status:8} {each.name}: {each.error or each.value}")
     print(f"the notebook here: {notebook.notes}")
 
 

@@ -186,9 +186,7 @@ class Conversation:
                 "asks": record.status == "waiting" and record.name not in free,
                 "unsettled": record.status in ("open", "unknown"),
                 "decided": record.decision and json.loads(record.decision)["approved"],
-                "seconds": record.completed_at - record.started_at
-                if record.completed_at and record.started_at
-                else None,
+                "seconds": record.seconds,
             }
             for record in await self._agent.storage.calls(self._id, user_id=self._user)
         ]

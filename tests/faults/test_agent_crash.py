@@ -324,7 +324,7 @@ async def test_a_call_whose_beginning_cannot_be_saved_does_not_run():
     result = await agent.run("Do it.", conversation_id="c")
     assert (result.output, ran) == ("done", [])
     for execution in result.steps[0].executions:
-        assert (execution.status, execution.attempt) == ("failure", 0)
+        assert (execution.status, execution.record.attempt) == ("failure", 0)
         assert str(execution.error) == (
             f"Tool execution failed: Tool '{execution.name}' was not run, because the log could not be "
             "told that it begins: the disk is full"

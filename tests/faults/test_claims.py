@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import SQLite
+from cogency_rs.calls.worker_process import is_gone, machine, worker
 from cogency_rs.errors import BusyError, StorageError
 from cogency_rs.storage import claims, sqlite_leases as leases
-from cogency_rs.storage.worker_process import is_gone, machine, worker
 from support.claims import claimed, outside
 from support.waiting import until
 

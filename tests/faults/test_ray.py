@@ -81,12 +81,10 @@ def outcomes(answer: dict[str, Any]) -> list[tuple[str, Any]]:
     """The status of each call, and what the model reads of it."""
     return [
         (
-            record["status"],
-            record["result"]["outcome"]
-            if record["result"]["error"]
-            else record["result"]["content"],
+            each["record"]["status"],
+            each["result"]["outcome"] if each["result"]["error"] else each["result"]["content"],
         )
-        for record in answer["records"]
+        for each in answer["executions"]
     ]
 
 
@@ -125,7 +123,9 @@ def test_results_are_in_call_order_whichever_call_ends_first(ask, file):
 
 def test_a_call_that_is_refused_is_not_sent(ask, file):
     answer = ask(["note_and_perish", {"fil": str(file)}], ["nobody", {}])
-    assert [(record["status"], record["attempt"]) for record in answer["records"]] == [
+    assert [
+        (each["record"]["status"], each["record"]["attempt"]) for each in answer["executions"]
+    ] == [
         ("failure", 0),
         ("failure", 0),
     ]
@@ -170,13 +170,13 @@ def test_a_tool_s_exception_is_the_same_as_in_the_program(ask, how, outcome, kin
     [(status, text)] = outcomes(answer)
     assert status == "failure"
     assert text.startswith(f"Tool execution failed: {outcome}")
-    exception = answer["records"][0]["result"]["exception"]
+    exception = answer["executions"][0]["result"]["exception"]
     assert (exception and exception[0]) == kind
 
 
 def test_a_failure_that_a_tool_returns_keeps_its_exception(ask):
-    [record] = ask(["fail", {"how": "returns"}])["records"]
-    assert record["result"] == {
+    [each] = ask(["fail", {"how": "returns"}])["executions"]
+    assert each["result"] == {
         "outcome": "no luck",
         "content": None,
         "error": True,
@@ -228,7 +228,7 @@ def test_a_call_whose_worker_is_killed_is_unknown_and_had_its_effect_once(ask, f
     (status, text), (other, _) = outcomes(answer)
     assert (status, other) == ("unknown", "success")
     assert "It is not known whether the call of 'note_and_perish' happened" in text
-    assert answer["records"][0]["result"]["exception"][0] == "UnknownOutcome"
+    assert answer["executions"][0]["result"]["exception"][0] == "UnknownOutcome"
     assert len(lines(file)) == 1
 
 
@@ -239,10 +239,10 @@ def test_an_idempotent_call_is_run_again(ask, file):
 
 def test_the_id_of_a_call_is_the_same_in_every_attempt_and_in_its_record(ask, file):
     answer = ask(["raise_twice", {"file": str(file)}])
-    [record] = answer["records"]
-    assert outcomes(answer) == [("success", record["id"])]
-    assert record["attempt"] == 3
-    assert lines(file) == [record["id"]] * 3
+    [each] = answer["executions"]
+    assert outcomes(answer) == [("success", each["record"]["id"])]
+    assert each["record"]["attempt"] == 3
+    assert lines(file) == [each["record"]["id"]] * 3
 
 
 @pytest.mark.parametrize("name", ["execution_id", "context"])
@@ -281,7 +281,7 @@ def test_a_batch_that_is_cancelled_stops_its_calls_on_their_workers(ask, file, n
         cancel_after=str(file),
         timeout=3600,
     )
-    assert answer["records"] is None
+    assert answer["executions"] is None
     assert lines(file) == ["began", "stopped"]
 
 
@@ -334,7 +334,7 @@ def test_a_tool_gets_the_context_of_its_call(ask):
     )
     assert outcomes(answer)[0][1] == {
         "call": {},
-        "ids": [answer["records"][0]["id"], "c", "u"],
+        "ids": [answer["executions"][0]["record"]["id"], "c", "u"],
         "place": ["box", "project"],
         "state": {"noted": 1},
     }
@@ -363,7 +363,9 @@ def test_objects_of_the_program_are_sent_or_refused_with_a_message(ask, call, ex
 def test_events_of_a_tool_arrive_in_order(ask):
     answer = ask(["speak", {}])
     assert [event["number"] for event in answer["events"]] == [0, 1, 2]
-    assert {event["execution_id"] for event in answer["events"]} == {answer["records"][0]["id"]}
+    assert {event["execution_id"] for event in answer["events"]} == {
+        answer["executions"][0]["record"]["id"]
+    }
 
 
 @pytest.mark.skipif(

@@ -31,8 +31,9 @@ from typing import Any, Self
 
 from cogency_rs import SQLite, ToolResult, parse_tokens
 from cogency_rs._core import Folding, FoldOptions
+from cogency_rs.calls.records import CallRecord
 from cogency_rs.execution import worker_threads
-from cogency_rs.storage.log import CallRecord, is_log
+from cogency_rs.storage.log import is_log
 from support.begun import is_dropped, is_eager
 from support.tools import INJECTED, FunctionTool, block, rounds, stored, with_tools
 from support.turns import (

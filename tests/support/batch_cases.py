@@ -119,7 +119,7 @@ async def carried_out(case: dict[str, Any]) -> tuple[list[list[Any]], list[str]]
             await asyncio.sleep(at - loop.time())
         match action:
             case "begin":
-                batch.begin_early(calls[begun], None)
+                batch.begin_early(calls[begun])
                 begun += 1
             case "complete":
                 batch.complete(calls[begun:])
@@ -130,7 +130,7 @@ async def carried_out(case: dict[str, Any]) -> tuple[list[list[Any]], list[str]]
                 await batch.stop_all()
     await batch.join()
     results = [
-        [one.status, one.error if one.result.error else one.value, one.attempt]
+        [one.status, one.error if one.result.error else one.value, one.record.attempt]
         for one in batch.executions(batch.results())
     ]
     return results, journal

@@ -17,6 +17,6 @@ async def execute(batch: Sequence[ToolCall], *tools: Any, **options: Any) -> lis
     return await execute_tools(batch, execution=with_tools(*tools), **options)
 
 
-async def records(batch: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolExecution]:
+async def executions(batch: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolExecution]:
     """What is noted of each call of a batch."""
     return await execute_calls(batch, execution=with_tools(*tools), **options)

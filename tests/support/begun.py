@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import cogency_rs.turn.accumulator as accumulator_module
+from cogency_rs.calls.records import CallRecord
 from cogency_rs.protocol.parser import ClosedOnce
-from cogency_rs.storage.log import CallRecord
 
 
 def is_eager() -> bool:

@@ -153,12 +153,12 @@ class Session:
             )
             ray_tools.note(file)
         try:
-            records = [record.to_dict() for record in await batch]
+            executions = [each.to_dict() for each in await batch]
         except asyncio.CancelledError:
-            records = None
+            executions = None
         return {
             "pid": os.getpid(),
-            "records": records,
+            "executions": executions,
             "events": events,
         }
 

@@ -80,11 +80,11 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
     way = Way(is_eager=True)
     begin_early, forget, complete = ToolBatch.begin_early, ToolBatch.forget, EarlyCalls.complete
 
-    def begun(batch: ToolBatch, call: Any, *ids: str | None) -> None:
+    def begun(batch: ToolBatch, call: Any, record: Any) -> None:
         way.begun += 1
         if batch not in way._open:
             way._open.append(batch)
-        begin_early(batch, call, *ids)
+        begin_early(batch, call, record)
 
     def forgotten(batch: ToolBatch, first: int) -> Any:
         if first == 0:

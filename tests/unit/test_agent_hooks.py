@@ -11,6 +11,7 @@ from cogency_rs import Agent, CallOptions, Hooks, RunLimits, ToolCall, ToolConte
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import BlockTool, HookError, SkipTool, StopReason
 from cogency_rs.runs import ModelResponse
+from cogency_rs.storage import CallRecord
 from support.agents import (
     Journal,
     add,
@@ -66,7 +67,11 @@ async def test_c26_a_skipped_call_has_the_value_as_its_result():
 
     mine = agent(calls("fail"), "done", hooks=[hook(before_tool_execute=skip)])
     [execution] = (await mine.run("?")).steps[0].executions
-    assert (execution.status, execution.value, execution.attempt) == ("success", {"cached": 3}, 0)
+    assert (execution.status, execution.value, execution.record.attempt) == (
+        "success",
+        {"cached": 3},
+        0,
+    )
 
 
 async def test_c27_an_after_hook_turns_a_failure_into_a_success_and_an_event_shows_the_original():
@@ -236,7 +241,7 @@ FIXED = [
     ("after_run", "steps", (), "RunResult"),
     ("after_run", "usage", None, "RunResult"),
     ("before_tool_execute", "id", "x", "ToolCall"),
-    ("after_tool_execute", "id", "x", "ToolExecution"),
+    ("after_tool_execute", "record", CallRecord("x", "", 0, "add"), "ToolExecution"),
 ]
 
 

@@ -14,7 +14,7 @@ from cogency_rs.errors import ConfigError, StopRun, ToolError
 from cogency_rs.hooks import Invocation
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview, Retries, ToolOptions
-from support.batches import execute, records
+from support.batches import execute, executions
 from support.clock import in_exact_time
 from support.tools import (
     OK,
@@ -99,9 +99,9 @@ async def test_a_matcher_that_is_broken_later_refuses_the_call():
         return await next(invocation)
 
     passes: Any = Passes()
-    [record] = await records([call("ok")], OK, hooks=[breaks, passes])
-    assert (record.status, record.attempt) == ("failure", 0)
-    assert record.error.startswith("Hook Passes failed: ArgumentError: the matcher of Passes must")
+    [made] = await executions([call("ok")], OK, hooks=[breaks, passes])
+    assert (made.status, made.record.attempt) == ("failure", 0)
+    assert made.error.startswith("Hook Passes failed: ArgumentError: the matcher of Passes must")
 
 
 async def test_a_hook_around_a_call_may_end_the_run():
@@ -147,7 +147,7 @@ async def test_a_hook_sees_the_call_its_tool_and_its_context():
 
 
 async def test_ids_of_calls_are_ordered_by_time():
-    seen = [record.id for record in await records([call("ok")] * 5, OK)]
+    seen = [made.id for made in await executions([call("ok")] * 5, OK)]
     assert seen == sorted(seen)
     assert len(set(seen)) == 5
 
@@ -171,9 +171,9 @@ async def test_a_hook_may_change_the_call():
         return await next(invocation)
 
     calls = [call("t", x=1)]
-    [record] = await records(calls, returns("t"), OK, hooks=[rename, look])
-    assert record.call == ToolCall("ok", {"y": 2})
-    assert record.value == {"y": 2}
+    [made] = await executions(calls, returns("t"), OK, hooks=[rename, look])
+    assert made.call == ToolCall("ok", {"y": 2})
+    assert made.value == {"y": 2}
     assert seen == [(OK, "ok")]
     assert calls == [call("t", x=1)]
 
@@ -182,8 +182,8 @@ async def test_a_hook_may_answer_without_running_the_call():
     async def answer(invocation: Invocation, next: Any) -> ToolResult:
         return ToolResult("from memory")
 
-    [record] = await records([call("t")], raises(OSError("no")), hooks=[answer])
-    assert (record.result, record.attempt) == (ToolResult("from memory"), 0)
+    [made] = await executions([call("t")], raises(OSError("no")), hooks=[answer])
+    assert (made.result, made.record.attempt) == (ToolResult("from memory"), 0)
 
 
 async def test_a_hook_may_run_the_call_again_and_the_record_counts_the_attempts():
@@ -191,8 +191,8 @@ async def test_a_hook_may_run_the_call_again_and_the_record_counts_the_attempts(
         await next(invocation)
         return await next(replace(invocation, attempt=2))
 
-    [record] = await records([call("ok")], OK, hooks=[twice])
-    assert (record.attempt, record.status) == (2, "success")
+    [made] = await executions([call("ok")], OK, hooks=[twice])
+    assert (made.record.attempt, made.status) == (2, "success")
 
 
 async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool_and_nowhere_else():
@@ -332,8 +332,8 @@ async def test_a_hook_that_never_answers_runs_out_of_time():
         return await next(invocation)
 
     calls = [call("ok"), call("ok"), call("ok")]
-    found = await records(calls, OK, hooks=[hang], calls=CallOptions(timeout=SOON))
-    assert [record.status for record in found] == ["success", "timeout", "success"]
+    found = await executions(calls, OK, hooks=[hang], calls=CallOptions(timeout=SOON))
+    assert [made.status for made in found] == ["success", "timeout", "success"]
     assert found[1].result.outcome == f"Tool 'ok' timed out after {SOON:g} s"
 
 
@@ -343,8 +343,8 @@ async def test_a_hook_that_never_answers_after_the_call_runs_out_of_time():
         await asyncio.Event().wait()
         raise AssertionError
 
-    [record] = await records([call("ok")], OK, hooks=[hang], calls=CallOptions(timeout=SOON))
-    assert (record.status, record.attempt) == ("timeout", 1)
+    [made] = await executions([call("ok")], OK, hooks=[hang], calls=CallOptions(timeout=SOON))
+    assert (made.status, made.record.attempt) == ("timeout", 1)
 
 
 @in_exact_time
@@ -360,7 +360,7 @@ async def test_every_attempt_has_the_whole_timeout():
         return "done"
 
     tool = FunctionTool("slow", slow)
-    await records([call("slow")], tool, hooks=[thrice], calls=CallOptions(timeout=10))
+    await executions([call("slow")], tool, hooks=[thrice], calls=CallOptions(timeout=10))
     assert [result.content for result in attempts] == ["done"] * 3
 
 
@@ -371,8 +371,8 @@ async def test_time_that_a_hook_marks_as_waiting_does_not_count_towards_the_time
             await asyncio.sleep(3 * SOON)
         return await next(invocation)
 
-    [record] = await records([call("ok")], OK, hooks=[ask], calls=CallOptions(timeout=SOON))
-    assert record.status == "success"
+    [made] = await executions([call("ok")], OK, hooks=[ask], calls=CallOptions(timeout=SOON))
+    assert made.status == "success"
 
 
 async def test_a_timeout_is_a_result_that_a_hook_can_see():
@@ -427,8 +427,8 @@ async def test_a_tool_s_own_timeout_replaces_the_batch_s():
         await asyncio.sleep(15)
 
     tools = tool_with("short", hang, timeout=5), tool_with("long", hang, timeout=20)
-    found = await records([call("short"), call("long")], *tools, calls=CallOptions(timeout=10))
-    assert [record.status for record in found] == ["timeout", "success"]
+    found = await executions([call("short"), call("long")], *tools, calls=CallOptions(timeout=10))
+    assert [made.status for made in found] == ["timeout", "success"]
     assert found[0].error == "Tool 'short' timed out after 5 s"
 
 
@@ -439,10 +439,10 @@ async def test_waiting_for_a_free_slot_does_not_count_towards_the_timeout(hooks)
         await asyncio.sleep(6)
 
     tool = tool_with("slow", slow, timeout=10)
-    found = await records(
+    found = await executions(
         [call("slow")] * 4, tool, hooks=hooks, calls=CallOptions(max_concurrency=1)
     )
-    assert [record.status for record in found] == ["success"] * 4
+    assert [made.status for made in found] == ["success"] * 4
 
 
 async def test_a_sequential_call_is_a_barrier():

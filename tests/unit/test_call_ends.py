@@ -299,7 +299,7 @@ async def test_a_result_that_is_known_is_kept_and_its_call_is_not_run_again(ever
     assert told["content"] == (expected["outcome"] if expected["error"] else expected["content"])
     if then == "resume":
         [execution, _] = result.steps[0].executions
-        assert (execution.status, execution.completed_at.timestamp()) == (expected["status"], ENDED)
+        assert (execution.status, execution.record.completed_at) == (expected["status"], ENDED)
 
 
 @pytest.mark.parametrize("damaged", [None, "", "{", "[]", '{"status": "success"}', "3"])

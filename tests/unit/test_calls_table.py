@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from cogency_rs import Accumulator, Execution, Hooks, SQLite, ToolContext, parse_tokens, tool
+from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool, ConfigError, ToolError
 from cogency_rs.storage import CallRecord
 from cogency_rs.storage.connection import connect
-from cogency_rs.storage.worker_process import worker
 from cogency_rs.tools import Retries
 from support import logs
 from support.logs import Stored, call, success

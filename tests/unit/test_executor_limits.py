@@ -16,7 +16,7 @@ import pytest
 from cogency_rs import CallOptions, ToolResult
 from cogency_rs.errors import ConfigError, ToolError
 from cogency_rs.execution import execute_tool
-from support.batches import execute, records
+from support.batches import execute, executions
 from support.tools import (
     FAIL,
     OK,
@@ -206,7 +206,7 @@ async def test_a_call_that_fails_is_raised_if_asked_once_the_others_are_over():
     fails = raises(OSError("no"), "fails")
     batch = [call("slow", n=1), call("fails"), call("slow", n=2)]
     options = CallOptions(on_failure="raise")
-    for run in (execute, records):
+    for run in (execute, executions):
         over.clear()
         with pytest.raises(ToolError, match=r"Tool 'fails' failed: .*OSError: no") as raised:
             await run(batch, FunctionTool("slow", slow), fails, calls=options)

@@ -162,13 +162,13 @@ async def test_hooks_approval_and_retries_apply_to_a_call_that_runs_elsewhere():
         return result
 
     elsewhere = Elsewhere(OSError("lost"), "there")
-    [record] = await execute_calls(
+    [made] = await execute_calls(
         [ToolCall("careful", {})],
         execution=Execution(tools=[careful]),
         hooks=[elsewhere, watch],
         approve=approve,
     )
-    assert (record.status, record.value, record.attempt) == ("success", "there", 2)
+    assert (made.status, made.value, made.record.attempt) == ("success", "there", 2)
     assert journal == ["start", "asked", "end"]
     assert len({invocation.id for invocation in elsewhere.ran}) == 1
 
@@ -180,11 +180,11 @@ async def test_the_outcome_of_a_lost_call_is_unknown_and_it_is_not_retried():
         return "here"
 
     elsewhere = Elsewhere(UnknownOutcome("the worker was lost"))
-    [record] = await execute_calls(
+    [made] = await execute_calls(
         [ToolCall("idle", {})], execution=Execution(tools=[idle]), hooks=[elsewhere]
     )
-    assert (record.status, record.attempt) == ("unknown", 1)
-    assert record.error == "Tool execution failed: the worker was lost"
+    assert (made.status, made.record.attempt) == ("unknown", 1)
+    assert made.error == "Tool execution failed: the worker was lost"
 
 
 async def test_the_log_records_that_the_outcome_of_a_call_is_unknown():
@@ -198,8 +198,8 @@ async def test_the_log_records_that_the_outcome_of_a_call_is_unknown():
         )
         async for _ in turn.process(parse_tokens(text)):
             pass
-        [record] = await storage.calls("c")
-    assert record.status == "unknown"
+        [made] = await storage.calls("c")
+    assert made.status == "unknown"
 
 
 async def test_a_call_that_times_out_is_stopped_in_its_executor():
@@ -211,13 +211,13 @@ async def test_a_call_that_times_out_is_stopped_in_its_executor():
         finally:
             stopped.append("there")
 
-    [record] = await execute_calls(
+    [made] = await execute_calls(
         [ToolCall("free", {})],
         execution=Execution(tools=[free]),
         hooks=[Elsewhere(for_ever)],
         calls=CallOptions(timeout=0.05),
     )
-    assert (record.status, stopped) == ("timeout", ["there"])
+    assert (made.status, stopped) == ("timeout", ["there"])
 
 
 async def test_an_agent_needs_an_executor_for_a_tool_that_must_run_elsewhere():

@@ -6,17 +6,18 @@ import asyncio
 import contextvars
 import dataclasses
 import json
-from datetime import UTC, datetime
+from time import time
 from typing import Any
 
 import pytest
 
 from cogency_rs import Approval, CallOptions, Hooks, ToolCall, ToolResult
+from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool, SkipTool
 from cogency_rs.execution import ToolExecution
 from cogency_rs.hooks import HookContext, ToolApproved, ToolDenied
 from cogency_rs.tools import ToolOptions
-from support.batches import records
+from support.batches import executions
 from support.clock import in_exact_time
 from support.tools import OK, SOON, FunctionTool, Waiting, call, raises, returns, rounds
 
@@ -26,7 +27,7 @@ variable = contextvars.ContextVar("variable", default="unset")
 
 
 def statuses(found: list[ToolExecution]) -> list[str]:
-    return [record.status for record in found]
+    return [made.status for made in found]
 
 
 class Journal(Hooks):
@@ -73,7 +74,7 @@ async def test_hooks_before_a_batch_run_in_call_order_and_then_its_calls_start_t
         journal.append(f"work {n}")
 
     calls = [call("work", n=n) for n in range(3)]
-    await records(calls, FunctionTool("work", work), hooks=[Journal(journal)])
+    await executions(calls, FunctionTool("work", work), hooks=[Journal(journal)])
     assert [line for line in journal if "after" not in line] == [
         *("hook before work0", "hook before work1", "hook before work2"),
         *("work 0", "work 1", "work 2"),
@@ -89,7 +90,7 @@ async def test_all_hooks_come_first_even_if_few_calls_may_run_at_once():
 
     calls = [call("work", n=n) for n in range(3)]
     tool = FunctionTool("work", work)
-    await records(
+    await executions(
         calls, tool, hooks=[Journal(journal)], calls=CallOptions(max_concurrency=1, timeout=20)
     )
     assert [line for line in journal if "after" not in line] == [
@@ -106,7 +107,7 @@ async def test_hooks_of_a_higher_priority_come_first_and_equal_ones_in_order():
         Journal(journal, "c"),
         Journal(journal, "d", priority=-1),
     ]
-    await records([call("ok")], OK, hooks=hooks)
+    await executions([call("ok")], OK, hooks=hooks)
     names = [line.partition(" ")[0] for line in journal]
     assert names == ["b", "a", "c", "d"] * 2
 
@@ -115,8 +116,9 @@ async def test_a_hook_may_change_the_call_and_the_record_holds_it():
     def rename(ctx: Any, given: ToolCall) -> ToolCall:
         return dataclasses.replace(given, name="ok", args={"x": 2})
 
-    [record] = await records([call("t", x=1)], returns("t"), OK, hooks=[Before(rename)])
-    assert (record.name, record.args, record.value) == ("ok", {"x": 2}, {"x": 2})
+    [made] = await executions([call("t", x=1)], returns("t"), OK, hooks=[Before(rename)])
+    assert (made.name, made.args, made.value) == ("ok", {"x": 2}, {"x": 2})
+    assert made.record.name == "t"
 
 
 async def test_a_call_that_is_blocked_does_not_run_and_the_others_do():
@@ -125,19 +127,19 @@ async def test_a_call_that_is_blocked_does_not_run_and_the_others_do():
             raise BlockTool("not that one")
         return given
 
-    found = await records([call("ok", n=n) for n in range(3)], OK, hooks=[Before(block)])
+    found = await executions([call("ok", n=n) for n in range(3)], OK, hooks=[Before(block)])
     assert statuses(found) == ["success", "blocked", "success"]
-    assert [record.blocked for record in found] == [False, True, False]
+    assert [made.blocked for made in found] == [False, True, False]
     assert found[1].error == "Tool 'ok' was blocked: not that one"
-    assert found[1].attempt == 0
+    assert found[1].record.attempt == 0
 
 
 async def test_a_call_that_is_skipped_has_the_value_as_its_result():
     def skip(ctx: Any, given: ToolCall) -> ToolCall:
         raise SkipTool({"cached": True})
 
-    [record] = await records([call("t")], raises(OSError("no")), hooks=[Before(skip)])
-    assert (record.status, record.value, record.attempt) == ("success", {"cached": True}, 0)
+    [made] = await executions([call("t")], raises(OSError("no")), hooks=[Before(skip)])
+    assert (made.status, made.value, made.record.attempt) == ("success", {"cached": True}, 0)
 
 
 async def test_a_hook_may_turn_a_failure_into_a_success():
@@ -147,9 +149,9 @@ async def test_a_hook_may_turn_a_failure_into_a_success():
         seen.append(f"{execution.status}: {execution.error}")
         return dataclasses.replace(execution, result=ToolResult("mended", content="x"))
 
-    [record] = await records([call("t")], raises(OSError("no")), hooks=[After(mend)])
+    [made] = await executions([call("t")], raises(OSError("no")), hooks=[After(mend)])
     assert seen == ["failure: Tool execution failed: OSError: no"]
-    assert (record.status, record.value, record.error) == ("success", "x", None)
+    assert (made.status, made.value, made.error) == ("success", "x", None)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ async def test_a_matcher_limits_hooks_to_some_tools(matcher, expected):
 
     names = ["fs_read", "fs_write", "web"]
     tools = [returns(name, name) for name in names]
-    await records([call(name) for name in names], *tools, hooks=[Before(look, matcher=matcher)])
+    await executions([call(name) for name in names], *tools, hooks=[Before(look, matcher=matcher)])
     assert seen == expected
 
 
@@ -194,7 +196,7 @@ async def test_state_that_hooks_write_is_seen_by_later_hooks_and_tools():
 
     calls = [call("ok"), call("ok")]
     hooks = [Before(count), After(look)]
-    await records(calls, OK, hooks=[*hooks, watch], state=state)
+    await executions(calls, OK, hooks=[*hooks, watch], state=state)
     assert state == {"before": 2, "seen": [2, 2]}
 
 
@@ -206,8 +208,8 @@ async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool():
         variable.set(f"hook of {ctx.execution_id}")
         return given
 
-    [record] = await records([call("look")], FunctionTool("look", look), hooks=[Before(note)])
-    assert record.value == f"hook of {record.id}"
+    [made] = await executions([call("look")], FunctionTool("look", look), hooks=[Before(note)])
+    assert made.value == f"hook of {made.id}"
 
 
 @pytest.mark.parametrize(
@@ -227,9 +229,9 @@ async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool():
     ids=["returns nothing", "raises", "returns text", "raises afterwards"],
 )
 async def test_a_hook_that_fails_is_named_and_fails_its_call(hook, message):
-    [record] = await records([call("ok")], OK, hooks=[hook])
-    assert record.status == "failure"
-    assert message in record.error
+    [made] = await executions([call("ok")], OK, hooks=[hook])
+    assert made.status == "failure"
+    assert message in made.error
 
 
 async def test_a_hook_that_never_answers_runs_out_of_time_and_does_not_delay_other_calls():
@@ -239,7 +241,7 @@ async def test_a_hook_that_never_answers_runs_out_of_time_and_does_not_delay_oth
         return given
 
     calls = [call("ok", n=n) for n in range(3)]
-    found = await records(calls, OK, hooks=[Before(hang)], calls=CallOptions(timeout=SOON))
+    found = await executions(calls, OK, hooks=[Before(hang)], calls=CallOptions(timeout=SOON))
     assert statuses(found) == ["timeout", "success", "success"]
 
 
@@ -254,7 +256,7 @@ async def test_a_batch_that_is_cancelled_while_hooks_are_asked_starts_nothing():
         ran.append(True)
 
     batch = asyncio.ensure_future(
-        records([call("work")] * 3, FunctionTool("work", work), hooks=[Before(hang)])
+        executions([call("work")] * 3, FunctionTool("work", work), hooks=[Before(hang)])
     )
     await waiting.started.wait()
     batch.cancel()
@@ -300,7 +302,7 @@ async def test_a_call_that_requires_approval_runs_only_if_it_was_approved(
         return approve(ctx, given)
 
     given = call("guarded", x=1)
-    found = await records(
+    found = await executions(
         [given, call("ok")],
         *(guarded(), OK),
         approve=approve if kind == "sync" else approve_later,
@@ -311,10 +313,10 @@ async def test_a_call_that_requires_approval_runs_only_if_it_was_approved(
 
 
 async def test_an_approval_may_give_other_arguments():
-    [record] = await records(
+    [made] = await executions(
         [call("guarded", x=1)], guarded(), approve=lambda ctx, given: ToolApproved(args={"x": 2})
     )
-    assert (record.args, record.value) == ({"x": 2}, {"x": 2})
+    assert (made.args, made.value) == ({"x": 2}, {"x": 2})
 
 
 async def test_a_predicate_decides_which_calls_require_approval():
@@ -325,7 +327,7 @@ async def test_a_predicate_decides_which_calls_require_approval():
         return True
 
     tool = guarded(requires_approval=lambda given: given.args["x"] > 1)
-    await records([call("guarded", x=1), call("guarded", x=2)], tool, approve=approve)
+    await executions([call("guarded", x=1), call("guarded", x=2)], tool, approve=approve)
     assert asked == [{"x": 2}]
 
 
@@ -336,9 +338,9 @@ async def test_an_error_while_the_question_is_asked_is_a_denial(where):
 
     options = {"requires_approval": fails} if where == "predicate" else {}
     approve = fails if where == "approve" else lambda ctx, given: True
-    [record] = await records([call("guarded")], guarded(**options), approve=approve)
-    assert record.status == "denied"
-    assert "OSError: no preview" in record.error
+    [made] = await executions([call("guarded")], guarded(**options), approve=approve)
+    assert made.status == "denied"
+    assert "OSError: no preview" in made.error
 
 
 @in_exact_time
@@ -349,7 +351,7 @@ async def test_a_late_approval_is_a_denial_and_waiting_for_it_does_not_use_up_th
         await asyncio.sleep(15)
         return True
 
-    [late, in_time] = await records(
+    [late, in_time] = await executions(
         [call("guarded", x=1), call("guarded")],
         guarded(),
         approve=Approval(approve, timeout=30),
@@ -363,16 +365,16 @@ async def test_a_timeout_error_of_approve_is_reported_in_its_own_words():
     async def approve(ctx: Any, given: ToolCall) -> bool:
         raise TimeoutError("the form was closed")
 
-    [record] = await records([call("guarded")], guarded(), approve=approve)
-    assert record.error == (
+    [made] = await executions([call("guarded")], guarded(), approve=approve)
+    assert made.error == (
         "Tool 'guarded' was not run: the question could not be asked: TimeoutError: the form was closed"
     )
 
 
 async def test_without_approve_a_call_that_requires_approval_is_denied():
-    [record] = await records([call("guarded")], guarded())
-    assert (record.status, record.attempt) == ("denied", 0)
-    assert record.error == "Tool 'guarded' was not run: nobody can be asked"
+    [made] = await executions([call("guarded")], guarded())
+    assert (made.status, made.record.attempt) == ("denied", 0)
+    assert made.error == "Tool 'guarded' was not run: nobody can be asked"
 
 
 async def test_a_call_renamed_to_a_tool_that_requires_approval_requires_it_too():
@@ -384,8 +386,8 @@ async def test_a_call_renamed_to_a_tool_that_requires_approval_requires_it_too()
         return await next(dataclasses.replace(invocation, call=changed))
 
     for options in ({"hooks": [Before(rename)]}, {"hooks": [rename_too]}):
-        [record] = await records([call("ok")], OK, guarded(), **options)
-        assert record.status == "denied"
+        [made] = await executions([call("ok")], OK, guarded(), **options)
+        assert made.status == "denied"
 
 
 async def test_other_calls_run_while_an_approval_is_awaited():
@@ -398,7 +400,7 @@ async def test_other_calls_run_while_an_approval_is_awaited():
     async def work(**_: Any) -> None:
         release.set()
 
-    found = await records(
+    found = await executions(
         [call("guarded"), call("work")],
         *(guarded(), FunctionTool("work", work)),
         approve=approve,
@@ -411,20 +413,27 @@ async def test_other_calls_run_while_an_approval_is_awaited():
 
 
 async def test_a_record_has_the_outcome_of_a_call():
-    inside: list[datetime] = []
+    inside: list[float] = []
 
     async def slow(**_: Any) -> str:
-        inside.append(datetime.now(UTC))
+        inside.append(time())
         await rounds(20)
-        inside.append(datetime.now(UTC))
+        inside.append(time())
         return "done"
 
     given = ToolCall("slow", {"x": 1}, id="call_1")
-    [record] = await records([given], FunctionTool("slow", slow))
-    assert (record.id, record.call, record.attempt) == ("call_1", given, 1)
-    assert record.started_at.tzinfo is UTC
+    [made] = await executions([given], FunctionTool("slow", slow))
+    record = made.record
+    assert (made.id, made.call, made.status) == ("call_1", given, "success")
+    assert (record.id, record.name, record.status, record.attempt) == (
+        "call_1",
+        "slow",
+        "success",
+        1,
+    )
+    assert (record.batch, record.position, record.worker) == ("", 0, worker())
     assert record.started_at <= inside[0] < inside[1] <= record.completed_at
-    assert record.duration == record.completed_at - record.started_at
+    assert record.seconds == record.completed_at - record.started_at
 
 
 @in_exact_time
@@ -446,25 +455,25 @@ async def test_every_status_has_its_record():
         FunctionTool("timeout", hang),
         FunctionTool("cancelled", cancels_itself),
     ]
-    found = await records(
+    found = await executions(
         [call(tool.name) for tool in tools],
         *tools,
         hooks=[Before(block, matcher="blocked")],
         calls=CallOptions(timeout=0.05),
     )
     assert statuses(found) == ["success", "failure", "blocked", "denied", "timeout", "cancelled"]
-    for record in found:
-        as_json = json.loads(json.dumps(record.to_dict()))
+    for made in found:
+        as_json = json.loads(json.dumps(made.to_dict()))
         again = ToolExecution.from_dict(as_json)
-        assert again == record
-        assert again.to_dict() == record.to_dict()
-        assert (again.result.exception is None) == (record.result.exception is None)
+        assert again == made
+        assert again.to_dict() == made.to_dict()
+        assert (again.result.exception is None) == (made.result.exception is None)
 
 
 @pytest.mark.parametrize("value", [5, "5", 5.0, True, None, [1, "1"], {"a": {"b": []}}], ids=repr)
 async def test_a_record_read_again_has_values_of_the_same_types(value):
-    [record] = await records([call("t", x=value)], returns(value))
-    again = ToolExecution.from_dict(json.loads(json.dumps(record.to_dict())))
+    [made] = await executions([call("t", x=value)], returns(value))
+    again = ToolExecution.from_dict(json.loads(json.dumps(made.to_dict())))
     assert (again.args, repr(again.value)) == ({"x": value}, repr(value))
 
 
@@ -476,5 +485,5 @@ async def test_concurrent_calls_of_one_tool_have_a_context_each():
         seen.append((invocation.context.call.args["n"], invocation.context.execution_id))
         return await next(invocation)
 
-    found = await records([call("ok", n=n) for n in range(5)], OK, hooks=[look])
-    assert sorted(seen) == [(n, record.id) for n, record in enumerate(found)]
+    found = await executions([call("ok", n=n) for n in range(5)], OK, hooks=[look])
+    assert sorted(seen) == [(n, made.id) for n, made in enumerate(found)]

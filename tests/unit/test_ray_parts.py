@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, CallOptions, Execution, ToolCall, tool
+from cogency_rs.calls import worker_process as module_without_variables
 from cogency_rs.errors import ConfigError, ToolError, UnknownOutcome
 from cogency_rs.execution import execute_calls
 from cogency_rs.executors import Executor
@@ -36,7 +37,6 @@ from cogency_rs.executors.ray.slots import Slots
 from cogency_rs.executors.ray.worker import Errand, run_tool
 from cogency_rs.guards.secrets import shown_url
 from cogency_rs.hooks import Invocation
-from cogency_rs.storage import worker_process as module_without_variables
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import ToolOptions
 from support.clock import in_exact_time

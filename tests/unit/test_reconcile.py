@@ -13,12 +13,12 @@ import pytest
 
 from cogency_rs import Agent, Hooks, Memory, ToolContext, ToolResult, tool
 from cogency_rs.agent import settling
+from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool, ConfigError
 from cogency_rs.execution import Happened, NotHappened, Reconcile, Unknown, UnsettledCall
 from cogency_rs.hooks import ToolDenied
 from cogency_rs.ids import uuid7
 from cogency_rs.storage import CallRecord
-from cogency_rs.storage.worker_process import worker
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview
 from support.clock import in_exact_time

@@ -10,7 +10,7 @@ import pytest
 from cogency_rs import CallOptions, ToolResult
 from cogency_rs.errors import ToolError
 from cogency_rs.tools import Retries, ToolOptions
-from support.batches import execute, records
+from support.batches import execute, executions
 from support.clock import in_exact_time
 from support.ids import shown
 from support.tools import (
@@ -62,15 +62,15 @@ def without_pauses(monkeypatch):
 )
 @in_exact_time
 async def test_a_call_that_raised_or_ran_out_of_time_is_tried_again(failures, attempts, status):
-    [record] = await records([call("flaky")], Flaky(*failures, timeout=0.1))
-    assert (record.attempt, record.status) == (attempts, status)
+    [made] = await executions([call("flaky")], Flaky(*failures, timeout=0.1))
+    assert (made.record.attempt, made.status) == (attempts, status)
 
 
 async def test_refused_calls_are_not_tried_again():
     tool = Flaky()
     tool.schema = {"x": {"required": True}}
-    [record] = await records([call("flaky")], tool)
-    assert (record.attempt, record.status) == (0, "failure")
+    [made] = await executions([call("flaky")], tool)
+    assert (made.record.attempt, made.status) == (0, "failure")
 
 
 async def test_between_attempts_a_call_makes_room_for_others():
@@ -99,8 +99,8 @@ async def test_the_pause_between_attempts_does_not_count_towards_the_timeout(mon
     monkeypatch.setattr("cogency_rs.hooks.retries.FIRST_PAUSE", 4)
     loop = asyncio.get_running_loop()
     began = loop.time()
-    [record] = await records([call("flaky")], Flaky(OSError(), timeout=1))
-    assert (record.status, loop.time() - began > 1) == ("success", True)
+    [made] = await executions([call("flaky")], Flaky(OSError(), timeout=1))
+    assert (made.status, loop.time() - began > 1) == ("success", True)
 
 
 async def test_a_retry_is_not_made_once_its_batch_is_cancelled(monkeypatch):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from ..calls.records import status_of, utc
+from ..calls.records import CallRecord, status_of, utc
 from ..calls.settlement import Happened, NotHappened
 from ..calls.tool_result import as_result
 from ..errors import ConfigError, ToolParseError
@@ -15,7 +15,7 @@ from ..guards.arguments import check_text, refused
 from ..hooks.approval import need_of
 from ..protocol.codec import parse_tool_call
 from ..storage.claims import ClaimOfRun
-from ..storage.log import CallRecord, Row, is_log
+from ..storage.log import Row, is_log
 from ..storage.owners import check_user
 from ..tools.toolbox import Toolbox
 from ..turn.saving import save_to_the_end

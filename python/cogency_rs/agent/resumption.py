@@ -8,13 +8,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..calls.records import write_new_result
+from ..calls.records import CallRecord, write_new_result
 from ..calls.tool_result import unknown
 from ..errors import ConfigError
 from ..hooks import AroundCall, Invocation, Next, ToolApproved, ToolDenied
 from ..hooks.approval import Approval, Decision, Undecided, denied, need_of, read_decision
 from ..protocol.codec import format_call_agent
-from ..storage.log import CallRecord
 from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of
 from ..types import ToolCall, ToolResult

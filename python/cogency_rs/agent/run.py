@@ -17,6 +17,8 @@ from time import time
 from typing import Any, Literal
 
 from .._core import decide
+from ..calls.records import CallRecord
+from ..calls.worker_process import worker
 from ..errors import StopReason, StopRun
 from ..hooks import ToolApproved, ToolDenied
 from ..hooks.approval import Approval
@@ -24,9 +26,8 @@ from ..protocol.codec import format_results_array
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
-from ..storage.log import CallRecord, Row, is_log
+from ..storage.log import Row, is_log
 from ..storage.owners import check_user
-from ..storage.worker_process import worker
 from ..telemetry import current
 from ..tools.toolbox import Toolbox
 from ..turn.turn_log import started

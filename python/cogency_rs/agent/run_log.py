@@ -9,9 +9,10 @@ from time import time
 from typing import Any
 
 from .._core import check_json
+from ..calls.records import CallRecord
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT
-from ..storage.log import CallRecord, Row
+from ..storage.log import Row
 from ..turn.saving import save_to_the_end
 
 __all__ = ["RunLog"]

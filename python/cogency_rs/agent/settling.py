@@ -16,7 +16,7 @@ from math import inf, nextafter
 from time import time
 from typing import Any, Literal, cast
 
-from ..calls.records import utc, write_new_result
+from ..calls.records import CallRecord, utc, write_new_result
 from ..calls.settlement import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
 from ..calls.tool_result import as_result, reason
 from ..execution.workers import in_thread
@@ -24,7 +24,7 @@ from ..guards.json_text import read_json
 from ..hooks.hooks import Hooks, NextReconcile, has, matches
 from ..hooks.retries import pause
 from ..runs.context import RunContext
-from ..storage.log import CallRecord, Row
+from ..storage.log import Row
 from ..tools.registry import is_coroutine_function
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall

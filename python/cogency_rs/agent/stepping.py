@@ -11,7 +11,7 @@ from dataclasses import replace
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..calls.records import ToolExecution
+from ..calls.records import CallRecord, ToolExecution
 from ..calls.tool_result import exception_of
 from ..errors import HookError, StopReason, StopRun
 from ..hooks import AroundCall
@@ -19,7 +19,6 @@ from ..hooks.approval import Approval
 from ..models.deltas import NO_USAGE, Usage
 from ..runs.limits import Account
 from ..runs.run_result import NO_OUTPUT, Step
-from ..storage.log import CallRecord
 from ..tools.options import all_options
 from ..tools.toolbox import ResolvedCall
 from ..turn.accumulator import Accumulator

@@ -12,7 +12,15 @@ from dataclasses import replace
 from time import time
 from typing import Any, NamedTuple
 
-from ..calls.records import KnownEnd, status_of
+from ..calls.records import (
+    IN_DOUBT,
+    UNSETTLED,
+    CallRecord,
+    CallStatus,
+    KnownEnd,
+    dropped,
+    status_of,
+)
 from ..calls.tool_result import failure, unknown
 from ..errors import DeniedError, ToolParseError
 from ..guards.arguments import check_mapping, refused
@@ -21,14 +29,7 @@ from ..hooks import Decision, ToolApproved, ToolDenied
 from ..hooks.approval import read_decision, write_decision
 from ..protocol.codec import parse_tool_call
 from ..runs.run_result import NO_OUTPUT
-from ..storage.log import (
-    IN_DOUBT,
-    UNSETTLED,
-    CallRecord,
-    CallStatus,
-    dropped,
-    overrides,
-)
+from ..storage.log import overrides
 from ..types import ToolCall, ToolResult
 from .cut_answer import report_of
 
@@ -142,7 +143,7 @@ class OpenBatch(NamedTuple):
 def _given_up(call: ToolCall, record: CallRecord) -> ToolResult:
     match record.status:
         case "ended":
-            return _end_of(record).result
+            return KnownEnd.of(record).result
         case "waiting":
             why = "nobody had agreed to it when the conversation went on"
             text = f"Tool '{call.name}' was not run: {why}"
@@ -161,7 +162,7 @@ def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
         dropped(record, "the program that ran it ended", now)
         if record.status == "early"
         else record._replace(
-            status=status_of(_end_of(record).result)
+            status=status_of(KnownEnd.of(record).result)
             if record.status == "ended"
             else _GIVEN_UP.get(record.status, "unknown"),
             completed_at=record.completed_at or now,
@@ -169,10 +170,6 @@ def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
         )
         for record in records
     ]
-
-
-def _end_of(record: CallRecord) -> KnownEnd:
-    return KnownEnd.read(record.name, record.result, record.started_at, record.completed_at)
 
 
 _GIVEN_UP: dict[CallStatus, CallStatus] = {"waiting": "denied", "saved": "cancelled"}

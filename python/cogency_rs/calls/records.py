@@ -1,23 +1,29 @@
-"""`ToolExecution`: the record of one call, as a value that can be stored and read back."""
+"""`CallRecord`: the record of one call, which logs store; and `ToolExecution`: a call, its result and that record."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from time import time
-from typing import Any, Literal, NamedTuple, cast
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
 
 from ..errors import BlockTool, DeniedError, ToolError, UnknownOutcome
 from ..guards.json_text import read_json
+from ..ids import is_uuid7
 from ..types import ToolCall, ToolResult
 from .tool_result import exception_of, failure
 
 __all__ = [
+    "IN_DOUBT",
+    "NEW",
+    "UNSETTLED",
+    "CallRecord",
+    "CallStatus",
     "KnownEnd",
     "Status",
     "ToolExecution",
+    "dropped",
     "status_of",
     "utc",
     "write_new_result",
@@ -27,6 +33,89 @@ __all__ = [
 Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
 """How a call ended. `blocked`: a hook or a limit refused it. `denied`: it was not approved. `unknown`: it is not known
 whether it had its effect."""
+
+CallStatus = Literal["early", "saved", "open", "ended", "waiting"] | Status
+"""The state of a call. Without a result in the log it is `early` if it began while the model still wrote its batch, and
+has no row yet; `saved` if it has not begun; `open` if it may have begun; `ended` if it is over and others of its batch
+are not, so that its result is in its record only; `waiting` if someone has to approve it, or another call of its batch,
+first. Otherwise how it ended."""
+
+NEW = frozenset({"saved", "open"})
+"""The states in which a call's row may be saved."""
+
+UNSETTLED = frozenset({*NEW, "ended", "waiting"})
+"""The states of a call that has a row but no result in the log."""
+
+IN_DOUBT = UNSETTLED | {"early"}
+"""The states of a call that must be settled if the run that made it is over."""
+
+
+class CallRecord(NamedTuple):
+    """How one call went, over all programs that carried it out; the rows of a log have its arguments and its result.
+
+    Attributes:
+        id: the call's id; time-ordered unless the provider gave one.
+        batch: the id of the batch, shared by the calls that ran together; time-ordered, never used twice. It is "" if
+            the batch is not part of a turn, so that no log can have the call.
+        position: its place in the batch, from 0. A call that does not count in the end keeps its place.
+        name: the tool's name.
+        server: the name of the tool's server; `None` for the agent's own tools.
+        status: one of `UNSETTLED` until the results are saved; `"early"` as long as it has begun and has no row.
+        attempt: how often the tool was started.
+        started_at: when it began to be carried out, in seconds since the epoch; `None` if it has not.
+        completed_at: when its result was there; `None` while it is open.
+        worker: the process that carries it out, `"host:pid"`.
+        decision: a JSON object; `None` if nothing was decided. Either `approved`, a bool, with the `args` to run if
+            they were changed, or the `message` of a denial; or `dropped`, the reason why a call that began early does
+            not count.
+        result: a JSON object with the result of a call that is `ended`; otherwise `None`, since the row of results has
+            it.
+        settling: a JSON object: how an unknown outcome was settled, or was tried to be; `None` if nobody tried.
+    """
+
+    id: str
+    batch: str
+    position: int
+    name: str
+    server: str | None = None
+    status: CallStatus = "open"
+    attempt: int = 0
+    started_at: float | None = None
+    completed_at: float | None = None
+    worker: str | None = None
+    decision: str | None = None
+    result: str | None = None
+    settling: str | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """The time from its start to its result; `None` without both."""
+        if self.started_at is None or self.completed_at is None:
+            return None
+        return self.completed_at - self.started_at
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the call began early and does not count, so that it has no row."""
+        return self.decision is not None and '"dropped"' in self.decision
+
+    @property
+    def execution_id(self) -> str:
+        """As the tool is told it, in `ToolContext.execution_id`.
+
+        It is the id, if that is ours. A provider's may be short, or come twice, so that what somebody else pays for
+        could be taken for this call: then it is made of the batch, whose id is never used twice.
+        """
+        return f"{self.batch}-{self.position}" if self.batch and not is_uuid7(self.id) else self.id
+
+
+def dropped(record: CallRecord, why: str, now: float) -> CallRecord:
+    """The record of a call that began early and does not count."""
+    return record._replace(
+        status="cancelled",
+        completed_at=record.completed_at or now,
+        decision=json.dumps({"dropped": why}),
+    )
 
 
 class RecordedError(ToolError):
@@ -43,25 +132,22 @@ class RecordedError(ToolError):
 
 @dataclass(frozen=True)
 class ToolExecution:
-    """One call and how it ended.
+    """One call, what came of it, and the record of how that went.
 
     Attributes:
-        id: the call's id, time-ordered unless the provider gave one.
         call: the call that was carried out, as hooks left it.
         result: its result, which the model reads.
-        started_at: when it began to be carried out, in UTC.
-        completed_at: when its result was known, in UTC.
-        status: how it ended.
-        attempt: how often the tool was started; 0 if it never was.
+        record: its id, status, times and attempts, as a log has them, under the name that the model asked for.
     """
 
-    id: str
     call: ToolCall
     result: ToolResult
-    started_at: datetime
-    completed_at: datetime
-    status: Status
-    attempt: int = 1
+    record: CallRecord
+
+    @property
+    def id(self) -> str:
+        """The id of the call."""
+        return self.record.id
 
     @property
     def name(self) -> str:
@@ -72,6 +158,11 @@ class ToolExecution:
     def args(self) -> dict[str, Any]:
         """The arguments of the call."""
         return self.call.args
+
+    @property
+    def status(self) -> CallStatus:
+        """How it ended."""
+        return self.record.status
 
     @property
     def value(self) -> Any:
@@ -88,16 +179,10 @@ class ToolExecution:
         """Whether a hook, or a limit of the run, refused the call."""
         return self.status == "blocked"
 
-    @property
-    def duration(self) -> timedelta:
-        """The time from its start to its result."""
-        return self.completed_at - self.started_at
-
     def to_dict(self) -> dict[str, Any]:
-        """Write the record as a dict, which JSON can hold if it can hold the arguments and the content."""
+        """Write it as a dict, which JSON can hold if it can hold the arguments and the content."""
         exception = exception_of(self.result)
         return {
-            "id": self.id,
             "call": {
                 "id": self.call.id,
                 "server": self.call.server,
@@ -110,77 +195,53 @@ class ToolExecution:
                 "error": self.result.error,
                 "exception": exception and [_kind(exception), str(exception)],
             },
-            "started_at": self.started_at.isoformat(),
-            "completed_at": self.completed_at.isoformat(),
-            "status": self.status,
-            "attempt": self.attempt,
+            "record": self.record._asdict(),
         }
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> ToolExecution:
-        """Read what `to_dict` wrote: an equal record, with a `RecordedError` in place of an exception."""
-        call, result = record["call"], dict(record["result"])
+    def from_dict(cls, written: dict[str, Any]) -> ToolExecution:
+        """Read what `to_dict` wrote: an equal value, with a `RecordedError` in place of an exception."""
+        result = dict(written["result"])
         if (exception := result.get("exception")) is not None:
             result["exception"] = RecordedError(*exception)
         return cls(
-            id=record["id"],
-            call=ToolCall(**call),
-            result=ToolResult(**result),
-            started_at=datetime.fromisoformat(record["started_at"]),
-            completed_at=datetime.fromisoformat(record["completed_at"]),
-            status=cast("Status", record["status"]),
-            attempt=record["attempt"],
+            ToolCall(**written["call"]), ToolResult(**result), CallRecord(**written["record"])
         )
 
 
 class KnownEnd(NamedTuple):
-    """How a call ended that an earlier program carried out.
+    """What came of a call that an earlier program carried out, or of which it was found out.
 
     Attributes:
         result: its result.
-        started_at: when it was started, in seconds since the epoch; 0 if that is not known.
-        completed_at: when its result was there.
         is_new: whether the hooks after calls have not seen it yet, since it was found out afterwards.
     """
 
     result: ToolResult
-    started_at: float
-    completed_at: float
     is_new: bool = False
 
     @classmethod
-    def read(
-        cls, name: str, stored: str | None, started_at: float | None, ended: float | None
-    ) -> KnownEnd:
-        """Read what `write_result` wrote; without it, or if it cannot be read, the outcome of the call is unknown.
-
-        Args:
-            name: the tool's name.
-            stored: the result.
-            started_at: when the call was started, if that is known.
-            ended: when it ended, if that is known.
-        """
-        now, is_new = ended or time(), False
+    def of(cls, record: CallRecord) -> KnownEnd:
+        """Read the result in a record that is `ended`; if it cannot be read, the outcome of the call is unknown."""
         try:
-            found: Any = read_json(stored or "")
+            found: Any = read_json(record.result or "")
             result = ToolResult(found["outcome"], found["content"], found["error"])
-            is_new = "is_new" in found
             if result.error:
                 result.exception = _exception(found["status"], *found["exception"])
+            return cls(result, "is_new" in found)
         except (ValueError, TypeError, KeyError):
-            text = f"It is not known how the call of '{name}' ended: its result cannot be read from the log"
-            result = failure(text, UnknownOutcome(text))
-        return cls(result, started_at or 0.0, now, is_new)
+            text = f"It is not known how the call of '{record.name}' ended: its result cannot be read from the log"
+            return cls(failure(text, UnknownOutcome(text)))
 
 
-def write_result(execution: ToolExecution) -> str:
+def write_result(result: ToolResult) -> str:
     """Write the result of a call, and how it ended, as JSON for its record in the log.
 
     Raises:
         TypeError: JSON cannot hold the content.
         ValueError: as above.
     """
-    return json.dumps(_written(execution.result))
+    return json.dumps(_written(result))
 
 
 def write_new_result(result: ToolResult) -> str:

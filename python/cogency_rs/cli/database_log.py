@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from ..calls.records import CallRecord
 from ..errors import ConfigError, StorageError
-from ..storage.log import CallRecord, Conversation
+from ..storage.log import Conversation
 from ..storage.postgres.address import Address, read_dsn
 from ..storage.postgres.calls import list_conversations
 from ..storage.postgres.driver import Connection, connect

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..storage.log import CallRecord
+from ..calls.records import CallRecord
 from .exits import UnusableError
 from .text import quoted
 

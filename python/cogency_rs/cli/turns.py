@@ -25,7 +25,7 @@ from ..guards.json_text import read_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..storage.log import CallStatus
+    from ..calls.records import CallStatus
     from .stored import Row
 
 __all__ = ["Entry", "LoggedBatch", "LoggedCall", "LoggedText", "LoggedTurn", "turns_of"]

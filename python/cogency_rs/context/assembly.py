@@ -14,10 +14,10 @@ from .._core import (
     prompt_parts as write_parts,
     to_messages,
 )
+from ..calls.records import CallRecord
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
 from ..protocol.codec import tool_line
-from ..storage.log import CallRecord
 from ..tools.cogency import guidance_for
 from ..tools.declared import DeclaredTool
 from ..tools.registry import listed_tools

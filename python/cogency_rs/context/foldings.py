@@ -18,7 +18,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._core import Folding, FoldOptions, estimated_tokens
-from ..storage.log import CallRecord, LogPage, is_log, overrides
+from ..calls.records import CallRecord
+from ..storage.log import LogPage, is_log, overrides
 from .history import (
     CountedMessages,
     Messages,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from .._core import Folding, FoldOptions, estimated_tokens
+from ..calls.records import CallRecord
 from ..errors import ConfigError, StorageError
 from ..guards.arguments import (
     check_choice,
@@ -22,7 +23,6 @@ from ..guards.arguments import (
     check_function,
     refused,
 )
-from ..storage.log import CallRecord
 from .rows import extend, give_ids
 
 __all__ = [

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from .._core import Folding, FoldOptions
-from ..storage.log import CallRecord
+from ..calls.records import CallRecord
 
 __all__ = ["FEW_ROWS", "extend", "give_ids"]
 

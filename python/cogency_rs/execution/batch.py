@@ -18,11 +18,18 @@ from time import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..calls.records import KnownEnd, ToolExecution
+from ..calls.records import CallRecord, KnownEnd, ToolExecution
 from ..calls.tool_result import as_result, cancelled, failure_of, is_own_failure, is_plain, stopped
 from ..errors import StopRun
 from ..hooks import Invocation, Next
-from ..hooks.approval import Approval, AskFirst, Decision, Need, refused_as_changed
+from ..hooks.approval import (
+    Approval,
+    AskFirst,
+    Decision,
+    Need,
+    refused_as_changed,
+    write_decision,
+)
 from ..hooks.batch_hooks import BatchHooks, CallOrder
 from ..hooks.chain import chain, shown_to
 from ..hooks.hooks import NO_HOOKS, HookList
@@ -34,7 +41,7 @@ from ..tools.options import ToolOptions, all_options
 from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult
-from .call_note import CallNote, notes_of
+from .call_note import CallNote
 from .call_options import CallOptions
 from .shielded_wait import all_done, is_asked_to_stop, is_at_work, outlast
 from .timetable import Late, Timetable, timed_out
@@ -71,8 +78,6 @@ class ToolBatch:
         approval: decides about those that require approval.
         state: the dict that hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
-        ids: the ids of the calls, if the log has them already.
-        begin: awaited before a tool is started. If it raises, the tool is not started.
         run: takes what tools tell the run that the batch is part of.
         in_run: called in the context of each call: notes there that it is part of the run.
 
@@ -124,8 +129,6 @@ class ToolBatch:
         approval: Approval | None = None,
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
-        ids: Sequence[str] = (),
-        begin: OnBegin | None = None,
         run: RunSignals | None = None,
         in_run: Callable[[], object] | None = None,
     ) -> None:
@@ -163,7 +166,7 @@ class ToolBatch:
             if outermost is not None:
                 self._carry_out = partial(self._carry, outermost)
         if calls:
-            self.complete(calls, ids, begin)
+            self.complete(calls)
 
     @property
     def may_speak(self) -> bool:
@@ -178,9 +181,10 @@ class ToolBatch:
         for index, task in enumerate(self._tasks):
             task.add_done_callback(partial(_tell, tell, index))
 
-    def outcomes(self, indices: Iterable[int]) -> dict[int, ToolExecution]:
-        """The records of calls that are over, by their place."""
-        return {index: self.record(index, self._result(index)) for index in indices}
+    def outcomes(self, indices: Iterable[int]) -> list[ToolExecution]:
+        """Those of these calls, which are over, that were started here."""
+        started = (index for index in indices if self._notes[index].attempt)
+        return [self.execution_of(index, self._result(index)) for index in started]
 
     @property
     def is_stopping(self) -> bool:
@@ -196,17 +200,15 @@ class ToolBatch:
         """How many calls it has."""
         return len(self._tasks)
 
-    def begin_early(
-        self, call: tuple[ToolCall, Any], id: str | None, execution_id: str = ""
-    ) -> None:
+    def begin_early(self, call: tuple[ToolCall, Any], record: CallRecord | None = None) -> None:
         """Start a call while others are still unknown; its place is after those that are there.
 
-        What it tells its run is held back until the batch is complete. Without an `execution_id`, its tool is told its
-        id. The batch must not have hooks before or after calls, since these run for all calls before any call starts.
+        What it tells its run is held back until the batch is complete. The batch must not have hooks before or after
+        calls, since these run for all calls before any call starts.
         """
         self._is_complete = self._is_complete or asyncio.Event()
         note = CallNote()
-        note.id, note.execution_id = id, execution_id
+        note.before = record
         if self._run is not None:
             note.held = HeldRun(self._run)
         self._start([call], [note])
@@ -214,22 +216,19 @@ class ToolBatch:
     def complete(
         self,
         calls: Sequence[tuple[ToolCall, Any]],
-        ids: Sequence[str] = (),
+        records: Sequence[CallRecord] = (),
         begin: OnBegin | None = None,
         needs: Sequence[Need] = (),
-        ends: Mapping[int, KnownEnd] | None = None,
-        execution_ids: Sequence[str] = (),
     ) -> None:
         """Start the other calls, which are the last. The batch's time limit begins.
 
         Args:
             calls: the other calls, with their tools.
-            ids: their ids.
-            begin: as for the batch.
+            records: their records from before, if they are part of a turn. A call that is `ended` does not run, since
+                an earlier program carried it out. If its result is new, the functions around calls and the hooks after
+                them see it; nothing else is asked.
+            begin: awaited before a tool is started. If it raises, the tool is not started.
             needs: what approval each call of the batch needs, if that is known already.
-            ends: how calls ended that an earlier program carried out, by their place: they do not run. If their results
-                are new, the functions around calls and the hooks after them see these; nothing else is asked.
-            execution_ids: what their tools are told; by default, the ids.
         """
         self._begin = begin
         if needs:
@@ -244,7 +243,10 @@ class ToolBatch:
             self._timetable.set_deadline()
         if self._order is not None:
             self._order.expect(len(calls))
-        self._start(calls, notes_of(len(calls), ids, execution_ids), ends or {})
+        notes = [CallNote() for _ in calls]
+        for note, record in zip(notes, records, strict=False):
+            note.before = record
+        self._start(calls, notes)
         self._carry_out = self._batch_hooks = None  # they refer to this
 
     def stop(self, first: int) -> list[asyncio.Task[ToolResult]]:
@@ -321,8 +323,8 @@ class ToolBatch:
         return self._stop(index, note.stopped)
 
     def executions(self, results: Sequence[ToolResult], first: int = 0) -> list[ToolExecution]:
-        """One record for each call from `first` on, in call order, once they are over and these are their results."""
-        return [self.record(index, result) for index, result in enumerate(results, first)]
+        """The calls from `first` on, in call order, once they are over and these are their results."""
+        return [self.execution_of(index, result) for index, result in enumerate(results, first)]
 
     # Tasks
 
@@ -348,12 +350,7 @@ class ToolBatch:
             has_retries=[want for want in wants if want.retries] != [],
         )
 
-    def _start(
-        self,
-        calls: Sequence[tuple[ToolCall, Any]],
-        notes: Sequence[CallNote],
-        ends: Mapping[int, KnownEnd] = MappingProxyType({}),
-    ) -> None:
+    def _start(self, calls: Sequence[tuple[ToolCall, Any]], notes: Sequence[CallNote]) -> None:
         """Make a task for each of these calls. It runs one attempt, or the chain around the attempts."""
         first = len(self.resolved)
         self.resolved += calls
@@ -362,11 +359,13 @@ class ToolBatch:
             self._timetable.add(calls)
         create_task, tasks, carry_out = self._loop.create_task, self._tasks, self._carry_out
         assert carry_out is not None, "the batch is complete"
-        for index, (call, _) in enumerate(calls, start=first):
+        for index, ((call, _), note) in enumerate(zip(calls, notes, strict=True), start=first):
             name: object = call.name
-            if index in ends:
-                self._notes[index].known = ends[index].result
-                work = self._give(index, ends[index], self._batch_hooks)
+            if (record := note.before) is not None and record.status == "ended":
+                end = KnownEnd.of(record)
+                note.known = end.result
+                note.began, note.ended = record.started_at or 0.0, record.completed_at or time()
+                work = self._give(index, end, self._batch_hooks)
             else:
                 work = carry_out(index)
             task = create_task(work, name=name if type(name) is str else str(name))
@@ -399,8 +398,6 @@ class ToolBatch:
 
     async def _give(self, index: int, end: KnownEnd, hooks: BatchHooks | None) -> ToolResult:
         """The result of a call that an earlier program carried out."""
-        note = self._notes[index]
-        note.began, note.ended = end.started_at, end.completed_at
         if not end.is_new:
             return end.result
         if self._in_run is not None:
@@ -542,6 +539,7 @@ class ToolBatch:
         before = ResolvedCall(call, tool)
         if invocation.call is call:
             return invocation.of_call(before)
+        self._notes[index].record_of(call, index)  # it has the name that the model asked for
         resolved = self._tools.resolve_instead(invocation.call, before)
         self.resolved[index] = resolved
         if resolved.tool is not before.tool:
@@ -551,15 +549,15 @@ class ToolBatch:
         return invocation.of_call(resolved)
 
     def id(self, index: int) -> str:
-        """The id of a call; see `CallNote.id_of`."""
-        return self._notes[index].id_of(self.resolved[index][0])
+        """The id of a call: the log's, the provider's, or one that is made at the first use."""
+        return self._notes[index].record_of(self.resolved[index][0], index).id
 
     def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
         """The `ToolContext` of a call."""
         execution = self.execution
         return ToolContext(
             call,
-            self._notes[index].execution_id or self.id(index),
+            self._notes[index].record_of(call, index).execution_id,
             self._conversation_id,
             self._user_id,
             getattr(execution, "deps", None),
@@ -581,9 +579,11 @@ class ToolBatch:
         """The run as a call can reach it."""
         return self._notes[index].held or self._run
 
-    def record(self, index: int, result: ToolResult) -> ToolExecution:
-        """The record of a call with this result."""
-        return self._notes[index].record(self.resolved[index][0], result)
+    def execution_of(self, index: int, result: ToolResult) -> ToolExecution:
+        """A call with this result."""
+        decided = self.decisions.get(index) if self.decisions else None
+        decision = None if decided is None else write_decision(decided)
+        return self._notes[index].execution(self.resolved[index][0], index, result, decision)
 
 
 def _tell(tell: Callable[[int], None], index: int, _: object) -> None:

@@ -1,26 +1,25 @@
-"""What is noted of a call of a batch while it is carried out: its ids, its attempts, its times, and what stopped it."""
+"""What is noted of a call of a batch while it is carried out: its attempts, its times, and what stopped it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from time import time
 from typing import Any
 
-from ..calls.records import ToolExecution, status_of, utc
+from ..calls.records import CallRecord, ToolExecution, status_of
+from ..calls.worker_process import worker
 from ..ids import uuid7
 from ..types import ToolCall, ToolResult
 from .tool_events import HeldRun
 
-__all__ = ["CallNote", "notes_of"]
+__all__ = ["CallNote"]
 
 
 class CallNote:
     """What is noted of one call of a batch.
 
     Attributes:
-        id: the log's or the provider's id of the call; `None` until `id_of` has made one.
-        execution_id: what the call's tool is told; without one it is told the id.
+        before: the call's record from before it is carried out; `None` until `record_of` has made one.
         attempt: how often the tool was started.
         began: when the call began to be carried out, in seconds since the epoch; 0 before that.
         ended: when it was over; 0 before that.
@@ -31,8 +30,7 @@ class CallNote:
     """
 
     # Defaults of the class, since most of a call's fields are never set, and each call has a note.
-    id: str | None = None
-    execution_id: str = ""
+    before: CallRecord | None = None
     attempt: int = 0
     began: float = 0.0
     ended: float = 0.0
@@ -41,30 +39,44 @@ class CallNote:
     is_turned: bool = False
     known: ToolResult | None = None
 
-    def id_of(self, call: Any) -> str:
-        """The id of the call: the log's, the provider's, or one that is made at the first use."""
-        self.id = made = self.id or getattr(call, "id", None) or uuid7()
-        return made
+    def record_of(self, call: Any, position: int) -> CallRecord:
+        """The call's record from before: the log's, or one that is made at the first use."""
+        if self.before is None:
+            id = getattr(call, "id", None) or uuid7()
+            server = getattr(call, "server", None)  # cogency knows no servers
+            self.before = CallRecord(id, "", position, call.name, server)
+        return self.before
 
-    def record(self, call: ToolCall, result: ToolResult) -> ToolExecution:
-        """The record of the call with this result."""
-        ended = self.ended or time()
-        return ToolExecution(
-            id=self.id_of(call),
-            call=call,
-            result=result,
-            started_at=utc(self.began or ended),
-            completed_at=utc(ended),
-            status=status_of(result),
-            attempt=self.attempt,
+    def execution(
+        self, call: ToolCall, position: int, result: ToolResult, decision: str | None
+    ) -> ToolExecution:
+        """The call with this result, and its record.
+
+        What an earlier start wrote in the record stays if the call was not started again.
+
+        Args:
+            call: the call as hooks left it.
+            position: its place in the batch.
+            result: its result.
+            decision: what was decided about it here; `None` leaves what the record says.
+        """
+        before, ended = self.record_of(call, position), self.ended or time()
+        attempt, started_at, by = before.attempt, before.started_at, before.worker
+        if self.attempt or not attempt:
+            attempt += self.attempt
+            started_at, by = self.began or ended, worker()
+        record = CallRecord(
+            before.id,
+            before.batch,
+            before.position,
+            before.name,
+            before.server,
+            status_of(result),
+            attempt,
+            started_at,
+            ended,
+            by,
+            decision or before.decision,
+            settling=before.settling,
         )
-
-
-def notes_of(count: int, ids: Sequence[str], execution_ids: Sequence[str]) -> list[CallNote]:
-    """A note for each of so many calls, the first of which have these ids already."""
-    notes = [CallNote() for _ in range(count)]
-    for note, id in zip(notes, ids, strict=False):
-        note.id = id
-    for note, execution_id in zip(notes, execution_ids, strict=False):
-        note.execution_id = execution_id
-    return notes
+        return ToolExecution(call, result, record)

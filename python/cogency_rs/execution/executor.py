@@ -90,13 +90,13 @@ async def execute_tools(
 async def execute_calls(
     batch: Sequence[ToolCall], *, execution: Execution, **options: Any
 ) -> list[ToolExecution]:
-    """Run a batch of calls at the same time, and return a record of each.
+    """Run a batch of calls at the same time, and return what is known of each.
 
     Takes the arguments of `execute_tools`, and does the same.
 
     Returns:
-        One record for each call, in call order: its id, times, status, attempts and result, and the call as hooks left
-        it.
+        One `ToolExecution` for each call, in call order: the call as hooks left it, its result, and the record of how
+        that went.
     """
     ended = await _ended(batch, execution=execution, **options)
     return ended.executions(ended.results())

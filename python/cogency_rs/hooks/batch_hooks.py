@@ -141,7 +141,7 @@ class BatchHooks:
 
     async def after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
         """Run the hooks after a call; returns the result to keep."""
-        execution = self._batch.record(invocation.index, result)
+        execution = self._batch.execution_of(invocation.index, result)
         carried_out = ResolvedCall(*self._batch.resolved[invocation.index])  # as it was changed
         for hooks in self._hooks:
             try:
@@ -204,11 +204,12 @@ class BatchHooks:
         if not isinstance(answer, wanted):
             kind = type(answer).__name__
             raise _WrongAnswer(f"must return a {wanted.__name__}, and returned {kind}")
-        own, wanted_id = getattr(answer, "id", None), getattr(given, "id", None)
-        if own != wanted_id:
+        fixed = "id" if wanted is ToolCall else "record"
+        own, expected = getattr(answer, fixed, None), getattr(given, fixed, None)
+        if own != expected:
             if own is not None or not isinstance(answer, ToolCall):
-                raise _WrongAnswer(f"may not change 'id' of the {wanted.__name__}")
-            answer.id = wanted_id  # the hook made a new call, which has no id
+                raise _WrongAnswer(f"may not change {fixed!r} of the {wanted.__name__}")
+            answer.id = expected  # the hook made a new call, which has no id
         made: Any = answer
         return cast("T", made)
 

@@ -42,8 +42,8 @@ class CallBatch(CallDetails, Protocol):
         """
         ...
 
-    def record(self, index: int, result: ToolResult) -> ToolExecution:
-        """The record of a call with this result."""
+    def execution_of(self, index: int, result: ToolResult) -> ToolExecution:
+        """A call with this result."""
         ...
 
     def end_run(self, index: int, why: StopRun, source: str) -> ToolResult:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..calls.records import CallRecord
 from ..loading import lazy_names
-from .log import CallRecord, Conversation, Log, LogPage, Origin
+from .log import Conversation, Log, LogPage, Origin
 
 if TYPE_CHECKING:
     from .claims import Claim as Claim, Claims as Claims, Leases as Leases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .log import NEW, CallRecord
+from ..calls.records import NEW, CallRecord
 from .schema import (
     IS_OPEN,
     IS_UNKNOWN,

@@ -10,27 +10,20 @@ import json
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-from ..calls.records import Status
+from ..calls.records import CallRecord
 from ..errors import ConfigError
-from ..ids import is_uuid7
 
 __all__ = [
-    "IN_DOUBT",
-    "NEW",
     "ROW_TYPES",
-    "UNSETTLED",
-    "CallRecord",
-    "CallStatus",
     "Conversation",
     "Log",
     "LogPage",
     "Origin",
     "Row",
     "check_row_type",
-    "dropped",
     "is_log",
     "is_log_class",
     "overrides",
@@ -38,21 +31,6 @@ __all__ = [
 
 Row = tuple[str, str, float]
 """A row's type, its content, and its time in seconds since the epoch."""
-
-CallStatus = Literal["early", "saved", "open", "ended", "waiting"] | Status
-"""The state of a call. Without a result in the log it is `early` if it began while the model still wrote its batch, and
-has no row yet; `saved` if it has not begun; `open` if it may have begun; `ended` if it is over and others of its batch
-are not, so that its result is in its record only; `waiting` if someone has to approve it, or another call of its batch,
-first. Otherwise how it ended, as in `ToolExecution`."""
-
-NEW = frozenset({"saved", "open"})
-"""The states in which a call's row may be saved."""
-
-UNSETTLED = frozenset({*NEW, "ended", "waiting"})
-"""The states of a call that has a row but no result in the log."""
-
-IN_DOUBT = UNSETTLED | {"early"}
-"""The states of a call that must be settled if the run that made it is over."""
 
 ROW_TYPES = (
     "user",
@@ -80,66 +58,6 @@ def check_row_type(type: str) -> None:
         raise ConfigError(
             f"the log has no rows of type {type!r}; choose one of: {', '.join(ROW_TYPES)}"
         )
-
-
-class CallRecord(NamedTuple):
-    """What the log knows of one call, besides its row.
-
-    Attributes:
-        id: the same as `ToolExecution.id`; time-ordered unless the provider gave one.
-        batch: the id of the batch, shared by the calls that ran together; time-ordered, never used twice.
-        position: its place in the batch, from 0. A call that does not count in the end keeps its place.
-        name: the tool's name.
-        server: the name of the tool's server; `None` for the agent's own tools.
-        status: one of `UNSETTLED` until the results are saved; `"early"` as long as it has begun and has no row.
-        attempt: how often the tool was started.
-        started_at: when the call began to run, in seconds since the epoch; `None` if it never did.
-        completed_at: when its result was there; `None` while it is open.
-        worker: the process that carries it out, `"host:pid"`.
-        decision: a JSON object; `None` if nothing was decided. Either `approved`, a bool, with the `args` to run if
-            they were changed, or the `message` of a denial; or `dropped`, the reason why a call that began early does
-            not count.
-        result: a JSON object with the result of a call that is `ended`; otherwise `None`, since the row of results has
-            it.
-        settling: a JSON object: how an unknown outcome was settled, or was tried to be; `None` if nobody tried.
-    """
-
-    id: str
-    batch: str
-    position: int
-    name: str
-    server: str | None = None
-    status: CallStatus = "open"
-    attempt: int = 0
-    started_at: float | None = None
-    completed_at: float | None = None
-    worker: str | None = None
-    decision: str | None = None
-    result: str | None = None
-    settling: str | None = None
-
-    @property
-    def is_dropped(self) -> bool:
-        """Whether the call began early and does not count, so that it has no row."""
-        return self.decision is not None and '"dropped"' in self.decision
-
-    @property
-    def execution_id(self) -> str:
-        """As the tool is told it, in `ToolContext.execution_id`.
-
-        It is the id, if that is ours. A provider's may be short, or come twice, so that what somebody else pays for
-        could be taken for this call: then it is made of the batch, whose id is never used twice.
-        """
-        return self.id if is_uuid7(self.id) else f"{self.batch}-{self.position}"
-
-
-def dropped(record: CallRecord, why: str, now: float) -> CallRecord:
-    """The record of a call that began early and does not count."""
-    return record._replace(
-        status="cancelled",
-        completed_at=record.completed_at or now,
-        decision=json.dumps({"dropped": why}),
-    )
 
 
 class LogPage(NamedTuple):

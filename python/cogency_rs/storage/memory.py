@@ -16,19 +16,11 @@ from itertools import count, islice
 from sys import getsizeof
 from typing import Any
 
+from ..calls.records import IN_DOUBT, CallRecord
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
 from .claims import Claim, Claims
-from .log import (
-    IN_DOUBT,
-    ROW_TYPES,
-    CallRecord,
-    Conversation,
-    LogPage,
-    Origin,
-    Row,
-    check_row_type,
-)
+from .log import ROW_TYPES, Conversation, LogPage, Origin, Row, check_row_type
 from .owners import not_the_owner
 
 __all__ = ["Memory"]

@@ -14,8 +14,8 @@ from __future__ import annotations
 import sqlite3
 import time
 
+from ..calls.records import IN_DOUBT
 from ..errors import StorageError
-from .log import IN_DOUBT
 from .revisions import is_watched, watch
 
 __all__ = [

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
+from ..calls.records import CallRecord
 from .cogency_tables import CogencyTables
-from .log import CallRecord, Conversation, LogPage, Origin
+from .log import Conversation, LogPage, Origin
 from .owners import not_the_owner
 
 __all__ = ["Queries", "Query", "SqlLog"]

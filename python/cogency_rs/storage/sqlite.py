@@ -17,6 +17,7 @@ import weakref
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ..calls.records import CallRecord
 from ..errors import StorageError
 from ..guards.arguments import check_choice, refused
 from ..ids import uuid7
@@ -32,7 +33,7 @@ from .conversations import (
 )
 from .database import Database, database_for
 from .fields import ParseError
-from .log import CallRecord, Row, check_row_type
+from .log import Row, check_row_type
 from .messages import MessageRow, or_now
 from .sql_log import Queries, SqlLog
 from .sqlite_leases import FileLeases, check_owner, is_held

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from ..calls.worker_process import is_gone, machine, worker
 from ..errors import StorageError
 from . import claims
 from .schema import has_table
-from .worker_process import is_gone, machine, worker
 
 if TYPE_CHECKING:
     import asyncio

@@ -19,11 +19,12 @@ from typing import Any
 from unittest import SkipTest
 
 from ..agent.agent import Agent
+from ..calls.records import CallRecord, CallStatus
 from ..context.assembly import assemble
 from ..errors import BusyError, ConfigError, StorageError
 from ..ids import uuid7
 from ..protocol.parser import parse_tokens
-from ..storage.log import ROW_TYPES, CallRecord, CallStatus
+from ..storage.log import ROW_TYPES
 from ..tools.context import ToolContext
 from ..tools.function_tool import tool
 from ..turn.accumulator import Accumulator

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal, cast
 
 from .._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
-from ..calls.records import ToolExecution
+from ..calls.records import CallRecord, ToolExecution
 from ..errors import ConfigError, StopRun
 from ..execution.batch import ToolBatch
 from ..execution.call_options import CallOptions
@@ -27,7 +27,7 @@ from ..hooks.remote import check_remote
 from ..protocol.codec import format_call_agent, parse_tool_call
 from ..protocol.parser import ClosedOnce, unread_text_of
 from ..storage.claims import Claim, ClaimOfRun
-from ..storage.log import CallRecord, is_log
+from ..storage.log import is_log
 from ..tools.options import all_options
 from ..tools.registry import is_blocking
 from ..tools.toolbox import ResolvedCall, Toolbox
@@ -382,7 +382,7 @@ class Accumulator:
     def _results(
         self, batch: ToolBatch, turn: Turn, log: TurnLog, breaker: CircuitBreaker
     ) -> Steps:
-        log.settle(lambda: self.executions, batch.decisions)
+        log.settle(lambda: self.executions)
         results = batch.results()
         self.executions, self._resolved = batch.executions(results), batch.resolved
         return turn.results(results, breaker)

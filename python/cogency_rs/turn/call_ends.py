@@ -65,7 +65,7 @@ class CallEnds:
             return
         ended, self._ended = self._ended, []
         try:
-            self._saving = self._log.note_ends(batch.outcomes(ended), batch.decisions)
+            self._saving = self._log.note_ends(batch.outcomes(ended))
         except Exception as error:
             self._failed(error)
             return

@@ -89,11 +89,11 @@ class EarlyCalls:
         call = self._log.read(text)
         if not _may_begin(call, self._log.tools):
             return
-        id, execution_id = await self._log.begin_early(call)
+        record = await self._log.begin_early(call)
         if self._batch is None or self._events is None:
             self._events = ToolEvents()
             self._batch = self._start(self._log.tools, self._events)
-        self._batch.begin_early(call, id, execution_id)
+        self._batch.begin_early(call, record)
 
     async def withdraw(self, place: int, why: str = NOT_VALID) -> None:
         """Stop the calls from a place on, wait for them and drop their results.
@@ -127,14 +127,7 @@ class EarlyCalls:
             batch = self._start(log.tools, events)
         begun = len(batch)
         begin = log.begin if log.is_told_of_beginnings else None
-        batch.complete(
-            log.calls[begun:],
-            log.ids[begun:],
-            begin,
-            log.needs,
-            log.known_ends(),
-            log.execution_ids[begun:],
-        )
+        batch.complete(log.calls[begun:], log.records[begun:], begin, log.needs)
         self._batch = self._events = None
         return batch, events
 

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Sequence
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+from ..calls.records import CallRecord
 from ..execution.shielded_wait import outlast
-from ..storage.log import CallRecord, Row, is_log_class
+from ..storage.log import Row, is_log_class
 
 __all__ = ["Way", "begin", "finish", "is_over", "save_to_the_end", "way_to_save"]
 

@@ -9,19 +9,27 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from time import time
 from typing import Any
 
 from .._core import EarlyCall, WithdrawnCalls
-from ..calls.records import KnownEnd, ToolExecution, status_of, write_result
+from ..calls.records import (
+    CallRecord,
+    CallStatus,
+    KnownEnd,
+    ToolExecution,
+    dropped,
+    status_of,
+    write_result,
+)
 from ..calls.tool_result import cancelled, unknown
+from ..calls.worker_process import worker
 from ..errors import ToolError
-from ..hooks.approval import Decision, Need, Undecided, write_decision
+from ..hooks.approval import Need, Undecided, write_decision
 from ..ids import uuid7
-from ..storage.log import CallRecord, CallStatus, Row, dropped
-from ..storage.worker_process import worker
+from ..storage.log import Row
 from ..tools.registry import tool_call
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult, TurnEvent
@@ -54,6 +62,7 @@ class TurnLog:
 
     Attributes:
         calls: the calls that are in the log and have no result there, in order, with their tools.
+        records: of the same calls, each as it was before this turn started it.
         needs: what approval each of them needs, if calls wait for approval.
     """
 
@@ -79,13 +88,11 @@ class TurnLog:
         self._way = way_to_save(storage)
         self.calls: list[ResolvedCall] = []
         self.needs: Sequence[Need] = ()
-        # Of the same calls, each as it was before this turn started it; empty if the storage keeps none.
-        self._records: list[CallRecord] = []
+        self.records: list[CallRecord] = []
         self._early: list[CallRecord] = []  # of calls that have begun and have no row yet, in order
         self._batch: str | None = None
         self._places = 0  # how many places of the batch have a call
         self._executions: Executions | None = None
-        self._decisions: Mapping[int, Decision] = {}
         self._noting: asyncio.Future[Any] | None = None  # the last note about the ends of calls
 
     @property
@@ -96,18 +103,6 @@ class TurnLog:
         return self._tools
 
     @property
-    def ids(self) -> list[str]:
-        """The ids of the calls in the log; empty if the storage keeps none."""
-        return [record.id for record in self._records]
-
-    @property
-    def execution_ids(self) -> list[str]:
-        """What the tools of the calls in the log are told; of our making if the storage keeps no records."""
-        if self._way == "append":
-            return [record.execution_id for record in self._records]
-        return [uuid7() for _ in self.calls]
-
-    @property
     def has_early_calls(self) -> bool:
         """Whether the log notes a call that has begun and has no row."""
         return bool(self._early)
@@ -115,7 +110,9 @@ class TurnLog:
     @property
     def is_told_of_beginnings(self) -> bool:
         """Whether `begin` has something to write for one of the calls."""
-        return any(record.status == "saved" for record in self._records) or (
+        if self._way != "append":
+            return False
+        return any(record.status == "saved" for record in self.records) or (
             self.keeps_ends and any(call.options.retries for call in self.calls)
         )
 
@@ -132,7 +129,7 @@ class TurnLog:
         Raises:
             ToolError: the note could not be saved, so the call must not run.
         """
-        records = self._records
+        records = self.records
         record = records[index]
         if not self.keeps_ends if attempts else record.status != "saved":
             return
@@ -157,39 +154,19 @@ class TurnLog:
         """Whether the ends of calls can be noted so that they outlive the program."""
         return self._way == "append" and getattr(self._storage, "is_durable", True) is not False
 
-    def known_ends(self) -> dict[int, KnownEnd]:
-        """How those of the calls ended that an earlier program carried out, by their place."""
-        return {
-            index: _end_of(record)
-            for index, record in enumerate(self._records)
-            if record.status == "ended"
-        }
-
     def results_of_stopped(self) -> list[ToolResult]:
         """A result for each call, if the turn is stopped before they run; what an earlier program did stays."""
-        if not self._records:
-            return [cancelled()] * len(self.calls)
-        return [_if_stopped(record) for record in self._records]
+        return [_if_stopped(record) for record in self.records]
 
-    def note_ends(
-        self, executions: Mapping[int, ToolExecution], decided: Mapping[int, Decision]
-    ) -> asyncio.Future[Any] | None:
+    def note_ends(self, executions: Iterable[ToolExecution]) -> asyncio.Future[Any] | None:
         """Begin to save that calls are over, with their results; their row of results comes later.
-
-        Args:
-            executions: the executions of these calls, by their place. There is nothing to lose of those that were not
-                started.
-            decided: what was decided about calls, by their place.
 
         Returns:
             The save; `None` if there is none, or it is over.
         """
         ended = [
-            _as_carried_out(
-                self._records[index], execution, "ended", _written(decided.get(index))
-            )._replace(result=write_result(execution))
-            for index, execution in executions.items()
-            if execution.attempt
+            each.record._replace(status="ended", result=write_result(each.result))
+            for each in executions
         ]
         if not ended:
             return None
@@ -221,9 +198,9 @@ class TurnLog:
             self._conversation_id, user_id=self._user_id, rows=rows, calls=calls
         )
 
-    def settle(self, executions: Executions, decisions: Mapping[int, Decision]) -> None:
-        """Take what settles the calls: `executions` gives their records. It is saved with their results."""
-        self._executions, self._decisions = executions, decisions
+    def settle(self, executions: Executions) -> None:
+        """Take what settles the calls: `executions` gives their records, which are saved with their results."""
+        self._executions = executions
 
     async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
@@ -235,7 +212,6 @@ class TurnLog:
         kinds = {kind for kind, _, _ in rows}
         settled = self._settled() if "result" in kinds else []
         calls = [self.read(content) for kind, content, _ in rows if kind == "call"]
-        opened: list[CallRecord] = []
         if self._known and kinds == {"call"}:
             records = self._known[: len(calls)]
             pairs = zip(calls, records, strict=True)
@@ -243,17 +219,17 @@ class TurnLog:
             self._add([recall(call, each.name, each.server) for (call, _), each in pairs], records)
             del self._known[: len(calls)]
             return
+        opened = self._opened(calls)
+        before = [_before_its_start(record) for record in opened]
         if self._way == "append":
-            opened = self._opened(calls)
             saving = self._append(rows, [*settled, *opened])
-            opened = [_before_its_start(record) for record in opened]
         elif self._way == "save_messages":
             saving = self._storage.save_messages([self._whole(row) for row in rows])
         else:
-            saving = self._save_each(rows, calls)
-            calls = []  # counted one by one
+            saving = self._save_each(rows, calls, before)
+            calls, before = [], []  # counted one by one
         if is_over(saving) or not inspect.isawaitable(saving):  # a plain function has saved them
-            self._add(calls, opened)
+            self._add(calls, before)
             return
         if not (to_the_end or self._way == "append" or "call" in kinds or "result" in kinds):
             self.is_torn = True
@@ -261,7 +237,7 @@ class TurnLog:
             self.is_torn = False
             return
         cancelled = await finish(saving)
-        self._add(calls, opened)
+        self._add(calls, before)
         if cancelled is not None:
             raise cancelled
 
@@ -272,21 +248,15 @@ class TurnLog:
             call.id = None
         return self.tools.resolve(call)
 
-    async def begin_early(self, call: ResolvedCall) -> tuple[str | None, str]:
-        """Note in the log that a call begins before its row is known.
-
-        Returns:
-            The call's id in the log, `None` if the storage keeps none; and what its tool is told.
-        """
-        if self._way != "append":
-            return None, uuid7()
+    async def begin_early(self, call: ResolvedCall) -> CallRecord:
+        """Note in the log that a call begins before its row is known; returns its record from before."""
         [record] = self._new([call], "early")
         # Before the save, so that the call is settled even if that is cancelled.
         self._early.append(record)
         cancelled = await self._append_records([record])
         if cancelled is not None:
             raise cancelled
-        return record.id, record.execution_id
+        return _before_its_start(record)
 
     async def drop(self, place: int, executions: Sequence[ToolExecution], why: str) -> None:
         """Settle calls that have begun and do not count.
@@ -296,25 +266,27 @@ class TurnLog:
             executions: the executions of these calls.
             why: the reason, for the log.
         """
-        with_row = executions[: max(len(self._records) - place, 0)]
+        with_row = executions[: max(len(self.records) - place, 0)]
         for index, execution in enumerate(with_row, start=place):
-            if execution.attempt:
-                begun = _as_carried_out(self._records[index], execution)
-                self._records[index] = begun._replace(completed_at=None)
+            before, record = self.records[index], execution.record
+            if record.attempt > before.attempt:
+                self.records[index] = record._replace(status=before.status, completed_at=None)
         first = max(place - len(self.calls), 0)
         records, self._early = [*map(_before_its_start, self._early[first:])], self._early[:first]
         if not records:
             return
-        if not (self._records or self._early):
+        if not (self.records or self._early):
             self._batch, self._places, self._tools = None, 0, None
         now, carried_out = time(), executions[max(len(self.calls) - place, 0) :]
-        over = [*map(_as_carried_out, records, carried_out), *records[len(carried_out) :]]
+        over = [*(each.record for each in carried_out), *records[len(carried_out) :]]
         cancelled = await self._append_records([dropped(record, why, now) for record in over])
         if cancelled is not None:
             raise cancelled
 
     async def _append_records(self, records: Sequence[CallRecord]) -> asyncio.CancelledError | None:
         """Save records without rows, to the end even if cancelled meanwhile; returns the cancellation."""
+        if self._way != "append":
+            return None
         saving = self._storage.append(
             self._conversation_id, user_id=self._user_id, rows=(), calls=records
         )
@@ -328,7 +300,7 @@ class TurnLog:
         Returns:
             The calls with their ids, and those of them that somebody must decide about.
         """
-        noted = [*zip(self.calls, self._records, self.needs, strict=True)]
+        noted = [*zip(self.calls, self.records, self.needs, strict=True)]
         calls = [replace(each.call, id=record.id) for each, record, _ in noted]
         asking = [call for call, need in zip(calls, self.needs, strict=True) if need is True]
         waiting = [
@@ -355,12 +327,15 @@ class TurnLog:
     def _whole(self, row: Row) -> tuple[str, str, str, str, float]:
         return (self._conversation_id, self._user_id, *row)
 
-    async def _save_each(self, rows: tuple[Row, ...], calls: list[ResolvedCall]) -> None:
-        left = iter(calls)
+    async def _save_each(
+        self, rows: tuple[Row, ...], calls: list[ResolvedCall], records: list[CallRecord]
+    ) -> None:
+        left = zip(calls, records, strict=True)
         for row in rows:
             await self._storage.save_message(*self._whole(row))
             if row[0] == "call":
-                self.calls.append(next(left))
+                call, record = next(left)
+                self._add([call], [record])
 
     def _opened(self, calls: list[ResolvedCall]) -> list[CallRecord]:
         """The records of calls that are about to be saved.
@@ -379,8 +354,8 @@ class TurnLog:
         if not calls:
             return []
         if self._batch is None:
-            self._batch = self._records[0].batch if self._records else uuid7()
-            self._places = len(self._records)
+            self._batch = self.records[0].batch if self.records else uuid7()
+            self._places = len(self.records)
         place, here = self._places, worker()
         attempt, started_at = (0, None) if status == "saved" else (1, time())
         self._places += len(calls)
@@ -399,21 +374,19 @@ class TurnLog:
             for number, (call, _) in enumerate(calls)
         ]
 
-    def _add(self, calls: list[ResolvedCall], opened: list[CallRecord]) -> None:
+    def _add(self, calls: list[ResolvedCall], records: list[CallRecord]) -> None:
         self.calls += calls
-        self._records += opened
+        self.records += records
 
     def _close(self) -> None:
         """Forget the calls of a batch that is over."""
-        self.calls, self._records, self._executions, self.needs = [], [], None, ()
+        self.calls, self.records, self._executions, self.needs = [], [], None, ()
         self._batch, self._places, self._tools = None, 0, None
 
     def _settled(self) -> list[CallRecord]:
         """The records of the calls, settled; the calls are no longer open."""
-        records, executions, decided = self._records, self._executions, self._decisions
+        records, executions = self.records, self._executions
         self._close()
-        if not records:
-            return []
         if executions is None:  # the turn was stopped before they could run
             now = time()
             return [
@@ -424,15 +397,7 @@ class TurnLog:
                 )
                 for record in records
             ]
-        return [
-            _as_carried_out(
-                record,
-                execution,
-                execution.status,
-                _written(decided.get(place)),
-            )
-            for place, (record, execution) in enumerate(zip(records, executions(), strict=True))
-        ]
+        return [execution.record for execution in executions()]
 
 
 def started(record: CallRecord) -> CallRecord:
@@ -449,60 +414,17 @@ def _if_stopped(record: CallRecord) -> ToolResult:
     """The result of a call that this turn did not run, and an earlier program may have run."""
     match record:
         case CallRecord(status="ended"):
-            return _end_of(record).result
+            return KnownEnd.of(record).result
         case CallRecord(status="open", attempt=attempt) if attempt:
             return unknown(record.name)
         case _:
             return cancelled(asyncio.CancelledError())
 
 
-def _end_of(record: CallRecord) -> KnownEnd:
-    return KnownEnd.read(record.name, record.result, record.started_at, record.completed_at)
-
-
 def _before_its_start(record: CallRecord) -> CallRecord:
     """The record of a new call without what its start wrote."""
     id, batch, position, name, server, status, *_ = record
     return CallRecord(id, batch, position, name, server, status, worker=record.worker)
-
-
-def _as_carried_out(
-    record: CallRecord,
-    execution: ToolExecution,
-    status: CallStatus | None = None,
-    decision: str | None = None,
-) -> CallRecord:
-    """The record of a call with its execution's times and number of attempts.
-
-    Args:
-        record: the record from before it was carried out; what an earlier start wrote stays if the call was not started
-            again.
-        execution: how it was carried out.
-        status: its status now; by default that of the record.
-        decision: what was decided about it; by default what the record says.
-    """
-    attempt, started_at, by = record.attempt, record.started_at, record.worker
-    if execution.attempt or not attempt:
-        attempt += execution.attempt
-        started_at, by = execution.started_at.timestamp(), worker()
-    return CallRecord(
-        record.id,
-        record.batch,
-        record.position,
-        record.name,
-        record.server,
-        status or record.status,
-        attempt,
-        started_at,
-        execution.completed_at.timestamp(),
-        by,
-        decision or record.decision,
-        settling=record.settling,
-    )
-
-
-def _written(decision: Decision | None) -> str | None:
-    return None if decision is None else write_decision(decision)
 
 
 def _storable(name: str) -> str:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from time import time
 from typing import Any
 
-from ...calls.records import ToolExecution, utc
+from ...calls.records import CallRecord, ToolExecution
 from ...calls.tool_result import failure
 from ...errors import ConfigError, LLMError
 from ...ids import uuid7
@@ -169,18 +169,9 @@ class ReActDriver:
 
     def _refuse(self, refusal: Refusal, run: RunContext[Any], runtime: Runtime) -> dict[str, Any]:
         """Note a decision that cannot be used; after too many of them in a row the run fails."""
-        now = utc(time())
-        runtime.refused.append(
-            ToolExecution(
-                id=uuid7(),
-                call=ToolCall(refusal.name, {"text": refusal.raw}),
-                result=failure(refusal.problem),
-                started_at=now,
-                completed_at=now,
-                status="failure",
-                attempt=0,
-            )
-        )
+        call, now = ToolCall(refusal.name, {"text": refusal.raw}), time()
+        record = CallRecord(uuid7(), "", 0, call.name, None, "failure", 0, now, now)
+        runtime.refused.append(ToolExecution(call, failure(refusal.problem), record))
         before = 0
         for step in reversed(run.steps):
             if not any(each.name in _PSEUDO_CALLS for each in step.executions):

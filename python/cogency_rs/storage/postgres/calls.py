@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from ...calls.records import IN_DOUBT, CallRecord
+from ...calls.worker_process import is_gone, machine, worker
 from ...ids import uuid7
-from ..log import IN_DOUBT, CallRecord, Conversation, Origin
-from ..worker_process import is_gone, machine, worker
+from ..log import Conversation, Origin
 from .text import pack, unpack
 
 if TYPE_CHECKING:

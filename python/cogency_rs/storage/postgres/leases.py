@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...calls.worker_process import is_gone, machine, worker
 from .. import claims
-from ..worker_process import is_gone, machine, worker
 from .text import pack, unpack
 from .writes import Write, WriteStep
 

@@ -7,11 +7,12 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from ...calls.records import NEW, CallRecord
 from ...errors import StorageError
 from ...guards.arguments import check_count, check_text
 from ...ids import uuid7
 from ..claims import Claim
-from ..log import NEW, CallRecord, Row, check_row_type
+from ..log import Row, check_row_type
 from ..messages import MessageRow, or_now
 from ..sql_log import Queries, SqlLog
 from ..waiters import done

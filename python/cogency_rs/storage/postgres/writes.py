@@ -15,7 +15,7 @@ from ..waiters import Waiter
 from .text import pack
 
 if TYPE_CHECKING:
-    from ..log import CallRecord
+    from ...calls.records import CallRecord
     from .address import Address
     from .driver import Connection
 
