@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Accumulator, Agent, RunLimits, ToolCall, tool
+from cogency_rs import (
+    Accumulator,
+    Agent,
+    AnthropicModel,
+    LocalModel,
+    OpenAIModel,
+    RunLimits,
+    ToolCall,
+    tool,
+)
 from cogency_rs.compat import in_sandbox
 from cogency_rs.errors import ArgumentError, BusyError, ConfigError
 from cogency_rs.guards import misnamed
@@ -107,6 +116,49 @@ def test_so_do_those_of_the_parts():
 )
 def test_no_argument_that_there_is_is_called_misnamed(names, of):
     assert not {*names} & {*arguments(of)}
+
+
+LOCAL: dict[str, Any] = {"base_url": "http://localhost:1/v1"}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: OpenAIModel("m", api_base="http://x"), "OpenAIModel has no argument api_base; write base_url="),
+        (lambda: OpenAIModel(model="m"), "OpenAIModel has no argument model; write the model's name, as the first"),
+        (lambda: LocalModel("m.gguf", n_ctx=1), "LocalModel has no argument n_ctx; write context="),
+        (lambda: LocalModel(model_path="m.gguf"), "LocalModel has no argument model_path; write the path of the file"),
+        (lambda: LocalModel(5), "path must be the path of a GGUF file, got 5"),
+        (
+            lambda: OpenAIModel("m", temprature=1, **LOCAL),
+            "OpenAIModel has no setting temprature: write temperature=…, or extra_body={'temprature': …} for a field ",
+        ),
+        (lambda: OpenAIModel("m", temperature="hot", **LOCAL), "temperature must be a number, got 'hot'"),
+        (lambda: OpenAIModel("m", seed=1.5, **LOCAL), "seed must be a whole number, got 1.5"),
+        (lambda: OpenAIModel("m", seed=True, **LOCAL), "seed must be a whole number, got True"),
+        (lambda: LocalModel("m.gguf", temperature="hot"), "temperature must be a number"),
+        (lambda: AnthropicModel("m", stop=["x"], **LOCAL), "AnthropicModel has no setting stop: write"),
+        (lambda: Agent(ScriptedModel([]), timeout=3), r"Agent has no argument timeout; write limits=RunLimits"),
+        (lambda: Agent(ScriptedModel([])).run(input="?"), "Agent.run has no argument input; write the question"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_a_model_does_not_have_is_refused_with_what_to_write(make, says):
+    with pytest.raises(ArgumentError, match=says):
+        make()
+
+
+def test_settings_may_be_none_and_fields_of_a_server_are_sent():
+    given = {"temperature": None, "seed": 3, "top_p": 1, "extra_body": {"n": 2}}
+    model = OpenAIModel("m", **given, **LOCAL)
+    assert model._settings == given
+
+
+@pytest.mark.parametrize("place", ["localhost:5432/db", "db.example.com:5432", "user@localhost/db"])
+def test_an_address_without_its_scheme_is_no_file(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=rf"postgresql://user@host/database .*\./{place} for a"):
+        Agent(ScriptedModel([]), storage=place)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_method_of_another_framework_is_refused_with_what_to_write():

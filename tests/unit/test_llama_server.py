@@ -304,7 +304,7 @@ async def test_the_error_for_an_address_without_the_api_names_the_missing_path(u
 
 async def test_a_setting_that_the_server_refuses_is_named(url):
     with pytest.raises(LLMError, match=f"{url} refused the request .*; correct the settings"):
-        await ask(model(url, logit_bias="x", n_probs="many"), "Hi")
+        await ask(model(url, logit_bias="x", extra_body={"n_probs": "many"}), "Hi")
 
 
 async def test_a_wrong_key_is_refused_with_what_to_do_and_the_right_one_answers(tiny):

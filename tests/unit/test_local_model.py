@@ -281,6 +281,7 @@ from cogency_rs.models import ModelRequest
 model = LocalModel(sys.argv[1], threads=1, context=60000)
 
 async def main():
+    asyncio.get_running_loop().slow_callback_duration = float("inf")  # the machine may be busy
     async for _ in model.stream(ModelRequest([{"role": "user", "content": "for ever"}])):
         print("began", flush=True)
         LEAVE

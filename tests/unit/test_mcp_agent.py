@@ -43,6 +43,20 @@ async def test_the_prompt_lists_the_tools_by_the_names_that_the_model_calls():
     assert third.status == "success"
 
 
+async def test_before_a_run_the_prompt_shows_the_tools_of_servers_that_have_started():
+    agent = Agent(ScriptedModel(["Done."]), tools=[search, small("fetch", name="web")])
+    prompt = agent.prompt("Look it up.")
+    assert "fetch" not in prompt[0]["content"]
+    assert str(prompt).endswith(
+        "── not known yet ──\nThe tools of MCP servers: `async with agent` starts the servers."
+    )
+    async with agent:
+        prompt = agent.prompt("Look it up.")
+        await agent.run("Look it up.")
+    assert prompt.missing == ()
+    assert prompt == agent._settings.model.requests[0].messages
+
+
 async def test_tools_of_one_name_are_told_apart_without_a_group_too():
     call = write({"name": "disk__search", "args": {"word": "b"}})
     model = ScriptedModel([call, "Done."])

@@ -61,6 +61,16 @@ async def test_a_prompt_is_shown_in_this_dialect_once_it_is_known():
         assert "<tool_call>" in str(agent.prompt("1 + 2?"))
 
 
+async def test_a_prompt_says_that_the_server_was_not_asked_yet():
+    async with served(props={"chat_template": TEMPLATE, "eos_token": "</s>"}) as (_, model):
+        agent = Agent(model, tools=[add])
+        [missing] = agent.prompt("1 + 2?").missing
+        assert "await model.detect_dialect()" in missing
+        assert Agent(model, tools=[add], dialect="hermes").prompt("1 + 2?").missing == ()
+        await model.detect_dialect()
+        assert Agent(model, tools=[add]).prompt("1 + 2?").missing == ()
+
+
 async def test_it_can_be_asked_for_before_there_is_an_agent():
     async with served(props={"chat_template": TEMPLATE, "eos_token": "</s>"}) as (_, model):
         found = await model.detect_dialect()

@@ -230,9 +230,9 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
 
         Returns:
             The messages, a list of dicts. Their `request` has the rest: the tools that are declared to the provider,
-            where the model stops, the grammar that it is held to. Hooks before requests are not asked, and tools of
-            servers are not in it, since these are not started. Nor is a model's server asked for its chat template:
-            await `model.detect_dialect()` before.
+            where the model stops, the grammar that it is held to; `missing` says in sentences, which are printed too,
+            what cannot be known yet: the tools of MCP servers before `async with agent` has started them, and the
+            dialect before `await model.detect_dialect()` has asked a local server. Hooks before requests are not asked.
 
         Raises:
             ConfigError: the driver asks no model.
@@ -247,8 +247,13 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         Raises:
             ConfigError: one cannot be started; says which, why, and what to do.
         """
-        if self._settings.serving is not None:
-            await self._settings.serving.__aenter__()
+        if (serving := self._settings.serving) is not None:
+            await serving.__aenter__()
+            try:
+                await serving.tools(self._settings.tools)  # which `prompt` shows from now on
+            except BaseException:
+                await serving.__aexit__()
+                raise
         return self
 
     async def __aexit__(self, *raised: object) -> None:

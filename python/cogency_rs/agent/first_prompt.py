@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import time
 from typing import Any
@@ -14,6 +14,8 @@ from ..ids import uuid7
 from ..models import ModelRequest
 from ..runs.context import RunContext
 from ..storage.memory import Memory
+from ..tools.toolbox import Toolbox
+from .prompts import Prompts
 from .run_hooks import Triggers
 from .settings import AgentSettings
 
@@ -26,11 +28,13 @@ class Prompt(list[dict[str, Any]]):
     Attributes:
         request: the whole request: also which tools are declared to the provider, where the model stops, and the
             grammar that it is held to.
+        missing: what the first request may have that is not known yet, in sentences.
     """
 
-    def __init__(self, request: ModelRequest) -> None:
+    def __init__(self, request: ModelRequest, missing: Sequence[str] = ()) -> None:
         super().__init__(map(dict, request.messages))
         self.request = request
+        self.missing = tuple(missing)
 
     def __str__(self) -> str:
         parts = [_headed(str(each["role"]), str(each["content"])) for each in self]
@@ -47,6 +51,8 @@ class Prompt(list[dict[str, Any]]):
         ]
         if declared:
             parts.append(_headed("tools, declared to the provider", "\n".join(declared)))
+        if self.missing:
+            parts.append(_headed("not known yet", "\n".join(self.missing)))
         return "\n\n".join(parts)
 
 
@@ -60,14 +66,29 @@ def first_prompt(settings: AgentSettings, message: str | None, user_id: str, dep
     Raises:
         ConfigError: the driver asks no model.
     """
+    missing: list[str] = []
+    if settings.serving is not None:
+        listed = settings.serving.listed
+        if listed is None:
+            missing.append(_SERVERS)
+        else:
+            box = Toolbox.of(listed)
+            settings = settings._replace(tools=listed, toolbox=box, prompts=Prompts())
+    learns = getattr(settings.driver, "may_learn", False) is True
+    if learns and getattr(settings.model, "tells_template", False) is True:
+        missing.append(_TEMPLATE)
     asking = _first_request(settings, message, user_id, deps)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return Prompt(asyncio.run(asking))
+        return Prompt(asyncio.run(asking), missing)
     # A loop runs here, which cannot be asked to wait: the request is made in a thread.
     with ThreadPoolExecutor(1) as thread:
-        return Prompt(thread.submit(asyncio.run, asking).result())
+        return Prompt(thread.submit(asyncio.run, asking).result(), missing)
+
+
+_SERVERS = "The tools of MCP servers: `async with agent` starts the servers."
+_TEMPLATE = "The dialect, if the model's server tells its chat template: `await model.detect_dialect()` asks it."
 
 
 async def _first_request(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from os import PathLike, fsdecode, fspath
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from .._core import Dialect
@@ -61,6 +63,10 @@ def storage_of(storage: Any) -> Any:
     return storage
 
 
+_HOST = re.compile(r"[\w.-]+:\d+(/.*)?|[\w.:-]+@[\w.:-]+/.*")
+"""A host with a port, or with a user: an address that lacks its scheme."""
+
+
 def _log_at(place: str | bytes) -> Any:
     """The log in a file, or in a database that an address names."""
     place = fsdecode(place)
@@ -77,6 +83,11 @@ def _log_at(place: str | bytes) -> Any:
         raise ConfigError(
             f"storage cannot be an address that begins with {scheme}://; there is postgresql://user@host/database, and "
             "the path of a file is for SQLite"
+        )
+    if _HOST.fullmatch(place) and not Path(place).exists():
+        raise ConfigError(
+            f"storage={place!r} could be a file or a database on a server; write postgresql://user@host/database for "
+            f"the server, and ./{place} for a file"
         )
     from ..storage.sqlite import SQLite
 

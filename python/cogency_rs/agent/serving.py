@@ -74,6 +74,11 @@ class Serving:
             self._listed
         )  # the same tuple while nothing has changed, since values derived from it are kept
 
+    @property
+    def listed(self) -> tuple[Any, ...] | None:
+        """What `tools` gave last; `None` while no server runs."""
+        return None if self._group is None else self._listed
+
     def _alone(self) -> asyncio.Lock:
         """The lock of the running loop: an agent may be used in several loops in turn."""
         loop = asyncio.get_running_loop()

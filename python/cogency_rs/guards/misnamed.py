@@ -13,6 +13,7 @@ __all__ = [
     "AGENT",
     "LIMITS",
     "METHODS",
+    "MODEL",
     "RUN",
     "TOOL",
     "refuse_misnamed",
@@ -80,6 +81,7 @@ AGENT: Mapping[str, str] = {
     **_same(_OF_RUN.format("deps"), "deps", "deps_type", "context"),
     **_same(_OF_RUN.format("conversation_id"), "conversation_id", "session_id", "thread_id"),
     **_same(_OF_RUN.format("user_id"), "user_id"),
+    **_same("limits=RunLimits(seconds=…)", "timeout"),
 }
 """What to write in place of arguments that `Agent` does not have."""
 
@@ -88,6 +90,7 @@ RUN: Mapping[str, str] = {
     **_same("limits=RunLimits(…)", "usage_limits"),
     **_same("limits=RunLimits(seconds=…)", "timeout"),
     **_same("deps=…", "context"),
+    **_same("the question, as the first argument", "input", "prompt", "query"),
     **_same("conversation_id=…", "session_id", "thread_id", "session"),
     **_same("conversation_id=…, whose messages are in the log", "message_history", "messages"),
     **_same("async for event in agent.run(…)", "stream"),
@@ -123,6 +126,26 @@ ACCUMULATOR: Mapping[str, str] = {
 }
 """What to write in place of arguments that `Accumulator` does not have."""
 
+MODEL: Mapping[str, str] = {
+    **_same(
+        "base_url=…",
+        *("api_base", "openai_api_base", "endpoint_url", "url", "host", "server_url"),
+    ),
+    **_same("api_key=…", "openai_api_key", "anthropic_api_key", "token"),
+    **_same("the model's name, as the first argument", "model", "model_name", "model_id"),
+    **_same("the path of the file, as the first argument", "model_path", "gguf"),
+    **_same("organization=…", "org", "organization_id"),
+    **_same("context=…", "n_ctx", "num_ctx", "context_length", "max_context"),
+    **_same("gpu_layers=…", "n_gpu_layers", "num_gpu"),
+    **_same("threads=…", "n_threads", "num_threads"),
+    **_same("slots=…", "n_parallel", "parallel"),
+    **_same("max_tokens=…", "num_predict", "n_predict", "max_new_tokens", "max_output_tokens"),
+    **_same("extra_headers=…", "headers", "default_headers"),
+    **_same("verify=…, a file of certificates", "ssl_verify", "ca_bundle"),
+    **_same("client=…", "http_client", "openai_client"),
+}
+"""What to write in place of arguments that a model does not have."""
+
 LIMITS: Mapping[str, str] = {
     **_same("steps=…", "max_turns", "max_steps", "max_iterations", "request_limit"),
     **_same("tool_calls=…", "tool_calls_limit", "max_tool_calls"),
@@ -141,7 +164,7 @@ TOOL: Mapping[str, str] = {
     **_same("a plain def, which runs in a thread", "blocking"),
     **_same("visible=…", "is_enabled", "hidden", "prepare"),
     **_same("name=…", "name_override"),
-    **_same("description=…", "description_override"),
+    **_same("description=…", "description_override", "desc"),
     **_same("hints at the function's parameters", "args_schema", "parameters", "schema"),
 }
 """What to write in place of options that `@tool` does not have."""

@@ -1,14 +1,19 @@
 """Requests to models and their answers, the same for every service; and the models behind services."""
 
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from .known_settings import AnthropicSettings, LocalSettings, OpenAISettings, RequestSettings
 from .request import Model, ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
 
 __all__ = [
+    "AnthropicSettings",
     "Delta",
     "Finish",
+    "LocalSettings",
     "Model",
     "ModelRequest",
+    "OpenAISettings",
     "ReasoningDelta",
+    "RequestSettings",
     "SpecificTool",
     "TextDelta",
     "ToolCallDelta",

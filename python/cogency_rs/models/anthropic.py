@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import ConfigError
+from ..guards import misnamed
 from ..guards.arguments import check_text
+from ..guards.misnamed import refuses_misnamed
 from ..guards.secrets import check_url, shown_url
 from .anthropic_messages import Cache, Messages
 from .connection import Connection
 from .failures import Service
 from .http import HttpConnection, Key, is_local
+from .known_settings import AnthropicSettings, check_settings
 from .sdk import SdkConnection
 from .served_model import ServedModel
 from .settings import ModelSettings, timeout_of
@@ -48,14 +51,13 @@ class AnthropicModel(ServedModel):
         verify: a file of certificates, as PEM, that are trusted in place of those of the machine.
         client: an `AsyncAnthropic` of your own, which needs the extra `anthropic`, instead of all these; it stays yours
             to close.
-        settings: sent with every question: `temperature`, `top_k`, `metadata` and any other setting of the API;
-            `extra_headers`, `extra_query` and `extra_body` go with it. `max_retries` and `timeout` are as those of
-            `OpenAIModel`.
+        settings: sent with every question, see `AnthropicSettings`. Any other field of the API goes into `extra_body`.
 
     Raises:
         ConfigError: there is no key, the arguments do not go together, or `client` is of an SDK that is not installed.
     """
 
+    @refuses_misnamed("AnthropicModel", misnamed.MODEL)
     def __init__(
         self,
         name: str,
@@ -69,12 +71,14 @@ class AnthropicModel(ServedModel):
         proxy: str | None = None,
         verify: str | PathLike[str] | None = None,
         client: AsyncAnthropic | None = None,
-        **settings: Any,
+        **settings: Unpack[AnthropicSettings],
     ) -> None:
+        check_settings("AnthropicModel", settings, AnthropicSettings)
         check_text("name", name, what="the name of a model")
+        asked: dict[str, Any] = {"max_tokens": max_tokens, **settings}
         if thinking is not None:
-            settings["thinking"] = _thinking(thinking, max_tokens)
-        of_client = ModelSettings(settings).of_client
+            asked["thinking"] = _thinking(thinking, max_tokens)
+        of_client = ModelSettings(asked).of_client
         connection: Connection
         if client is None:
             url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC
@@ -108,7 +112,7 @@ class AnthropicModel(ServedModel):
             provider="anthropic",
             service=Service(connection, name, shown_url(connection.url), key="ANTHROPIC_API_KEY"),
             endpoint=Messages(cache),
-            settings={"max_tokens": max_tokens, **settings},
+            settings=asked,
         )
 
 

@@ -14,15 +14,18 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from .._core import Detection, Dialect
 from ..errors import ConfigError, LLMError
-from ..guards.arguments import check_count
+from ..guards import misnamed
+from ..guards.arguments import check_count, refused
+from ..guards.misnamed import refuses_misnamed
 from .chat_completions import ChatCompletions
 from .deltas import Delta
 from .failures import Service
 from .http import HttpConnection
+from .known_settings import LocalSettings, check_settings
 from .request import ModelRequest
 from .served_model import ServedModel
 from .settings import ModelSettings, Timeout, timeout_of
@@ -50,8 +53,8 @@ class LocalModel:
         threads: how many threads compute; by default one for each physical core.
         gpu_layers: how many layers of the model a graphics card computes, if llama.cpp was built for it; by default as
             many as fit.
-        settings: sent with every question: `temperature`, `seed`, `max_tokens`, `top_k`, and the other settings of
-            llama.cpp's server.
+        settings: sent with every question, see `LocalSettings`. Any other field of llama.cpp's server goes into
+            `extra_body`.
 
     Attributes:
         name: the file's name, without its ending.
@@ -70,6 +73,7 @@ class LocalModel:
     transport = "local"
     keeps_messages = True
 
+    @refuses_misnamed("LocalModel", misnamed.MODEL)
     def __init__(
         self,
         path: str | PathLike[str],
@@ -78,8 +82,11 @@ class LocalModel:
         slots: int = 2,
         threads: int | None = None,
         gpu_layers: int | None = None,
-        **settings: Any,
+        **settings: Unpack[LocalSettings],
     ) -> None:
+        check_settings("LocalModel", settings, LocalSettings)
+        if not isinstance(path, str | PathLike):
+            raise refused("path", path, "the path of a GGUF file")
         self._path = _checked(Path(path))
         self.name = self._path.stem
         self.detection = _detected(self._path)

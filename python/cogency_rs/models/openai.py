@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from .._core import Detection, Dialect
 from ..errors import ConfigError
+from ..guards import misnamed
 from ..guards.arguments import check_text
+from ..guards.misnamed import refuses_misnamed
 from ..guards.secrets import check_url, shown_url
 from .chat_completions import ChatCompletions
 from .connection import Connection, StatusError, TransportError
 from .failures import Service
 from .http import HttpConnection, Key, is_local
+from .known_settings import OpenAISettings, check_settings
 from .served_model import Endpoint, ServedModel
 from .settings import ModelSettings, timeout_of
 
@@ -51,11 +54,8 @@ class OpenAIModel(ServedModel):
             as `response_format`; the prompt asks for it in any case. If not given, only OpenAI itself gets the
             schema: with it, other servers often keep the model from calling tools. A server that refuses the schema
             does not get it again.
-        settings: sent with every question: `temperature`, `max_tokens`, `top_k` and any other setting of the server;
-            `extra_headers`, `extra_query` and `extra_body` go with it. `max_retries` (2) says how often it is sent
-            again until an answer begins. `timeout` is a number of seconds, or
-            `{"connect": 10, "read": 600, "total": None}`: until there is a connection, between two pieces of the
-            answer, and in all.
+        settings: sent with every question, see `OpenAISettings`. A field that only your server has goes into
+            `extra_body`. `max_retries` is 2 if not given.
 
     Attributes:
         detection: what the server's chat template says of the dialect; `None` as long as it is not known.
@@ -69,6 +69,7 @@ class OpenAIModel(ServedModel):
 
     detection: Detection | None = None
 
+    @refuses_misnamed("OpenAIModel", misnamed.MODEL)
     def __init__(
         self,
         name: str,
@@ -84,8 +85,9 @@ class OpenAIModel(ServedModel):
         template: Template | None = None,
         reasoning_key: str | None = None,
         structured_output: bool | None = None,
-        **settings: Any,
+        **settings: Unpack[OpenAISettings],
     ) -> None:
+        check_settings("OpenAIModel", settings, OpenAISettings)
         check_text("name", name, what="the name of a model")
         of_client = ModelSettings(settings).of_client
         reached = (base_url, api_key, organization, project, proxy, verify)

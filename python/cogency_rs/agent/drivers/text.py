@@ -99,7 +99,7 @@ class TextDriver:
         self._constrain = constrain if tools_in == "prompt" else False
         self._prompt = prompt if tools_in == "prompt" else _without_tools
         self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
-        self._may_learn = False
+        self.may_learn = False
 
     def _speak(self, dialect: Dialects) -> None:
         first = dialect[0] if isinstance(dialect, tuple) and dialect else dialect
@@ -114,14 +114,14 @@ class TextDriver:
         """A driver like this one, with this dialect; only until the model's server tells another, with `until_told`."""
         driver = copy(self)
         driver.takes_dialect = False
-        driver._may_learn = until_told
+        driver.may_learn = until_told
         driver._speak(dialect)
         return driver
 
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
         """Make one step; see `Driver.step`."""
         # A mock has every attribute.
-        if self._may_learn and getattr(runtime.model, "tells_template", False) is True:
+        if self.may_learn and getattr(runtime.model, "tells_template", False) is True:
             return self._learned(run, runtime)
         return self._read_step(run, runtime)
 
@@ -129,7 +129,7 @@ class TextDriver:
         """A step in the dialect that the model's server tells, which is that of the steps after it too."""
         found = await runtime.model.detect_dialect()
         if found is not None:
-            self._may_learn = False
+            self.may_learn = False
             self._speak(found.dialect)
         # Its own copy: what another run learns meanwhile is not for this step.
         async with aclosing(copy(self)._read_step(run, runtime)) as events:
