@@ -3,8 +3,8 @@
     python examples/agent_loop.py
     python examples/agent_loop.py "What is 19 + 23?"
 
-The model here reads from a script, so that nothing else is needed; `openai_model.py` has a real one. `own_loop.py` is
-the same with a loop of its own.
+The model here reads from a script, so that nothing else is needed; `openai_model.py` has a real one. `own_loop.py`
+writes the same loop out.
 """
 
 from __future__ import annotations

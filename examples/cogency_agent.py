@@ -4,8 +4,8 @@
     OPENAI_API_KEY=... python examples/cogency_agent.py "Add 19 and 23, and write the sum to sum.txt"
     OPENAI_BASE_URL=http://127.0.0.1:8000/v1 OPENAI_API_KEY=... python examples/cogency_agent.py "..."
 
-The first needs neither key nor model: a script on 127.0.0.1 plays the model. The second talks to OpenAI, the third to
-any server that speaks its Responses API. The log, and the files that the agent writes, are in `.cogency`.
+The first needs neither a key nor a model: a script on 127.0.0.1 plays the model. The second talks to OpenAI, the third
+to any server that speaks its Responses API. The log, and the files that the agent writes, are in `.cogency`.
 
 Needs `pip install cogency-rs cogency==3.3.0 httpx`.
 """

@@ -2,8 +2,8 @@
 
     python examples/hermes_stream.py
 
-Each line of hermes_stream.jsonl is a chunk as it was received, cut in the middle of a tag or a word. The second call
-has the mark that closes a call in a string, where it is content. Both calls run when the answer ends.
+Each line of hermes_stream.jsonl is a chunk as it was received, cut in the middle of a tag or a word. In the second
+call, a string contains the mark that closes a call; there it is content. Both calls run when the answer ends.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
-"""Tools of two MCP servers and one of the agent's own: their names, their calls, and a server that dies.
+"""Tools of two MCP servers and one of the agent's own: names, calls, and a server that dies.
 
     python examples/mcp_tools.py
 
-Both servers are `mcp_words.py`, whose tools may run unasked: `approve="never"`. Any other server is started in the same
-way, for instance with
+Both servers are `mcp_words.py`, whose tools run without approval: `approve="never"`. Any other server is started the
+same way, for instance with
 `MCPServer.stdio("npx", "-y", "@modelcontextprotocol/server-filesystem", ".")`.
 """
 

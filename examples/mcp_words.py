@@ -1,4 +1,4 @@
-"""An MCP server that keeps the words it is started with, written with the official SDK; see `mcp_tools.py`."""
+"""An MCP server, written with the official SDK, that keeps the words it is started with; see `mcp_tools.py`."""
 
 from __future__ import annotations
 

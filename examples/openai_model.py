@@ -1,11 +1,11 @@
-"""A real model for `own_loop.py`: OpenAI's, or one of any server that speaks its API.
+"""A real model for `own_loop.py`, from OpenAI or any server that speaks its API.
 
     python examples/openai_model.py --scripted
     OPENAI_API_KEY=... OPENAI_MODEL=gpt-4.1 python examples/openai_model.py "What is 19 + 23?"
     OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_MODEL=qwen3:8b python examples/openai_model.py "What is 19 + 23?"
 
-The first needs neither key nor model: a script on 127.0.0.1 plays the model. The second talks to OpenAI, the third to
-any server that speaks its Chat Completions API, here Ollama.
+The first needs neither a key nor a model: a script on 127.0.0.1 plays the model. The second talks to OpenAI, the third
+to any server that speaks its Chat Completions API, here Ollama.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ I add both at once.<execute>[
 
 
 async def show(events: AsyncIterable[Event]) -> None:
-    """Print events as they stream: a line for each, but all pieces of one text on one line."""
+    """Print events as they stream: one line each, with all pieces of a text on one line."""
     shown = None
     async for event in events:
         if event["type"] != shown or shown == "call":

@@ -1,10 +1,10 @@
-"""Tools on Ray: in processes of their own, on this machine or on a cluster.
+"""Tools on Ray: in separate processes, on this machine or on a cluster.
 
     python examples/remote_tools.py [ADDRESS]
 
 Two tools compute at the same time in two processes. One tool has state, which an actor keeps from call to call. One
 loses its worker in the middle of a call: it is not known whether the call had its effect, so it is not run again, and
-the other calls are not affected. Without an ADDRESS, Ray is started on this machine, and ended at the end.
+the other calls are not affected. Without an ADDRESS, Ray is started on this machine, and stopped at the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cogency_rs.executors.ray import Actor, RayExecutor
 
 @tool(remote={"num_cpus": 1})
 def count_primes(below: int) -> int:
-    """Count prime numbers. A plain `def` may compute for long, since it has a process of its own."""
+    """Count prime numbers. A plain `def` may compute for a long time, since it has its own process."""
     return sum(
         all(number % divisor for divisor in range(2, int(number**0.5) + 1))
         for number in range(2, below)
@@ -37,7 +37,7 @@ def pay(amount: int) -> str:
 
 
 class Notebook:
-    """A state: the tools of this class run in one actor, which has the notes."""
+    """State: the tools of this class run in one actor, which holds the notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

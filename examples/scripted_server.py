@@ -2,8 +2,8 @@
 
 It has the Responses API and the Chat Completions API. Each request gets the next turn of the script, as server-sent
 events or, if it does not ask for a stream, as one JSON object. Nothing waits for a clock: a turn stops at a `HOLD`
-until `release()` is called, and ends as its `ending` says. Every answer says `Connection: close` and leaves the closing
-to the client, so `closed()` returns only if the client leaves no connection open.
+until `release()` is called, and ends as its `ending` says. Every answer says `Connection: close` and leaves closing to
+the client, so `closed()` returns only if the client leaves no connection open.
 
     async with ScriptedServer([Turn("Hel", "lo", HOLD, " world<end>")]) as server:
         ...  # a client of server.base_url reads "Hello" and waits
@@ -43,7 +43,7 @@ class Ending(Enum):
 
 
 class Hold(Enum):
-    """Stands between the chunks of a turn. The chunks after it wait for `ScriptedServer.release()`."""
+    """A pause between the chunks of a turn. The chunks after it wait for `ScriptedServer.release()`."""
 
     HOLD = "hold"
 
@@ -80,7 +80,7 @@ class ScriptedServer(LocalServer):
 
     Args:
         turns: the script; further requests are refused.
-        pause: seconds between two chunks, for a person who watches.
+        pause: seconds between two chunks, for a person who is watching.
 
     Attributes:
         exchanges: the requests so far.

@@ -1,8 +1,8 @@
-"""Tools that are slow, fail or block: each call has its own result, and no call harms another.
+"""Tools that are slow, fail or block: each call has its own result, and no call affects another.
 
     python examples/tool_timeouts.py
 
-At most two calls run at once. One waits for ever, and is cancelled after a second. One raises. One is a plain function,
+At most two calls run at once. One never ends, and is cancelled after a second. One raises. One is a plain function,
 which runs in a worker thread. One has arguments that the tool's schema does not allow, so the tool never runs. A
 function around the calls sees each start and each end.
 """

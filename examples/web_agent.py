@@ -4,17 +4,17 @@
     python examples/web_agent.py --base-url http://127.0.0.1:11434/v1 --model qwen3
     OPENAI_API_KEY=... python examples/web_agent.py --model gpt-4.1
 
-If no model is given, a script plays one. The page is in `web_page/`, what it asks of the server is in
+If no model is given, a script plays one. The page is in `web_page/`, the conversations behind it are in
 `web_conversations.py`, and the log is in `.cogency/web.db`.
 
-A conversation belongs to its user. Here a user is a browser: the page sets a cookie. A service with a login of its own
-puts it into `user_of`, which every route about conversations depends on; none takes a user from the address or the body
-of a request. What belongs to somebody else is answered with 404, whichever route is asked.
+A conversation belongs to its user. Here a user is a browser: the page sets a cookie. A service with its own login puts
+it into `user_of`, which every route about conversations depends on; none takes a user from the address or the body of
+a request. What belongs to somebody else is answered with 404, whatever the route.
 
 A run belongs to its conversation and not to a page: it goes on when the page is closed, and every page of the user that
 has the conversation's address shows it from its beginning. It ends early when somebody presses Stop, and when the
 server ends. Then running tools are cancelled and awaited, and every call has its result in the log. A call that needs
-approval waits in the log. So it may be approved tomorrow, on another page, after the server was started again. If the
+approval waits in the log, so it can be approved tomorrow, on another page, after the server was restarted. If the
 server was killed while a call ran, the page asks whether it happened, and the model reads the answer.
 
 Needs `pip install cogency-rs fastapi uvicorn`.
@@ -91,7 +91,7 @@ User = Annotated[str, Depends(user_of)]
 
 
 class ServerSentEvents(StreamingResponse):
-    """A response that closes its generator of events before it is over, also when the client has gone."""
+    """A response that closes its generator of events before it is over, even when the client has gone."""
 
     media_type = "text/event-stream"
 

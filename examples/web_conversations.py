@@ -1,6 +1,6 @@
 """The conversations of `web_agent.py`: one run at a time in each, and any number of pages that watch it.
 
-A page that begins to watch gets the present conversation, `log`, and then what happens: `begin` when a run begins, the
+A page that begins to watch gets the conversation so far, `log`, and then what happens: `begin` when a run begins, the
 events of the run, and `over` when it is over. A page that has missed something gets the whole conversation again.
 """
 
@@ -30,7 +30,7 @@ MOST_BEHIND = 10_000
 
 
 class Busy(Exception):  # noqa: N818
-    """The conversation has a run already."""
+    """The conversation already has a run."""
 
 
 async def progress(invocation: Invocation, next: Next) -> ToolResult:
@@ -49,7 +49,7 @@ class Conversation:
 
     Args:
         id: its id.
-        user: whose it is; never empty, which would mean everybody.
+        user: its owner; never empty, which would mean everybody.
         agent: the agent that answers; its storage is a `Log`.
         running: the set of conversations with a run.
     """
@@ -77,7 +77,7 @@ class Conversation:
         await self._begin(self._agent.run(text, conversation_id=self._id, user_id=self._user))
 
     async def resume(self, decisions: dict[str, bool]) -> None:
-        """Go on where the last run stopped, with decisions about its calls.
+        """Continue where the last run stopped, with decisions about its calls.
 
         Raises:
             Busy: a run goes on.
@@ -194,7 +194,7 @@ class Conversation:
 
 
 class Conversations:
-    """The conversations of all users, each while it has a run or a page watches it."""
+    """The conversations of all users, each as long as it has a run or a page that watches it."""
 
     def __init__(self, agent: Agent[Any, str]) -> None:
         self._agent = agent

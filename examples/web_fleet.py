@@ -1,14 +1,14 @@
-"""Two web processes with one log, behind a load balancer: one is killed in the middle of an answer, the other gives it.
+"""Two web processes with one log, behind a load balancer: one is killed in mid-answer, and the other finishes it.
 
     python examples/web_fleet.py [postgresql://user:password@host/database] [--here]
 
-What happens is printed step by step. The process is killed while its agent waits for a tool that has had its effect
-already. The balancer notices, and asks the other process to resume the conversation. That one gets the claim, runs the
-call again that has no effect, and does not run the other one again: the model is told that it is not known whether it
-happened. The page that watches sees one answer.
+Each step is printed. The process is killed while its agent waits for a tool that has already had its effect. The
+balancer notices, and asks the other process to resume the conversation. That process gets the claim, repeats the call
+that has no effect, and does not repeat the other one: the model reads that its outcome is unknown. The page that
+watches sees one answer.
 
-Without an address the log is a SQLite file, which processes of one machine can share as well. The tools run on a Ray
-that is started for them where Ray is installed; with `--here`, in the web processes. The processes themselves are in
+Without an address, the log is a SQLite file, which processes on one machine can share as well. Where Ray is installed,
+the tools run on a Ray that is started for them; with `--here`, in the web processes. The processes themselves are in
 `web_fleet_process.py`, and their app in `web_agent.py`.
 
 Needs `pip install cogency-rs fastapi uvicorn httpx`, and the extra `postgres` for a database.
@@ -53,7 +53,7 @@ def say(who: str, what: str) -> None:
 
 
 class WebProcess:
-    """A web process, which may be killed."""
+    """A web process, which can be killed."""
 
     def __init__(self, name: str, *arguments: str) -> None:
         self.name = name
@@ -66,16 +66,16 @@ class WebProcess:
         return self._program.pid
 
     def end(self, how: signal.Signals) -> None:
-        """End it, and wait until it has."""
+        """End it, and wait until it has ended."""
         self._program.send_signal(how)
         self._program.wait()
 
 
 class Balancer:
-    """Sends each conversation to one process. When that one is gone, another goes on with it.
+    """Sends each conversation to one process. When that process is gone, another continues.
 
-    It keeps nothing: which process has a conversation follows from its name and from who is left. Two balancers that
-    disagree do no harm, since the log lets one run at a time have a conversation.
+    It keeps no state: which process has a conversation follows from its name and from the processes left. Two balancers
+    that disagree do no harm, since the log lets one run at a time have a conversation.
     """
 
     def __init__(self, processes: list[WebProcess]) -> None:
@@ -144,7 +144,7 @@ async def browse(http: httpx.AsyncClient) -> AsyncGenerator[dict[str, Any], None
 
 
 async def demonstrate(place: str, orders: Path, ray: str | None) -> None:
-    """Kill one of two processes in the middle of an answer, and let the other one go on."""
+    """Kill one of two processes in mid-answer, and let the other continue."""
     processes = [
         WebProcess(name, place, str(orders), *([ray] if ray else [])) for name in ("A", "B")
     ]

@@ -2,8 +2,8 @@
 
     python examples/web_fleet_process.py PORT LOG ORDERS [RAY]
 
-LOG is the address of a PostgreSQL database, or a file; ORDERS is where the tool `order` leaves a line; RAY is the
-address of a Ray cluster that the tools run on. Without it they run here.
+LOG is the address of a PostgreSQL database, or a file; ORDERS is a file that the tool `order` adds a line to; RAY is
+the address of a Ray cluster that the tools run on. Without it, they run here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ again. Please look into the orders.<end>"""
 
 
 async def model(messages: list[dict[str, str]]) -> AsyncGenerator[str, None]:
-    """Plays the model: it answers what it is shown, so any process can ask it."""
+    """Plays the model: its answer depends only on what it is shown, so any process can ask it."""
     shown = messages[-1]["content"]
     answer = STOCK
     if shown.startswith("<results>"):

@@ -1,4 +1,4 @@
-//! A conversation over HTTP, which two of the programs hold: turns until the model has answered.
+//! A conversation over HTTP, shared by two of the programs: turns until the model has answered.
 #![cfg(feature = "net")]
 
 use std::error::Error;
@@ -24,7 +24,7 @@ impl Service {
     /// The service that the environment names.
     ///
     /// # Errors
-    /// It names none, or no connection can be made.
+    /// It names no service, or no connection can be made.
     pub fn from_environment() -> Result<Self, Box<dyn Error>> {
         let variable = |name| std::env::var(name).map_err(|_| format!("set {name}"));
         let client = Client::new(Settings {
@@ -50,7 +50,7 @@ impl Service {
         headers.extend(
             self.key.iter().map(|key| ("authorization".to_owned(), format!("Bearer {key}"))),
         );
-        // A service may repeat the key in an error; it is not to be shown.
+        // A service may repeat the key in an error, where it must not be shown.
         let secrets = self.key.iter().map(|key| Secret::new(key, "<key>")).collect();
         let options = Options { secrets, ..Options::default() };
         Request {

@@ -1,4 +1,4 @@
-//! Runs the programs that hold a conversation over HTTP against a service on this machine, which answers as a script says.
+//! Runs the programs that converse over HTTP against a service on this machine that answers from a script.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// Runs a program, whose requests get these answers, each one request. Returns what it printed, and the bodies of its requests.
+/// Runs a program whose requests get these answers, one each. Returns what it printed, and the bodies of its requests.
 fn run(program: &str, answers: &[String]) -> (Output, Vec<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("the system gives a port");
     let address = listener.local_addr().expect("it listens");

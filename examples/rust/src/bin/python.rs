@@ -14,14 +14,14 @@ use cogency_rs_examples::Service;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-/// A tool of the module, and how the model is told of it.
+/// A tool of the module, and its declaration for the model.
 struct Declared {
     tool: FunctionTool,
     line: String,
     declaration: Value,
 }
 
-/// The tools of `tools.py`, which stands beside this file: what `TOOLS` has in it.
+/// The tools in `TOOLS` of `tools.py`, which is next to this file.
 fn load(py: Python<'_>, asyncio: &LoopThread) -> Result<Vec<Declared>, Box<dyn Error>> {
     let code = CString::new(include_str!("tools.py"))?;
     let module = PyModule::from_code(py, &code, c"tools.py", c"tools")?;
