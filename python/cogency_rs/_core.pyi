@@ -123,8 +123,8 @@ class Detection:
 
     Attributes:
         dialect: the dialect.
-        evidence: what speaks for it, each a sentence.
-        doubts: what is uncertain about it, each a sentence.
+        evidence: the reasons for it, one sentence each.
+        doubts: what is uncertain about it, one sentence each.
     """
 
     @property
@@ -151,14 +151,14 @@ class Dialect:
     def __new__(cls, name: str) -> Dialect: ...
     @staticmethod
     def presets() -> list[str]:
-        """The names of the dialects that are known."""
+        """The names of the known dialects."""
 
     @staticmethod
     def from_dict(fields: dict[str, Any]) -> Dialect:
-        """Make a dialect of its fields, as `to_dict` gives them.
+        """Make a dialect from its fields, as `to_dict` returns them.
 
         Raises:
-            ConfigError: a field is missing, unknown or wrong; says which.
+            ConfigError: a field is missing, unknown or wrong; the message says which.
         """
 
     @staticmethod
@@ -169,16 +169,17 @@ class Dialect:
         looks like its end, or keeps only the last of several texts, the dialect reads more.
 
         Raises:
-            ConfigError: the template describes a text that cannot be read in one pass; says which field, and why.
+            ConfigError: the template describes a text that cannot be read in one pass; the message says which field,
+                and why.
         """
 
     @staticmethod
     def detect(source: str | PathLike[str] | Mapping[str, Any]) -> Detection | None:
-        """Tell from a model's chat template which dialect it was taught.
+        """Find out from a model's chat template which dialect it was taught.
 
-        The template is rendered with one tool, one call and one result, and each preset reads what it wrote: what a
-        template does counts, and not what a model is called. Where it cannot be rendered, the marks in its text are
-        looked for. A template that knows no tools has the dialect `hermes`, and `doubts` say so.
+        The template is rendered with one tool, one call and one result, and each preset reads the output: what a
+        template does counts, not the model's name. Where it cannot be rendered, the marks in its text are
+        searched. A template without tools has the dialect `hermes`, and `doubts` say so.
 
         Args:
             source: the text of a template; a dict as in `tokenizer_config.json`; or the path of a template, of a
@@ -190,7 +191,7 @@ class Dialect:
         Raises:
             ConfigError: there is no file, or no template in it.
 
-        What a template may do is bounded, in time and in memory. Of a GGUF file only the head is read.
+        A template's time and memory are bounded. Only the head of a GGUF file is read.
         """
 
     @property
@@ -199,7 +200,7 @@ class Dialect:
 
     @property
     def models(self) -> str:
-        """Which models were taught the dialect; empty if it is for any model that is told how to write it."""
+        """The models that were taught the dialect; empty if it suits any model that is shown how to write it."""
 
     @property
     def stop(self) -> list[str]:
@@ -213,9 +214,9 @@ class Dialect:
     ) -> str:
         """Write calls in this dialect, as models that were taught it do; for examples in a prompt.
 
-        A parser that is given the same tools reads back the same calls. Without `tools`, one does that knows a tool for
-        each call, with exactly the types of the call's arguments. In text without escapes each mark of the dialect is
-        broken up, as `inert` does it, and the parser undoes that.
+        A parser with the same tools reads back the same calls. Without `tools`, this holds for a parser that knows a
+        tool for each call, with exactly the types of the call's arguments. In text without escapes, each mark of the
+        dialect is broken up, as `inert` does it, and the parser undoes that.
 
         Args:
             calls: the calls, in their order.
@@ -223,7 +224,7 @@ class Dialect:
                 be written only in some dialects.
 
         Raises:
-            ConfigError: the dialect cannot hold a call, which would be read as another one or as none.
+            ConfigError: the dialect cannot hold a call: it would be read as another one or as none.
             TypeError, ValueError: JSON cannot hold the arguments; as `json.dumps`.
         """
 
@@ -273,7 +274,7 @@ class Dialect:
     def declare(self, tools: Iterable[Any]) -> str:
         """Declare tools as models of this dialect were taught to see them: a part of the system message.
 
-        `system_prompt` has the same text, with words around it.
+        `system_prompt` has the same text, with more words around it.
 
         Args:
             tools: as `ToolSchemas` takes them.
@@ -294,9 +295,9 @@ class Dialect:
         parallel: bool = True,
         reasoning: Literal["auto", "open", "none"] = "auto",
     ) -> CallGrammar:
-        """Make the grammar of the answers that a parser of this dialect reads as calls of these tools without an error.
+        """Make the grammar of the answers that a parser of this dialect reads as calls of these tools without error.
 
-        A server that holds a model to it lets the model write nothing else: text in which no mark of the dialect is,
+        A server that holds a model to it lets the model write nothing else: text without any mark of the dialect,
         and calls of these tools, as the dialect writes them, with arguments that fit the tools' JSON Schemas.
 
         Args:
@@ -310,13 +311,13 @@ class Dialect:
 
         Raises:
             ConfigError: a schema does not end, no value fits it, or the dialect cannot hold a name, a key or a value;
-                says which tool, and where in its parameters. Or the named tool is not there, a call is required of no
-                tool, or the dialect has no grammar.
+                the message says which tool, and where in its parameters. Or the named tool does not exist, a call is
+                required without tool, or the dialect has no grammar.
             TypeError: `tools` is not made of tools.
 
         Properties are written in the order in which they are declared, and undeclared ones only where the schema has
-        `additionalProperties`. What else a grammar cannot say of a schema it allows; that is listed in `widened`. The
-        cost is linear in the schemas.
+        `additionalProperties`. Whatever else of a schema a grammar cannot express, it allows, and lists in `widened`.
+        The cost is linear in the schemas.
         """
 
     def inert(self, text: str) -> str:
@@ -342,7 +343,7 @@ class Dialect:
     def replace(self, **changes: Any) -> Dialect:
         """Make a copy in which these fields are changed.
 
-        Where marks or forms of calls change, and `prompt` does not, the words of the models' template are left out:
+        Where marks or forms of calls change but `prompt` does not, the words of the models' template are left out:
         they show other calls.
 
         Raises:
@@ -357,7 +358,7 @@ class Dialect:
 
 @final
 class CallGrammar:
-    """The answers that a model may write, for a server that holds it to a grammar; `Dialect.grammar` makes it."""
+    """The answers that a model can write, for a server that holds it to a grammar; made by `Dialect.grammar`."""
 
     @property
     def text(self) -> str:
@@ -365,7 +366,7 @@ class CallGrammar:
 
     @property
     def widened(self) -> list[str]:
-        """What the grammar allows and the schemas do not.
+        """What the grammar allows but the schemas do not.
 
         Each entry is the tool, where in its parameters, and the keyword: `"book.seats: uniqueItems"`.
         """
@@ -391,7 +392,7 @@ class Parser:
         tools: see `parse_tokens`.
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
         calls: see `parse_tokens`.
-        limits: bounds on a block of calls; `Limits()` when not given.
+        limits: bounds on a block of calls; `Limits()` by default.
         errors: see `parse_tokens`.
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
@@ -418,7 +419,7 @@ class Parser:
         """Read the next chunk.
 
         Args:
-            text: of any length. The halves of a surrogate pair are joined, also where one chunk ends and the next one
+            text: of any length. The halves of a surrogate pair are joined, even where one chunk ends and the next one
                 begins; a half without the other becomes U+FFFD.
 
         Returns:
@@ -433,11 +434,11 @@ class Parser:
     def finish(
         self, reason: str | None = None, *, error: BaseException | None = None
     ) -> list[Event]:
-        """Say that the text has ended.
+        """Report that the text has ended.
 
         Args:
-            reason: why the model stopped, in the provider's word; if it is "length", no call that was cut is run.
-            error: what the source of the text raised; then no call that was cut is run, either.
+            reason: why the model stopped, in the provider's word; if it is "length", calls that were cut do not run.
+            error: what the source of the text raised; then calls that were cut do not run, either.
 
         Returns:
             The events of the text that was still open; none the second time.
@@ -445,7 +446,7 @@ class Parser:
 
     @property
     def done(self) -> bool:
-        """Whether there will be no more events: a batch is complete, or the text has ended."""
+        """Whether no more events will follow: a batch is complete, or the text has ended."""
 
     @property
     def replaced_characters(self) -> int:
@@ -461,21 +462,22 @@ class ChatReader:
             tool may be called.
         tool_choice: as in the API: `"auto"`, `"required"`, `"none"` for no calls, or `{"type": "function", "function":
             {"name": ...}}` for calls of this tool only. A call that may not be made is text.
-        ids: makes the id of a call that lacks one, or one that an earlier call of the answer has; a random id
-            when not given.
+        ids: makes the id of a call without one, or with one that an earlier call of the answer already has; by default
+            a random id.
         marks: the text of special tokens, by their ids, for a server that leaves them out of the text; see `feed`.
-        limits: bounds on a block of calls; `Limits()` when not given.
+        limits: bounds on a block of calls; `Limits()` by default.
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
 
     Raises:
-        ConfigError: the dialect is not known, `tool_choice` is not one of these, or it names a tool that is not there.
+        ConfigError: the dialect is unknown, `tool_choice` is not one of these, or it names a tool that does not exist.
         TypeError: `tools` is not made of tools.
 
     What cannot be read as a call is text of the answer, as the model wrote it. A delta is final: a call comes when its
     block is valid as a whole, and its arguments are valid JSON; `NaN` and infinities are `null`. However the text is
-    cut, the deltas join to the same message. Dropped are the dialect's marks, results that the model made up, and what
-    follows the end of its turn. The cost is linear in the text; memory is bounded by the longest open block.
+    cut, the deltas join to the same message. The dialect's marks, results that the model made up, and what
+    follows the end of its turn are dropped. The cost is linear in the text; memory is bounded by the longest open
+    block.
     """
 
     def __new__(
@@ -491,11 +493,11 @@ class ChatReader:
         begins_in_think: bool | None = None,
     ) -> ChatReader: ...
     def read(self, text: str, reason: str | None = None) -> dict[str, Any]:
-        """Read a whole answer. What is fed is not touched.
+        """Read a whole answer. This does not affect what is fed.
 
         Args:
             text: the answer.
-            reason: why the model stopped, in the provider's word; "stop" when not given.
+            reason: why the model stopped, in the provider's word; by default "stop".
 
         Returns:
             A message: `role`, `content` (`None` without text), and, if there are any, `reasoning_content` and
@@ -511,7 +513,7 @@ class ChatReader:
         Args:
             chunk: of any length; see `Parser.feed`.
             token_ids: the tokens of the chunk, if the reader was given `marks`. The mark of a token that is not in the
-                text is put where the token is: of a chunk with several tokens, before or after the text of those
+                text is put where the token is: in a chunk with several tokens, before or after the text of those
                 without a mark. Other ids are ignored.
 
         Returns:
@@ -523,10 +525,10 @@ class ChatReader:
         """
 
     def finish(self, reason: str | None = None) -> tuple[list[dict[str, Any]], str]:
-        """Say that the answer has ended. The reader is then at the start of the next one.
+        """Report that the answer has ended. The reader is then at the start of the next one.
 
         Args:
-            reason: why the model stopped, in the provider's word; "stop" when not given.
+            reason: why the model stopped, in the provider's word; by default "stop".
 
         Returns:
             The last deltas, and the API's `finish_reason`: "tool_calls" if there were calls, "stop", "length" if the
@@ -611,12 +613,12 @@ class Turn:
         dialect: how the model writes its calls; see `parse_tokens`.
         tools: see `parse_tokens`.
         calls: see `parse_tokens`.
-        limits: bounds on a block of calls; `Limits()` when not given.
+        limits: bounds on a block of calls; `Limits()` by default.
         errors: see `parse_tokens`.
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
         eager: whether a call is handed out as soon as it is complete.
-        goes_on: whether the text goes on where an earlier turn was cut: space at its beginning is kept.
+        goes_on: whether the text continues where an earlier turn was cut: space at its beginning is kept.
 
     Attributes:
         outcome: how the turn has come out so far: the value of a `TurnOutcome`.
@@ -650,7 +652,7 @@ class Turn:
     @property
     def replaced_characters(self) -> int: ...
     def finish(self, *, error: BaseException | None = None) -> _Steps:
-        """Say that the model's text has ended, or that its source raised `error`; returns the last steps."""
+        """Report that the model's text has ended, or that its source raised `error`; returns the last steps."""
 
     def leave(self) -> _Steps:
         """Leave the turn while the model writes: the last steps save the text so far. Nothing is reported or run."""
@@ -700,14 +702,14 @@ def turning_marks(dialect: str | Dialect | Sequence[str | Dialect]) -> list[str]
 
 @final
 class Inbox:
-    """What one event loop has to look at.
+    """What has come for one event loop.
 
     Attributes:
         socket: the number of a socket. A byte comes from it when there is something to take, and there was nothing
             before. The caller closes it.
 
     Raises:
-        OSError: the system gives no sockets.
+        OSError: the system has no socket left.
     """
 
     def __new__(cls) -> Self: ...
@@ -718,7 +720,7 @@ class Inbox:
 
 @final
 class Exchange:
-    """A request that was sent. Where it is collected before its end, its connection is closed."""
+    """A request that was sent. If it is garbage-collected before its end, its connection is closed."""
 
     @property
     def number(self) -> int:
@@ -732,7 +734,7 @@ class Exchange:
         ]
         | None
     ):
-        """What has come; `None` if nothing has: then the inbox is told when something does.
+        """What has come; `None` if nothing has: then the inbox is notified when something does.
 
         Returns:
             The status and the headers, which come once, first. The next deltas, as those of `AnswerReader`. The end:
@@ -750,13 +752,13 @@ class Exchange:
 class HttpClient:
     """The connections to a service.
 
-    Requests are sent and answers are read on one thread for all clients of the process, which does not know Python.
+    Requests are sent and answers read on one thread, without Python, for all clients of the process.
 
     Args:
         user_agent: what the program calls itself.
-        connect_timeout: how many seconds a connection may take to be there.
-        proxy: the address of a proxy; those of the environment if not given; "" for none.
-        certificates: the path of a file of certificates, as PEM; those that the machine trusts if not given.
+        connect_timeout: how many seconds connecting may take.
+        proxy: the address of a proxy; by default the environment's; "" for none.
+        certificates: the path of a PEM file of certificates; by default those that the machine trusts.
 
     Raises:
         ValueError: the name of the argument that cannot be used, and why.
@@ -787,22 +789,22 @@ class HttpClient:
         """Send a request.
 
         Args:
-            inbox: what is told of the answer.
+            inbox: is notified of the answer.
             method: the method.
             url: the address.
             headers: the headers.
             body: the body.
-            read_timeout: how many seconds may pass between two things that come.
+            read_timeout: how many seconds may pass without news.
             total_timeout: how many seconds the whole answer may take.
-            api: how the deltas of an answer are read whose status says that all is well; see `AnswerReader`. If not
+            api: how to read the deltas of an answer whose status is a success; see `AnswerReader`. If not
                 given, its body comes as it is.
             secrets: see `AnswerReader`.
-            until: if given, the inbox is told of text only from one of these on; always of the first piece, of calls
-                and of the end.
+            until: if given, the inbox is notified of text only from one of these on; always of the first piece, of
+                calls and of the end.
 
         Raises:
-            ValueError: the address, a header or a time is not one.
-            OSError: the system gives no thread.
+            ValueError: the address, a header or a time is invalid.
+            OSError: the system has no thread left.
         """
 
 @final
@@ -818,7 +820,7 @@ class AnswerReader:
         api: whose answer it is: that of chat completions and completions, or of Anthropic's messages.
         secrets: texts that no fault may show, each with what is shown in its place.
         max_bytes: the most bytes of one event.
-        extras: whether fields without a delta of their own are handed out.
+        extras: whether fields without their own delta are handed out.
 
     Raises:
         ValueError: there is no such API.
@@ -840,10 +842,10 @@ class AnswerReader:
         """Read the next bytes, cut anywhere; returns their deltas, neighbours of one kind joined. O(bytes)."""
 
     def finish(self) -> list[Any]:
-        """Say that all bytes have come; returns the last deltas."""
+        """Report that all bytes have come; returns the last deltas."""
 
     def break_off(self, why: str) -> list[Any]:
-        """Say that no more bytes can come, and why; returns the last deltas."""
+        """Report that no more bytes can come, and why; returns the last deltas."""
 
 @disjoint_base
 class Source:
@@ -853,15 +855,15 @@ class Source:
     when the iterator has ended or the sink wants no more; the sink's `finish` then returns the rest.
 
     Args:
-        iterator: gives chunks of text, `ReasoningDelta` and `Finish`; with `enter`, anything.
+        iterator: yields chunks of text, `ReasoningDelta` and `Finish`; with `enter`, anything.
         sink: reads the items.
         enter: called with every item, to hand it to the turn. What it returns is handed out, if it is not `None`.
 
     Raises:
         TypeError: an item is not one of these.
 
-    An exception of the iterator is raised here. Between two items the event loop makes no step unless the iterator
-    waits, so an item costs only the reading of it.
+    An exception of the iterator is raised here. Between two items, the event loop makes no step unless the iterator
+    waits, so an item costs only its reading.
     """
 
     def __new__(
@@ -905,7 +907,7 @@ class Schedule:
         """How many calls there are."""
 
     def add(self, count: int) -> None:
-        """Add calls after those that are there."""
+        """Add calls after the existing ones."""
 
     def truncate(self, count: int) -> None:
         """Forget the calls from this index on, all of which are over."""
@@ -928,10 +930,10 @@ class Schedule:
         """Give up a ticket that has not been returned yet."""
 
     def leave(self, index: int) -> list[tuple[int, int]]:
-        """Say that a call does not run now; it may ask again. Returns the tickets of the calls that may run now."""
+        """Report that a call does not run now; it may ask again. Returns the tickets of the calls that may run now."""
 
     def over(self, index: int) -> list[tuple[int, int]]:
-        """Say that a call is over, and will not ask again. Returns the tickets of the calls that may run now."""
+        """Report that a call is over, and will not ask again. Returns the tickets of the calls that may run now."""
 
     def close(self) -> None:
         """Let no further calls run."""
@@ -992,7 +994,7 @@ def read_block(text: str) -> list[str]:
         The calls, each as `json.dumps` writes it.
 
     Raises:
-        ProtocolError: there is no block, or it is malformed; says where. `original_input` is the text.
+        ProtocolError: there is no block, or it is malformed; the message says where. `original_input` is the text.
         TypeError: `text` is not a `str`.
 
     The cost is linear in the text.
@@ -1013,7 +1015,7 @@ def uuid7() -> str:
     """Make the next id of a row, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`. Any thread may call it.
 
     Raises:
-        OSError: the system gives no random numbers.
+        OSError: the system cannot provide random numbers.
     """
 
 def forget_random_numbers() -> None:
@@ -1031,7 +1033,7 @@ def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
 
     Raises:
         AttributeError, TypeError: a result is not a result, or JSON cannot hold it.
-        ValueError: a result has `NaN` or an infinity in it, which JSON does not have.
+        ValueError: a result contains `NaN` or an infinity, which JSON does not have.
     """
 
 @final
@@ -1039,7 +1041,7 @@ class FoldOptions:
     """How rows are folded into messages. Equal options fold a log into equal messages.
 
     Args:
-        form: "text", in the dialect; "native", in which calls and results are messages of their own, as in chat
+        form: "text", in the dialect; "native", in which calls and results are separate messages, as in chat
             completions; or "react", in which they are actions and observations. In the last two the rules are always
             "own", and no text has a token of the dialect.
         rules: "own" or "installed". With both, calls without results are shown as failed. With "own", results without
@@ -1047,7 +1049,7 @@ class FoldOptions:
             follows. With "installed", results without calls are shown and reports are not, as in cogency 3.3.0.
         escape_tags: see `to_messages`.
         max_result_chars: how many characters of each result's content are shown; `None` for all.
-        tool_result_chars: the same for single tools, by name; goes before `max_result_chars`. For calls that name a
+        tool_result_chars: the same for single tools, by name; overrides `max_result_chars`. For calls that name a
             server, by `server`, NUL and the name.
         tool_names: the names under which calls are shown that were written under other names; not in text. For calls
             that name a server, by `server`, NUL and the name.
@@ -1104,10 +1106,10 @@ class Folding:
         """The index of the last message that is a question; `None` if there is none."""
 
     def lacks_ids(self) -> bool:
-        """Whether a call without an id of its own came since `name_calls`; only in the form "native"."""
+        """Whether a call without its own id came since `name_calls`; only in the form "native"."""
 
     def name_calls(self, records: Sequence[Any]) -> None:
-        """Give calls that have no id of their own those of their records, oldest first, with `name`, `server` and `id`.
+        """Give calls without their own id those of their records, oldest first, with `name`, `server` and `id`.
 
         A history leaves out the oldest rows, so they are matched from the end, up to the first of another name. A call
         without a record has an id that is made of its number. The cost is linear in the calls.
@@ -1143,7 +1145,7 @@ def to_messages(
 
     Raises:
         ConfigError: `dialect` is not known.
-        KeyError, TypeError, json.JSONDecodeError: a row is not a row; as in cogency 3.3.0.
+        KeyError, TypeError, json.JSONDecodeError: a row is malformed; as in cogency 3.3.0.
 
     The cost is linear in the text.
     """
@@ -1154,7 +1156,7 @@ class PromptParts:
 
     Attributes:
         identity: who the model is.
-        calls: how calls are written and results are read. A model that was taught calls is told rules alone.
+        calls: how calls are written and results are read; for a model that was taught calls, only rules.
         instructions: instructions for this user or task; empty without any.
         tools: the tools, with the words that the model's template has around them, and the space to the other parts.
         place: where the tools are: `"after_system"`, at the end of the system message; `"before_system"`, at its
@@ -1188,7 +1190,7 @@ def prompt_parts(
 
     Args:
         tools: for each tool its name, the line that lists it in cogency's dialect, its description, and its schema.
-        identity: who the model is; a neutral sentence when not given.
+        identity: who the model is; by default a neutral sentence.
         instructions: further instructions for this user or task.
         dialect: how the model writes its calls; of several, the first counts.
 
@@ -1215,8 +1217,8 @@ def decide(
     Args:
         outcome: how the step came out: the value of a `TurnOutcome`.
         is_to_stop: whether the run was asked to stop.
-        is_to_go_on: whether a hook asked to go on all the same.
-        is_refused: whether the answer is empty, or does not have the form that was asked for.
+        is_to_go_on: whether a hook asked to go on anyway.
+        is_refused: whether the answer is empty, or does not have the requested form.
 
     Raises:
         ValueError: there is no such outcome.

@@ -43,7 +43,7 @@ class CogencyError(Exception):
         self.cause = cause
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it is pickled: without a call of its class, some of which need more than a message."""
+        """Pickles without calling its class, since some classes need more than a message."""
         return _rebuilt, (type(self), self.args), vars(self)
 
 
@@ -58,7 +58,7 @@ class ConfigError(CogencyError):
 
 
 class ArgumentError(ConfigError, TypeError):
-    """An argument is not what it must be. It is a `TypeError` too, as Python raises for its own functions."""
+    """An argument of the wrong type or value. It is a `TypeError` too, as Python raises for its own functions."""
 
 
 class ProtocolError(CogencyError):
@@ -115,7 +115,7 @@ class StopReason(StrEnum):
     """Why a run stopped. If there are several reasons, the first in this order counts.
 
     `REFUSED` means that the model refused to answer or its provider withheld the answer, `TRUNCATED` that the answer
-    was cut again and again, `EMPTY_ANSWER` that the model wrote no answer, and none when it was asked once more.
+    was repeatedly cut, `EMPTY_ANSWER` that the model wrote no answer, even when asked once more.
     """
 
     ERROR = "error"
@@ -225,7 +225,7 @@ class OwnerError(CogencyError):
 
     Attributes:
         conversation_id: the conversation's id.
-        user_id: the user for whom it was asked.
+        user_id: the user who asked for it.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class OwnerError(CogencyError):
 
 
 class HookError(CogencyError):
-    """A hook failed, or returned something that it may not.
+    """A hook failed, or returned something that it must not.
 
     Attributes:
         hook: the name of its class.

@@ -26,7 +26,7 @@ def warn_of_debug_code(build: str) -> None:
         build: `_core.BUILD`.
 
     Warns:
-        RuntimeWarning: it is; says how to build one for use.
+        RuntimeWarning: it is a debug build; the message says how to build one for use.
     """
     if build != "debug":
         return

@@ -64,7 +64,7 @@ FinishKind = Literal["whole", "calls", "length", "refused", "broken", "unknown"]
 """What a provider's word for the end of an answer means; see `Finish`."""
 
 CallMode = Literal["whole", "stream"]
-"""When a call is shown: `"whole"`, when its block is complete; `"stream"`, also while the model writes it."""
+"""When a call is shown: `"whole"`, when its block is complete; `"stream"`, even while the model writes it."""
 
 Dialects: TypeAlias = "str | Dialect | tuple[str | Dialect, ...]"
 """How a model writes its calls: a preset's name, a `Dialect`, or several that are all read."""
@@ -175,8 +175,8 @@ class ErrorEvent(TypedDict):
     """Output that cannot be read: a malformed block of calls, or an answer that was cut.
 
     `code` tells why. A parser has `"invalid_payload"` for a block that cannot be read, `"missing_tool_name"` for one
-    with a call that has no name, and otherwise `None`; drivers and runs have codes of their own.
-    `content` is what the model should be told. `raw` is the block as the model wrote it, from its opening tag on, and
+    with a call that has no name, and otherwise `None`; drivers and runs have their own codes.
+    `content` is the message to the model. `raw` is the block as the model wrote it, from its opening tag on, and
     `line` and `column` are the place of the error in it, from 1. If the answer was cut outside every block, `raw` is
     empty and the place is `None`.
     """
@@ -271,7 +271,7 @@ class TurnOutcome(StrEnum):
     TRUNCATED = "truncated"
     """The model's text was cut: it reached its maximum length, or its stream broke off."""
     REFUSED = "refused"
-    """The model refused to answer, or its provider withheld the answer. No call of it ran."""
+    """The model refused to answer, or its provider withheld the answer. None of its calls ran."""
     WAITING = "waiting"
     """Calls wait for approval."""
     FAILED = "failed"

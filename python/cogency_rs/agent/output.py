@@ -19,7 +19,7 @@ class Fault(NamedTuple):
     """Why an answer does not have the type that was asked for.
 
     Attributes:
-        message: what the model is told: what is wrong, and what to write instead.
+        message: the message to the model: what is wrong, and what to write instead.
     """
 
     message: str

@@ -34,12 +34,12 @@ class PendingCall:
         conversation_id: the conversation that it is part of.
         user_id: whose conversation that is; may be empty.
         id: its id, for `Agent.resume` or `Agent.settle`.
-        execution_id: what the tool was told in `ToolContext.execution_id`, to look for where the effect would be.
+        execution_id: the tool's `ToolContext.execution_id`: what to look for where its effect would be.
         name: the tool's name.
         args: its arguments; `None` if the log does not tell which row is the call's.
         needs: `"approval"`, a decision for `resume`; or `"settling"`, since it is not known whether it happened.
         why: why that could not be found out; "" if nobody tried.
-        attempt: how often it was started.
+        attempt: how many times it was started.
         started_at: when it was started, in UTC; `None` if it was not.
         worker: the process that started it, `"host:pid"`.
     """
@@ -100,12 +100,12 @@ class PendingCalls:
     ) -> CallRecord:
         """Say what a person found out about a call whose outcome is unknown.
 
-        If the model has not been told yet, `resume` goes on with it: with the result, or by running the call. If it has
-        been told, the results that it read stay as they are. It reads what was found out as a message to it, in the
-        next run; `resume` lets it answer to that at once. The call does not run.
+        If the model has not read the call's results yet, `resume` goes on with what was found out: with the result, or
+        by running the call. If it has, those results stay as they are, and the call does not run: the model reads
+        what was found out as a message in the next run, and `resume` lets it answer that at once.
 
         Args:
-            conversation_id: which conversation.
+            conversation_id: the conversation's id.
             call_id: the call's id, from `pending`, `RunResult` or the log.
             result: what the tool would have returned; or `NotHappened()`.
             user_id: the id of the conversation's user.

@@ -1,4 +1,4 @@
-"""Errors that repeat: a model that makes the same one again and again will not stop by itself."""
+"""Errors that repeat: a model that makes the same one again and again will not stop on its own."""
 
 from __future__ import annotations
 

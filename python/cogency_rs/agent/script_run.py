@@ -1,4 +1,4 @@
-"""A run in a script, on an event loop of its own, whose frames are in no traceback: they say nothing of the run."""
+"""A run in a script, on its own event loop, whose frames are in no traceback: they say nothing of the run."""
 
 from __future__ import annotations
 

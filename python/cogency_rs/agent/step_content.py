@@ -98,7 +98,7 @@ class StepContent:
 
     @property
     def error(self) -> str | None:
-        """What the model is told about the last error."""
+        """The message to the model about the last error."""
         return str(self.errors[-1].get("content")) if self.errors else None
 
     def happened(

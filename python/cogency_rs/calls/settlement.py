@@ -38,7 +38,7 @@ class NotHappened:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It cannot be told whether the call had its effect.
+    """It is unknown whether the call had its effect.
 
     Attributes:
         why: the reason; the model reads it.
@@ -52,16 +52,16 @@ Outcome = Happened | NotHappened | Unknown
 
 @dataclass(frozen=True, slots=True)
 class UnsettledCall:
-    """A call whose outcome is unknown, as a `reconcile` is told about it.
+    """A call whose outcome is unknown, as a `reconcile` gets it.
 
     Attributes:
         id: its id in the log.
-        execution_id: as its tool was told it, in `ToolContext.execution_id`.
+        execution_id: the `ToolContext.execution_id` of its tool.
         name: the tool's name.
         args: its arguments, as the model wrote them.
         conversation_id: the conversation that it is part of.
         user_id: whose conversation that is; may be empty.
-        attempt: how often the tool was started, as far as the log knows.
+        attempt: how many times the tool was started, as far as the log knows.
         started_at: when it was started, in UTC; `None` if that is not known.
         worker: the process that started it, `"host:pid"`.
         deps: the `deps` of the run that asks.
@@ -90,7 +90,7 @@ class Reconcile:
 
     Attributes:
         ask: looks whether a call had its effect, without having one itself. A plain function runs in a worker thread.
-        timeout: seconds that one try may take; a plain function is then given up, and ends by itself.
+        timeout: seconds that one try may take; a plain function is then abandoned, and ends on its own.
         tries: how often it is asked about one call at most, if it raises or takes too long.
 
     Raises:

@@ -80,7 +80,7 @@ def _app() -> Any:
         add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,  # help without boxes, also if the output is not a terminal
+        rich_markup_mode=None,  # help without boxes, even if the output is not a terminal
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)

@@ -83,7 +83,7 @@ def rows(dsn: str, conversation_id: str, user_id: str | None = None) -> list[Row
 
     Args:
         dsn: of the log.
-        conversation_id: which one.
+        conversation_id: its id.
         user_id: whose, if several users have a conversation of that id.
 
     Raises:

@@ -64,7 +64,7 @@ def rows(db: str, conversation_id: str, user_id: str | None = None) -> list[Row]
 
     Args:
         db: the log.
-        conversation_id: which one.
+        conversation_id: its id.
         user_id: whose, if several users have a conversation of that id.
 
     Raises:

@@ -29,7 +29,7 @@ Piece = tuple[str, str]
 NARROWEST, WIDEST, PLAIN = 20, 88, 80
 
 _ROOM = 12
-"""Columns that a text needs after a margin; with less, it begins on a line of its own."""
+"""Columns that a text needs after a margin; with less, it begins on its own line."""
 
 KINDS = {
     "user": "bold cyan",
@@ -117,7 +117,7 @@ class Page:
         self._put(self._styled(text, style))
 
     def _on_its_own(self, prefix: list[Segment]) -> list[Segment]:
-        """A prefix that leaves too little room: on a line of its own, if it says anything, before a smaller margin."""
+        """A prefix that leaves too little room: on its own line, if it says anything, before a smaller margin."""
         margin = Segment(" " * (self.width // 5))
         said = "".join(segment.text for segment in prefix).rstrip()
         if not said:

@@ -31,7 +31,7 @@ __all__ = [
 
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
-# Control characters have pictures of their own. Those that change the direction of writing are replaced by their names,
+# Control characters have their own pictures. Those that change the direction of writing are replaced by their names,
 # since they make a text look like another one.
 _CONTROLS: dict[int, str | None] = {
     **{code: chr(0x2400 + code) for code in range(0x20)},

@@ -49,7 +49,7 @@ def timeline(
     """Draw a turn of a conversation, or write it as a trace.
 
     The SVG shows when text came, which tools ran together and for how long, and which failed. A turn begins with a
-    message of the user and ends before the next one. The picture needs no other file, and is light or dark like
+    user message and ends before the next one. The picture needs no other file, and is light or dark like
     the page it is on.
     """
     files = [file for file in (output, trace) if file is not None]

@@ -15,7 +15,7 @@ __all__ = ["in_sandbox"]
 def in_sandbox(
     tools: Iterable[Any], *, sandbox_dir: str = ".cogency/sandbox", access: Access = "sandbox"
 ) -> list[Any]:
-    """Give tools that are objects another folder and reach than an agent gives them.
+    """Give tools that are objects a different folder and access from the agent's.
 
     Args:
         tools: objects with `execute(**kwargs)`, such as cogency's own tools.

@@ -50,11 +50,11 @@ def system_prompt(
     Args:
         tools: the tools that the model may call; each with `name`, `description` and `schema`. Those with a JSON Schema
             are listed with the types of their parameters.
-        identity: who the model is; a neutral sentence when not given.
+        identity: who the model is; by default a neutral sentence.
         instructions: further instructions for this user or task.
         dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, of
-            which the prompt teaches the first. Where the words are known that its models were taught, the tools are
-            declared in these, byte for byte.
+            which the prompt teaches the first. Where the wording that its models were taught is known, it
+            declares the tools, byte for byte.
 
     Returns:
         The prompt, with the tools in the given order. Equal arguments give equal prompts.

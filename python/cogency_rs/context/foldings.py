@@ -86,7 +86,7 @@ async def fold_conversation(
     if merge_roles:
         await folded.settle()
     shown = folded.shown(merge_roles, most, turns)
-    # What was kept is made anew from the newest rows before it is twice as long as what is shown.
+    # What was kept is rebuilt from the newest rows before it is twice as long as what is shown.
     if most is None or folded.rows <= 2 * most or not _gives_newest(storage):
         kept.keep(key, folded)
     if shown is not None:

@@ -1,4 +1,4 @@
-"""Carries out calls: one, or a batch side by side, with results in call order."""
+"""Carries out calls: one, or a batch in parallel, with results in call order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch of calls, each in an asyncio task of its own.
+"""A batch of calls, each in its own asyncio task.
 
 The `Timetable` knows which call may run and whose time is up, and a `CallNote` keeps what is known of one call.
 

@@ -27,7 +27,7 @@ class CallOptions:
 
     Attributes:
         timeout: seconds that one attempt of a call may take from its start, and that the hooks around it may take
-            besides; `None` for no limit. A tool's own `timeout` goes before this. Time spent waiting for a person or
+            besides; `None` for no limit. A tool's own `timeout` takes precedence. Time spent waiting for a person or
             for a free slot does not count.
         batch_timeout: seconds that the calls of a batch may take together, once the batch is complete; `None` for no
             limit.
@@ -41,7 +41,7 @@ class CallOptions:
             the model does not see their results.
 
     Raises:
-        ConfigError: an option has a value that no batch could keep.
+        ConfigError: an option has a value that cannot work.
     """
 
     timeout: float | None = None

@@ -40,12 +40,12 @@ async def execute_tools(
 ) -> list[ToolResult]:
     """Run a batch of calls at the same time.
 
-    A tool made by `@tool` gets the model's arguments, and a `ToolContext` if it has a parameter annotated so. An object
-    with `execute(**kwargs)` gets the model's arguments and, unless its schema declares arguments of these names,
+    A tool made by `@tool` gets the model's arguments, and a `ToolContext` if a parameter is annotated with it. An
+    object with `execute(**kwargs)` gets the model's arguments and, unless its schema declares arguments of these names,
     `storage`, `sandbox_dir`, `access`, `conversation_id`, `user_id` (if not empty) and, if the tool is named `shell`,
     `timeout`. Before a tool starts, the arguments are checked against its schema.
 
-    Every call has an asyncio task of its own, named after its tool. An `async def execute` is awaited in that task. A
+    Every call has its own asyncio task, named after its tool. An `async def execute` is awaited in that task. A
     plain `def execute`, and any tool with `blocking = True`, runs in a worker thread; an `async def` so marked gets an
     event loop of its own there. Context variables of the caller reach every tool.
 
@@ -55,7 +55,7 @@ async def execute_tools(
         user_id: the id of the user whose turn it is.
         conversation_id: the conversation's id.
         calls: how they are carried out, such as `CallOptions(timeout=10)`.
-        hooks: what is before, after and around every call: `Hooks`, functions (see `AroundCall`) and executors.
+        hooks: what runs before, after and around every call: `Hooks`, functions (see `AroundCall`) and executors.
         approve: decides about calls of tools that require approval; a function, or an `Approval`. Without it, those are
             denied.
         on_event: called on the event loop with every event of `ToolContext.emit`. What it raises is logged and has no
@@ -64,13 +64,13 @@ async def execute_tools(
 
     Returns:
         One result for each call, in call order, whatever the order in which they end. Whatever a tool does becomes
-        its own result: an exception, a `CancelledError` or `SystemExit` of its own, a value that is not a `ToolResult`.
+        its own result: an exception, its own `CancelledError` or `SystemExit`, a value that is not a `ToolResult`.
 
     Raises:
         asyncio.CancelledError: the caller was cancelled; by then every call has been cancelled and awaited. A tool
-            that blocks cannot be interrupted: it is left to end on its own.
+            that blocks cannot be interrupted: it is left to finish.
         ToolError: a call failed, with `CallOptions(on_failure="raise")`.
-        ConfigError: an option has a wrong value, one of the tools is not a tool, or two tools have one name.
+        ConfigError: an option has a wrong value, one of the tools is not a tool, or two tools have the same name.
         TypeError: one of the calls is not a call.
     """
     ended = await _ended(

@@ -1,7 +1,7 @@
 """Waits for work that must not be abandoned: calls that are being stopped, rows that are being saved.
 
 A task that is cancelled while it waits here goes on waiting, and is cancelled afterwards. A cancelled scope of anyio
-cancels its tasks again in every round of the event loop. There the task waits in a shielded scope of its own, so that
+cancels its tasks again in every round of the event loop. There the task waits in its own shielded scope, so that
 waiting costs no processor time.
 """
 

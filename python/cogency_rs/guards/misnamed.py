@@ -1,4 +1,4 @@
-"""Arguments that other frameworks, or earlier versions, call otherwise: one sentence says what to write here."""
+"""Arguments with other names in other frameworks or earlier versions: one sentence says what to write here."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ TOOL: Mapping[str, str] = {
 
 
 def refuse_misnamed(owner: str, given: Iterable[str], names: Mapping[str, str]) -> None:
-    """Refuse arguments that are called otherwise here.
+    """Refuse arguments that have other names here.
 
     Raises:
         ArgumentError: one of them is among these names.

@@ -47,7 +47,7 @@ class CallBatch(CallDetails, Protocol):
         ...
 
     def end_run(self, index: int, why: StopRun, source: str) -> ToolResult:
-        """Ask that the run ends; returns the result of the call that asked."""
+        """Ask for the run to end; returns the result of the call that asked."""
         ...
 
 
@@ -59,11 +59,11 @@ class Invocation:
         id: the id of the call; the same in every attempt.
         call: what the model asked for, under the tool's one name, perhaps changed by outer hooks.
         tool: the tool that `call` means, or `None` if it means none. If `call` is changed, `next` finds its tool anew.
-        context: what the tool is told.
+        context: the tool's context.
         attempt: the number of this attempt, from 1.
         index: the call's place in the batch, from 0.
-        executor: runs the tool, if it takes it; `None` to run it here.
-        agreed: what the tool's preview said when the call was approved; the call runs only if it says the same when it
+        executor: runs the tool elsewhere; `None` to run it here.
+        agreed: what the tool's preview said when the call was approved; the call runs only if it says the same when
             is its turn. `None` to run it in any case.
     """
 
@@ -102,7 +102,7 @@ class Invocation:
         return made
 
     def waiting(self) -> AbstractContextManager[None]:
-        """`with invocation.waiting():` stops the clock of the call's time limit.
+        """`with invocation.waiting():` pauses the call's time limit.
 
         For time that is not the call's own work, such as waiting for a person.
         """

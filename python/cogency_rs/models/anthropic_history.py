@@ -1,7 +1,7 @@
 """A conversation in the form of chat completions, as Anthropic's messages.
 
 In Anthropic's messages, turns alternate and are texts or lists of blocks; the results of calls are the first blocks of
-the user's next turn; and the system prompt is a field of its own.
+the user's next turn; and the system prompt is a separate field.
 """
 
 from __future__ import annotations

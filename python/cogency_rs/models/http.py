@@ -22,7 +22,7 @@ from .settings import Timeout, timeout_of
 __all__ = ["HttpConnection", "Key", "is_local", "json_of"]
 
 Key = str | Callable[[], Awaitable[str]]
-"""A key, or an async function that is asked for one before each request."""
+"""A key, or an async function that returns one before each request."""
 
 _RETRIES = 2
 _USER_AGENT = f"cogency-rs/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
@@ -52,8 +52,8 @@ class HttpConnection:
         api_key: the key; `None` if it needs none.
         headers_of: returns the headers of a request with this key.
         models_path: where the list of its models is.
-        proxy: the address of a proxy; those of the environment if not given; "" for none.
-        verify: a file of certificates, as PEM, which are trusted in place of the machine's.
+        proxy: the address of a proxy; by default the environment's; "" for none.
+        verify: a PEM file of certificates to trust in place of the machine's.
         timeout: see `timeout_of`.
 
     Raises:
@@ -119,10 +119,10 @@ class HttpConnection:
         return [str(model["id"]) for model in page["data"] or ()]
 
     async def properties(self) -> Any:
-        """What the server tells of itself at `/props`, next to its API, as llama.cpp's does.
+        """What the server reports of itself at `/props`, next to its API, as llama.cpp's does.
 
         Raises:
-            StatusError: it tells nothing.
+            StatusError: it reports nothing.
             TransportError: it did not answer.
             ValueError: it did not answer in JSON.
         """

@@ -48,23 +48,23 @@ class LocalModel:
 
     Args:
         path: the file.
-        context: how many tokens a prompt and its answer may have together; more of them take more memory.
-        slots: how many answers are written at the same time. Each has a context of its own.
+        context: how many tokens a prompt and its answer may have together; more take more memory.
+        slots: how many answers are written at the same time. Each has its own context.
         threads: how many threads compute; by default one for each physical core.
         gpu_layers: how many layers of the model a graphics card computes, if llama.cpp was built for it; by default as
             many as fit.
-        settings: sent with every question, see `LocalSettings`. Any other field of llama.cpp's server goes into
+        settings: sent with every request, see `LocalSettings`. Any other field of llama.cpp's server goes into
             `extra_body`.
 
     Attributes:
         name: the file's name, without its ending.
-        detection: what the file's chat template says of the dialect; `None` if that cannot be told.
-        dialect: how the model writes its calls, as the template shows; `None` if that cannot be told.
+        detection: what the file's chat template shows of the dialect; `None` if it shows none.
+        dialect: how the model writes its calls, as the template shows; `None` if it shows none.
 
     Raises:
         ConfigError: llama.cpp is not installed, the file does not exist or is not GGUF, or an argument is invalid.
 
-    It needs the extra `local`. llama.cpp's own server answers, on a port of this machine alone and with a random key.
+    It needs the extra `local`. llama.cpp's own server runs the model, on a local port and with a random key.
     """
 
     calls_natively = False
@@ -110,7 +110,7 @@ class LocalModel:
     async def load(self) -> None:
         """Load the file, if it is not loaded. In a terminal, a line says so meanwhile.
 
-        Nothing else of the process runs until it is loaded, as llama.cpp's binding does not let go of the interpreter.
+        Nothing else in the process runs until it is loaded, as llama.cpp's binding does not release the GIL.
         A service loads it before it answers.
 
         Raises:
@@ -119,7 +119,7 @@ class LocalModel:
         await self._loaded()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
-        """Ask, and give the answer while it is written; see `Model`.
+        """Ask, and yield the answer while it is written; see `Model`.
 
         Raises:
             LLMError: llama.cpp cannot run the model, or refused the request. The message says what to do.
@@ -134,7 +134,7 @@ class LocalModel:
             self._lets_go(loaded)
 
     async def aclose(self) -> None:
-        """Give the model's memory back, after the answers that are being written. Asked again, it is loaded again."""
+        """Free the model's memory, once no answer is being written. If asked again, the model is loaded again."""
         with self._lock:
             loading, self._loading = self._loading, None
         if loading is None:

@@ -1,6 +1,6 @@
 """Tells an event loop what came over the network.
 
-Requests run on a thread of their own, which does not know Python. Each event loop has one socket: a byte comes when
+Requests run on their own thread, which does not know Python. Each event loop has one socket: a byte comes when
 there is something to take. What came waits outside the loop until it is taken, so a wait that is cancelled loses
 nothing.
 """

@@ -36,14 +36,14 @@ class OpenAIModel(ServedModel):
 
     Args:
         name: the model's name at the server.
-        base_url: where the API is, including its `/v1`; `OPENAI_BASE_URL` or OpenAI's own if not given.
-        api_key: the key, or an async function that is asked for one before each request; `OPENAI_API_KEY` if not given.
+        base_url: the API's address, including its `/v1`; `OPENAI_BASE_URL` or OpenAI's own if not given.
+        api_key: the key, or an async function that returns one before each request; `OPENAI_API_KEY` if not given.
             A server on this machine or in a private network needs none.
-        organization: whose account pays; `OPENAI_ORG_ID` if not given.
-        project: for which project; `OPENAI_PROJECT_ID` if not given.
-        proxy: the address of a proxy; those of the environment if not given; "" for none.
-        verify: a file of certificates, as PEM, that are trusted in place of those of the machine.
-        client: an `AsyncOpenAI` of your own, which needs the extra `openai`, instead of all these; it stays yours to
+        organization: the organization to bill; `OPENAI_ORG_ID` if not given.
+        project: the project; `OPENAI_PROJECT_ID` if not given.
+        proxy: the address of a proxy; by default the environment's; "" for none.
+        verify: a PEM file of certificates to trust in place of the machine's.
+        client: your own `AsyncOpenAI`, instead of all these; needs the extra `openai`. It stays yours to
             close.
         endpoint: `"chat"`, or `"completions"` for prompts that the caller writes.
         template: with `endpoint="completions"`, writes the prompt of a request from its messages.
@@ -54,17 +54,17 @@ class OpenAIModel(ServedModel):
             as `response_format`; the prompt asks for it in any case. If not given, only OpenAI itself gets the
             schema: with it, other servers often keep the model from calling tools. A server that refuses the schema
             does not get it again.
-        settings: sent with every question, see `OpenAISettings`. A field that only your server has goes into
+        settings: sent with every request, see `OpenAISettings`. A field that only your server has goes into
             `extra_body`. `max_retries` is 2 if not given.
 
     Attributes:
-        detection: what the server's chat template says of the dialect; `None` as long as it is not known.
-        dialect: how the model writes its calls, as the template shows; `None` as long as that is not known.
+        detection: what the server's chat template shows of the dialect; `None` until that is known.
+        dialect: how the model writes its calls, as the template shows; `None` until that is known.
         tells_template: whether an agent that was given no dialect asks for the template before its first step: the
             server is on this machine or in a private network, and has not said that it does not tell it.
 
     Raises:
-        ConfigError: there is no key, the arguments do not go together, or `client` is of an SDK that is not installed.
+        ConfigError: there is no key, the arguments contradict each other, or the SDK of `client` is not installed.
     """
 
     detection: Detection | None = None
@@ -144,12 +144,12 @@ class OpenAIModel(ServedModel):
     async def detect_dialect(self) -> Detection | None:
         """Ask the server for its model's chat template, and detect the dialect; see `Dialect.detect`.
 
-        llama.cpp's server tells the template at `/props`. What is found is kept: an agent that is made afterwards
+        llama.cpp's server shows the template at `/props`. What is found is kept: an agent created afterwards
         speaks this dialect.
 
         Returns:
-            The dialect with its evidence; `None` if the server does not answer, tells no template, or one that shows no
-            dialect.
+            The dialect with its evidence; `None` if the server does not answer, shows no template, or one without a
+            known dialect.
         """
         if self.detection is None and self._http is not None:
             try:
@@ -167,7 +167,7 @@ class OpenAIModel(ServedModel):
 
 
 def _configuration(told: Any) -> dict[str, Any]:
-    """What a server tells of itself, as far as it is in a `tokenizer_config.json`.
+    """What a server reports of itself, as far as it is in a `tokenizer_config.json`.
 
     Raises:
         ValueError: it is not an object.

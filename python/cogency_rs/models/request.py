@@ -43,7 +43,7 @@ _NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One question to a model.
+    """One request to a model.
 
     Attributes:
         messages: the conversation, oldest first: dicts of `role` (`system`, `user`, `assistant`, `tool`) and `content`,
@@ -57,7 +57,7 @@ class ModelRequest:
         output_schema: the JSON Schema of the answer, if the provider should enforce one; else `None`.
         grammar: a grammar in GBNF that the answer has to keep to; else `None`. A model that holds itself to none may
             ignore it.
-        settings: the provider's own settings for this request; they go before the model's.
+        settings: the provider's own settings for this request; they override the model's.
         until: if given, nobody sees the answer while it comes: its text may be handed over in passages, as long as it
             is there once one of these strings is in it, once a call begins, and at the end. A model may ignore it.
         id: identifies the request; hooks keep it.
@@ -80,13 +80,13 @@ class Model(Protocol):
 
     It may have `name`, `provider` and `base_url`, texts for traces; `structured_output`, true if it wants the schema of
     the answer in its requests; `keeps_messages`, true if it never changes the messages of a request: any other gets a
-    copy of them; `calls_natively`, true if its service has tool calls of its own for it; `dialect`, the `Dialect` that
-    it was taught; and `takes_grammar`, true if it holds its answers to a request's `grammar`. An agent goes by these
-    where it is not told otherwise.
+    copy of them; `calls_natively`, true if its service has its own tool calls for it; `dialect`, the `Dialect` that
+    it was taught; and `takes_grammar`, true if it holds its answers to a request's `grammar`. An agent follows these
+    unless told otherwise.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterable[str | Delta]:
-        """Ask, and give the answer while it arrives. Closing the iterator ends the request.
+        """Ask, and yield the answer while it arrives. Closing the iterator ends the request.
 
         Raises:
             LLMError: the service failed or refused; `rate_limited` and `auth_failed` say whether these are the reason.

@@ -25,7 +25,7 @@ Dialects = Dialect | tuple[Dialect, ...]
 Server = Literal["vllm", "sglang"]
 
 PREFIX = "cogency"
-"""`cogency` tells the dialect from the model's chat template; `cogency_<name>` is told."""
+"""`cogency` detects the dialect from the model's chat template; `cogency_<name>` names it."""
 
 
 def parser_names(server: Server) -> list[str]:
@@ -71,7 +71,7 @@ def reasoning_marks(dialects: Dialects) -> tuple[str, str]:
     fields = dialect.to_dict()
     for pair in fields.get("reasoning") or ():
         return pair["open"].strip(), pair["close"].strip()
-    if heads := fields.get("heads"):  # reasoning is a message of its own
+    if heads := fields.get("heads"):  # reasoning is a separate message
         return dialect.write_turn(reasoning="thought").partition("thought")[0], heads["close"][0]
     return "<think>", "</think>"
 

@@ -54,7 +54,7 @@ def parse_tokens(
         calls: `"stream"` to show calls before they are complete, too: `tool_call_start` when a call begins, and again
             when its name is known, and `tool_call_delta` with its arguments as the model writes them. Only the `call`
             event that follows a complete block counts.
-        limits: bounds on a block of calls; `Limits()` when not given.
+        limits: bounds on a block of calls; `Limits()` by default.
         errors: `"event"` to report output that cannot be read in an `error` event, `"respond"` to report it in the text
             of the answer, as cogency 3.3.0 does.
         lenient: whether blocks are also read as small models write them: in a Markdown fence; one call without the
@@ -76,7 +76,7 @@ def parse_tokens(
 
     An exception of the source is raised here, after the events of the text already received. Malformed output never
     raises: it is reported. An `error` event has `kind` ("malformed"; "unfinished" if the model stopped inside a block;
-    "truncated" if its text was cut), `content` (what the model should be told), `raw` (the block as the model wrote it,
+    "truncated" if its text was cut), `content` (the message to the model), `raw` (the block as the model wrote it,
     with its tags), and `line` and `column` in `raw`, from 1, or `None` if the answer was cut outside every block.
 
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.

@@ -120,8 +120,8 @@ class ChatWriter:
     def read(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
         """Read messages of text back: the inverse of `write`.
 
-        A call has the id that the dialect wrote, or one made of its number in the conversation. Not kept are the space
-        around an answer's texts, and reasoning where the dialect has no marks for it.
+        A call has the id that the dialect wrote, or one made from its number in the conversation. What is lost is the
+        space around an answer's texts, and reasoning where the dialect has no marks for it.
         """
         numbers = count()
         reader = ChatReader(

@@ -8,11 +8,11 @@ __all__ = ["error_body"]
 
 
 def error_body(error: Exception, *, param: str | None = None) -> dict[str, Any]:
-    """Write what a server answers, with status 400, to a request that a reader or a writer refused.
+    """Write the body of a server's answer, with status 400, to a request that a reader or a writer refused.
 
     Args:
         error: what `ChatReader(...)`, `ChatWriter(...)` or `ChatWriter.write` raised.
-        param: which part of the request it is about.
+        param: the part of the request that it is about.
     """
     described = {
         "message": str(error),

@@ -29,10 +29,10 @@ def served_names(server: Server) -> list[str]:
 def served_dialect(
     name: str, server: Server, *, response_template: dict[str, Any] | None = None
 ) -> Dialect | tuple[Dialect, ...]:
-    """Give what a server's parser of this name reads.
+    """Return the dialects that a server's parser of this name reads.
 
     Args:
-        name: what `--tool-call-parser` is given, or the name of a preset, with `-` or `_`.
+        name: what is given to `--tool-call-parser`, or the name of a preset, with `-` or `_`.
         server: whose name it is.
         response_template: the model's own, as its tokenizer has it, which `hf` and `response_template` read by.
 
@@ -40,8 +40,8 @@ def served_dialect(
         The dialect, or several where the parser reads several.
 
     Raises:
-        ConfigError: there is no such name, and says which there are; or the model's `response_template` is needed, and
-            is missing or describes what a dialect cannot.
+        ConfigError: there is no such name; the message lists those there are. Or the model's `response_template` is
+            needed, and is missing or describes what a dialect cannot.
     """
     entry = _table()[server].get(name, {"dialect": name.replace("_", "-")})
     if entry["dialect"] == OF_THE_MODEL:

@@ -21,7 +21,7 @@ class RunContext(Generic[Deps]):
 
     Attributes:
         run_id: the run's own id.
-        conversation_id: which conversation.
+        conversation_id: the conversation's id.
         user_id: the id of its user; may be empty.
         deps: the object that the program gave to the run.
         question: the user's question; "" if the run is resumed.
@@ -62,7 +62,7 @@ class RunContext(Generic[Deps]):
 
     @property
     def usage(self) -> Usage:
-        """The tokens used so far, also by the runs that this one called."""
+        """The tokens used so far, including those of the runs that this one called."""
         return self.account.usage
 
     @property

@@ -44,15 +44,15 @@ def _keeps_given(kind: type[T]) -> type[T]:
 class RunLimits:
     """What ends a run: `limits=RunLimits(...)` of an `Agent`, or of one of its runs.
 
-    Limits of one run go before those of its agent, which count where the run's own say nothing.
+    Limits of one run override those of its agent, which apply where the run sets none.
 
     A run that reaches one of the first four stops before its next step; it does not fail. What the runs of agents that
     are its tools use counts, too.
 
     Attributes:
         steps: answers of the model; `None` for any number.
-        tool_calls: calls that are carried out. Further calls are refused, and the model is told; after a step in which
-            every call was refused for this, the run stops.
+        tool_calls: calls that are carried out. Further calls are refused, with a result that says so; after a step in
+            which every call was refused for this, the run stops.
         total_tokens: tokens of all kinds: read, written, cached, reasoned.
         seconds: seconds since the run began. A step that takes longer is stopped: its running calls are cancelled, and
             have their results in the log.
@@ -63,7 +63,7 @@ class RunLimits:
         on_busy: if another run has the conversation: `"wait"` for it, or `"error"` to end at once with `BusyError`.
 
     Raises:
-        ConfigError: a bound below 1, seconds that are not above 0, or another value that no run could keep.
+        ConfigError: a bound below 1, seconds that are not above 0, or another value that cannot work.
     """
 
     steps: int | None = 20

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 NO_OUTPUT: Any = object()
-"""Stands where a run has no output yet: `None` is one, where the type of the answer may be null."""
+"""The place of an output that a run does not have yet: `None` is one, where the type of the answer may be null."""
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar

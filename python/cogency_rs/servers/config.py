@@ -38,10 +38,10 @@ def load_mcp_config(
     Args:
         path: of the file.
         timeout: for every server, as in `MCPServer.stdio`.
-        start_timeout: seconds each may take until it has answered for the first time.
-        approve: whether somebody is asked before a call, as in `MCPServer.stdio`; for servers that do not say it in
+        start_timeout: seconds each may take until its first answer.
+        approve: whether a person is asked before a call, as in `MCPServer.stdio`; for servers that do not say it in
             the file.
-        environment: the variables; those of this program when not given.
+        environment: the variables; by default this program's.
 
     Returns:
         The servers by name, in their order; none is started.

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 __all__ = ["CallRecord", "Claim", "Claims", "Conversation", "Leases", "Log", "LogPage", "Origin"]
 
-# A program with a storage of its own loads none of ours.
+# A program with its own storage loads none of ours.
 __getattr__, __dir__ = lazy_names(__name__, {".claims": ("Claim", "Claims", "Leases")})

@@ -48,7 +48,7 @@ class FileArchive:
     """A SQLite log that is copied.
 
     Args:
-        path: its file; it is made if it is missing.
+        path: its file; it is created if missing.
     """
 
     def __init__(self, path: str) -> None:

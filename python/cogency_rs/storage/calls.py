@@ -88,7 +88,7 @@ def read_open_calls(
     connection: sqlite3.Connection, conversation_id: str, user_id: str
 ) -> list[CallRecord]:
     """Those of the calls that are not settled. The cost does not depend on the others."""
-    # SQLite does not choose the index by itself. A file that an earlier version wrote lacks it.
+    # SQLite does not choose the index on its own. A file that an earlier version wrote lacks it.
     by = f"INDEXED BY {OPEN_CALLS}" if has_index(connection, OPEN_CALLS) else ""
     rows = _read(connection, _COLUMNS, conversation_id, user_id, by=by, which=IS_OPEN)
     return [CallRecord(*row) for row in rows]

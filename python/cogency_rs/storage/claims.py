@@ -81,7 +81,7 @@ class Claim:
     """A conversation that a run has to itself, inside `async with`.
 
     Attributes:
-        conversation_id: which one.
+        conversation_id: its id.
         owner: identifies the lease; never used twice. "" if the storage has no leases.
         number: grows with every claim on the conversation that is granted; 0 until this one is.
         is_lost: whether another process has taken the lease, since this one did not renew it in time. Nothing more can
@@ -217,7 +217,7 @@ class Claim:
             self._timer.cancel()
         released: asyncio.Future[None] | None = None
         if self._leases is not None:
-            # If the storage or the loop was closed, the lease runs out by itself.
+            # If the storage or the loop was closed, the lease expires on its own.
             with contextlib.suppress(StorageError, RuntimeError):
                 released = self._leases.release(self.conversation_id, self.owner)
                 released.add_done_callback(self._released)
@@ -335,7 +335,7 @@ class Claims:
         """A claim on a conversation, for `async with`; see `Log.claim`.
 
         Args:
-            conversation_id: which one.
+            conversation_id: its id.
             wait: whether to wait while another run has it.
             leases: what other processes see of claims; `None` if the storage is for one process at a time.
         """

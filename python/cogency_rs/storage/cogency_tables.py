@@ -82,7 +82,7 @@ class CogencyTables(Messages):
         """Load a conversation, oldest message first.
 
         Args:
-            conversation_id: which one.
+            conversation_id: its id.
             user_id: only this user's messages; "" for everybody's.
             include: only these types, if any are given.
             exclude: not these types; ignored if `include` is given.

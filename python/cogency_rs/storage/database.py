@@ -98,7 +98,7 @@ class Database:
         self._readers.resume()
 
     def restart(self) -> None:
-        """After a fork, in the child: begin anew, with the same users."""
+        """After a fork, in the child: start over, with the same users."""
         self._writer.restart()
         self._readers.restart()
         self.claims.restart()
@@ -113,7 +113,7 @@ def database_for(path: str, user: object, synchronous: int) -> Database:
     """Return the database at `path`, with `user` in it.
 
     Args:
-        path: absolute, the same for all users of one file; every ":memory:" is a database of its own.
+        path: absolute, the same for all users of one file; every ":memory:" is a separate database.
         user: stands for the caller until `leave` or `forget`.
         synchronous: the level of `PRAGMA synchronous`, 0 (OFF) to 3 (EXTRA).
     """

@@ -149,8 +149,8 @@ class Log(Protocol):
     ) -> Awaitable[Any]:
         """Save rows and calls together, all or nothing.
 
-        Best return a future of a save that has begun: it needs no task, so the save goes on even if a program cancels
-        all its tasks. A coroutine works too.
+        Preferably return a future of a save that has begun: it needs no task, so the save goes on even if a program
+        cancels all its tasks. A coroutine works too.
 
         Args:
             conversation_id: the conversation they belong to.
@@ -172,10 +172,10 @@ class Log(Protocol):
         """Read the rows that follow a cursor, or all.
 
         If the rows before the cursor have changed, the page is whole: if one was deleted, changed, replaced, or saved
-        with an older timestamp, whichever program did it, and also if another row has taken its place since.
+        with an older timestamp, whichever program did it, even if another row has taken its place since.
 
         Args:
-            conversation_id: which one.
+            conversation_id: its id.
             user_id: only this user's rows; "" for everybody's.
             after: the cursor of an earlier page of this conversation.
 
@@ -196,10 +196,10 @@ class Log(Protocol):
         ...
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> AbstractAsyncContextManager[Any]:
-        """Have a conversation to oneself inside `async with`, among all processes on the storage.
+        """Claim a conversation for the duration of an `async with`, against all processes on the storage.
 
         Args:
-            conversation_id: which one.
+            conversation_id: its id.
             wait: whether to wait while another run has it.
 
         Raises:

@@ -72,7 +72,7 @@ class Readers:
         self._in_sqlite.release(_LIMIT)
 
     def restart(self) -> None:
-        """After a fork, in the child: begin with threads of its own."""
+        """After a fork, in the child: begin with its own threads."""
         self._begin()
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:

@@ -12,7 +12,7 @@ Three changes fire no trigger of their own, and are noticed otherwise:
 - A row that `REPLACE` removes, in an insert or an update. The triggers before the statement look for it.
 - A change while the triggers were missing. The number of the file's schema, which a cursor has too (`tail.py`), counts
   every trigger that is dropped or made, every `VACUUM` and every restore into the file; and `watch` makes all
-  revisions anew.
+  revisions again.
 - Another file under the same path. A cursor names the file too.
 """
 

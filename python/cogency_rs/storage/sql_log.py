@@ -73,7 +73,7 @@ class SqlLog(CogencyTables):
         Costs in proportion to the rows it returns.
 
         Args:
-            conversation_id: which one.
+            conversation_id: its id.
             user_id: only this user's rows; "" for everybody's.
             after: the cursor of an earlier page of this conversation. If the rows before it have changed, whichever
                 program changed them, the page is whole. It is always whole as long as only plain cogency has written
@@ -89,7 +89,7 @@ class SqlLog(CogencyTables):
         """Read the newest rows, oldest first; the page is whole if the conversation has no more.
 
         Args:
-            conversation_id: which one.
+            conversation_id: its id.
             user_id: only this user's rows; "" for everybody's.
             limit: at most this many, 1 or more.
         """
@@ -133,8 +133,8 @@ class SqlLog(CogencyTables):
         A run that holds a claim on it can append nothing more.
 
         Args:
-            conversation_id: which one.
-            user_id: whose it must be; `None` for anybody's.
+            conversation_id: its id.
+            user_id: the user it must belong to; `None` for any.
 
         Raises:
             OwnerError: it is another user's; nothing was deleted.

@@ -77,15 +77,15 @@ class SQLite(SqlLog):
     A save returns when its row is committed; saves that wait together share one commit. Objects
     on the same file share one writing thread. The first call opens the file; it is closed by
     `close`, by dropping the last object on it, or at the end of the program. After a fork, parent
-    and child can both use the object, each with connections of its own.
+    and child can both use the object, each with its own connections.
 
     Every method raises `StorageError` when the file cannot be opened, read or written;
     `retryable` is true if another program held its lock for 5 seconds. Earlier saves stay
-    readable, and the same object works again when the cause is gone.
+    readable, and the same object works again once the cause is gone.
 
     Args:
         db_path: the file; it and its directories are created if missing. ":memory:" keeps the log
-            in memory as long as this object lives.
+            in memory for as long as this object lives.
         synchronous: how much a commit waits for the disk, as in SQLite's `PRAGMA synchronous`.
             With "FULL", rows outlive a power failure; with "NORMAL" it may lose the newest ones,
             though a crash of the program never does. Objects on one file get the safest level that
@@ -234,7 +234,7 @@ class SQLite(SqlLog):
         process that was stopped for longer has lost the claim: its next `append` raises `StorageError`.
 
         Args:
-            conversation_id: which one.
+            conversation_id: its id.
             wait: whether to wait while another run has it.
 
         Raises:

@@ -6,7 +6,7 @@ the commit. While it commits, the next group gathers: the busier the program, th
 
 
 A group runs as if nothing could fail. If something does, everything is rolled back and the group is
-halved until the failing write stands alone, so that only its own caller hears of it.
+halved until the failing write is alone, so that only its own caller hears of it.
 
 Invariant: each write is answered exactly once, and with success only after its COMMIT has returned.
 """
@@ -72,7 +72,7 @@ class Writer:
     Args:
         path: the database file, absolute, or ":memory:".
         retire: called with the user who leaves; returns whether it was the last, so that the thread ends.
-        before_open: called before the file is opened, so that the readers too open it anew.
+        before_open: called before the file is opened, so that the readers reopen it too.
     """
 
     def __init__(

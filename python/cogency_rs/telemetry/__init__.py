@@ -1,7 +1,7 @@
 """Traces and metrics with OpenTelemetry, by its conventions for generative AI; needs the extra `otel`.
 
 This module does not import OpenTelemetry. Every run and every batch asks it for the tracing; without telemetry that
-costs one look at a variable.
+costs a single variable lookup.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def instrument(
 ) -> None:
     """Trace every run, every request to a model and every tool call of this program.
 
-    This includes those of `execute_tools` and `Accumulator`, and those inside cogency under `install()`. An agent with
-    a telemetry of its own keeps that. If called twice, the later call counts. A run that has begun keeps its tracing.
+    This includes the calls of `execute_tools` and `Accumulator`, and those inside cogency under `install()`. An agent
+    with its own telemetry keeps that. If called twice, the later call counts. A run that has begun keeps its tracing.
 
     Args:
         tracer_provider: see `Telemetry`.
@@ -66,7 +66,7 @@ def tracing_of(given: bool | TracerProvider | Telemetry) -> Tracing | None:
     """The tracing that an option asks for; `None` for `False`.
 
     Raises:
-        ConfigError: the package opentelemetry-api is not installed, or the option has an impossible value.
+        ConfigError: the package opentelemetry-api is not installed, or the option has a value that cannot work.
     """
     match given:
         case False:

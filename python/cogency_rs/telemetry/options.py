@@ -1,4 +1,4 @@
-"""What the traces and metrics of a program go to, and hold."""
+"""Where the traces and metrics of a program go, and what they contain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Telemetry"]
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Where traces and metrics go, and how much they say; for `Agent(telemetry=)`.
+    """Where traces and metrics go, and how much they contain; for `Agent(telemetry=)`.
 
     Attributes:
         tracer_provider: where spans go. If not given, OpenTelemetry's global one, even if that is set later.

@@ -1,4 +1,4 @@
-"""The tests of a log that are about what has changed since a page was read, and about the prompts made from it."""
+"""The tests of a log about what has changed since a page was read, and about the prompts made from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ChangeConformance(ABC):
 
     @abstractmethod
     async def carry_out(self, test: Test) -> None:
-        """Run a test on a log of its own."""
+        """Run a test on its own log."""
 
     @abstractmethod
     async def opened_again(self, log: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Finds the first place in which two values of JSON differ, and describes it for people to read."""
+"""Finds the first place in which two JSON values differ, and describes it for people to read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Object: TypeAlias = dict[str, Any]
 
 
 def first_difference(recorded: Any, asked: Any, at: str) -> str | None:
-    """Find the first place in which a value differs from the recorded one.
+    """Find the first place where a value differs from the recorded one.
 
     Args:
         recorded: the recorded value.

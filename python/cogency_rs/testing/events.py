@@ -36,7 +36,7 @@ def outline(events: Iterable[Mapping[str, Any]]) -> list[tuple[str, str | None]]
 def text_of(
     events: Iterable[Mapping[str, Any]], type: Literal["respond", "think"] = "respond"
 ) -> str:
-    """The text for the user, or the model's reasoning: each text on a line of its own, stripped.
+    """The text for the user, or the model's reasoning: each text on its own line, stripped.
 
     The same in both modes of streaming.
     """

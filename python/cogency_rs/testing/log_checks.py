@@ -1,6 +1,6 @@
-"""What the tests of a log check, and what they say when it is not so.
+"""What the tests of a log check, and their messages when it does not hold.
 
-Plain functions and not `assert`: pytest rewrites assertions in test files only.
+Plain functions instead of `assert`, since pytest rewrites assertions in test files only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tests of a log that are about the owner of a conversation, and how each test gets a log of its own."""
+"""The tests of a log about the owner of a conversation, and how each test gets its own log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Test = Callable[[Any, Any], Awaitable[None]]
 
 
 def on_a_log(test: Test) -> Callable[[Any], None]:
-    """Make a test run on an event loop and a log of its own."""
+    """Make a test run on its own event loop and its own log."""
 
     def run(self: OwnerConformance) -> None:
         asyncio.run(self.carry_out(test))
@@ -32,7 +32,7 @@ class OwnerConformance(ABC):
 
     @abstractmethod
     async def carry_out(self, test: Test) -> None:
-        """Run a test on a log of its own."""
+        """Run a test on its own log."""
 
     @on_a_log
     async def test_a_conversation_without_rows_belongs_to_nobody(self, log: Any) -> None:

@@ -1,4 +1,4 @@
-"""A model that answers from a script, so that a test of an agent needs no service and always runs in the same way.
+"""A model that answers from a script, so that a test of an agent needs no service and always runs the same way.
 
 Invariant: each request takes the next answer, in the order in which requests begin to be read, and no answer is taken
 twice.
@@ -59,15 +59,15 @@ class ScriptedModel:
         provider: the name of its service there.
 
     Raises:
-        ConfigError: `answers`, `chunk` or `delay` cannot be used; says which of the answers is wrong.
+        ConfigError: `answers`, `chunk` or `delay` cannot be used; the message says which answer is wrong.
 
     Attributes:
         requests: the requests so far, in order, each copied when it was made.
         closed_early: how many answers were closed by their reader before their end, as a parser does after a batch of
             calls, and a run does when it is cancelled.
 
-    Several agents may ask one model at once, also from several threads. Which answer each of them gets then depends on
-    which asks first: give each agent a model of its own, or a function that decides by the request.
+    Several agents may ask one model at once, even from several threads. Which answer each of them gets then depends on
+    which asks first: give each agent its own model, or a function that decides by the request.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ScriptedModel:
         """Give the next answer, piece by piece.
 
         Raises:
-            AssertionError: there is no answer left; says how many there were, and describes the request.
+            AssertionError: there is no answer left; the message says how many there were, and describes the request.
         """
         asked = replace(request, messages=copy_of(request.messages))
         answer = self._next(asked)
@@ -133,7 +133,7 @@ class ScriptedModel:
         """Fail unless every answer was used, and no request was left without one.
 
         Raises:
-            AssertionError: says which answer is next, or which request had no answer.
+            AssertionError: an answer is left, or a request got no answer; the message says which.
         """
         __tracebackhide__ = True
         if self._wrong is not None:

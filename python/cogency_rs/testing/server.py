@@ -3,7 +3,7 @@
     async with ModelServer([Reply([sse({"choices": []}), HOLD])]) as server:
         ...  # a client of server.url; its requests are in server.requests
 
-In a test without an event loop `with ModelServer(...)` does the same; the server then runs in a thread of its own.
+In a test without an event loop, `with ModelServer(...)` does the same; the server then runs in its own thread.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class _Hold(Enum):
 
 
 HOLD = _Hold.HOLD
-"""Stands after the pieces of a reply: nothing more is sent, and the client has to close the connection."""
+"""Goes after the pieces of a reply: nothing more is sent, and the client has to close the connection."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Stands between the pieces of a reply: the next one is sent so many seconds later."""
+    """Goes between the pieces of a reply: the next one is sent this many seconds later."""
 
     seconds: float
 
@@ -54,7 +54,7 @@ class Reply:
     """The answer to one request.
 
     Attributes:
-        pieces: the body: bytes, each sent as an HTTP chunk of its own, with `Pause` and `HOLD` between them; or an
+        pieces: the body: bytes, each sent as its own HTTP chunk, with `Pause` and `HOLD` between them; or an
             object that becomes JSON.
         status: the HTTP status.
         headers: headers besides the usual ones.
@@ -68,7 +68,7 @@ class Reply:
 
     @classmethod
     def from_file(cls, path: str | Path, **options: Any) -> Self:
-        """A recorded body, such as `curl --no-buffer` saves one, in pieces of one event each.
+        """A recorded body, such as `curl --no-buffer` saves, in pieces of one event each.
 
         Raises:
             OSError: the file cannot be read.
@@ -103,7 +103,7 @@ class ReceivedRequest:
     """A request that a server has received.
 
     Attributes:
-        path: the path that was asked for.
+        path: the requested path.
         headers: by their names in lower case.
         body: the JSON that was sent.
     """
@@ -170,17 +170,17 @@ class LocalServer(ABC):
 
 
 class ModelServer(LocalServer):
-    """Serves replies, one for each request. A request beyond them, or a reply that is not asked for, fails the test.
+    """Serves replies, one for each request. A request beyond them, or an unused reply, fails the test.
 
     Args:
         replies: one for each request, in order.
-        props: what it tells of itself at `/props`, as llama.cpp's server does, with the model's `chat_template`.
-            Without it there is no such page. Questions for it are not among the requests.
+        props: what it reports of itself at `/props`, as llama.cpp's server does, with the model's `chat_template`.
+            Without it, there is no such page. Requests for it are not among the requests.
         port: where it listens; 0 for a free port.
         tls: makes it speak HTTPS: a context with its certificate.
 
     Attributes:
-        replies: those that have not been asked for.
+        replies: those not used yet.
         requests: the requests so far.
         connections: how many connections there have been.
         url: its address, without a path.

@@ -80,7 +80,7 @@ class Change:
         return "; the other names of the file (hard links) keep the old text"
 
     def preview(self) -> str:
-        """The whole difference, and which text it begins with, so that each change has a preview of its own."""
+        """The whole difference, and which text it begins with, so that each change has its own preview."""
         lines = self._lines()
         if not lines:
             lines = ["an empty file is made" if self.original is None else "nothing changes"]

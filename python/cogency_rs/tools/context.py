@@ -1,4 +1,4 @@
-"""`ToolContext`: what a tool is told about its call, besides the model's arguments."""
+"""`ToolContext`: what a tool can know of its call, besides the model's arguments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ToolContext(Generic[Deps]):
     Attributes:
         call: the call as it is carried out.
         execution_id: identifies this call to other services, as an idempotency key does: at most 255 characters, hard
-            to guess, and the same in every attempt, in whichever process. It is the id of the call in the log unless
+            to guess, and the same in every attempt, in any process. It is the id of the call in the log, unless
             the provider gave that.
         conversation_id: the conversation's id.
         user_id: the id of the user whose turn it is; may be empty.
@@ -57,13 +57,13 @@ class ToolContext(Generic[Deps]):
     _run: RunSignals | None = field(default=None, repr=False, compare=False)
 
     def emit(self, event: dict[str, Any]) -> None:
-        """Hand an event to the reader of the turn while the call runs, such as its progress. From any thread.
+        """Pass an event to the reader of the turn while the call runs, such as its progress. From any thread.
 
         The reader gets such events between `execute` and `result`, in the order in which they were emitted. They are
         not in the log, and the model does not see them. If nobody reads the turn, they are dropped.
 
         Args:
-            event: a dict with a `type` of the tool's own, and any other keys. `execution_id`, and `timestamp` in
+            event: a dict with the tool's own `type`, and any other keys. `execution_id`, and `timestamp` in
                 seconds since the epoch, are added if they are missing.
 
         Raises:
@@ -82,7 +82,7 @@ class ToolContext(Generic[Deps]):
             self._run.emit({"execution_id": self.execution_id, "timestamp": time(), **event})
 
     def stop(self, message: str) -> None:
-        """Ask that the run ends when all calls of this batch have their results, which are saved as always.
+        """Ask for the run to end once all calls of this batch have their results, which are saved as always.
 
         The turn's outcome is then `ended`, and `Accumulator.stopped` is the message of the first call that asked.
 

@@ -37,7 +37,7 @@ PathOf = Annotated[str, "the file, relative to the folder"]
 def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]]:
     """Make tools that work on the files of one folder and cannot leave it.
 
-    Links are never followed, and neither `..` nor an absolute path leads out: `cogency_rs.tools.folder` says how.
+    Links are never followed, and neither `..` nor an absolute path leads out; see `cogency_rs.tools.folder`.
     Nothing in `.git` is opened, and nothing that is not a file: no device, pipe or socket.
 
     Args:
@@ -45,15 +45,15 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
 
     Returns:
         `list_files`, `read_file` and `search_files`, which only read; `edit_file` and `write_file`, which require
-        approval with the difference as their `Preview`, and run one at a time.
+        approval with a diff as their `Preview`, and run one at a time.
 
     Raises:
         ConfigError: `directory` is not a folder.
 
-    Only files of UTF-8 text are shown; of others, the name and the size. A file is shown by ranges of lines, at most
+    Only UTF-8 text is shown; of other files, the name and the size. A file is shown by ranges of lines, at most
     30,000 characters at once, in time linear in the text up to the end of the range. Files above 4 MiB are neither
-    searched nor edited. A preview is the whole difference, and a call that was approved with it is refused if the
-    difference is another one when the call runs. A file is written whole or not at all, and is on the disk when the
+    searched nor edited. A preview is the whole diff, and a call that was approved with it is refused if the
+    diff is another one when the call runs. A file is written whole or not at all, and is on the disk when the
     call is over. It keeps its owner, permissions and attributes, but not setuid and setgid; a read-only file is
     refused. Other names of the file (hard links) keep the old text.
     """

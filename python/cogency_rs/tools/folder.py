@@ -3,7 +3,7 @@
 Invariants: no link is ever followed. Each folder on the way is opened by its name within the folder above, which is
 open already. So neither `..` nor an absolute path leads out, nor does a link that replaces a folder between two looks.
 No name leads into `.git`, which holds credentials, and programs that git runs. A name leads to the old bytes of a file
-or to all of the new ones, also after a crash.
+or to all of the new ones, even after a crash.
 
 Windows cannot open a file within an open folder. There each name is checked before it is used, and the opened file is
 compared with what the path names afterwards. Somebody who swaps a folder for a link between these two moments, and back

@@ -92,14 +92,14 @@ def tool(
     An `async def` is awaited on the caller's loop, so it must not block; a plain `def` runs in a worker thread.
 
     Args:
-        function: a function or a method. The tool of a method is taken from an instance: `tools=[box.put]`.
-        name: the name that the model calls; the function's own name when not given.
-        description: what the tool does; the docstring up to its first section when not given. The docstring's section
+        function: a function or a method. Take the tool of a method from an instance: `tools=[box.put]`.
+        name: the name that the model calls; by default the function's.
+        description: what the tool does; by default the docstring up to its first section. The docstring's section
             `Args:` describes the parameters.
         options: how calls are carried out; `ToolOptions` has them all.
 
     Raises:
-        ConfigError: the function cannot be a tool, and the message names the parameter and says why; or an option has a
+        ConfigError: the function cannot be a tool; the message names the parameter and says why. Or an option has a
             wrong value.
     """
     refuse_misnamed("@tool", options, TOOL)

@@ -39,13 +39,13 @@ Remote = bool | Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """What `@tool(idempotent=…)` takes for a tool whose failed calls are tried again, with a growing pause in between.
+    """What `@tool(idempotent=…)` takes for a tool whose failed calls are retried, with growing pauses.
 
     Attributes:
-        times: how often a call that raised or ran out of time is tried again.
+        times: how many times a call that raised or ran out of time is retried.
 
     Raises:
-        ConfigError: `times` is not a whole number from 1 on.
+        ConfigError: `times` is not a whole number of at least 1.
     """
 
     times: int
@@ -59,8 +59,8 @@ class Preview:
     """What `@tool(requires_approval=…)` takes for a tool that shows what a call would do before it is approved.
 
     Attributes:
-        show: describes what a call would do, for instance as a difference, to the person who is asked. It must have no
-            effect; if it raises, the call is denied. A call that waits has its id; a call that is about to run does not
+        show: describes what a call would do, for instance as a diff, to the person who is asked. It must have no
+            effect; if it raises, the call is denied. A waiting call has its id; one that is about to run does not
             (see `ToolApproved.preview`).
         when: whether a call must be approved: a bool, or a function from the call to one.
 
@@ -103,9 +103,9 @@ class ToolOptions:
             calls after it start.
         requires_approval: whether a call must be approved before it runs: a bool, a function from the call to one, or a
             `Preview`, which shows what the call would do.
-        idempotent: whether a second attempt of the same call does no harm: `True`, or `Retries(times)` to have a call
-            that failed tried again, too.
-        read_only: whether a call has no effect outside, so that it may begin before its batch is complete, and may run
+        idempotent: whether a second attempt of the same call does no harm: `True`, or `Retries(times)` to retry
+            failed calls, too.
+        read_only: whether a call has no side effect, so that it may begin before its batch is complete, and may run
             twice.
         ends_run: whether the run is over when a call of this tool has succeeded.
         visible: whether an agent's prompt lists the tool: a bool, or a function from the run to one. A tool that is not
@@ -113,14 +113,14 @@ class ToolOptions:
         remote: whether calls run in another process, by an executor among the hooks such as `RayExecutor`: `True`,
             or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
             executor, if there is one.
-        reconcile: a function, or a `Reconcile`, that looks whether a call happened whose program ended while it ran:
-            `resume` asks it before it tells the model, or runs the call. It answers `Happened(result)`, `NotHappened()`
-            or `Unknown(why)`.
+        reconcile: a function, or a `Reconcile`, that finds out whether a call happened whose program ended while it
+            ran: `resume` calls it before it tells the model, or runs the call. It returns `Happened(result)`,
+            `NotHappened()` or `Unknown(why)`.
         asks_when: whether a call must be approved: a bool, or a function from the call to one.
         preview: what shows what a call would do; `None` if nothing does.
 
     Raises:
-        ConfigError: an option has a value that it cannot have.
+        ConfigError: an option has a value that cannot work.
     """
 
     timeout: float | None = None
@@ -165,7 +165,7 @@ class ToolOptions:
 
     @property
     def retries(self) -> int:
-        """How often a call that raised or ran out of time is tried again."""
+        """How many times a call that raised or ran out of time is retried."""
         return self.idempotent.times if isinstance(self.idempotent, Retries) else 0
 
     @property

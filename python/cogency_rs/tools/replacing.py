@@ -1,7 +1,7 @@
 """What a file keeps when a new file takes its name.
 
-Kept are the owner, the group, the permissions and, on Linux, the access control list and the attributes of users. Not
-kept is what gives a program more rights than its caller has: setuid, setgid and capabilities were given to other bytes.
+The owner, the group, the permissions and, on Linux, the access control list and the users' attributes are kept. Not
+kept is what gives a program more rights than its caller: setuid, setgid and capabilities were given to other bytes.
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ class SpelledTool(NamedTuple):
 
 
 def spelled(tools: Iterable[Any]) -> list[Any]:
-    """What a parser is told of tools: their schemas, by every way to write their names."""
+    """What a parser needs of tools: their schemas, by every way to write their names."""
     listed = list(tools)
     if all(server_of(tool) is None for tool in listed) or any(
         isinstance(tool, Mapping)
@@ -270,7 +270,7 @@ def told_apart(tools: Iterable[Any]) -> list[Any]:
     A tool of a server is renamed by its method `named`; without such a method it keeps its name.
 
     Raises:
-        ConfigError: as `Toolbox.of`; or one of the agent's own tools has a name that not every model can be told.
+        ConfigError: as `Toolbox.of`; or one of the agent's own tools has a name that not every model accepts.
     """
     listed = listed_tools(tools)
     for tool in listed:

@@ -1,4 +1,4 @@
-"""Saves to the end: how a storage is told what to save, and how a save is awaited even if its turn is cancelled."""
+"""Saves to the end: how rows reach a storage, and how a save is awaited even if its turn is cancelled."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
 
 
 def _way_of(kind: type[Any]) -> Way:
-    """How the storages of a class save; a subclass's own way goes before the inherited one."""
+    """How the storages of a class save; a subclass's own way takes precedence over the inherited one."""
     for base in kind.__mro__:
         if "append" in vars(base) and is_log_class(kind):
             return "append"

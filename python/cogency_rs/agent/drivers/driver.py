@@ -32,7 +32,7 @@ class Driver(Protocol):
         Yields:
             Event dicts as a parser makes them: `think` and `respond` with `content`; `call` with the JSON text of
             `{"name", "args"}` and perhaps `id` and `server`; `execute` after the calls, which then run; `error` with
-            `content`, which the model is told, and perhaps `kind`, `code` and `raw`; `end`. `tool_call_start` and
+            `content`, the message to the model, and perhaps `kind`, `code` and `raw`; `end`. `tool_call_start` and
             `tool_call_delta` reach the reader of the run unchanged. The iterable may be a `parse_tokens(...)`. It is
             closed when the step is over.
 

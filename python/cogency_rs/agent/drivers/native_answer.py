@@ -45,7 +45,7 @@ _TOLD = {
         f"Your output ended inside the arguments of {{call}}, {{place}}. {_AGAIN} Put less into it.",
     ),
 }
-"""The kind of an error, and what the model is told: for broken arguments, and for arguments that ended too early."""
+"""The kind of an error, and the message to the model: for broken arguments, and for arguments that ended too early."""
 
 _BROKEN = (
     f"The stream broke off after your calls ({{problem}}), and you did nothing wrong. {_AGAIN}"

@@ -36,7 +36,7 @@ class FinalAnswer:
     """The decision to answer.
 
     Attributes:
-        text: the answer; may be empty if the model writes it in a request of its own.
+        text: the answer; may be empty if the model writes it in a separate request.
     """
 
     text: str

@@ -1,7 +1,7 @@
 """An event loop in a thread, so that the main thread is free to read keys and to be interrupted.
 
-A run is watched from the main thread: its events come through a queue, and a moment without one is an event of its own,
-`None`, so that live lines can be drawn anew.
+A run is watched from the main thread: its events come through a queue, and a moment without one is a separate event,
+`None`, so that live lines can be redrawn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Background", "ToolWatch", "Watched", "Work"]
 T = TypeVar("T")
 
 TICK = 0.1
-"""Seconds without an event after which live lines are drawn anew."""
+"""Seconds without an event after which live lines are redrawn."""
 
 _GRACE = 1.0
 """Seconds that work left on the loop has to end when the loop is closed."""

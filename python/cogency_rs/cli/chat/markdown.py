@@ -1,8 +1,8 @@
 """Shows Markdown while it arrives: rich renders it, block by block.
 
 A block, such as a paragraph, a list or a table, can change until the next one begins. So the lines of the last block
-are drawn anew as it grows, and all lines before them are written for good. Of a block that is higher than the terminal,
-only the last lines are drawn anew.
+are redrawn as it grows, and all lines before them are written for good. Of a block that is higher than the terminal,
+only the last lines are redrawn.
 
 Underscores, links, HTML and stars within words are kept as they are written, since answers about programs often mean
 them literally; so are line breaks.
@@ -58,7 +58,7 @@ class GrowingMarkdown:
         """The lines to write for good now, and those after them, which can still change.
 
         Args:
-            changing: how many lines can be drawn anew; without it the text is over.
+            changing: how many lines can be redrawn; without it the text is over.
         """
         blocks = _blocks(self._text if changing is None else _MAY_OPEN.sub("", self._text))
         if not blocks:

@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """The value that `work` returns, or its exception; after an exception the next `get` begins anew.
+    """The value that `work` returns, or its exception; after an exception the next `get` starts over.
 
     Args:
-        work: called in a thread of its own, so it may block. It must not return `None`.
+        work: called in its own thread, so it may block. It must not return `None`.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:

@@ -23,7 +23,7 @@ _SCHEMES = ("postgresql://", "postgres://")
 _LIKE_AN_ADDRESS = re.compile(
     r"postgres(ql)?:|\s*(dbname|host|hostaddr|passfile|password|port|service|sslmode|user)\s*="
 )
-"""The beginning of an address, also of one that is wrong, or that is in libpq's other form, of keywords."""
+"""The beginning of an address, even of one that is wrong, or that is in libpq's other form, of keywords."""
 
 _SHAPE = "postgresql://user:password@host:port/database?schema=name"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)

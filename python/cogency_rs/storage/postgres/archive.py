@@ -78,7 +78,7 @@ class TableArchive:
 
     Args:
         dsn: the address of its database.
-        makes_tables: whether to make missing tables; otherwise they are an error.
+        makes_tables: whether to create missing tables; otherwise they are an error.
 
     Raises:
         ConfigError: `dsn` is not an address.

@@ -159,7 +159,7 @@ class Database:
             self._thread.join(2 * PATIENCE)
 
     def restart(self) -> None:
-        """After a fork, in the child: begin anew, with the same users."""
+        """After a fork, in the child: start over, with the same users."""
         if self._thread is not None:
             _inherited.append((self._loop, self._session))
         self._begin()

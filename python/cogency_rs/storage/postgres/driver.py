@@ -20,7 +20,7 @@ TIMEOUT = 60.0
 
 
 class Connection(Protocol):
-    """A connection, in autocommit mode: each statement is a transaction of its own."""
+    """A connection, in autocommit mode: each statement is a separate transaction."""
 
     async def execute(self, query: str, *args: Any) -> str:
         """Run a statement; without `args` it may be several."""

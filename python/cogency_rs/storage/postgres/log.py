@@ -70,16 +70,16 @@ class PostgreSQL(SqlLog):
     conversations. Objects on the same address share their connections, which belong to a thread: one that writes, and
     `connections` that read. The first call opens them, and makes the tables or brings them to this version. They are
     closed by `close`, by dropping the last object on the address, or at the end of the program. After a fork, parent
-    and child can both use the object, each with connections of its own.
+    and child can both use the object, each with its own connections.
 
     If the server goes away, calls wait up to 15 seconds for it, and no save is done twice. Every method raises
     `StorageError` when the database cannot be reached, read or written; `retryable` is true if the same call may
-    succeed later. Earlier saves stay readable, and the same object works again when the cause is gone.
+    succeed later. Earlier saves stay readable, and the same object works again once the cause is gone.
 
     Args:
         dsn: `postgresql://user:password@host:port/database`, in libpq's form; TLS with `?sslmode=verify-full`. Parts
             that are left out come from the environment (`PGHOST`, `PGPASSWORD`, ...). `?schema=NAME` names the schema
-            of the tables; `cogency` if not given.
+            of the tables; by default `cogency`.
         connections: how many may read at a time.
 
     Attributes:
@@ -181,7 +181,7 @@ class PostgreSQL(SqlLog):
     async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
         """Read the calls that are `waiting`, `open` or `unknown`, of conversations that no run has claimed.
 
-        Costs time linear in all calls: an index on their status would make every settling of a call dearer.
+        Costs time linear in all calls: an index on their status would make settling every call more expensive.
 
         Args:
             user_id: only this user's; "" for everybody's.
@@ -201,7 +201,7 @@ class PostgreSQL(SqlLog):
         `StorageError`.
 
         Args:
-            conversation_id: which one.
+            conversation_id: its id.
             wait: whether to wait while another run has it.
 
         Raises:

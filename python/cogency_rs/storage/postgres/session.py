@@ -70,7 +70,7 @@ class Session:
                 write.error = error
 
     async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run `work` on a connection of its own and return its value.
+        """Run `work` on its own connection and return its value.
 
         Raises:
             StorageError: the database cannot be read.

@@ -1,6 +1,6 @@
 """The writes that wait, and the steps into which they are grouped.
 
-Each step is one statement, so it is a transaction of its own and no lock waits for this program. Appends that wait
+Each step is one statement, so it is a separate transaction and no lock waits for this program. Appends that wait
 together make one step, whatever their conversations, and so do leases. The writes of one conversation keep their order;
 those of different conversations may change theirs, which nobody could tell.
 """
@@ -199,7 +199,7 @@ def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> lis
 
 
 class Single(Write):
-    """A statement that is a step of its own.
+    """A statement that is a separate step.
 
     Args:
         work: runs the statement, and returns the value for the caller.

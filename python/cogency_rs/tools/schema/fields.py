@@ -52,7 +52,7 @@ class Fields:
         default: Any = ABSENT,
         description: str | None = None,
     ) -> None:
-        """Add a field. A description in its hint goes before `description`."""
+        """Add a field. A description in its hint takes precedence over `description`."""
         shape = nullable(shape) if default is None else shape
         self.shapes[name] = shape
         if required:
@@ -78,7 +78,7 @@ class Fields:
 
     def _flat(self, name: str, kinds: tuple[str, ...]) -> Schema:
         info: Schema = {}
-        # In this form "string" also stands for types without a name of their own, so it is not listed with others.
+        # In this form "string" also stands for types without their own name, so it is not listed with others.
         if kinds and (len(kinds) == 1 or "string" not in kinds):
             info["type"] = kinds[0] if len(kinds) == 1 else list(kinds)
         info["required"] = name in self.required

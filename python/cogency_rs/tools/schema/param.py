@@ -30,7 +30,7 @@ class Param:
     """
 
     __is_annotated_types_grouped_metadata__: ClassVar[bool] = True
-    """The mark of the package annotated_types by which pydantic unpacks this object into constraints of its own."""
+    """The mark of the package annotated_types by which pydantic unpacks this object into its own constraints."""
 
     description: str = ""
     ge: float | None = None
