@@ -21,7 +21,7 @@
 //! | `python` | | the only room that knows Python (feature `python`) |
 //! | `python_tools` | | tools that are Python callables, in `python` (feature `python-tools`) |
 //!
-//! `agent`, `execution::tokio`, `net` and `python` are what waits. All else is plain values and state machines: input goes
+//! Only `agent`, `execution::tokio`, `net` and `python` wait. All else is plain values and state machines: input goes
 //! in, output comes out. Nothing there waits, reads a clock, starts a thread or knows where a log is: the caller does that.
 //!
 //! # In a Rust program
@@ -37,7 +37,7 @@
 //! With the feature `tokio`, `agent::take_turn` is a whole turn in one function, and `execution::tokio` runs a batch of
 //! calls. Without it the parts are driven by the program itself, on whatever runs its tools.
 //!
-//! This is such a whole turn of an agent: a text in the dialect `hermes` arrives in pieces, its two calls run one at a time,
+//! This is a whole turn of an agent: a text in the dialect `hermes` arrives in pieces, its two calls run one at a time,
 //! and the log becomes the messages that the model is sent next.
 //!
 //! ```

@@ -87,7 +87,7 @@ pub trait Log: Sync {
         rows: Vec<LogRow>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// The rows of a conversation; none of one that is not known.
+    /// The rows of a conversation; empty if it is not known.
     ///
     /// # Errors
     /// They cannot be read.

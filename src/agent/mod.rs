@@ -2,7 +2,7 @@
 //! messages that the model is sent next.
 //!
 //! The other rooms are the parts, and this one puts them together for Rust programs (feature `tokio`): [`take_turn`] is one
-//! function over a stream of text and a [`Log`]. With the feature `net`, `ask` has such a stream from a service over HTTP. The Python package does the same in its own shells, on asyncio.
+//! function over a stream of text and a [`Log`]. With the feature `net`, `ask` gets such a stream from a service over HTTP. The Python package does the same in its own shells, on asyncio.
 //!
 //! ```
 //! use std::sync::Arc;

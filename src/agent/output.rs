@@ -20,13 +20,13 @@ pub enum ModelOutput {
     Ended(Ending),
 }
 
-/// The chunks of a text that is there already; see [`chunks`].
+/// The chunks of a text that is already complete; see [`chunks`].
 #[derive(Debug)]
 pub struct Chunks<I> {
     left: I,
 }
 
-/// A text that is there already, as a model's output. How it ended is not known.
+/// A text that is already complete, as a model's output. How it ended is not known.
 pub fn chunks<C: Into<String>, I: IntoIterator<Item = C>>(chunks: I) -> Chunks<I::IntoIter>
 where
     I::IntoIter: Unpin,

@@ -65,7 +65,7 @@ pub struct TurnReport {
 }
 
 /// Takes a turn: reads the model's `output`, saves it in the log's `conversation`, runs its calls, and folds the log into the
-/// messages that the model is sent next. `emit` is handed what a user may see, in order, once it is saved.
+/// messages that the model is sent next. `emit` gets what a user may see, in order, once it is saved.
 ///
 /// The turn ends with the output, after a batch of calls, or when the model says that it is done. An error of the stream ends
 /// the output: what arrived is saved, with a report that it was cut.

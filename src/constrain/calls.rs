@@ -14,7 +14,7 @@ use crate::dialect::{
 };
 
 impl Builder {
-    /// Whether each call has a block of its own.
+    /// Whether each call has its own block.
     pub fn is_each(&self, body: &Body) -> bool {
         let holds_one =
             matches!(body, Body::Json(Json { shape: JsonShape::Object, .. }) | Body::Xml(_));

@@ -93,7 +93,7 @@ fn push_character(out: &mut String, character: char) {
         '\n' => out.push_str("\\n"),
         '\r' => out.push_str("\\r"),
         '\t' => out.push_str("\\t"),
-        // Nobody could read a character without a shape of its own.
+        // Nobody could read a character without a visible shape.
         character if character.is_control() || ('\u{200b}'..='\u{206f}').contains(&character) => {
             push_code(out, character);
         }

@@ -118,7 +118,7 @@ pub fn is_held(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a part of the schema has a base of its own, so that its references do not begin at the root.
+/// Whether a part of the schema has its own base, so that its references do not begin at the root.
 pub fn has_bases(schema: &Value) -> bool {
     let is_base = |key: &str, value: &Value| key == "$id" && value.is_string();
     let mut open: Vec<&Value> = match schema {

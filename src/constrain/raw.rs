@@ -1,4 +1,4 @@
-//! Arguments, each between marks of its own: text as it is, and all else as JSON.
+//! Arguments, each between its own marks: text as it is, and all else as JSON.
 
 use serde_json::Value;
 

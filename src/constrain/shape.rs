@@ -260,7 +260,7 @@ impl Shapes {
 /// Reads the schema of one tool.
 struct Reading<'a> {
     shapes: &'a mut Shapes,
-    /// What references are looked up in: the schema, unless a part of it has a base of its own.
+    /// What references are looked up in: the schema, unless a part of it has its own base.
     root: &'a Value,
     /// The shapes of schemas in the root, by their addresses.
     known: HashMap<*const Value, ShapeId>,

@@ -1,4 +1,4 @@
-//! Passages as providers of tool calls want them back: calls and results are messages of their own.
+//! Passages as providers of tool calls want them back: calls and results are separate messages.
 
 use crate::protocol::text::{is_blank, trim};
 use crate::protocol::write::Renderer;

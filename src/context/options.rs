@@ -42,7 +42,7 @@ pub enum Form {
     /// Text in the dialect, results too.
     #[default]
     Text,
-    /// Calls and results are messages of their own, as providers of tool calls want them back. No text has a mark of the
+    /// Calls and results are separate messages, as providers of tool calls want them back. No text has a mark of the
     /// dialect in it, and the rules are our own.
     Native,
     /// Text too, as thoughts, actions and observations; else as `Native`.

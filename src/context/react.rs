@@ -53,7 +53,7 @@ pub fn show(
     }
 }
 
-/// The last thought that is not blank, on a line of its own.
+/// The last thought that is not blank, on its own line.
 fn thought(parts: &[TurnPart<'_>], renderer: &Renderer) -> Vec<u8> {
     match thoughts(parts, renderer).iter().rev().find(|text| !is_blank(text)) {
         Some(text) => [b"Thought: ", trim(text), b"\n"].concat(),

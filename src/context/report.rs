@@ -1,9 +1,9 @@
-//! Rows of type `error`: what the model wrote that could not be used, and what it is told about that.
+//! Rows of type `error`: what the model wrote that could not be used, and the message to it about that.
 
 use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token, unescaped};
 
-/// What the model wrote, and what it is told about that.
+/// What the model wrote, and the message to it about that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownReport {
     /// The model's own text, as it wrote it; may be empty.
@@ -14,7 +14,7 @@ pub struct ShownReport {
     pub is_of_cut_answer: bool,
 }
 
-/// The kinds of error that are the model's own, so that it is told. Any other is the program's.
+/// The kinds of error that are the model's own, which it is shown. Any other is the program's.
 const KINDS: [&[u8]; 3] = [b"malformed", b"truncated", b"unfinished"];
 
 /// Reads a report as the log stores it, `{"kind": …, "content": …, "raw": …}`; further keys are ignored.

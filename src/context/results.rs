@@ -10,7 +10,7 @@ use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::{Renderer, push_escaped, returned};
 
-/// What a call failed with that has no result.
+/// The failure of a call that has no result.
 pub const INTERRUPTED: &str = "Interrupted before completion";
 
 /// The message in which a model reads the array of results that these pieces are, which answers these calls.

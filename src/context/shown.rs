@@ -22,7 +22,7 @@ pub enum Shown {
     },
     /// What came of the next of these calls.
     Result {
-        /// What the model is told of it.
+        /// What the model reads of it.
         content: Text,
         /// Whether the call failed.
         is_error: bool,
@@ -41,7 +41,7 @@ pub fn tell(shown: &mut Vec<Shown>, text: Vec<u8>) {
     shown.push(Shown::Said(Message { role: Role::User, content: text.into() }));
 }
 
-/// The words of a passage, each on lines of its own.
+/// The words of a passage, each on its own lines.
 pub fn texts(parts: &[TurnPart<'_>], renderer: &Renderer) -> Vec<u8> {
     let words = parts.iter().filter_map(|part| match *part {
         TurnPart::Words(text) => Some(renderer.marks().inert(text)).filter(|text| !is_blank(text)),

@@ -1,6 +1,6 @@
 //! How a template declares tools: in which words, and in which message.
 //!
-//! Nothing is taken for granted of a template: its words are found at a place if a conversation with them there, rendered without
+//! Nothing is taken for granted about a template: its words are found at a place if a conversation with them there, rendered without
 //! tools, is what the template writes with tools.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum Declared {
     At {
         /// Which one.
         place: ToolsPlace,
-        /// All that is said of them.
+        /// All of the text about them.
         text: String,
         /// What a prompt with this text in this place lacks, or has twice, next to what the template writes.
         doubt: Option<&'static str>,

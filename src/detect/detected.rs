@@ -10,8 +10,8 @@ use crate::dialect::Dialect;
 pub struct Detected {
     /// The dialect.
     pub dialect: Arc<Dialect>,
-    /// What speaks for it, each a sentence.
+    /// The reasons for it, one sentence each.
     pub evidence: Vec<String>,
-    /// What is uncertain about it, each a sentence.
+    /// What is uncertain about it, one sentence each.
     pub doubts: Vec<String>,
 }

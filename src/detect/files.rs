@@ -1,4 +1,4 @@
-//! Where a chat template is: in a file of its own, in a tokenizer's configuration, or in a model's file.
+//! Where a chat template is: in its own file, in a tokenizer's configuration, or in a model's file.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -114,7 +114,7 @@ impl Source {
     }
 }
 
-/// The template of a folder; a template of its own has the tokens of the tokenizer's configuration.
+/// The template of a folder; a template in its own file has the tokens of the tokenizer's configuration.
 fn in_folder(folder: &Path) -> Result<Option<Source>, SourceError> {
     let mut found: Option<Source> = None;
     for name in IN_A_FOLDER {

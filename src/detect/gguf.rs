@@ -1,5 +1,5 @@
-//! The chat template in the head of a GGUF file. Only the head is read, and nothing of it is believed: no length in it makes more
-//! memory than the text that it is the length of.
+//! The chat template in the head of a GGUF file. Only the head is read, and none of it is trusted: no length in it allocates more
+//! memory than the text that it measures.
 
 use std::io::{self, BufRead, Read};
 

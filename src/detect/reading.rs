@@ -55,7 +55,7 @@ impl Reading {
         best
     }
 
-    /// What is said of it.
+    /// The dialect with the reasons for it.
     pub fn detected(self) -> Detected {
         let Self { dialect, fit, equals } = self;
         let name = &dialect.name;

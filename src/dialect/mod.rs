@@ -29,13 +29,13 @@ pub use text::Str;
 pub struct Dialect {
     /// What it is called.
     pub name: Str,
-    /// Which models were taught it; empty for a dialect that any model can be told.
+    /// The models that were taught it; empty for a dialect that suits any model.
     #[serde(default)]
     pub models: Str,
     /// Marks around reasoning. Nothing between them is a call.
     #[serde(default)]
     pub reasoning: Vec<Pair>,
-    /// Whether an answer begins inside reasoning, which the prompt has opened; its reader may be told otherwise.
+    /// Whether an answer begins inside reasoning, which the prompt has opened; an option of the reader overrides this.
     #[serde(default)]
     pub begins_in_reasoning: bool,
     /// Marks around text for the user; only the marks are left out.
@@ -44,7 +44,7 @@ pub struct Dialect {
     /// Marks around results, which only the system writes: what a model writes there is dropped.
     #[serde(default)]
     pub results: Vec<Results>,
-    /// Messages, each with a head that names its recipient: the whole answer is a row of them.
+    /// Messages, each with a head that names its recipient: the whole answer is a sequence of them.
     #[serde(default)]
     pub heads: Option<MessageHeads>,
     /// Whether marks count only at the start of a line.
@@ -65,7 +65,7 @@ pub struct Dialect {
     /// When the calls run.
     #[serde(default)]
     pub batch: BatchEnd,
-    /// What a mark in `open` is if nothing follows it that a block may hold.
+    /// What a mark in `open` is if nothing that a block can hold follows it.
     #[serde(default)]
     pub lone_mark: LoneMark,
     /// The model says that it is done.
@@ -74,7 +74,7 @@ pub struct Dialect {
     /// The model's turn is over: tokens that a server may leave in the text. What follows is dropped.
     #[serde(default)]
     pub turn_end: Vec<Str>,
-    /// Marks without a meaning of their own.
+    /// Marks without their own meaning.
     #[serde(default)]
     pub ignored: Vec<Str>,
     /// Other tokens of its models' tokenizers, above all the marks that open and end turns in the chat template. A text that
@@ -143,7 +143,7 @@ pub enum BatchEnd {
     Block,
 }
 
-/// What a mark that opens a block is, if nothing follows it that a block may hold.
+/// What a mark that opens a block is, if nothing that a block can hold follows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -164,7 +164,7 @@ pub enum LoneMark {
 pub enum Body {
     /// JSON that holds names and arguments.
     Json(Json),
-    /// Calls with the name in a head of its own.
+    /// Calls with the name in its own head.
     Head(Head),
     /// Python calls with literals as arguments.
     Python(Python),
@@ -249,7 +249,7 @@ pub struct Head {
     pub form: HeadForm,
     /// How the arguments are written.
     pub args: Args,
-    /// Closes the call; empty where the arguments have an end of their own.
+    /// Closes the call; empty where the arguments have their own end.
     #[serde(default)]
     pub close: Str,
     /// Marks before which a call without a closing mark ends.
@@ -295,7 +295,7 @@ pub enum Args {
     Xml(Xml),
 }
 
-/// Arguments, each between marks of its own.
+/// Arguments, each between its own marks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {

@@ -73,7 +73,7 @@ struct File {
     /// The preset that has the fields which the file does not give. Of `heads` and `prompt`, a file can give some members. The
     /// words of its models' template are not among them.
     like: Option<String>,
-    /// The families of tokens that the tokenizers of its models have; `all` where any model may be told to write it.
+    /// The families of tokens that the tokenizers of its models have; `all` where it suits any model.
     tokens_of: Option<Vec<String>>,
     #[serde(flatten)]
     fields: Map<String, Value>,

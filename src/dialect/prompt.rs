@@ -11,16 +11,16 @@ use super::Str;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prompt {
-    /// What the models' own template says of its tools; without it, how calls are written has to be told.
+    /// What the models' own template says about its tools; without it, the prompt must say how calls are written.
     #[serde(default)]
     pub wording: Option<Wording>,
     /// How tools are declared.
     #[serde(default)]
     pub tools: ToolsForm,
-    /// What a block is called where one is wrong; empty for its mark.
+    /// What reports call a block; empty for its mark.
     #[serde(default)]
     pub block_name: Str,
-    /// What the model is told to do then; empty for an example.
+    /// What a report then tells the model to do; empty for an example.
     #[serde(default)]
     pub again: Str,
     /// How a turn of the model is put together.
@@ -77,7 +77,7 @@ pub enum ToolsPlace {
     AfterSystem,
     /// At its beginning.
     BeforeSystem,
-    /// In a system message of their own, before the other one.
+    /// In their own system message, before the other one.
     OwnSystem,
     /// At the beginning of the user's first message.
     User,
@@ -180,7 +180,7 @@ pub enum JsonLayout {
     Compact,
     /// The items of the outermost array on a line each, indented by this many spaces.
     Items(usize),
-    /// Everything on lines of its own, each level indented by this many spaces.
+    /// Everything on its own lines, each level indented by this many spaces.
     Indented(usize),
 }
 

@@ -55,7 +55,7 @@ pub struct Channel {
     room: Notify,
 }
 
-/// When the loop is told of deltas. It is always told of the first, of the end, and when half of the room is full.
+/// When the loop is notified of deltas. It is always notified of the first, of the end, and when half of the room is full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Watch {
@@ -75,7 +75,7 @@ struct State {
     tail: String,
     has_begun: bool,
     is_over: bool,
-    /// Whether the loop found nothing, and waits to be told.
+    /// Whether the loop found nothing, and waits to be notified.
     is_awaited: bool,
     /// The task that found nothing, and waits.
     waker: Option<Waker>,
@@ -89,7 +89,7 @@ impl Channel {
         Self { number, inbox, state, room: Notify::new() }
     }
 
-    /// What has come, or `None`: then the inbox is told when something does.
+    /// What has come, or `None`: then the inbox is notified when something does.
     pub fn take(&self) -> Option<Arrived> {
         self.take_or(|state| state.is_awaited = true)
     }
@@ -177,7 +177,7 @@ impl Channel {
 }
 
 impl State {
-    /// Whether the loop is told of these deltas.
+    /// Whether the loop is notified of these deltas.
     fn tells(&mut self, deltas: &[Delta]) -> bool {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let is_full = self.bytes > ROOM / 2;

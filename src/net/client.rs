@@ -15,11 +15,11 @@ use super::per_process::PerProcess;
 /// How connections are made.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long a connection may take to be there.
+    /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// The address of a proxy; those of the environment if not given, and no proxy if it is empty.
+    /// The address of a proxy; by default the environment's, and no proxy if it is empty.
     pub proxy: Option<String>,
-    /// A file with the certificates that are trusted, in the form PEM; those that this machine trusts if not given.
+    /// A PEM file of the certificates to trust; by default those that this machine trusts.
     pub certificates: Option<PathBuf>,
     /// What the program calls itself.
     pub user_agent: String,
@@ -32,7 +32,7 @@ pub enum NotMade {
     /// The file of certificates cannot be used.
     #[error("{0}")]
     Certificates(String),
-    /// The address of the proxy is not one.
+    /// The address of the proxy is invalid.
     #[error("{0}")]
     Proxy(String),
     /// The library refuses.
@@ -52,7 +52,7 @@ pub(super) struct Connections {
     /// Makes a connection for each request.
     new: reqwest::Client,
     has_answered: AtomicBool,
-    /// How long a connection may take to be there.
+    /// How long connecting may take.
     pub connect_timeout: Duration,
 }
 

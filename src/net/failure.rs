@@ -18,9 +18,9 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// No connection: the name is not known, or nobody listens there.
+    /// No connection: the name is unknown, or nothing listens there.
     Unreachable,
-    /// The server's certificate is not one that is trusted, or the machine trusts none at all.
+    /// The server's certificate is not trusted, or the machine trusts none at all.
     Certificate,
     /// The proxy refused.
     Proxy,

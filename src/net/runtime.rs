@@ -12,7 +12,7 @@ const RESOLVERS: usize = 4;
 /// The runtime of this process, made at the first request. It lives as long as the process: nothing waits for it at the end.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The system has no thread left.
 pub fn handle() -> io::Result<&'static Handle> {
     static RUNTIME: PerProcess<Runtime> = PerProcess::new();
     let runtime = RUNTIME.get_or_make(|| {

@@ -52,7 +52,7 @@ mod socket {
 
 pub use socket::Socket;
 
-/// What one event loop has to look at, and the socket that wakes it.
+/// What has come for one event loop, and the socket that wakes it.
 #[derive(Debug)]
 pub struct Inbox {
     state: Mutex<State>,
@@ -75,7 +75,7 @@ impl Inbox {
     /// An inbox, and the socket that the loop reads from: a byte comes when the inbox was empty. The caller closes that socket.
     ///
     /// # Errors
-    /// The system gives no sockets.
+    /// The system has no sockets left.
     pub fn new() -> io::Result<(Self, Socket)> {
         let (wake, reader) = socket::pair()?;
         wake.set_nonblocking(true)?;
@@ -93,7 +93,7 @@ impl Inbox {
         let mut state = self.lock();
         state.ready.push(exchange);
         if state.ready.len() > 1 {
-            return; // it is told, or will be
+            return; // it is notified, or will be
         }
         let due = state.woken.map(|woken| woken + REST).filter(|&due| due > Instant::now());
         match (due, Handle::try_current()) {

@@ -1,4 +1,4 @@
-//! The words of a [`Report`]: what the model is told about output that could not be read, and what to do instead.
+//! The words of a [`Report`]: what the model reads about output that could not be read, and what to do instead.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::report::{Report, ReportKind, Words};
 use super::text::line_and_column;
 use crate::dialect::{Body, Dialect, Str};
 
-/// How many broken blocks of a text have a report of their own. The others share one: a model does not write as many, and each
+/// How many broken blocks of a text have their own report. The others share one: a model does not write as many, and each
 /// report is several times as long as the shortest block.
 pub const MAX_REPORTS: usize = 100;
 
@@ -22,7 +22,7 @@ impl Words {
         Self { block: block_name(dialect), again: again(dialect) }
     }
 
-    /// The report of `count` malformed blocks without a report of their own. `raw` is the blocks, one on each line.
+    /// The report of `count` malformed blocks without their own report. `raw` is the blocks, one on each line.
     #[must_use]
     pub fn more_malformed(&self, count: usize, raw: Text) -> Report {
         let Self { again, .. } = self;
@@ -188,7 +188,7 @@ pub fn cut_answer(ending: &Ending, place: Where) -> Option<Report> {
     Some(Report::of_answer(ReportKind::Truncated, content))
 }
 
-/// What is said of an answer that was refused.
+/// The message about an answer that was refused.
 fn refusal(why: &str) -> String {
     format!("The answer was refused ({why}). No call was run.")
 }

@@ -1,4 +1,4 @@
-//! What the model is told about output that could not be read: a block that does not hold calls, or an answer that was cut off.
+//! The message to the model about output that could not be read: a block that does not hold calls, or an answer that was cut off.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ impl ReportKind {
 pub struct Report {
     /// The kind of problem.
     pub kind: ReportKind,
-    /// What the model is told: what is wrong, where, and what to do.
+    /// The message to the model: what is wrong, where, and what to do.
     pub content: Text,
     /// The block as the model wrote it, from its opening mark on; empty if the problem is not in a block.
     pub raw: Text,

@@ -268,7 +268,7 @@ impl Dialect {
     }
 }
 
-/// The dialect of a chat template, and what speaks for it.
+/// The dialect of a chat template, and the evidence for it.
 #[cfg(feature = "detect")]
 #[pyclass(frozen, module = "cogency_rs")]
 pub struct Detection {

@@ -197,7 +197,7 @@ impl Folding {
         self.questions.last().copied()
     }
 
-    /// Whether a call without an id of its own came since `name_calls`.
+    /// Whether a call without its own id came since `name_calls`.
     fn lacks_ids(&self) -> bool {
         self.lacks_ids
     }

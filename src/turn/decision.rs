@@ -9,9 +9,9 @@ pub struct Situation {
     pub outcome: TurnOutcome,
     /// Whether a limit, a tool, a hook or the user asked the run to stop.
     pub is_to_stop: bool,
-    /// Whether a hook asked it to go on all the same.
+    /// Whether a hook asked it to go on anyway.
     pub is_to_go_on: bool,
-    /// Whether the answer was refused: a call, or a value of another type, was asked for.
+    /// Whether the answer was refused: a call, or a value of another type, was required.
     pub is_refused: bool,
 }
 

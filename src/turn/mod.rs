@@ -7,7 +7,7 @@
 //!
 //! Output that cannot be read is saved as the model wrote it, so that the model can be shown its own text. The text after it
 //! belongs to it too, unless a call follows. Where all blocks of an answer are one batch ([`BatchEnd::Answer`]), a report of
-//! an answer that has calls is saved after the calls: they run, and the model is told both.
+//! an answer that has calls is saved after the calls: they run, and the model reads both.
 //!
 //! Invariants: text that comes before a call is saved and emitted before it; every batch that is handed out as
 //! [`Step::Run`] takes exactly one results row; what the model wrote as `<results>` is dropped.
@@ -40,7 +40,7 @@ pub enum Errors {
     /// As text of the answer, as in cogency 3.3.0.
     #[default]
     Respond,
-    /// As an error of its own, joined to no other text.
+    /// As its own error, joined to no other text.
     Event,
 }
 

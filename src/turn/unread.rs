@@ -23,7 +23,7 @@ impl Unread {
         Self { report, timestamp, after: Vec::new(), is_shown: false }
     }
 
-    /// Its row in the log: a JSON object with what the model is told, and with the model's own text, unchanged.
+    /// Its row in the log: a JSON object with the message to the model, and with the model's own text, unchanged.
     pub fn row(&self, dialect: &Dialect) -> Row {
         let Self { report, timestamp, after, .. } = self;
         let mut raw = report.raw.clone();

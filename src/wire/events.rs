@@ -2,7 +2,7 @@
 //!
 //! Lines end in CR, LF or CRLF; an empty line completes an event; a line without a colon is a field without a value; a byte
 //! order mark at the start is left out, and so is a comment. An event without data is not one. The standard drops an event that
-//! the end of the stream cuts off before its empty line. [`Events::finish`] returns it all the same: some providers end without
+//! the end of the stream cuts off before its empty line. [`Events::finish`] returns it nevertheless: some providers end without
 //! that line, so the caller, who can tell whether the data is whole, decides.
 //!
 //! Invariant: no byte is searched for a line break twice, and no more than the limit is held.

@@ -278,7 +278,7 @@ impl<'a> Raw<'a> {
             .map(|quoted| unescaped(quoted).into_owned())
     }
 
-    /// A whole number from 0 on.
+    /// A whole number of at least 0.
     pub fn count(self) -> Option<u64> {
         self.0.parse().ok()
     }

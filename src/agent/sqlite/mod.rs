@@ -1,5 +1,5 @@
-//! The log in a `SQLite` file (feature `sqlite`), in the tables of the Python package: a conversation that one of them began, the
-//! other can read and go on with.
+//! The log in a `SQLite` file (feature `sqlite`), in the tables of the Python package: either can read and continue a
+//! conversation that the other began.
 //!
 //! Both keep messages as cogency 3.3.0 does. What the Python package keeps next to them, the state of each call and who runs a
 //! conversation, is not written here: for it, a turn of a Rust program is one of plain cogency.
@@ -22,9 +22,9 @@ pub use error::SqliteError;
 
 /// A log in a `SQLite` file.
 ///
-/// A save returns when its rows are committed; saves that wait together share one commit. All of it is done by one thread of the
-/// log's own, which ends, and closes the file, after the last job once the log is dropped. Any number of programs may use the
-/// file at the same time, also those of the Python package.
+/// A save returns when its rows are committed; saves that wait together share one commit. One thread of the log does all of
+/// this; it ends, and closes the file, after the last job once the log is dropped. Any number of programs may use the
+/// file at the same time, including those of the Python package.
 ///
 /// But within one process, only one copy of the `SQLite` library may have the file open, since a second copy breaks the locks of the
 /// first. A program that embeds Python must not open one file from both sides.
@@ -35,7 +35,7 @@ pub struct SqliteLog {
 }
 
 impl SqliteLog {
-    /// Opens a file, so that rows outlive a power failure. It, its directories and its tables are made if they are missing.
+    /// Opens a file, so that rows outlive a power failure. It, its directories and its tables are created if missing.
     ///
     /// Waits for the disk: a program calls it before it begins, or in [`spawn_blocking`](tokio::task::spawn_blocking).
     ///
@@ -86,7 +86,7 @@ impl SqliteLog {
 impl Log for SqliteLog {
     type Error = SqliteError;
 
-    /// If the future is dropped, the rows are saved all the same, or none of them.
+    /// If the future is dropped, either all of the rows are saved or none.
     async fn append(&self, conversation: &str, rows: Vec<LogRow>) -> Result<(), SqliteError> {
         if rows.is_empty() {
             return Ok(());

@@ -75,7 +75,7 @@ pub fn run(mut connection: Connection, path: &Path, jobs: &Receiver<Job>) {
                 Job::Read { conversation, done } => reads.push((conversation, done)),
             }
         }
-        // A read that was asked for after a save, sees it.
+        // A read requested after a save sees it.
         commit(&mut connection, path, appends);
         for (conversation, done) in reads {
             let rows = read(&connection, &conversation);

@@ -29,7 +29,7 @@ pub struct PromptParts {
 impl PromptParts {
     /// Writes the parts. `identity` replaces the sentence on who the model is.
     ///
-    /// A dialect with a wording declares its tools as the template of its models does, byte for byte; any other is told.
+    /// A dialect with a wording declares its tools as the template of its models does, byte for byte; any other is taught.
     ///
     /// # Complexity
     /// O(tools)

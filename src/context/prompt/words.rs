@@ -1,4 +1,4 @@
-//! How a model is told to write its calls, where the words are not known that it was taught.
+//! How the prompt tells a model to write its calls, where the wording that it was taught is not known.
 
 use crate::dialect::{Args, Body, Dialect, Frame, HeadForm, Json, JsonShape, ResultText, Unmarked};
 use crate::protocol::stored::ShownCall;
@@ -6,7 +6,7 @@ use crate::protocol::write::{Renderer, Returned, TurnPart};
 
 use super::tools::{self, Tool};
 
-/// What is said in the place of tools.
+/// What takes the place of tools.
 pub const NO_TOOLS: &str = "There are none: answer without a call.";
 
 /// What is said of calls where nothing has to be taught, since the model knows how to write them; also the last lines of [`how`].
@@ -79,7 +79,7 @@ fn done(dialect: &Dialect) -> String {
     }
 }
 
-/// Whether a turn has marks of its own, so that it has to be told how even an answer without calls is written.
+/// Whether a turn has its own marks, so that the prompt must say how even an answer without calls is written.
 fn is_marked(dialect: &Dialect) -> bool {
     !dialect.end.is_empty()
 }

@@ -1,4 +1,4 @@
-//! Fields of text: reasoning, and what the user is told.
+//! Fields of text: reasoning, and text for the user.
 
 use super::super::{Pair, Str};
 use super::error::{Read, TemplateError};
@@ -65,7 +65,7 @@ pub(super) fn reasoning(field: &TemplateField<'_>) -> Read<Reasoning> {
     Ok(Reasoning { pairs: pairs(opens, &close), begins })
 }
 
-/// The field with what the user is told: marks around it, or what ends the turn.
+/// The field with text for the user: marks around it, or what ends the turn.
 pub(super) fn answer(field: &TemplateField<'_>) -> Read<(Vec<Pair>, Vec<Str>)> {
     check_text(field)?;
     let Some(open) = &field.open else {

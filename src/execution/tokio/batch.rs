@@ -1,4 +1,4 @@
-//! A batch of calls as Tokio runs it: each attempt in a task of its own, and the schedule that says which may begin.
+//! A batch of calls as Tokio runs it: each attempt in its own task, and the schedule that says which may begin.
 //!
 //! Invariants: each call that counts has exactly one result, in call order; when [`Batch::join`] returns, every attempt has
 //! ended; a batch that is dropped has asked every attempt to stop. Whatever is known of the batch belongs to the [`Batch`], and
@@ -52,7 +52,7 @@ pub async fn execute(
 /// [`join`](Self::join) is awaited.
 ///
 /// Dropping the batch, or the future of `join`, stops every call: its future is dropped at its next `await`. Nobody waits for
-/// that. [`BatchOptions::on_abandoned`] is told which calls were not over, and of which of them the outcome is unknown.
+/// that. [`BatchOptions::on_abandoned`] gets the calls that were not over, and which of them have an unknown outcome.
 #[derive(Debug)]
 pub struct Batch {
     tools: Toolbox,

@@ -23,7 +23,7 @@ pub struct BatchCall {
     pub tool: Option<Arc<dyn Tool>>,
     pub options: ToolOptions,
     pub state: State,
-    /// How often its tool was started.
+    /// How many times its tool was started.
     pub attempts: u32,
     /// Why it was asked to stop; what it does after that does not count.
     pub stop: Option<Stop>,

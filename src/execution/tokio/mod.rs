@@ -1,7 +1,7 @@
 //! A batch of calls on Tokio, for Rust programs.
 //!
 //! [`Batch`] drives the [`Schedule`](super::Schedule) that the Python package drives on asyncio: order, limits, barriers
-//! and time are the same, and so are the words that a model reads. Each attempt of a call is a Tokio task of its own, so
+//! and time are the same, and so are the words that a model reads. Each attempt of a call is a separate Tokio task, so
 //! calls run in parallel; all that is known of the batch belongs to the [`Batch`], so nothing is locked.
 //!
 //! ```
@@ -41,7 +41,7 @@
 //! | returns a value | succeeds |
 //! | returns an error, or panics | fails, and is tried again if its [`Effect`] allows it; other calls go on |
 //! | takes longer than it may | is stopped, and waited for until it has stopped; it fails, whatever it returns after that |
-//! | never awaits and never returns | cannot be stopped: the batch waits for it. What blocks belongs into [`blocking_tool`] |
+//! | never awaits and never returns | cannot be stopped: the batch waits for it. What blocks belongs in [`blocking_tool`] |
 //! | blocks a thread, and its time is up | fails at once; its thread ends on its own |
 //!
 //! A program whose tools are written in another language implements [`Tool`]: its [`Work`] is a future or a function.

@@ -14,13 +14,13 @@ use super::record::AbandonedCall;
 pub struct BatchOptions {
     /// How many calls may run at once; `None` for all.
     pub concurrency: Option<NonZeroUsize>,
-    /// How long one attempt of a call may take from its start; `None` for no limit. A tool's own limit goes before this.
+    /// How long one attempt of a call may take from its start; `None` for no limit. A tool's own limit takes precedence.
     pub call_timeout: Option<Duration>,
     /// How long all calls together may take from when the batch is complete; `None` for no limit.
     pub batch_timeout: Option<Duration>,
     /// How long a call waits after a failed attempt, by the number of that attempt; `None` for [`pause`].
     pub pause: Option<Pause>,
-    /// Told which calls were not over when the batch was dropped; not called if all were.
+    /// Gets the calls that were not over when the batch was dropped; not called if all were.
     pub on_abandoned: Option<OnAbandoned>,
 }
 
@@ -65,7 +65,7 @@ impl BatchOptions {
         self
     }
 
-    /// The same, with a function that is told which calls were not over when the batch was dropped.
+    /// The same, with a function that gets the calls that were not over when the batch was dropped.
     #[must_use]
     pub fn with_on_abandoned(
         mut self,

@@ -17,7 +17,7 @@ pub struct ToolExecution {
     pub outcome: CallOutcome,
     /// How it ended.
     pub status: CallStatus,
-    /// How often the tool was started; 0 if it never was.
+    /// How many times the tool was started; 0 if it never was.
     pub attempts: u32,
     /// What made the last attempt fail, if its tool says so ([`ToolError::with_cause`](super::ToolError::with_cause)).
     pub cause: Option<Cause>,

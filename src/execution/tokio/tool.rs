@@ -15,7 +15,7 @@ use crate::protocol::Call;
 
 /// A tool.
 ///
-/// [`tool`] and [`blocking_tool`] make one of a closure. A type of its own implements this trait, for instance where a tool
+/// [`tool`] and [`blocking_tool`] make one of a closure. Other types can implement this trait, for instance where a tool
 /// is written in another language: whatever carries out the call, [`start`](Self::start) hands it over as a [`Work`].
 pub trait Tool: Send + Sync {
     /// The name by which the model calls it.
@@ -87,18 +87,18 @@ pub enum Effect {
     Once,
     /// Something that a second attempt does not do again: a call that failed or ran out of time is tried again.
     Idempotent {
-        /// How often it is tried again.
+        /// How many times it is tried again.
         retries: u32,
     },
     /// Nothing: it may also begin before its batch is complete, and be dropped.
     ReadOnly {
-        /// How often it is tried again.
+        /// How many times it is tried again.
         retries: u32,
     },
 }
 
 impl ToolOptions {
-    /// How often a call that failed or ran out of time is tried again.
+    /// How many times a call that failed or ran out of time is tried again.
     #[must_use]
     pub fn retries(&self) -> u32 {
         match self.effect {
@@ -144,7 +144,7 @@ impl Invocation {
     /// The arguments as a value of a type.
     ///
     /// # Errors
-    /// They do not fit the type; the model is told why.
+    /// They do not fit the type; the model reads why.
     ///
     /// # Complexity
     /// O(arguments)
@@ -202,7 +202,7 @@ where
     })
 }
 
-/// Makes a tool of a closure that blocks; it runs on a thread of its own. See [`Work::Blocking`].
+/// Makes a tool of a closure that blocks; it runs on its own thread. See [`Work::Blocking`].
 ///
 /// ```
 /// use cogency_rs::execution::tokio::blocking_tool;
@@ -235,7 +235,7 @@ impl FunctionTool {
         Self { name: name.into(), options, schema, start: Arc::new(start) }
     }
 
-    /// The same tool, whose arguments must fit this schema. The model is told what is wrong with them in plain words.
+    /// The same tool, whose arguments must fit this schema. The model reads what is wrong with them in plain words.
     #[must_use]
     pub fn with_schema(mut self, schema: ArgumentSchema) -> Self {
         self.schema = Some(Arc::new(schema));

@@ -23,7 +23,7 @@ struct NamedTools {
     places: BTreeMap<String, usize>,
 }
 
-/// Two tools have one name, so a call of that name could mean either.
+/// Two tools have the same name, so a call of that name could mean either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("two tools are named '{name}', so a call of that name could mean either: rename one")]
 pub struct AmbiguousName {
@@ -35,7 +35,7 @@ impl Toolbox {
     /// A toolbox with these tools.
     ///
     /// # Errors
-    /// Two of them have one name.
+    /// Two of them have the same name.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, AmbiguousName> {
         let mut named = NamedTools::default();
         for tool in tools {
@@ -51,7 +51,7 @@ impl Toolbox {
     /// A toolbox with these tools of one type, such as closures.
     ///
     /// # Errors
-    /// Two of them have one name.
+    /// Two of them have the same name.
     pub fn of<T: Tool + 'static>(
         tools: impl IntoIterator<Item = T>,
     ) -> Result<Self, AmbiguousName> {

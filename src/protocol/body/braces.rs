@@ -91,7 +91,7 @@ impl BracesReader {
 
     /// Reads on; gives the byte after the last brace once that has arrived. `text` is what it was at the last call, or
     /// longer. `mark` comes before and after strings, and `schema` is that of the tool's arguments. Problems go to
-    /// `calls` where the arguments still have an end of their own.
+    /// `calls` where the arguments still have their own end.
     ///
     /// # Errors
     /// These cannot be arguments, and they have no end of their own. The reader must not be asked again.

@@ -1,4 +1,4 @@
-//! Calls with the name in a head of its own: `open NAME end ARGS close`.
+//! Calls with the name in its own head: `open NAME end ARGS close`.
 
 use super::super::call::Call;
 use super::super::canonical::json_string;

@@ -44,7 +44,7 @@ pub trait ItemReader {
     fn begins(form: &Self::Form, text: &[u8]) -> Option<bool>;
 
     /// Reads on; gives the byte after the item once it is complete. Its calls go to `calls`, and so does what is wrong
-    /// with them where the item still has an end of its own ([`Calls::refuse`]).
+    /// with them where the item still has its own end ([`Calls::refuse`]).
     ///
     /// # Errors
     /// This cannot be an item of this form, and it has no end of its own. The reader must not be asked again.

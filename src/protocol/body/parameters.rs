@@ -1,4 +1,4 @@
-//! Arguments, each between marks of its own, with values as raw text.
+//! Arguments, each between its own marks, with values as raw text.
 //!
 //! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
 //! next parameter, the end of the call, or nothing at all.
@@ -46,7 +46,7 @@ enum State {
     /// After a key, before its value: what comes between begins at the first byte and has been read up to the second.
     Attributes(Str, usize, usize),
     Value(ValueReader),
-    /// In a JSON object that stands for all of them, between marks of its own or with none.
+    /// In a JSON object that stands for all of them, between its own marks or with none.
     Object(ObjectReader, bool),
     /// After such an object, before the mark that closes it.
     BehindObject(usize),

@@ -27,7 +27,7 @@ use quote::Verdict;
 use states::{Bracket, State, Unit};
 use words::{MAX_WORD, Prefix, begins_word, word_end};
 
-/// Reads one list of Python calls, or a run of calls on lines of their own.
+/// Reads one list of Python calls, or a run of calls on their own lines.
 #[derive(Clone, Debug)]
 pub struct PythonReader {
     /// The first byte that has not been read.

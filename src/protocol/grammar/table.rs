@@ -140,7 +140,7 @@ impl Table {
     }
 
     /// The span of reasoning that a prompt has opened, of which only the dialect is known: the closing mark of any pair ends it.
-    /// A pair that is opened inside it has a closing mark of its own, so that only the first pair's ends it from there on. `None`
+    /// A pair that is opened inside it has its own closing mark, so that only the first pair's ends it from there on. `None`
     /// if all pairs close alike; `first` is the first one's span.
     fn prompted(&mut self, first: usize, dialect: &Dialect) -> Option<usize> {
         let mut closes: Vec<&Str> = Vec::new();

@@ -29,7 +29,7 @@ pub fn example(notation: &Notation) -> String {
     Text::from(sink.out).to_string()
 }
 
-/// Adds calls as they are, in blocks of their own. Without a `thought` they are what a model writes that says nothing else.
+/// Adds calls as they are, in their own blocks. Without a `thought` they are what a model writes that says nothing else.
 pub fn push_calls(
     sink: &mut Sink<'_>,
     dialect: &Dialect,

@@ -147,11 +147,11 @@ impl<'o, 's> Brackets<'o, 's> {
     }
 }
 
-/// Values nested deeper than this are on one line, even where others have lines of their own: the indentation of
+/// Values nested deeper than this are on one line, even where others have their own lines: the indentation of
 /// brackets in brackets grows with the square of their number.
 const MAX_INDENTED: usize = 200;
 
-/// Whether each value in a bracket of this depth has a line of its own.
+/// Whether each value in a bracket of this depth has its own line.
 fn breaks_lines(layout: JsonLayout, depth: usize) -> bool {
     match layout {
         JsonLayout::Indented(_) => depth <= MAX_INDENTED,

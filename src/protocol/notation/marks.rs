@@ -1,6 +1,6 @@
 //! The marks of a dialect where they must not count: in text that comes from outside, and in strings between marks.
 //!
-//! A server takes a mark for a token of its own wherever it appears, so no such text may hold one. [`inert`](super::inert)
+//! A server takes a mark for its own token wherever it appears, so no such text may hold one. [`inert`](super::inert)
 //! breaks each mark up; here they are found.
 
 use std::ops::Range;

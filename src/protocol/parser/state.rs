@@ -150,7 +150,7 @@ impl Broke {
 /// The malformed blocks of a text, each of which is reported, or counted.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
-    /// How many have a report of their own.
+    /// How many have their own report.
     count: usize,
     /// How many do not, and their text.
     more: usize,

@@ -18,7 +18,7 @@ use crate::dialect::Dialect;
 /// The schema of a value that is nested deeper allows anything.
 const DEEPEST: usize = 32;
 
-/// Adds calls, in blocks of their own. Without a `thought` they are what a model writes that says nothing else.
+/// Adds calls, in their own blocks. Without a `thought` they are what a model writes that says nothing else.
 ///
 /// If they would read back as other calls, the marks in their raw text are made harmless.
 pub fn push_calls(
@@ -62,7 +62,7 @@ pub struct Unwritable {
     read: String,
 }
 
-/// Writes calls in blocks of their own, as they are. `tools` are those that the reader will know; without them it is one that
+/// Writes calls in their own blocks, as they are. `tools` are those that the reader will know; without them it is one that
 /// knows tools whose arguments have exactly these types.
 ///
 /// # Errors

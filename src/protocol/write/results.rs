@@ -202,7 +202,7 @@ fn push_result(sink: &mut Sink<'_>, form: &ResultsForm, result: &Returned) {
     }
 }
 
-/// A result as text: what happened, on a line of its own, and then the content.
+/// A result as text: what happened, on its own line, and then the content.
 fn plain(form: &ResultsForm, result: &Returned) -> Vec<u8> {
     let text = |json: &str| -> Cow<'_, [u8]> {
         if json.starts_with('"') {

@@ -14,7 +14,7 @@ pub(super) enum State {
     CallOrClose,
     /// After a call in the list.
     BehindCall,
-    /// After a call on a line of its own.
+    /// After a call on its own line.
     NextLine,
     /// A keyword, or the end of the call.
     Argument,

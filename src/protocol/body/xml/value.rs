@@ -169,7 +169,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// Whether text between elements is a member of its own: only where all tags are marked, so that no text looks like
+    /// Whether text between elements is a separate member: only where all tags are marked, so that no text looks like
     /// one.
     fn is_mixed(&self, element: &Element, schema: Option<Schema<'_>>) -> bool {
         let types = schema.map(Schema::types).unwrap_or_default();
