@@ -49,122 +49,110 @@ fn each_keyword_has_words() {
         (
             json!({"type": "integer"}),
             json!("x"),
-            r#"argument 'x' must be an integer, and was a string: "x""#,
+            r#"argument 'x' must be an integer, got a string: "x""#,
         ),
         (
             json!({"type": "integer"}),
             json!(1.5),
-            "argument 'x' must be an integer, and was a number: 1.5",
+            "argument 'x' must be an integer, got a number: 1.5",
         ),
         (
             json!({"type": ["string", "null", "integer"]}),
             json!([]),
-            "argument 'x' must be a string or null or an integer, and was an array: []",
+            "argument 'x' must be a string or null or an integer, got an array: []",
         ),
         (
             json!({"$ref": "urn:a", "$defs": {"a": {"$id": "urn:a", "type": ["null", "string"]}}}),
             json!([]),
-            "argument 'x' must be a string or null, and was an array: []",
+            "argument 'x' must be a string or null, got an array: []",
         ),
-        (json!({"type": "number"}), json!("\0NaN"), "argument 'x' must be a number, and was NaN"),
+        (json!({"type": "number"}), json!("\0NaN"), "argument 'x' must be a number, got NaN"),
         (
             json!({"type": ["number", "null"]}),
             json!("\0NaN"),
-            "argument 'x' must be a number or null, and was NaN",
+            "argument 'x' must be a number or null, got NaN",
         ),
         (
             json!({"type": "integer"}),
             json!("\0Infinity"),
-            "argument 'x' must be an integer, and was a number: Infinity",
+            "argument 'x' must be an integer, got a number: Infinity",
         ),
         (
             json!({"enum": ["a", 1, null]}),
             json!("b"),
-            r#"argument 'x' must be "a" or 1 or null, and was a string: "b""#,
+            r#"argument 'x' must be "a" or 1 or null, got a string: "b""#,
         ),
         (
             json!({"type": "string", "enum": ["a"]}),
             json!(1),
-            r#"argument 'x' must be "a", and was an integer: 1"#,
+            r#"argument 'x' must be "a", got an integer: 1"#,
         ),
         (
             json!({"const": {"a": 1}}),
             json!({}),
-            r#"argument 'x' must be {"a": 1}, and was an object: {}"#,
+            r#"argument 'x' must be {"a": 1}, got an object: {}"#,
         ),
-        (json!({"minimum": 1}), json!(0), "argument 'x' must be at least 1, and was 0"),
+        (json!({"minimum": 1}), json!(0), "argument 'x' must be at least 1, got 0"),
         (
             json!({"maximum": 9.0}),
             json!("\0huge"),
-            &format!("argument 'x' must be at most 9, and was 1{}...", "0".repeat(59)),
+            &format!("argument 'x' must be at most 9, got 1{}...", "0".repeat(59)),
         ),
         (
             json!({"exclusiveMinimum": 0.5}),
             json!(0.5),
-            "argument 'x' must be more than 0.5, and was 0.5",
+            "argument 'x' must be more than 0.5, got 0.5",
         ),
-        (json!({"exclusiveMaximum": 0}), json!(0), "argument 'x' must be less than 0, and was 0"),
-        (json!({"multipleOf": 5}), json!(7), "argument 'x' must be a multiple of 5, and was 7"),
+        (json!({"exclusiveMaximum": 0}), json!(0), "argument 'x' must be less than 0, got 0"),
+        (json!({"multipleOf": 5}), json!(7), "argument 'x' must be a multiple of 5, got 7"),
         (
             json!({"minLength": 2}),
             json!("ä"),
-            "argument 'x' must have at least 2 characters, and had 1",
+            "argument 'x' must have at least 2 characters, got 1",
         ),
-        (
-            json!({"maxItems": 1}),
-            json!([1, 2]),
-            "argument 'x' must have at most 1 items, and had 2",
-        ),
+        (json!({"maxItems": 1}), json!([1, 2]), "argument 'x' must have at most 1 items, got 2"),
         (
             json!({"minItems": 2, "maxItems": 2}),
             json!([1]),
-            "argument 'x' must have 2 items, and had 1",
+            "argument 'x' must have 2 items, got 1",
         ),
-        (
-            json!({"minProperties": 1}),
-            json!({}),
-            "argument 'x' must have at least 1 items, and had 0",
-        ),
+        (json!({"minProperties": 1}), json!({}), "argument 'x' must have at least 1 items, got 0"),
         (
             json!({"pattern": "^a+$"}),
             json!("b"),
-            r#"argument 'x' must match the pattern ^a+$, and was a string: "b""#,
+            r#"argument 'x' must match the pattern ^a+$, got a string: "b""#,
         ),
         (
             json!({"uniqueItems": true}),
             json!([{"a": 1}, 2, {"a": 1.0}]),
-            r#"argument 'x' must not have an item twice, and has {"a": 1.0} again at [2]"#,
+            r#"argument 'x' must not have an item twice, but has {"a": 1.0} again at [2]"#,
         ),
         (
             json!({"contains": {"type": "string"}}),
             json!([1]),
-            "argument 'x' must have at least 1 items that are a string, and was an array: [1]",
+            "argument 'x' must have at least 1 items that are a string, got an array: [1]",
         ),
-        (
-            json!({"not": {"type": "null"}}),
-            json!(null),
-            "argument 'x' must not be null, and was null",
-        ),
-        (json!(false), json!(1), "argument 'x' must not be given, and was an integer: 1"),
+        (json!({"not": {"type": "null"}}), json!(null), "argument 'x' must not be null, got null"),
+        (json!(false), json!(1), "argument 'x' must not be given, got an integer: 1"),
         (
             json!({"propertyNames": {"pattern": "^a"}}),
             json!({"b": 1}),
-            r#"argument 'x' has the name "b", which must match the pattern ^a, and was a string: "b""#,
+            r#"argument 'x' has the name "b", which must match the pattern ^a, got a string: "b""#,
         ),
         (
             json!({"oneOf": [{"minimum": 1}, {"maximum": 5}]}),
             json!(3),
-            "argument 'x' must fit only one of the alternatives that its schema has, and fits 2",
+            "argument 'x' must fit only one of its schema's alternatives, but fits 2",
         ),
         (
             json!({"items": {"items": {"type": "integer"}}}),
             json!([[], [0, null]]),
-            "argument 'x[1][1]' must be an integer, and was null",
+            "argument 'x[1][1]' must be an integer, got null",
         ),
         (
             json!({"properties": {"a": {"properties": {"b": {"type": "null"}}}}}),
             json!({"a": {"b": 1}}),
-            "argument 'x.a.b' must be null, and was an integer: 1",
+            "argument 'x.a.b' must be null, got an integer: 1",
         ),
     ] {
         assert_eq!(faults(schema.clone(), given), expected, "{schema}");
@@ -179,37 +167,37 @@ fn a_union_says_what_was_wanted_or_what_is_wrong_with_the_member_that_was_meant(
         (
             json!([{"type": "integer"}, {"type": "null"}]),
             json!("a"),
-            r#"argument 'x' must be an integer or null, and was a string: "a""#,
+            r#"argument 'x' must be an integer or null, got a string: "a""#,
         ),
         (
             json!([{"type": "null"}, {"enum": ["a", "b"]}]),
             json!("c"),
-            r#"argument 'x' must be "a" or "b" or null, and was a string: "c""#,
+            r#"argument 'x' must be "a" or "b" or null, got a string: "c""#,
         ),
         (
             json!([{"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "null"}]),
             json!([]),
-            "argument 'x' must be a string or an integer or null, and was an array: []",
+            "argument 'x' must be a string or an integer or null, got an array: []",
         ),
         (
             json!([{"type": "integer", "minimum": 1}, {"type": "null"}]),
             json!(0),
-            "argument 'x' must be at least 1, and was 0",
+            "argument 'x' must be at least 1, got 0",
         ),
         (
             json!([{"type": "array", "items": {"type": "integer"}}, {"type": "integer"}]),
             json!(["a"]),
-            r#"argument 'x[0]' must be an integer, and was a string: "a""#,
+            r#"argument 'x[0]' must be an integer, got a string: "a""#,
         ),
         (
             json!([point, line]),
             json!({"kind": "line", "length": "1"}),
-            r#"argument 'x.length' must be an integer, and was a string: "1""#,
+            r#"argument 'x.length' must be an integer, got a string: "1""#,
         ),
         (
             json!([{"required": ["a"]}, {"required": ["b"]}]),
             json!({}),
-            "argument 'x' must have 'a' or 'b', and had no such key",
+            "argument 'x' must have 'a' or 'b', but had no such key",
         ),
     ] {
         for keyword in ["anyOf", "oneOf"] {
@@ -229,8 +217,8 @@ fn every_fault_is_named_in_the_order_of_the_schema() {
     for (arguments, expected) in [
         (
             json!({"zz": 1, "lines": "x"}),
-            "argument 'path' is required, and was not given; argument 'lines' must be an integer, and was a string: \"x\"; \
-          argument 'kind' is required, and was not given; argument 'zz' is not known; known are path, lines, a, kind",
+            "argument 'path' is required, but was not given; argument 'lines' must be an integer, got a string: \"x\"; \
+          argument 'kind' is required, but was not given; argument 'zz' is not known; known are path, lines, a, kind",
         ),
         (
             json!({"kind": null, "pth": "x"}),
@@ -280,10 +268,10 @@ fn a_flat_schema_is_open_and_bounds_what_it_can() {
     });
     for (arguments, expected) in [
         (json!({"path": ["a"], "more": 1, "deep": null, "count": 1.0}), ""),
-        (json!({"path": [], "broken": 1}), "argument 'path' must have at least 1 items, and had 0"),
+        (json!({"path": [], "broken": 1}), "argument 'path' must have at least 1 items, got 0"),
         (
             json!({"count": 0}),
-            "argument 'path' is required, and was not given; argument 'count' must be at least 1, and was 0",
+            "argument 'path' is required, but was not given; argument 'count' must be at least 1, got 0",
         ),
     ] {
         assert_eq!(check(&flat, SchemaForm::Flat, &arguments), expected);
@@ -303,7 +291,7 @@ fn a_schema_that_cannot_be_used_says_where_and_why() {
         ),
         (
             json!({"$ref": "https://example.com/x.json"}),
-            "it refers to https://example.com/x.json, and nothing outside of it is read",
+            "it refers to https://example.com/x.json, but nothing outside it is read",
         ),
         (json!({"$ref": "#/$defs/x"}), "it refers to '#/$defs/x', which it does not have"),
         (json!({"minLength": -1}), "at /properties/x/minLength: -1 is less than the minimum of 0"),
@@ -346,7 +334,7 @@ fn an_object_of_many_members_is_searched_by_name() {
     assert_eq!(faults(json!({"required": ["m0", "m57", "m99"]}), json!(many)), "");
     assert_eq!(
         faults(json!({"required": ["m100"]}), json!(many)),
-        "argument 'x.m100' is required, and was not given"
+        "argument 'x.m100' is required, but was not given"
     );
 }
 

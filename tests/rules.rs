@@ -214,11 +214,11 @@ fn a_schema_that_cannot_be_used_is_told_with_its_place() {
     for (schema, expected) in [
         (
             json!({"type": "object", "properties": []}),
-            "the schema of this tool cannot be used: at /properties: must be an object, and is []",
+            "the schema of this tool cannot be used: at /properties: must be an object, got []",
         ),
         (
             json!({"type": "object", "required": "x"}),
-            "the schema of this tool cannot be used: at /required: must be an array, and is \"x\"",
+            "the schema of this tool cannot be used: at /required: must be an array, got \"x\"",
         ),
     ] {
         let said = ArgumentSchema::new(&schema, SchemaForm::JsonSchema).err();

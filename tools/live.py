@@ -40,7 +40,7 @@ async def main(file: Path) -> None:
         answer = await ask("Is it sunny in Rome?", TextDriver("hermes", constrain=True))
     if asked != ["Rome"]:
         raise SystemExit(
-            f"get_weather must be called once, for Rome, and was called for {asked or 'nothing'}"
+            f"get_weather must be called once, for Rome, but was called for {asked or 'nothing'}"
         )
     if not answer.strip():
         raise SystemExit("no answer came")

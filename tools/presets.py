@@ -46,7 +46,7 @@ def by_model() -> Iterator[str]:
     rows.sort(key=lambda row: (not row[0], row[0].casefold()))
     yield from ("| model | dialect | stops at |", "| --- | --- | --- |")
     for model, name, stop in rows:
-        yield f"| {model or 'any model that is told how'} | `{name}` | {_code(stop)} |"
+        yield f"| {model or 'any model that is shown how'} | `{name}` | {_code(stop)} |"
 
 
 def models_of(dialect: Dialect) -> list[str]:

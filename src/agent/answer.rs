@@ -30,7 +30,7 @@ pub struct Answer {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// The service answered with another status than one of success, and with this body or its beginning.
+    /// The service answered with a status other than success, and with this body or its beginning.
     #[error("the service refused the request with the status {status}: {body}")]
     Refused {
         /// The status.
@@ -42,7 +42,7 @@ pub enum AnswerError {
     #[error(transparent)]
     Fault(#[from] Fault),
     /// There was no answer, or it broke off.
-    #[error("no whole answer: {0}")]
+    #[error("incomplete answer: {0}")]
     Failed(#[from] Failure),
     /// The model called a tool in the form of the service's own API, which is not the text that a turn reads.
     #[error(
@@ -54,7 +54,7 @@ pub enum AnswerError {
     Elsewhere(#[from] Elsewhere),
 }
 
-/// Sends a request whose answer is read as a model's; the request's `reading` says of which API. The answer's text is the output for
+/// Sends a request whose answer is read as a model's; the request's `reading` names the API. The answer's text is the output for
 /// [`take_turn`](super::take_turn).
 ///
 /// # Errors

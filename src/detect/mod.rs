@@ -1,7 +1,7 @@
-//! Which dialect a model was taught, told from its chat template.
+//! Finds out, from its chat template, which dialect a model was taught.
 //!
-//! The template is rendered with one tool, one call and one result, and each preset reads what it wrote: what counts is what a
-//! template does, never what a model is called. Where it cannot be rendered, the marks in its text are looked for.
+//! The template is rendered with one tool, one call and one result, and each preset reads the output: what counts is what a
+//! template does, never the model's name. Where it cannot be rendered, the marks in its text are searched.
 
 mod conversation;
 mod declared;
@@ -36,8 +36,8 @@ pub fn detect_path(path: &Path) -> Result<Option<Detected>, SourceError> {
 
 /// The dialect of a chat template; `None` if it writes calls as no preset reads them.
 ///
-/// A template that knows no tools has the dialect `hermes`, whose models are the most: what is told of it in a prompt, small
-/// models understand best.
+/// A template without tools has the dialect `hermes`, the most common one: small models understand its prompt
+/// best.
 ///
 /// # Complexity
 /// O(template + presets); rendering is bounded, whatever the template does.
@@ -58,16 +58,15 @@ fn knows_tools(template: &str) -> bool {
     ["tool", "function"].iter().any(|word| template.contains(word))
 }
 
-/// What is told to a model that was taught no calls: in our words, since no template's are its own.
+/// The dialect of a model that was taught no calls: in our words, since it has none of its own.
 fn told() -> Option<Detected> {
     let mut dialect = Dialect::clone(&*preset("hermes")?);
     dialect.prompt.wording = None;
     Some(Detected {
         dialect: Arc::new(dialect),
         evidence: vec![
-            "the template writes neither tools nor calls, so that the dialect has to be told"
-                .into(),
+            "the template writes neither tools nor calls, so the dialect must be given".into(),
         ],
-        doubts: vec!["the model was perhaps taught no calls at all".into()],
+        doubts: vec!["the model may not have been taught calls at all".into()],
     })
 }

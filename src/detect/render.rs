@@ -68,7 +68,7 @@ pub fn render(source: &Source) -> Rendered {
 fn too_long(template: &str) -> Option<String> {
     let length = template.len();
     if length > LONGEST_TEMPLATE {
-        return Some(format!("it has {length} bytes, and up to {LONGEST_TEMPLATE} are read"));
+        return Some(format!("it has {length} bytes, but at most {LONGEST_TEMPLATE} are read"));
     }
     // A tag is no longer than what is from its beginning to that of the next one, whatever it has in its strings.
     let mut tags = template.match_indices(['{']).filter(|(place, _)| {
@@ -78,7 +78,7 @@ fn too_long(template: &str) -> Option<String> {
     let ends = tags.map(|(place, _)| place).chain([length]);
     let longest = ends.scan(first, |last, end| Some(end - std::mem::replace(last, end))).max()?;
     (longest > LONGEST_TAG)
-        .then(|| format!("it has a tag of {longest} bytes, and up to {LONGEST_TAG} are read"))
+        .then(|| format!("it has a tag of {longest} bytes, but at most {LONGEST_TAG} are read"))
 }
 
 fn rendered(source: &Source) -> Rendered {

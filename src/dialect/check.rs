@@ -75,7 +75,7 @@ impl Kind {
             Self::Text => None,
             Self::MarkOrNone if text.is_empty() => None,
             Self::Token if text.chars().nth(1).is_none() => {
-                Some(format!("must have two characters at least, got {text:?}"))
+                Some(format!("must have at least two characters, got {text:?}"))
             }
             Self::Token if text.contains(JOINER) => Some(format!(
                 "must not hold a word joiner (U+2060), which breaks tokens up, got {text:?}"

@@ -32,9 +32,9 @@ pub struct Request {
     pub body: Vec<u8>,
     /// How long it may take.
     pub timeouts: Timeouts,
-    /// How an answer is read whose status says that all is well. The body of any other comes as it is.
+    /// How to read an answer with a success status. The body of any other comes as it is.
     pub reading: Reading,
-    /// When the inbox is told of deltas.
+    /// When the inbox is notified of deltas.
     pub watch: Watch,
 }
 
@@ -61,8 +61,8 @@ pub enum Reading {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NotSent {
-    /// The address is not one.
-    #[error("the address is not one ({0})")]
+    /// The address is invalid.
+    #[error("the address is invalid ({0})")]
     Url(String),
     /// A header has characters that none may have.
     #[error("the header {0} has characters that a header cannot have")]
@@ -70,8 +70,8 @@ pub enum NotSent {
     /// No connection can be made.
     #[error(transparent)]
     Client(#[from] NotMade),
-    /// The system gives no thread.
-    #[error("the system gives no thread for the network ({0})")]
+    /// The system has no thread left.
+    #[error("the system has no thread for the network ({0})")]
     Thread(#[from] std::io::Error),
 }
 
@@ -101,7 +101,7 @@ const MAX_BODY: usize = 4 << 20;
 const DRAINING: Duration = Duration::from_secs(1);
 
 impl Exchange {
-    /// Sends a request; `inbox` is told of what comes.
+    /// Sends a request; `inbox` is notified of what comes.
     ///
     /// # Errors
     /// It cannot be sent at all.
@@ -139,7 +139,7 @@ impl Exchange {
         self.live.as_ref().map_or(0, |live| live.channel.number)
     }
 
-    /// What has come; `None` if nothing has: then the inbox is told when something does.
+    /// What has come; `None` if nothing has: then the inbox is notified when something does.
     ///
     /// # Errors
     /// It belongs to another process.

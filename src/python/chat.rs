@@ -72,7 +72,7 @@ impl ChatReader {
         if let (Callable::Only(name), Some(tools)) = (&callable, &tools)
             && tools.schema(name).is_none()
         {
-            let why = format!("tool_choice names {name}, and there is no such tool");
+            let why = format!("tool_choice names {name}, but there is no such tool");
             return Err(ConfigError::new_err(why));
         }
         let options = ChatOptions {

@@ -43,7 +43,7 @@ impl Maker {
 pub fn uuid7(_py: Python<'_>) -> PyResult<String> {
     let mut maker = MAKER.lock().unwrap_or_else(PoisonError::into_inner);
     maker.make().map_err(|error| {
-        PyOSError::new_err(format!("the system gives no random numbers for ids: {error}"))
+        PyOSError::new_err(format!("the system has no random numbers for ids: {error}"))
     })
 }
 

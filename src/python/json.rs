@@ -82,7 +82,7 @@ fn explained(value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     match walk(value, MAX_DEPTH) {
         Err(CheckError::Number { name, path }) => no_such_number(name, path),
         _ if dumps(value).is_ok() => {
-            PyValueError::new_err("JSON has no NaN and no Infinity, and it holds one")
+            PyValueError::new_err("JSON has no NaN or Infinity, but it holds one")
         }
         _ => error,
     }
@@ -93,14 +93,14 @@ fn no_such_number(name: &str, mut path: Vec<String>) -> PyErr {
     let path = path.concat();
     PyValueError::new_err(match path.len() {
         0 => format!("JSON has no {name}"),
-        1..=MAX_PATH => format!("JSON has no {name}, and {path} is one"),
-        _ => format!("JSON has no {name}, and it holds one"),
+        1..=MAX_PATH => format!("JSON has no {name}, but {path} is one"),
+        _ => format!("JSON has no {name}, but it holds one"),
     })
 }
 
 /// Whether a value is strict JSON.
 ///
-/// It does not run Python code, so nothing can change the value meanwhile. Subclasses may have code of their own and are left
+/// It does not run Python code, so nothing can change the value meanwhile. Subclasses may have their own code and are left
 /// to Python, except those of `str` and `float`, whose values `json` reads directly too.
 fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), CheckError> {
     if value.is_none() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() {

@@ -28,7 +28,7 @@ pub enum Delta {
     Finish(Finish),
     /// A field that has no delta of its own.
     Extra(Extra),
-    /// What was wrong and could be read all the same.
+    /// What was wrong but could still be read.
     Note(Note),
     /// Why the answer is not complete; nothing comes after it.
     Fault(Fault),
@@ -92,7 +92,7 @@ pub struct Extra {
     pub json: String,
 }
 
-/// What was wrong and could be read all the same. Each kind comes once.
+/// What was wrong but could still be read. Each kind comes once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Note {
@@ -100,7 +100,7 @@ pub enum Note {
     #[error("the stream has bytes that are not UTF-8; each of them was read as U+FFFD")]
     NotUtf8,
     /// Half of a surrogate pair, whose other half is missing.
-    #[error("the stream has a half of a surrogate pair without the other; it was read as U+FFFD")]
+    #[error("the stream has half of a surrogate pair without the other; it was read as U+FFFD")]
     LoneSurrogate,
     /// Two different finish reasons.
     #[error("the stream has two different finish reasons; the last one counts")]
@@ -148,7 +148,7 @@ impl Delta {
 }
 
 /// Adds the deltas of a later feed, which leaves none of them. Neighbours of one kind are joined. A usage between two pieces of one
-/// text comes before the text: who acts on the text knows the usage. Of two usages one after the other, the last is kept.
+/// text comes before the text: code that acts on the text knows the usage. Of two usages one after the other, the last is kept.
 pub fn append(deltas: &mut Vec<Delta>, later: &mut Vec<Delta>) {
     let is_usage = |delta: &mut Delta| matches!(delta, Delta::Usage(_));
     for delta in later.drain(..) {

@@ -304,7 +304,7 @@ impl Reader {
             Ok(Kind::Error(error)) if error.is_null() => Fault::reported(&text, &text, secrets),
             Ok(Kind::Error(error)) => not_stream::reported(error, secrets),
             Err(NotJson { at }) => {
-                let what = format!("an event of the stream is not JSON, from its byte {at} on");
+                let what = format!("an event of the stream is not JSON from byte {at} on");
                 Fault::quoting(FaultKind::NotJson, &what, &text, secrets)
             }
         };
@@ -349,7 +349,7 @@ impl Reader {
     }
 
     fn too_long(&self, too_long: TooLong) -> Fault {
-        let message = format!("{too_long}: a longer one is not read");
+        let message = format!("{too_long}: longer ones are not read");
         Fault::new(FaultKind::TooLong, &message, "", &self.options.secrets)
     }
 

@@ -24,7 +24,7 @@ def test_the_page_of_presets_is_the_one_made_from_them():
 def test_each_dialect_is_listed_under_each_of_its_models(dialect: Dialect):
     shown = presets.PAGE.read_text(encoding="utf-8")
     for model in presets.models_of(dialect):
-        assert f"| {model or 'any model that is told how'} | `{dialect.name}` |" in shown
+        assert f"| {model or 'any model that is shown how'} | `{dialect.name}` |" in shown
 
 
 def test_the_page_of_fields_is_the_one_made_from_the_core():

@@ -31,7 +31,7 @@ def test_each_call_has_its_result(examples, tmp_path):
     assert ran.stdout.splitlines()[-6:] == [
         "success  count_primes: 3245",
         "success  count_primes: 2262",
-        "unknown  pay: Tool execution failed: It is not known whether the call of 'pay' happened: the worker that ran "
+        "unknown  pay: Tool execution failed: It is not known whether the call to 'pay' happened: the worker that ran "
         "it was lost. Find out before it is called again.",
         "success  write: 1",
         "success  write: 2",

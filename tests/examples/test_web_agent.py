@@ -240,7 +240,7 @@ async def test_a_call_that_needs_approval_waits_also_for_another_server(
         assert results[1]["content"] == message
 
 
-UNKNOWN = "It is not known whether the call of 'pay' happened"
+UNKNOWN = "It is not known whether the call to 'pay' happened"
 
 
 @pytest.fixture

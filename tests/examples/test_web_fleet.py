@@ -54,7 +54,7 @@ def test_the_other_process_gives_the_answer_and_nothing_is_done_twice(
         "B  takes up stock(item='tea')",
         "B  takes up order(item='tea', boxes=12)",
         "B  stock: success: 3",
-        "B  order: failure: It is not known whether the call of 'order' happened: the program that ran it ended. "
+        "B  order: failure: It is not known whether the call to 'order' happened: the program that ran it ended. "
         "It was not run again. Find out whether it had its effect before you call it again.",
         "B  There are 3 boxes of tea. I began to order 12 more, and it is not known whether that happened, so I did "
         "not order again. Please look into the orders.",

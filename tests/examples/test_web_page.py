@@ -467,7 +467,7 @@ async def test_a_run_whose_server_was_killed_can_go_on(browser, tmp_path: Path):
     [
         ("open", "It happened", "receipt 7"),
         ("open", "It did not happen", "paid 9 euros"),
-        ("unknown", "It happened", "It was not known whether your call of 'pay'"),
+        ("unknown", "It happened", "It was not known whether your call to 'pay'"),
         ("unknown", "It did not happen", "Now it is known: it did not happen"),
     ],
 )

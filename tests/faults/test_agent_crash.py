@@ -97,7 +97,7 @@ asyncio.run(main())
 """
 
 RAN = {"first": "ok", "send": "ok", "mark": "ok"}
-UNKNOWN = "It is not known whether the call of"
+UNKNOWN = "It is not known whether the call to"
 
 STAGES: list[tuple[str, int, list[str], list[str] | None]] = [
     # the stage; how many requests the second program makes; the effects; the statuses of calls that were left
@@ -326,8 +326,8 @@ async def test_a_call_whose_beginning_cannot_be_saved_does_not_run():
     for execution in result.steps[0].executions:
         assert (execution.status, execution.record.attempt) == ("failure", 0)
         assert str(execution.error) == (
-            f"Tool execution failed: Tool '{execution.name}' was not run, because the log could not be "
-            "told that it begins: the disk is full"
+            f"Tool execution failed: Tool '{execution.name}' was not run, because its start "
+            "could not be logged: the disk is full"
         )
 
 

@@ -291,7 +291,7 @@ async def test_a_file_of_a_newer_version_is_refused_in_one_line(ask, tmp_path: P
                     async with log.claim("c"):
                         pass
     assert str(caught.value) == (
-        f"the log in {path} is of version 99, and this program knows up to {len(sqlite_schema.STEPS)}; "
+        f"the log in {path} is of version 99, but this program knows versions up to {len(sqlite_schema.STEPS)}; "
         "run: pip install --upgrade cogency-rs"
     )
     assert not caught.value.retryable

@@ -62,7 +62,7 @@ def unused_address() -> str:
         pytest.param(
             lambda: small(habit="broken", name="files"),
             f"server 'files' could not be started: {sys.executable!r} ended before it answered; "
-            "the last it wrote: no module named tools",
+            "its last output: no module named tools",
             id="ends at once",
         ),
         pytest.param(
@@ -162,7 +162,7 @@ async def test_the_last_words_of_a_server_that_ends_in_a_call_are_in_the_error_o
     assert execution.status == "unknown"
     assert execution.error == (
         "Tool execution failed: server 'notes' ended before it answered 'cry', so whether the call had an effect is "
-        "not known; the last it wrote: connecting | no such table: notes | node v20"
+        "not known; its last output: connecting | no such table: notes | node v20"
     )
 
 
@@ -215,7 +215,7 @@ async def test_a_server_may_be_closed_by_another_task_while_a_call_waits():
 
 async def test_a_server_that_is_used_outside_its_context_says_how_to_use_it():
     server = small("a", name="files")
-    with pytest.raises(ConfigError, match="'files' does not run: use it inside `async with`"):
+    with pytest.raises(ConfigError, match="'files' is not running: use it inside `async with`"):
         await server.tools()
     async with server:
         [tool] = await server.tools()

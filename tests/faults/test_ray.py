@@ -227,7 +227,7 @@ def test_a_call_whose_worker_is_killed_is_unknown_and_had_its_effect_once(ask, f
     answer = ask(["note_and_perish", {"file": str(file)}], ["where", {}])
     (status, text), (other, _) = outcomes(answer)
     assert (status, other) == ("unknown", "success")
-    assert "It is not known whether the call of 'note_and_perish' happened" in text
+    assert "It is not known whether the call to 'note_and_perish' happened" in text
     assert answer["executions"][0]["result"]["exception"][0] == "UnknownOutcome"
     assert len(lines(file)) == 1
 

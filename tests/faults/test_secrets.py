@@ -288,7 +288,7 @@ async def test_a_server_that_shows_its_arguments_and_its_environment(seeds, trac
     assert seeds.found_in(str(outcome)) == []
     for words in (
         "refused 'leak_refuse': ",
-        "the last it wrote: ",
+        "its last output: ",
         "[environment variable NOTES_TOKEN]",
     ):
         assert words in str(outcome)
@@ -298,7 +298,7 @@ async def test_a_server_that_ends_at_its_start_and_shows_them(seeds, traces, cap
     outcome = Outcome()
     await of_calls(over_stdio(seeds, "leaky"), [], outcome, traces, caplog)
     assert seeds.found_in(str(outcome)) == []
-    assert "ended before it answered; the last it wrote: " in str(outcome)
+    assert "ended before it answered; its last output: " in str(outcome)
     assert "[environment variable NOTES_TOKEN]" in str(outcome)
 
 

@@ -280,9 +280,7 @@ def test_arguments_that_are_not_a_mapping_fail_only_their_call(args):
     assert differences.arguments_that_are_not_a_mapping(args)
     calls = [ToolCall("t", args), call()]
     _, found = both(lambda: calls, lambda: [Tool()])
-    message = (
-        f"Invalid arguments for tool 't': they must be an object, and were {type(args).__name__}"
-    )
+    message = f"Invalid arguments for tool 't': they must be an object, got {type(args).__name__}"
     assert found == [(message, None, True), ("done", "it", False)]
 
 

@@ -103,7 +103,7 @@ def test_an_agent_lists_and_runs_a_function(core, tmp_path):
     assert "move(to, steps, how?) - Move the robot." in model.sent[0][0]["content"]
     [result] = [event for event in events if event["type"] == "result"]
     refused = [
-        "argument 'steps[0]' must be at least 1, and was 0",
+        "argument 'steps[0]' must be at least 1, got 0",
         "argument 'where' is not known; known are to, steps, how",
     ]
     items = json.loads(result["content"])

@@ -210,7 +210,7 @@ async def test_the_results_are_valid_json():
         assert item == {
             "tool": "t",
             "status": "failure",
-            "content": "Tool execution failed: its content (dict) is not a JSON value: JSON has no Infinity, and "
+            "content": "Tool execution failed: its content (dict) is not a JSON value: JSON has no Infinity, but "
             '["rows"][1] is one',
         }
 

@@ -205,7 +205,7 @@ async def test_a_decision_for_an_unknown_call_is_ignored_and_logged(caplog):
     mine, mail, [id] = await waiting_run("ada")
     result = await mine.resume("c", {id: True, "nobody": True})
     assert (result.status, mail.sent) == ("completed", ["ada"])
-    assert "Nothing waits for the decision of 'nobody': it is ignored" in caplog.text
+    assert "Nothing waits for a decision about 'nobody', so it is ignored" in caplog.text
 
 
 async def test_a_decision_after_the_run_is_over_is_ignored_and_logged(caplog):
@@ -222,7 +222,7 @@ async def test_a_new_question_gives_up_the_calls_that_wait():
     result = await mine.run("Something else?", conversation_id="c")
     assert (result.output, mail.sent) == ("never mind", [])
     assert types(mine) == ["user", "call", "result", "user", "respond"]
-    assert "nobody had agreed" in results(mine)[0][0]["content"]
+    assert "nobody had approved" in results(mine)[0][0]["content"]
     [record] = await mine.storage.calls("c")
     assert record.status == "denied"
     assert (await mine.resume("c", {id: True})).output == "never mind"

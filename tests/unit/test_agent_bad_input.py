@@ -72,7 +72,7 @@ CASES: dict[str, tuple[Any, str]] = {
     "an unknown dialect": (made(dialect="klingon"), r"klingon"),
     "a limit of 0": (
         lambda: RunLimits(steps=0),
-        r"steps must be a whole number from 1 on, or None, got 0",
+        r"steps must be a whole number of at least 1, or None, got 0",
     ),
     "a limit that is text": (lambda: RunLimits(total_tokens="many"), r"total_tokens must be"),  # type: ignore[arg-type]
     "a time limit of 0": (lambda: RunLimits(seconds=0), r"seconds must be above 0"),
@@ -111,7 +111,7 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "an unknown tool to stop at": (
         made(limits=RunLimits(stop_at_tools=["multiply"])),
-        r"stop_at_tools names 'multiply', and there is no such tool. Tools: add, fail",
+        r"stop_at_tools names 'multiply', but there is no such tool. Tools: add, fail",
     ),
     "an unknown on_failure": (
         lambda: CallOptions(on_failure="explode"),
@@ -141,7 +141,7 @@ CASES: dict[str, tuple[Any, str]] = {
     "a storage's class": (made(storage=SavesAndLoads), r"cannot be the log of an agent"),
     "a storage without claims": (
         made(storage=SavesAndLoads(), limits=RunLimits(on_busy="error")),
-        r'on_busy="error" needs a storage that conversations can be claimed in',
+        r'on_busy="error" needs a storage that can claim conversations',
     ),
     "an empty script": (lambda: ScriptedDriver([]), r"at least one step"),
 }
@@ -183,8 +183,8 @@ async def test_a_wrong_step_of_a_script_is_named():
 @pytest.mark.parametrize(
     ("gives", "says"),
     [
-        (lambda messages: 7, "a model must give an async iterable of text, not int"),
-        (lambda messages: None, "a model must give an async iterable of text, not NoneType"),
+        (lambda messages: 7, "a model must return an async iterable of text, not int"),
+        (lambda messages: None, "a model must return an async iterable of text, not NoneType"),
     ],
 )
 async def test_a_model_that_does_not_return_a_stream_is_an_error_that_says_so(gives, says):

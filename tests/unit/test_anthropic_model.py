@@ -225,14 +225,14 @@ async def test_a_connection_that_drops_after_the_reason_has_no_effect():
         ({}, "https://api.anthropic.com needs a key: set ANTHROPIC_API_KEY, or give api_key="),
         (
             {"api_key": "k", "thinking": 100},
-            "thinking must be a number of tokens from 1024 on and below max_tokens",
+            "thinking must be a number of tokens of at least 1024 and below max_tokens",
         ),
         ({"api_key": "k", "thinking": 9000}, "(8192), got 9000"),
         ({"client": object(), "api_key": "k"}, "client has its own base_url and api_key"),
         ({"api_key": "k", "stream": False}, "stream is not a setting of a model"),
         (
             {"api_key": "k", "base_url": "http://[::1"},
-            "base_url has a host or a port that is not one",
+            "base_url has an invalid host or port",
         ),
     ],
 )

@@ -44,7 +44,7 @@ class Tool:
 
 # Which schema counts
 
-WRONG = ["argument 'x' must be an integer, and was a string: \"a\""]
+WRONG = ["argument 'x' must be an integer, got a string: \"a\""]
 INTEGER = of_x({"type": "integer"})
 
 
@@ -58,7 +58,7 @@ INTEGER = of_x({"type": "integer"})
         (Tool(INTEGER, json_schema=None), WRONG),
         (Tool({"type": "object", "additionalProperties": False}), ["argument 'x' is not known; there are none"]),
         (Tool({"type": "object", "properties": 5}),
-         ["the schema of this tool cannot be used: at /properties: must be an object, and is 5"]),
+         ["the schema of this tool cannot be used: at /properties: must be an object, got 5"]),
         (Tool(None), []),
         (Tool({}), []),
         (Tool([INTEGER]), []),
@@ -93,7 +93,7 @@ async def test_every_fault_is_in_one_message():
 
     expected = (
         "Invalid arguments for tool 'find': argument 'pth' is not known; did you mean 'path', which is required and "
-        "was not given?; argument 'limit' must be an integer, and was a string: \"2\""
+        "was not given?; argument 'limit' must be an integer, got a string: \"2\""
     )
     args = {"limit": "2", "pth": "a"}
     assert (await find.execute(**args)).outcome == expected
@@ -178,21 +178,21 @@ RECURSIVE = {
 VALUES = {
     "an integer of any size": ({"type": "number"}, 10**5000, None),
     "an integer beyond 64 bits": ({"type": "integer"}, -(10**30), None),
-    "an integer that Python refuses to write": ({"minimum": 0}, -(10**5000), "must be at least 0, and was -1e9999"),
+    "an integer that Python refuses to write": ({"minimum": 0}, -(10**5000), "must be at least 0, got -1e9999"),
     "a whole float": ({"type": "integer"}, 2.0, None),
     "infinity": ({"type": "number"}, math.inf, None),
     "infinity for an integer": (
-        {"type": "integer"}, math.inf, "must be an integer, and was a number: Infinity"),
-    "NaN": ({"type": "number"}, math.nan, "must be a number, and was NaN"),
+        {"type": "integer"}, math.inf, "must be an integer, got a number: Infinity"),
+    "NaN": ({"type": "number"}, math.nan, "must be a number, got NaN"),
     "NaN where anything goes": ({}, math.nan, None),
     "a lone surrogate": ({"type": "string", "maxLength": 1}, "\ud800", None),
     "a lone surrogate and a pattern": (
-        {"pattern": "^a"}, "\ud800", "must match the pattern ^a, and was a string: "),
-    "a lone surrogate and a constant": ({"const": "a"}, "\udfff", 'must be "a", and was a string: '),
+        {"pattern": "^a"}, "\ud800", "must match the pattern ^a, got a string: "),
+    "a lone surrogate and a constant": ({"const": "a"}, "\udfff", 'must be "a", got a string: '),
     "a tuple": ({"type": "array", "items": {"type": "integer"}}, (1, 2), None),
-    "a set": ({"type": "array"}, {1}, "must be an array, and was a Python value of type set: {1}"),
+    "a set": ({"type": "array"}, {1}, "must be an array, got a Python value of type set: {1}"),
     "an object whose repr fails": (
-        {"type": "object"}, Odd(), "must be an object, and was a Python value of type Odd: ?"),
+        {"type": "object"}, Odd(), "must be an object, got a Python value of type Odd: ?"),
     "a mapping": ({"type": "object", "required": ["a"]}, UserDict(a=1), None),
     "a key that is not text": ({"type": "object", "required": ["1"]}, {1: 2}, None),
     "a list in itself": ({}, LOOP, TOO_DEEP),
@@ -213,7 +213,7 @@ def test_values_that_json_does_not_have_are_faults_or_fit(schema, value, problem
 def test_in_the_flat_form_an_object_of_any_class_is_an_object():
     schema = ArgumentSchema({"x": {"type": "object"}})
     assert schema.faults({"x": Odd()}) == []
-    assert schema.faults({"x": []}) == ["argument 'x' must be an object, and was an array: []"]
+    assert schema.faults({"x": []}) == ["argument 'x' must be an object, got an array: []"]
 
 
 def test_deep_values_do_not_exhaust_a_small_stack():
@@ -262,7 +262,7 @@ def test_a_long_chain_of_references_does_not_exhaust_the_stack():
 
 def test_a_message_shows_a_part_of_a_long_value():
     [sentence] = ArgumentSchema(of_x({"type": "integer"})).faults({"x": "ä" * 1_000_000})
-    assert sentence == f"argument 'x' must be an integer, and was a string: \"{'ä' * 59}..."
+    assert sentence == f"argument 'x' must be an integer, got a string: \"{'ä' * 59}..."
 
 
 # Kept schemas
@@ -278,7 +278,7 @@ def test_a_changed_schema_is_compiled_again():
     made.schema = of_x({"const": 1})
     assert faults(made, {"x": 1}) == []
     made.schema = of_x({"const": True})
-    assert faults(made, {"x": 1}) == ["argument 'x' must be true, and was an integer: 1"]
+    assert faults(made, {"x": 1}) == ["argument 'x' must be true, got an integer: 1"]
 
 
 def test_a_schema_that_is_made_anew_for_each_call_is_compiled_once():

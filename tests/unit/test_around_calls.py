@@ -281,8 +281,8 @@ async def _exits(invocation: Invocation, next: Any) -> ToolResult:
 FAULTS = [
     (_raises, "Hook _raises failed: KeyError: 'mine'"),
     (_raises_afterwards, "Hook _raises_afterwards failed: OSError: too late"),
-    (_returns_nothing, "it must return a ToolResult, and returned NoneType"),
-    (_returns_text, "it must return a ToolResult, and returned str"),
+    (_returns_nothing, "it must return a ToolResult, but returned NoneType"),
+    (_returns_text, "it must return a ToolResult, but returned str"),
     (_is_not_a_coroutine_function, "Hook _is_not_a_coroutine_function failed: TypeError"),
     (_hands_on_nonsense, "next takes an Invocation, got ToolCall"),
     (_cancels_itself, "the tool cancelled itself: gave up"),

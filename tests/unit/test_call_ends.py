@@ -319,7 +319,7 @@ async def test_a_resume_that_is_left_before_its_calls_keeps_what_is_known(every_
     assert [each.status for each in await every_log.calls("c")] == ["success", "unknown"]
     known, lost = shown((await every_log.read("c")).rows)
     assert known["content"] == [1, "é"]
-    assert "It is not known whether the call of 'act' happened" in lost["content"]
+    assert "It is not known whether the call to 'act' happened" in lost["content"]
 
 
 async def test_hooks_are_not_asked_again_about_a_call_that_has_ended(every_log):

@@ -76,7 +76,7 @@ def test_help_names_the_commands(command):
 def test_help_of_a_command_says_how_it_ends(command, name, option):
     out = command(name, option).out
     assert out.startswith(f"Usage: cogency-rs {name} [OPTIONS]")
-    assert "Exit codes: 0 done; 1 it could not be done; 2 what was given cannot be used;" in out
+    assert "Exit codes: 0 done; 1 failed; 2 unusable arguments or input;" in out
 
 
 def test_every_exit_code_is_in_the_help_and_in_the_documentation(command):
@@ -191,7 +191,7 @@ UNREADABLE_LOGS = [
     ("short.db", "short.db is not a SQLite database; name the file of a log"),
     (
         "other.db",
-        "other.db is not a log of cogency: its table messages is not there; name another file",
+        "other.db is not a log of cogency: its table messages is missing; name another file",
     ),
     (
         "older.db",

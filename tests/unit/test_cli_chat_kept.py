@@ -78,7 +78,7 @@ def test_without_a_folder_the_chat_goes_on_and_keeps_nothing(chat, monkeypatch, 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     ended = chat("I am Ada.\n", "Hello.")
     assert (ended.code, ended.err.count("\n")) == (0, 1)
-    assert "this conversation is not kept, for there is no folder for it: " in ended.err
+    assert "this conversation is not kept, since there is no folder for it: " in ended.err
     assert "  Hello.\n" in ended.out
 
 

@@ -47,7 +47,7 @@ async def answer(messages):
 EOF_KEY = "\x04"
 LEFT = "  the last answer was stopped\n"
 OFFER = "Go on with it? y, n, or another question:"
-NOT_RESUMED = "  not resumed; /resume goes on with it, and a question without it\n"
+NOT_RESUMED = "  not resumed; /resume continues it, and a new question goes on without it\n"
 
 
 @pytest.fixture
@@ -180,9 +180,9 @@ def test_what_is_unknown_is_shown_and_a_person_says_what_happened(chat, killed):
     typed = "/settle\n/settle 1 receipt 7\n/settle\n/resume\n"
     ended = chat(typed, "Done.", options=("--db", killed, "--resume"), tools=[pay])
     assert (ended.code, ended.err) == (0, "")
-    assert "began, and may have run (/settle says what happened): pay(euros=9)" in ended.out
+    assert "began, and may have run (use /settle to say what happened): pay(euros=9)" in ended.out
     assert "1   pay(euros=9), started 1970-01-01 00:16:40 UTC" in ended.out
-    assert "there is no call whose outcome is unknown" in ended.out
+    assert "no call has an unknown outcome" in ended.out
     [*_, asked] = sys.modules["scripted"].model.requests
     assert "receipt 7" in str(asked.messages[-1])
 
@@ -211,7 +211,10 @@ def test_a_call_that_the_model_was_told_is_unknown_is_offered_and_settled(chat, 
 @pytest.mark.parametrize("typed", ["/settle 2 x", "/settle 1", "/settle x y", "/settle 0 x"])
 def test_what_cannot_be_settled_is_an_error_in_one_line(chat, killed, typed):
     ended = chat(f"{typed}\n", options=("--db", killed, "--resume"), tools=[pay])
-    assert "say which, and what: /settle N RESULT, or /settle N not" in ended.out + ended.err
+    assert (
+        "say which call, and what became of it: /settle N RESULT, or /settle N not"
+        in ended.out + ended.err
+    )
 
 
 # Users.

@@ -289,7 +289,7 @@ def test_a_copy_that_was_interrupted_goes_on_where_it_stopped(
     ended = command("copy", source, target)
     assert ended.code == 1
     assert "1 of them are in" in ended.err
-    assert "with other rows and were left alone: c2" in ended.err
+    assert "with different rows and were left alone: c2" in ended.err
 
 
 async def test_a_copy_that_reads_back_differently_is_an_error(tmp_path):

@@ -18,7 +18,7 @@ def test_all_are_listed_with_their_models_and_the_beginning_of_a_call(command):
     ended = command("dialects")
     assert (ended.code, ended.err) == (0, "")
     first, *lines = ended.out.splitlines()
-    assert first == f"{len(PRESETS)} dialects; with a NAME it says more of one"
+    assert first == f"{len(PRESETS)} dialects; give a NAME for more about one"
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == PRESETS
     flat = " ".join(ended.out.split())
     for name in PRESETS:
@@ -70,7 +70,7 @@ def test_the_description_of_a_dialect_names_its_marks(command, name):
 @pytest.mark.parametrize(
     ("name", "label", "expected"),
     [
-        ("cogency", "models", "any that is told how"),
+        ("cogency", "models", "any model that is shown how"),
         ("harmony", "models", "gpt-oss"),
         ("granite", "opened by", "<|tool_call|> or <tool_call>"),
         ("llama3-json", "opened by", "<|python_tag|> or nothing, at the start of the answer"),
@@ -96,23 +96,23 @@ def test_the_description_of_a_dialect_names_its_marks(command, name):
         (
             "functiongemma",
             "values",
-            "text between two <escape>; else by the tool's schema; without one JSON",
+            "text between two <escape>; else by the tool's schema; without one, JSON",
         ),
         (
             "deepseek-v4-dsml",
             "values",
-            'by the tool\'s schema; without one text where string="true", else JSON',
+            'by the tool\'s schema; without one, text where string="true", else JSON',
         ),
-        ("qwen3-coder", "values", "by the tool's schema; without one text"),
+        ("qwen3-coder", "values", "by the tool's schema; without one, text"),
         (
             "muse-glimmer",
             "values",
-            "by the tool's schema; without one JSON where it is some, else text",
+            "by the tool's schema; without one, JSON if it is valid JSON, else text",
         ),
         (
             "forge-xml",
             "values",
-            "by the tool's schema; without one numbers, true, false and null as such, else text",
+            "by the tool's schema; without one, numbers, true, false and null as such, else text",
         ),
         ("cogency", "run", "at once, after the first block; nothing after it is read"),
         ("hermes", "run", "when the answer ends; all its calls are one batch"),
@@ -136,7 +136,7 @@ def test_a_dialect_that_is_not_a_preset_can_be_described():
     hermes = Dialect("hermes")
     own = hermes.replace(name="own", models="", begins_in_reasoning=True)
     assert facts(own) == facts(hermes) | {
-        "models": "any that is told how",
+        "models": "any model that is shown how",
         "reasoning": "<think> … </think> and open where the answer begins",
     }
 
@@ -155,7 +155,7 @@ def test_the_dialect_of_a_template_is_told(command, tmp_path):
     ended = command("dialects", "--detect", str(path))
     assert ended.code == 0
     assert ended.out.startswith("hermes\nevidence   the template writes neither tools nor calls")
-    assert "doubts     the model was perhaps taught no calls at all" in ended.out
+    assert "doubts     the model may not have been taught calls at all" in ended.out
     fields = json.loads(command("dialects", "--detect", str(path), "--json").out)
     assert (fields["dialect"], len(fields["doubts"])) == ("hermes", 1)
 
@@ -174,4 +174,4 @@ def test_what_has_no_dialect_is_an_error_in_one_line(command, tmp_path):
     assert "no dialect reads the calls that the template" in ended.err
     assert command("dialects", "--detect", str(path), "--json").out == "null\n"
     ended = command("dialects", "hermes", "--detect", str(path))
-    assert "--detect tells the dialect by itself; leave out hermes" in ended.err
+    assert "--detect finds the dialect itself; leave out hermes" in ended.err

@@ -94,14 +94,14 @@ def test_the_report_for_a_person_says_the_same():
         "cogency",
         "extras",
         "turn",
-        "all",
+        "everything",
     ]
     assert lines["core"].startswith(f"{__version__}, release, abi3, _core.")
     assert (
         lines["sqlite"]
         == f"{sqlite3.sqlite_version}, serialized, journal_mode wal, synchronous FULL"
     )
-    assert ended.out.endswith("\nturn      works\nall of it can be used\n")
+    assert ended.out.endswith("\nturn      works\neverything works\n")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def other_journal(monkeypatch) -> None:
     ("state", "problem"),
     [
         (broken_turn, "a turn of two calls gave the events ['respond'] and the message "),
-        (raising_turn, "turn could not be looked at: OSError: [Errno 28] No space left on device"),
+        (raising_turn, "turn could not be examined: OSError: [Errno 28] No space left on device"),
         (
             other_version,
             f"the package is of version 0.0.1 and its core of {__version__}; install it again: pip ",

@@ -291,7 +291,7 @@ def test_a_conversation_whose_ids_hold_no_times_says_that_its_times_are_unknown(
     rows = [row._replace(id=str(number)) for number, row in enumerate(answered(failure("t", "no")))]
     path = logs.write(tmp_path / "log.db", rows)
     out = command("show", path, "staging").out
-    assert "How long things took is not known: the ids of its rows do not say it.\n" in out
+    assert "How long things took is not known: the ids of its rows do not give times.\n" in out
     assert "                      failure  no\n" in out
 
 

@@ -109,7 +109,7 @@ def test_notes_add_what_the_picture_cannot_show(session):
     notes = " ".join(
         shape.text for shape in session.texts if shape.style == "soft" and shape.top > 600
     )
-    assert "not how long each of its calls took" in notes
+    assert "not how long each call took" in notes
     assert 'With stream="event", and in cogency 3.3.0, text comes whole' in notes
 
 

@@ -112,9 +112,9 @@ def test_a_template_without_tools_is_told_hermes_in_our_words_and_says_so():
     assert found.dialect.name == "hermes"
     assert "Write calls exactly like this" in system_prompt([LOOK], dialect=found.dialect)
     assert found.evidence == [
-        "the template writes neither tools nor calls, so that the dialect has to be told"
+        "the template writes neither tools nor calls, so the dialect must be given"
     ]
-    assert found.doubts == ["the model was perhaps taught no calls at all"]
+    assert found.doubts == ["the model may not have been taught calls at all"]
 
 
 def test_a_template_that_cannot_be_rendered_is_told_by_its_marks():

@@ -65,7 +65,7 @@ async def test_after_the_second_the_run_stops_and_says_so(driver, reply, output_
     result = await agent.run("?", conversation_id="c")
     assert (result.status, str(result.stop.reason)) == ("stopped", "empty_answer")
     assert result.text == ""
-    with pytest.raises(NoAnswerError, match="wrote no answer, and none when it was asked"):
+    with pytest.raises(NoAnswerError, match="wrote no answer, even when asked"):
         result.output  # noqa: B018
     model.assert_complete()
 

@@ -159,16 +159,16 @@ DEEP = functools.reduce(lambda inner, _: [inner], range(100), math.inf)
         ([0, (math.nan,)], "(list) is not a JSON value: JSON has no NaN, and [1][0] is one"),
         (
             {"é": {1: {True: math.inf}}},
-            r"(dict) is not a JSON value: JSON has no NaN and no Infinity, and it holds one",
+            r"(dict) is not a JSON value: JSON has no NaN or Infinity, but it holds one",
         ),
         (
             {"é": {1: [math.inf]}},
-            r'(dict) is not a JSON value: JSON has no Infinity, and ["\u00e9"][1][0] is one',
+            r'(dict) is not a JSON value: JSON has no Infinity, but ["\u00e9"][1][0] is one',
         ),
-        ({"k" * 300: math.nan}, "(dict) is not a JSON value: JSON has no NaN, and it holds one"),
-        (Pair(1, math.nan), "(Pair) is not a JSON value: JSON has no NaN and no Infinity, and it holds one"),
-        ({math.nan: 1}, "(dict) is not a JSON value: JSON has no NaN and no Infinity, and it holds one"),
-        (DEEP, "(list) is not a JSON value: JSON has no NaN and no Infinity, and it holds one"),
+        ({"k" * 300: math.nan}, "(dict) is not a JSON value: JSON has no NaN, but it holds one"),
+        (Pair(1, math.nan), "(Pair) is not a JSON value: JSON has no NaN or Infinity, but it holds one"),
+        ({math.nan: 1}, "(dict) is not a JSON value: JSON has no NaN or Infinity, but it holds one"),
+        (DEEP, "(list) is not a JSON value: JSON has no NaN or Infinity, but it holds one"),
     ],
     ids=lambda value: repr(value)[:40],
 )  # fmt: skip

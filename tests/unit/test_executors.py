@@ -96,7 +96,7 @@ async def test_a_tool_that_must_run_elsewhere_is_refused_if_no_executor_takes_it
     async def plain(invocation: Invocation, next: Any) -> ToolResult:
         return await next(invocation)
 
-    words = "tool 'marked' must run in another process, and nothing in hooks= takes it"
+    words = "tool 'marked' must run in another process, but nothing in hooks= takes it"
     with pytest.raises(ConfigError, match=words):
         await contents([free, marked], plain)
     async with SQLite(":memory:") as storage:

@@ -156,7 +156,7 @@ async def test_what_cannot_be_forked_is_one_clear_error_and_changes_nothing(ever
             await mine.fork("a", new_id="b", user_id="ada")
     assert await contents(every_log, "b") == []
     await every_log.append("e", rows=ROWS[3:5])
-    with pytest.raises(ConfigError, match="have nothing without calls"):
+    with pytest.raises(ConfigError, match="hold nothing but calls"):
         await mine.fork("e", new_id="b")
 
 

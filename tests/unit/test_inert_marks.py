@@ -301,8 +301,8 @@ def test_a_dialect_of_one_s_own_has_tokens():
 @pytest.mark.parametrize(
     ("tokens", "problem"),
     [
-        (["<"], r'tokens\[0\]: must have two characters at least, got "<"'),
-        ([""], r'tokens\[0\]: must have two characters at least, got ""'),
+        (["<"], r'tokens\[0\]: must have at least two characters, got "<"'),
+        ([""], r'tokens\[0\]: must have at least two characters, got ""'),
         ([f"<{JOINER}a>"], r"tokens\[0\]: must not hold a word joiner \(U\+2060\)"),
         (["<a>", 7], r"tokens\[1\]: must be a string, got number"),
     ],

@@ -252,11 +252,11 @@ def test_a_folder_is_not_a_model(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"context": 0}, "context must be a whole number from 1 on"),
-        ({"context": None}, "context must be a whole number from 1 on"),
-        ({"slots": 1.5}, "slots must be a whole number from 1 on"),
-        ({"threads": 0}, "threads must be a whole number from 1 on"),
-        ({"gpu_layers": -1}, "gpu_layers must be a whole number from 0 on"),
+        ({"context": 0}, "context must be a whole number of at least 1"),
+        ({"context": None}, "context must be a whole number of at least 1"),
+        ({"slots": 1.5}, "slots must be a whole number of at least 1"),
+        ({"threads": 0}, "threads must be a whole number of at least 1"),
+        ({"gpu_layers": -1}, "gpu_layers must be a whole number of at least 0"),
         ({"messages": []}, "messages is not a setting of a model"),
         ({"timeout": "long"}, "timeout must be a number of seconds above 0"),
     ],

@@ -141,7 +141,7 @@ def asking(**approve: Any) -> MCPServer:
 async def test_a_rule_for_a_tool_that_the_server_does_not_have_is_logged(caplog):
     async with small("wipe", approve={"wpie": "always", "*": "never"}, name="disk") as server:
         await server.tools()
-    assert "approve= has a rule for 'wpie', and server 'disk' has no such tool" in caplog.text
+    assert "approve= has a rule for 'wpie', but server 'disk' has no such tool" in caplog.text
 
 
 @pytest.mark.parametrize(

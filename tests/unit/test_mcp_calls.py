@@ -68,8 +68,8 @@ async def test_a_server_gives_its_instructions(server):
         (
             ToolCall("add", {"a": "x"}),
             "failure",
-            "Invalid arguments for tool 'add': argument 'a' must be an integer, and was a string: "
-            "\"x\"; argument 'b' is required, and was not given",
+            "Invalid arguments for tool 'add': argument 'a' must be an integer, got a string: "
+            "\"x\"; argument 'b' is required, but was not given",
         ),
         (ToolCall("add", {"a": 1, "b": 2}, server="little"), "success", 3),
         (

@@ -129,7 +129,7 @@ async def test_the_first_conversation_that_is_dropped_is_logged_and_all_are_coun
     [record] = caplog.records
     assert (record.levelname, record.name) == ("WARNING", "cogency_rs.storage.memory")
     assert record.getMessage() == (
-        "A log in memory has reached 20,000 bytes: it drops the conversations that were used longest ago, '0' first. "
+        "A log in memory has reached 20,000 bytes: it drops the least recently used conversations, '0' first. "
         "Keep them in SQLite, or give Memory(max_bytes=...)"
     )
 
@@ -154,8 +154,8 @@ async def test_to_name_a_dropped_conversation_is_an_error_that_says_what_to_do(n
     with pytest.raises(StorageError) as caught:
         await name_it(log)
     assert str(caught.value) == (
-        "conversation 'old' was dropped: the log in memory holds 15,000 bytes, and it was used longest ago. "
-        "Keep conversations in SQLite, or give Memory(max_bytes=...); delete_conversation('old') lets it begin anew"
+        "conversation 'old' was dropped: the log in memory holds 15,000 bytes, and it was the least recently used. "
+        "Keep conversations in SQLite, or give Memory(max_bytes=...); delete_conversation('old') lets it begin again"
     )
     assert await kept(log) == ["new"]
     assert await log.delete_conversation("old") == 0

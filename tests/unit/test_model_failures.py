@@ -271,7 +271,7 @@ async def test_the_error_for_an_address_without_the_api_asks_for_the_missing_pat
     async with served(provider, nothing, nothing) as (server, model):
         error, _ = await failure_of(model)
     assert str(error).startswith(f"{server.url}{provider.path} has no such API (404: ")
-    assert str(error).endswith("does base_url lack the path of it, such as /v1?")
+    assert str(error).endswith("does base_url lack its path, such as /v1?")
 
 
 @providers
@@ -325,7 +325,7 @@ async def test_a_rate_limit_says_how_long_to_wait(provider):
 # An answer breaks off
 
 
-BROKE_OFF = "its answer is incomplete, and may be asked for again"
+BROKE_OFF = "its answer is incomplete, so try again"
 
 
 @providers

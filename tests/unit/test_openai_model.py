@@ -319,7 +319,7 @@ async def test_an_agent_runs_on_the_model():
 async def test_a_call_that_the_server_took_out_of_the_text_is_not_lost_silently():
     async with served(reply(calls(call(0, "x", **CALL)), HOLD)) as (server, model):
         with pytest.raises(
-            LLMError, match=r"took a tool call out of the text of the model m; turn off"
+            LLMError, match=r"parsed a tool call out of the text of the model m; turn off"
         ):
             async for _ in model(HI):
                 pass
@@ -386,8 +386,8 @@ async def test_the_caller_s_own_client_is_used_and_left_open():
     [
         ({}, "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY, or give api_key="),
         ({"base_url": "https://openrouter.ai/api/v1"}, "https://openrouter.ai/api/v1 needs a key"),
-        ({"base_url": "http://a\nb/v1"}, "base_url must be an address on one line, without spaces, and is not"),
-        ({"base_url": "a:1"}, "base_url must begin with http:// or https:// and a host, and does not"),
+        ({"base_url": "http://a\nb/v1"}, "base_url must be an address on one line, without spaces, but is not"),
+        ({"base_url": "a:1"}, "base_url must begin with http:// or https:// and a host, but does not"),
         ({"endpoint": "responses"}, 'endpoint must be "chat" or "completions", got \'responses\''),
         ({"endpoint": "completions"}, "needs template="),
         ({"template": str}, 'template goes with endpoint="completions"'),

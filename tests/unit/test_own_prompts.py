@@ -130,7 +130,7 @@ def test_a_prompt_without_a_tool_is_refused():
     [("hermes", "<tool_call>"), ("cogency", "<execute>"), ("glm47", "<tool_call>")],
 )
 def test_a_prompt_without_the_mark_of_a_call_is_refused(dialect: str, mark: str):
-    with pytest.raises(ConfigError, match=rf"lacks {mark}, by which a call is known"):
+    with pytest.raises(ConfigError, match=rf"lacks {mark}, which marks a call"):
         prompt_of(dialect, prompt=lambda parts: "There is a tool: weather.")
 
 

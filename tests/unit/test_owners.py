@@ -89,7 +89,7 @@ async def test_who_may_name_a_conversation(every_log, way, owner, user, may):
     ("user", "message"),
     [
         ("bob", "conversation 'c' was not begun by user 'bob'"),
-        ("", "conversation 'c' was begun with a user_id, and none was given"),
+        ("", "conversation 'c' was begun with a user_id, but none was given"),
     ],
 )
 async def test_the_error_says_who_asked_and_not_whose_it_is(every_log, user, message):

@@ -204,7 +204,7 @@ async def test_a_model_that_was_told_that_a_call_is_unknown_reads_what_was_found
     assert (rows, news["type"]) == (before, "user")  # what it has read stays as it is
     assert await agent.pending() == []
     text = (
-        "It was not known whether your call of 'pay' with the arguments {\"n\": 0} happened. "
+        "It was not known whether your call to 'pay' with the arguments {\"n\": 0} happened. "
         f"Now it is known: {words}"
     )
     assert (await agent.run("So?", conversation_id="a")).output == "I see."

@@ -46,10 +46,10 @@ BROKEN = {
     "it raises": (raising, "its requires_approval failed: LookupError: no such table"),
     "None": (
         lambda call: None,
-        "its requires_approval must return a bool, and returned NoneType",
+        "its requires_approval must return a bool, but returned NoneType",
     ),
-    "a text": (lambda call: "no", "its requires_approval must return a bool, and returned str"),
-    "0": (lambda call: 0, "its requires_approval must return a bool, and returned int"),
+    "a text": (lambda call: "no", "its requires_approval must return a bool, but returned str"),
+    "0": (lambda call: 0, "its requires_approval must return a bool, but returned int"),
 }
 
 
@@ -208,7 +208,7 @@ async def test_what_somebody_agreed_to_does_not_hold_for_another_tool():
     result = await mine.resume("c", {str(result.waiting[0].id): True})
     [made] = result.steps[0].executions
     assert (made.name, made.status, wipe.ran, send.ran) == ("wipe", "denied", [], [])
-    assert "what somebody agreed to was a call of another tool" in str(made.error)
+    assert "what was approved was a call to another tool" in str(made.error)
 
 
 @pytest.mark.parametrize("place", ["local", "db"], ids=["the agent's own", "of another server"])

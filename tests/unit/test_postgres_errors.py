@@ -233,7 +233,9 @@ def test_text_that_is_not_an_address_is_refused_and_not_repeated(dsn, part):
 
 
 def test_a_log_without_connections_is_refused():
-    with pytest.raises(ConfigError, match="connections must be a whole number from 1 on, got 0"):
+    with pytest.raises(
+        ConfigError, match="connections must be a whole number of at least 1, got 0"
+    ):
         PostgreSQL("postgresql://db/app", connections=0)
 
 

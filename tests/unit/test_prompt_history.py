@@ -291,7 +291,7 @@ async def test_the_messages_of_a_transform_are_merged():
 @pytest.mark.parametrize(
     ("returned", "problem"),
     [
-        (None, "returned None: is there a return at its end"),
+        (None, "returned None: is its `return` missing"),
         ("text", "returned str: 'text'"),
         ({"role": "user", "content": ""}, "returned dict"),
         ([{"role": "user", "content": ""}, "x"], "number 1 is not a message: 'x'"),
@@ -315,7 +315,7 @@ async def test_a_transform_that_returns_anything_but_messages_is_refused(returne
 @pytest.mark.parametrize("name", ["window", "max_tokens", "max_result_chars"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, "5", True, 10**30])
 def test_a_bound_is_a_whole_number_from_1_on(name, value):
-    with pytest.raises(ConfigError, match=f"{name} must be a whole number from 1 on"):
+    with pytest.raises(ConfigError, match=f"{name} must be a whole number of at least 1"):
         History(**{name: value})
 
 

@@ -121,7 +121,7 @@ def test_the_state_of_a_method_is_its_object_and_that_of_any_other_tool_is_the_t
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"max_in_flight": 0}, "max_in_flight must be a whole number from 1 on"),
+        ({"max_in_flight": 0}, "max_in_flight must be a whole number of at least 1"),
         ({"grace": 0}, "grace must be above 0 seconds"),
         ({"context_vars": ["who"]}, "context_vars must be ContextVar objects, got 'who'"),
     ],
@@ -437,7 +437,7 @@ def of_ray(*names: str) -> BaseException:
 def test_a_call_that_was_lost_is_unknown(name):
     failed = failure_of_call(of_ray(name, "RayError"), "pay")
     assert isinstance(failed, UnknownOutcome)
-    assert "It is not known whether the call of 'pay' happened: " in str(failed)
+    assert "It is not known whether the call to 'pay' happened: " in str(failed)
 
 
 @pytest.mark.parametrize("name", NEVER_RAN)

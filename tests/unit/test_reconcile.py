@@ -139,8 +139,8 @@ DOUBTS: dict[str, tuple[Any, str]] = {
     "its own cancellation": (asyncio.CancelledError(), "its reconcile cancelled itself"),
     "its own time limit": (TimeoutError("mine"), "its reconcile failed: TimeoutError: mine"),
     "no answer": (hang, "its reconcile did not answer within 5 s"),
-    "True": (True, "must return Happened, NotHappened or Unknown, and returned bool"),
-    "None": (None, "must return Happened, NotHappened or Unknown, and returned NoneType"),
+    "True": (True, "must return Happened, NotHappened or Unknown, but returned bool"),
+    "None": (None, "must return Happened, NotHappened or Unknown, but returned NoneType"),
     "the class": (NotHappened, "its reconcile must return"),
     "a result that is not JSON": (Happened({1, 2}), "its reconcile gave a result that cannot be"),
 }
@@ -155,7 +155,7 @@ async def test_whatever_else_it_does_the_outcome_stays_unknown(answer, why):
     result = await bank.agent(log).resume("c", user_id="ada")
     assert (result.output, bank.paid) == ("done", [])
     text = await told(log)
-    assert "It is not known whether the call of 'pay' happened" in text
+    assert "It is not known whether the call to 'pay' happened" in text
     assert why in text
     [record] = await log.calls("c")
     assert (record.status, record.attempt, record.worker) == ("unknown", 1, "far:1")
@@ -365,7 +365,7 @@ async def test_nothing_can_say_of_a_call_that_may_have_happened_that_it_was_not_
     log, bank = Memory(), Bank(Unknown("the bank is closed"))
     await leave(log)
     await bank.agent(log, hooks=[hook]).resume("c", user_id="ada")
-    assert "It is not known whether the call of 'pay' happened" in await told(log)
+    assert "It is not known whether the call to 'pay' happened" in await told(log)
     [record] = await log.calls("c")
     assert record.status == "unknown"
 

@@ -208,6 +208,6 @@ async def test_the_log_keeps_a_result_whole(storage):
 @pytest.mark.parametrize("most", [0, -1, 1.5, "5", True])
 def test_a_tool_s_bound_is_a_whole_number_from_1_on(most):
     with pytest.raises(
-        ConfigError, match=r"tool_result_chars of 'read' must be a whole number from"
+        ConfigError, match=r"tool_result_chars of 'read' must be a whole number of at least"
     ):
         History(tool_result_chars={"read": most})

@@ -166,7 +166,7 @@ async def _two(run: RunHandle[str]) -> Any:
 async def test_a_run_is_watched_in_one_way():
     run = an_agent().run("?")
     async for _ in run:
-        with pytest.raises(RuntimeError, match="yields its tokens already"):
+        with pytest.raises(RuntimeError, match="is already yielding its tokens"):
             run.steps()
         with pytest.raises(RuntimeError, match="cannot yield its events too"):
             run.events("event")
@@ -178,12 +178,12 @@ async def test_a_run_that_is_awaited_cannot_be_watched_or_awaited_again():
     run = an_agent().run("?")
     task = asyncio.create_task(run)
     await asyncio.sleep(0)
-    with pytest.raises(RuntimeError, match="awaited already: to watch it, iterate over it instead"):
+    with pytest.raises(RuntimeError, match="being awaited: to watch it, iterate over it instead"):
         run.events()
-    with pytest.raises(RuntimeError, match="the run is awaited already"):
+    with pytest.raises(RuntimeError, match="the run is already being awaited"):
         await run
     assert (await task).output == "3."
-    with pytest.raises(RuntimeError, match="the run is awaited already"):
+    with pytest.raises(RuntimeError, match="the run is already being awaited"):
         await run
     assert run.result is task.result()
 

@@ -54,22 +54,22 @@ def tool_result(id: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("then", "now", "difference"),
     [
-        ([says("Hi")], [says("Ho")], "messages[0].content differs at character 1: it was 'Hi', and is 'Ho'"),
-        ([says("Hi")], [says("Hi!")], "messages[0].content differs at character 2: it was 'Hi', and is 'Hi!'"),
+        ([says("Hi")], [says("Ho")], "messages[0].content differs at character 1: it was 'Hi', but is 'Ho'"),
+        ([says("Hi")], [says("Hi!")], "messages[0].content differs at character 2: it was 'Hi', but is 'Hi!'"),
         ([says("a" * 99)], [says("a" * 50 + "b" * 60)],
          "messages[0].content differs at character 50: "
-         f"it was …'{'a' * 60}'…, and is …'{'a' * 20 + 'b' * 40}'…"),
+         f"it was …'{'a' * 60}'…, but is …'{'a' * 20 + 'b' * 40}'…"),
         ([says("Hi")], [says("Hi", "system")],
-         "messages[0].role differs at character 0: it was 'user', and is 'system'"),
+         "messages[0].role differs at character 0: it was 'user', but is 'system'"),
         ([says("Hi")], [says("Hi"), says("Ho")],
-         """messages[1] was not there, and is {"role": "user", "content": "Ho"}"""),
+         """messages[1] was not there, but is {"role": "user", "content": "Ho"}"""),
         ([says("Hi"), says("Ho")], [says("Hi")],
-         """messages[1] was {"role": "user", "content": "Ho"}, and is not there"""),
-        ([says("Hi")], [{"role": "user", "content": None}], "messages[0].content was \"Hi\", and is null"),
-        ([{"x": 1}], [{"x": True}], "messages[0].x was 1, and is true"),
-        ([{"x": 1}], [{"y": 1}], "messages[0].x was 1, and is not there"),
+         """messages[1] was {"role": "user", "content": "Ho"}, but is not there"""),
+        ([says("Hi")], [{"role": "user", "content": None}], "messages[0].content was \"Hi\", but is null"),
+        ([{"x": 1}], [{"x": True}], "messages[0].x was 1, but is true"),
+        ([{"x": 1}], [{"y": 1}], "messages[0].x was 1, but is not there"),
         ([ASSISTANT, tool_result("a")], [ASSISTANT, tool_result("b")],
-         "messages[1].tool_call_id differs at character 3: it was 'id 1', and is 'id 2'"),
+         "messages[1].tool_call_id differs at character 3: it was 'id 1', but is 'id 2'"),
     ],
 )  # fmt: skip
 async def test_a_request_that_differs_from_the_recorded_one_is_an_error(
@@ -79,7 +79,7 @@ async def test_a_request_that_differs_from_the_recorded_one_is_an_error(
     replay = ReplayModel(path)
     expected = (
         f"scripted: request 1 is not as recorded in {path}: {difference}; "
-        "if that is meant, delete the file and record anew"
+        "if that is intended, delete the file and record again"
     )
     with pytest.raises(AssertionError) as error:
         await pieces_of(replay, asks(*now))
@@ -93,7 +93,7 @@ async def test_a_request_that_differs_from_the_recorded_one_is_an_error(
 async def test_a_request_with_other_tools_is_an_error(path: Path):
     await recorded(path, "Hello")
     tool = ToolDeclaration("t", "Does it.", {})
-    with pytest.raises(AssertionError, match=r"tools\[0\] was not there, and is {\"name\": \"t\""):
+    with pytest.raises(AssertionError, match=r"tools\[0\] was not there, but is {\"name\": \"t\""):
         await pieces_of(ReplayModel(path), ModelRequest(HI.messages, (tool,)))
 
 

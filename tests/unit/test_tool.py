@@ -231,9 +231,9 @@ async def test_a_turn_runs_functions_and_shows_their_values():
         {"tool": "add", "status": "success", "content": 5},
         {"tool": "look", "status": "success", "content": {"x": 1, "y": ["red"]}},
         {"tool": "look", "status": "failure",
-         "content": "Invalid arguments for tool 'look': argument 'at' must be \"red\", and was a string: \"green\""},
+         "content": "Invalid arguments for tool 'look': argument 'at' must be \"red\", got a string: \"green\""},
         {"tool": "add", "status": "failure",
-         "content": "Invalid arguments for tool 'add': argument 'a' is required, and was not given"},
+         "content": "Invalid arguments for tool 'add': argument 'a' is required, but was not given"},
     ]  # fmt: skip
     assert json.loads(log.rows[-1].content) == results
 

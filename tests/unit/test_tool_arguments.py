@@ -40,7 +40,7 @@ async def test_the_model_fills_a_parameter_of_any_name(name):
     result = await execute_tool(given, execution=with_tools(shell), user_id="the turn's")
     assert result.content == [1, "the model's"]
     refused = await run(shell, x=1)
-    assert f"argument '{name}' is required, and was not given" in refused.outcome
+    assert f"argument '{name}' is required, but was not given" in refused.outcome
 
 
 async def test_arguments_that_cogency_s_executor_adds_do_not_reach_a_function():
@@ -184,10 +184,10 @@ async def test_a_parameter_may_have_any_name():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({}, "argument 'a' is required, and was not given"),
-        ({"b": 2}, "argument 'a' is required, and was not given"),
-        ({"a": "1"}, "argument 'a' must be an integer, and was a string: \"1\""),
-        ({"a": 1, "b": None}, "argument 'b' must be an integer, and was null"),
+        ({}, "argument 'a' is required, but was not given"),
+        ({"b": 2}, "argument 'a' is required, but was not given"),
+        ({"a": "1"}, "argument 'a' must be an integer, got a string: \"1\""),
+        ({"a": 1, "b": None}, "argument 'b' must be an integer, got null"),
         ({"a": 1, "c": 1}, "argument 'c' is not known; known are a, b"),
         ({"a": 1, "timeout": 1}, "argument 'timeout' is not known; known are a, b"),
     ],

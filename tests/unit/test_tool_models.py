@@ -170,29 +170,29 @@ async def test_a_value_arrives_as_an_instance_and_returns_as_json(hint, value, g
 @pytest.mark.parametrize(
     ("hint", "value", "problem"),
     [
-        (User, {"age": 1}, "argument 'x.name' is required, and was not given"),
+        (User, {"age": 1}, "argument 'x.name' is required, but was not given"),
         (User, {"name": "Ada", "age": 0},
-         "argument 'x.age' must be more than 0, and was 0"),
+         "argument 'x.age' must be more than 0, got 0"),
         (User, {**ADA, "boss": {"name": "", "age": 1}},
-         "argument 'x.boss.name' must have at least 1 characters, and had 0"),
-        (list[User], [ADA, 5], "argument 'x[1]' must be an object, and was an integer: 5"),
-        (User | None, {"name": "Ada"}, "argument 'x.age' is required, and was not given"),
-        (User | None, 5, "argument 'x' must be an object or null, and was an integer: 5"),
+         "argument 'x.boss.name' must have at least 1 characters, got 0"),
+        (list[User], [ADA, 5], "argument 'x[1]' must be an object, got an integer: 5"),
+        (User | None, {"name": "Ada"}, "argument 'x.age' is required, but was not given"),
+        (User | None, 5, "argument 'x' must be an object or null, got an integer: 5"),
         (Team, {"name": "t", "members": [{"name": "Ada"}]},
-         "argument 'x.members[0].age' is required, and was not given"),
+         "argument 'x.members[0].age' is required, but was not given"),
         (datetime.date, "soon", "argument 'x' is not valid: Input should be a valid date or datetime, input is too "
                                 'short; it was a string: "soon"'),
         (Annotated[int, annotated_types.Gt(0)], 0,
-         "argument 'x' must be more than 0, and was 0"),
-        (Color, "RED", 'argument \'x\' must be "red" or "blue", and was a string: "RED"'),
-        (tuple[int, str], [1], "argument 'x' must have 2 items, and had 1"),
-        (tuple[int, str], ["a", 1], 'argument \'x[0]\' must be an integer, and was a string: "a"; '
-                                   "argument 'x[1]' must be a string, and was an integer: 1"),
-        (int | str, None, "argument 'x' must be an integer or a string, and was null"),
-        (list[int] | int, ["a"], 'argument \'x[0]\' must be an integer, and was a string: "a"'),
-        (Options, {}, "argument 'x.deep' is required, and was not given"),
+         "argument 'x' must be more than 0, got 0"),
+        (Color, "RED", 'argument \'x\' must be "red" or "blue", got a string: "RED"'),
+        (tuple[int, str], [1], "argument 'x' must have 2 items, got 1"),
+        (tuple[int, str], ["a", 1], 'argument \'x[0]\' must be an integer, got a string: "a"; '
+                                   "argument 'x[1]' must be a string, got an integer: 1"),
+        (int | str, None, "argument 'x' must be an integer or a string, got null"),
+        (list[int] | int, ["a"], 'argument \'x[0]\' must be an integer, got a string: "a"'),
+        (Options, {}, "argument 'x.deep' is required, but was not given"),
         (Options, {"deep": True, "kinds": ["link"]},
-         'argument \'x.kinds[0]\' must be "file" or "folder", and was a string: "link"'),
+         'argument \'x.kinds[0]\' must be "file" or "folder", got a string: "link"'),
     ],
     ids=repr,
 )  # fmt: skip
@@ -272,7 +272,7 @@ def test_a_description_may_stand_beside_annotations_of_pydantic():
         "description": "how many",
     }
     problem = asyncio.run(made.execute(x=10))
-    assert problem.outcome.endswith("argument 'x' must be at most 9, and was 10")
+    assert problem.outcome.endswith("argument 'x' must be at most 9, got 10")
     described = takes(Annotated[int, pydantic.Field(gt=0, description="how many")])
     assert described.schema["x"]["description"] == "how many"
 

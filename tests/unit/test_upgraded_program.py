@@ -65,7 +65,7 @@ def pay_of(ran: list[Any], **options: Any) -> Any:
 GONE: dict[str, tuple[str, str]] = {
     "a call that had not begun": ("failure", "pay"),
     "a call that somebody has agreed to": ("failure", "pay"),
-    "a call that may have begun": ("unknown", "It is not known whether the call of 'pay' happened"),
+    "a call that may have begun": ("unknown", "It is not known whether the call to 'pay' happened"),
     "a call that ended": ("success", "paid 5"),
 }
 

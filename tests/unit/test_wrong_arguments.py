@@ -148,12 +148,12 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "a concurrency of 0": (
         lambda: CallOptions(max_concurrency=0),
-        "max_concurrency must be a whole number from 1 on, or None, got 0",
+        "max_concurrency must be a whole number of at least 1, or None, got 0",
     ),
     "limits": (agent(limits=5), "limits must be a RunLimits, got 5"),
     "a limit of steps": (
         lambda: RunLimits(steps=0),
-        "steps must be a whole number from 1 on, or None, got 0",
+        "steps must be a whole number of at least 1, or None, got 0",
     ),
     "history": (agent(history=20), "history must be a History, got 20"),
     "merge_roles": (lambda: History(merge_roles=1), "merge_roles must be True or False, got 1"),  # type: ignore[arg-type]
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "a tool's retries": (
         lambda: Retries("3"),  # type: ignore[arg-type]
-        "times must be a whole number from 1 on, got '3'",
+        "times must be a whole number of at least 1, got '3'",
     ),
     "a tool's approval": (
         lambda: ToolOptions(requires_approval="yes"),  # type: ignore[arg-type]
@@ -260,7 +260,7 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "tasks on Ray": (
         lambda: RayExecutor(max_in_flight=0),
-        "max_in_flight must be a whole number from 1 on, or None, got 0",
+        "max_in_flight must be a whole number of at least 1, or None, got 0",
     ),
     "something that cannot be shown": (
         lambda: CallOptions(eager=Unspeakable()),

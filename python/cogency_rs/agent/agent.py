@@ -77,14 +77,14 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
     Args:
         model: a function from messages to an async iterable of text, or an object with `stream(request)`; see `Model`.
         tools: what it may call: functions with `@tool`, any `Tool`, MCP servers and other agents. A server is started
-            with a run and closed after it; inside `async with agent:` it stays. Each run has the tools that it offers
-            when the run begins, under the server's `name` where another tool has theirs. An agent is a tool as
-            `as_tool()` makes it.
-        instructions: what the system prompt begins with, in place of a neutral sentence: a text, or a function of the
-            run (`RunContext`), plain or `async`, that is asked for it before each step.
+            with a run and closed after it; inside `async with agent:` it keeps running. A run has the tools that the
+            server offers when it begins, under the server's `name` where two tools have the same. An agent becomes
+            the tool that its `as_tool()` makes.
+        instructions: the beginning of the system prompt, in place of a neutral sentence: a text, or a function of the
+            run (`RunContext`), plain or `async`, that is called before each step.
         output_type: the type of the final answer: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter
-            of a tool may be, such as `int | str`. The model is asked for it as JSON and told what is wrong with its
-            answer; `RunResult.output` is the value. By default the answer is text.
+            of a tool may be, such as `int | str`. The model writes it as JSON, and reads what is wrong with an answer
+            that does not fit; `RunResult.output` is the value. By default the answer is text.
         dialect: for the driver `"text"`: how the model writes its calls; see `Dialect.presets()`. By default the
             model's own, if it is known, as that of a `LocalModel`; else `"cogency"`.
         driver: how the model is asked: `"text"` if it writes its calls as text, `"native"` if its provider has tool
@@ -92,11 +92,11 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             `TextDriver(lenient=False)`. By default what suits the model: `"native"` for those of OpenAI and Anthropic,
             `"text"` for others. `describe` says which.
         storage: the log: the path of a file (`"talk.db"`), an address (`"postgresql://user@host/database"`), or a
-            `Log`; by default a `Memory`, which is gone with the agent and drops what was used longest ago.
+            `Log`; by default a `Memory`, which ends with the agent and drops the least recently used conversations.
         limits: what ends a run, such as `RunLimits(steps=5)`.
         approve: decides about calls of tools that require approval: a function, or an `Approval`. Without it the run
             stops as `waiting` before a batch that has such a call, and `resume` goes on.
-        hooks: what is around runs, steps, requests and calls: `Hooks`, functions around calls (see `AroundCall`) and
+        hooks: what runs around runs, steps, requests and calls: `Hooks`, functions around calls (see `AroundCall`) and
             executors.
         history: how much of a conversation the model is shown.
         calls: how calls are carried out, such as `CallOptions(timeout=10, max_concurrency=4)`.
@@ -105,8 +105,8 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             `otel`. Without it, a run uses the telemetry of the run that calls it, or that of `instrument`.
 
     Raises:
-        ConfigError: there is no model, or it cannot be asked; two tools have one name; a hook is not a `Hooks` or a
-            function; or an option has a value that no run could keep. The message says what to do.
+        ConfigError: there is no model, or it cannot be asked; two tools have the same name; a hook is not a `Hooks` or
+            a function; or an option has a value that cannot work. The message says what to do.
 
     One agent may have any number of runs at once; runs of one conversation wait for each other.
     """
@@ -197,8 +197,8 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         """What was chosen for this agent, by name: `model`, `provider`, `address`, `transport`, `driver` and `dialect`.
 
         `transport` is `"http"` for requests that are sent here, the name of an SDK's package for those of its client,
-        and `"python"` for a model of your own. `evidence` is what speaks for a dialect that was detected: a server that
-        tells its template is asked for it before the first step, or by `await model.detect_dialect()`. What does not
+        and `"python"` for a model of your own. `evidence` is why a detected dialect was chosen: a server that
+        shows its template is asked for it before the first step, or by `await model.detect_dialect()`. What does not
         apply is left out.
         """
         model, driver = self._settings.model, self._settings.driver
@@ -232,7 +232,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             The messages, a list of dicts. Their `request` has the rest: the tools that are declared to the provider,
             where the model stops, the grammar that it is held to; `missing` says in sentences, which are printed too,
             what cannot be known yet: the tools of MCP servers before `async with agent` has started them, and the
-            dialect before `await model.detect_dialect()` has asked a local server. Hooks before requests are not asked.
+            dialect before `await model.detect_dialect()` has asked a local server. Hooks before requests do not run.
 
         Raises:
             ConfigError: the driver asks no model.
@@ -245,7 +245,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         """Start the servers, so that they last for more than one run.
 
         Raises:
-            ConfigError: one cannot be started; says which, why, and what to do.
+            ConfigError: one cannot be started; the message says which, why, and what to do.
         """
         if (serving := self._settings.serving) is not None:
             await serving.__aenter__()
@@ -277,7 +277,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             conversation_id: the conversation to go on with; a new one by default.
             user_id: the id of its user. A conversation belongs to the user who began it; "" is a user like any other.
             deps: an object that tools reach as `ToolContext.deps`, and hooks as `ctx.deps`.
-            limits: what ends this run: what they say goes before the agent's own, which count for the rest.
+            limits: what ends this run. They override the agent's own limits, which apply to the rest.
 
         Raises:
             ConfigError: an argument has a wrong value.
@@ -303,13 +303,13 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         deps: Deps | None = None,
         limits: RunLimits | None = None,
     ) -> RunHandle[Output]:
-        """Go on where a run of a conversation stopped, because it waited for somebody or its program ended.
+        """Continue a conversation where its run stopped, because it waited for somebody or its program ended.
 
         Calls that were running when a program ended are not run again, except calls of tools that are `idempotent` or
-        `read_only`. The model is told that it is not known whether the others happened.
+        `read_only`. The model reads that the outcome of the others is unknown.
 
         Args:
-            conversation_id: which conversation.
+            conversation_id: the conversation's id.
             decisions: decisions about the calls that wait, by id: `True`, `False`, `ToolApproved(args=...)` or
                 `ToolDenied("why")`. While one of them is missing, the run goes on waiting; decisions are kept. A
                 decision for an id that is not waiting is ignored, and logged.
@@ -326,15 +326,17 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         return RunHandle(self._resumed(conversation_id, decisions, user_id, deps, limits))
 
     def run_sync(self, question: str, **options: Unpack[RunOptions[Deps]]) -> RunResult[Output]:
-        """Do the same as `run`, where no event loop runs. Ctrl-C cancels the run.
+        """Do the same as `run`, where no event loop is running. Ctrl-C cancels the run.
 
-        Each call has an event loop of its own, and leaves no connection open.
+        Each call runs in a new event loop, and leaves no connection open.
 
         Raises:
-            RuntimeError: an event loop runs here: there, `await agent.run(...)`.
+            RuntimeError: an event loop is already running here: `await agent.run(...)` instead.
         """
         if _is_in_loop():
-            raise RuntimeError("an event loop runs here: write `await agent.run(...)`")
+            raise RuntimeError(
+                "an event loop is already running here: write `await agent.run(...)`"
+            )
         return run_in_script(self.run(question, **options))
 
     def as_tool(
@@ -342,11 +344,11 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
     ) -> FunctionTool[..., Any]:
         """Make the agent a tool of another agent, as `tools=[agent]` does too.
 
-        A call is a run of its own, in a conversation of its own. If the run that called it is cancelled, so is this
+        A call is a separate run, in its own conversation. If the run that called it is cancelled, so is this
         one, and what this one uses counts towards the caller's limits.
 
         Args:
-            name: what the model calls it by; by default the agent's own name.
+            name: what the calling model calls it; by default the agent's own name.
             description: what it does; by default that it is an agent, with its instructions.
 
         Returns:
@@ -366,7 +368,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
 
     @property
     def _description(self) -> str:
-        """What other agents are told of it."""
+        """Its description for other agents."""
         instructions = self._settings.instructions
         known = isinstance(instructions, str) and instructions.strip()
         return "Ask another agent." + (f" Its instructions: {known}" if known else "")

@@ -1,4 +1,4 @@
-"""An agent as a tool of another: a run of its own, which counts towards its caller's limits and ends with it."""
+"""An agent as a tool of another: a separate run, which counts towards its caller's limits and ends with it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Delegate:
         if result.status == "completed":
             return result.output
         why = result.stop.message if result.stop is not None else result.status
-        last = f" The last it said: {result.text}" if result.text else ""
+        last = f" The last text it wrote: {result.text}" if result.text else ""
         raise ToolError(f"agent {self._name!r} stopped before it had an answer: {why}.{last}")
 
 

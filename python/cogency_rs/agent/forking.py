@@ -32,8 +32,8 @@ class Forking:
     ) -> str:
         """Begin a conversation that has the first rows of another one, as if they had been said in it.
 
-        Only what was said is taken along, and no call: those that are running, waiting or unknown stay with the other
-        conversation alone. Calls at the end that have no results are left out, with the text that the model wrote
+        Only what was said is copied: calls that are running, waiting or unknown stay with the other conversation alone.
+        Calls at the end that have no results are left out, with the text that the model wrote
         before them. The other conversation may be running; it does not change. The log notes where the new one comes
         from.
 
@@ -70,14 +70,14 @@ class Forking:
         taken = rows_before_open_calls(rows[:at])
         if not taken:
             raise ConfigError(
-                f"the first {at or len(rows)} rows of conversation {conversation_id!r} have nothing without calls that "
-                "have no results: fork it later"
+                f"the first {at or len(rows)} rows of conversation {conversation_id!r} hold nothing but calls "
+                "without results: fork it later"
             )
         new = new_id or uuid7()
         async with ClaimOfRun(storage.claim(new, wait=False)):
             if new == conversation_id or await storage.owner(new) is not None:
                 raise ConfigError(
-                    f"there is a conversation {new!r} already: name another new_id, or none"
+                    f"the conversation {new!r} already exists: give another new_id, or none"
                 )
             await storage.fork(conversation_id, new, user_id=user_id, rows=taken)
         return new

@@ -35,7 +35,7 @@ __all__ = [
 DriverName = Literal["text", "native", "react"]
 
 _DRIVERS = {"text": "TextDriver", "native": "NativeDriver", "react": "ReActDriver"}
-"""The classes of drivers by the names that an agent is given them by. They are loaded when they are asked for."""
+"""The classes of drivers, by their names for an agent. Each is loaded when it is first used."""
 
 
 def storage_of(storage: Any) -> Any:
@@ -122,12 +122,12 @@ def driver_of(driver: Any, dialect: Dialects | None, model: Any) -> Driver:
 
 
 def calls_natively(model: Any) -> bool:
-    """Whether a model says that its service has tool calls of its own for it."""
+    """Whether a model says that its service has its own tool calls for it."""
     return getattr(model, "calls_natively", False) is True  # a mock has every attribute
 
 
 def dialect_of(model: Any) -> str | Dialect:
-    """The dialect that a model says it was taught, or else the one that any model can be told."""
+    """The dialect that a model says it was taught, or else the one that suits any model."""
     return taught_by(model) or "cogency"
 
 
@@ -148,12 +148,12 @@ def check_limits(limits: RunLimits, settings: AgentSettings) -> None:
     if unknown and settings.serving is None:  # a server may have it
         known = ", ".join(settings.toolbox.names)
         raise ConfigError(
-            f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {known}"
+            f"stop_at_tools names {unknown[0]!r}, but there is no such tool. Tools: {known}"
         )
     storage: object = settings.storage
     if limits.on_busy == "error" and not hasattr(type(storage), "claim"):
         raise ConfigError(
-            f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'
+            f'on_busy="error" needs a storage that can claim conversations: {storage!r} has no claim'
         )
 
 

@@ -32,7 +32,7 @@ def own_prompt(
     for mark in _opening(written_dialect(dialect)):
         if mark in whole and mark not in text:
             raise ConfigError(
-                f"the system prompt lacks {mark}, by which a call is known: without it no call is read. Put "
+                f"the system prompt lacks {mark}, which marks a call: without it no call is recognised.  Put "
                 "parts.calls and parts.tools into it"
             )
     missing = [tool.name for tool in tools if tool.name in whole and tool.name not in text]

@@ -53,7 +53,7 @@ def check_decisions(
                 f"nothing in conversation {conversation_id!r} waits for a decision, and it has no call {id!r}: take "
                 "the ids from RunResult.waiting, or leave the decisions out"
             )
-        logger.warning("Nothing waits for the decision of %r: it is ignored", id)
+        logger.warning("Nothing waits for a decision about %r, so it is ignored", id)
 
 
 def recalled(batch: OpenBatch, tools: Toolbox) -> list[ResolvedCall]:
@@ -95,9 +95,9 @@ def approved_by(
             answer = otherwise.ask(ctx, call)
             return await answer if inspect.isawaitable(answer) else answer
         return Undecided(
-            "nobody agreed to it"
+            "nobody approved it"
             if decision is None
-            else "what somebody agreed to was a call of another tool"
+            else "what was approved was a call to another tool"
         )
 
     return Approval(approve) if otherwise is None else replace(otherwise, ask=approve)

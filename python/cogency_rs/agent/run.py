@@ -161,7 +161,7 @@ class Run:
                     )
                     for event in events if shows_events else ():
                         yield event
-                    # The steps are here and not in generators of their own, because every event would pass through
+                    # The steps are here and not in their own generators, because every event would pass through
                     # those.
                     while step is not None or (step := await self._next_step()) is not None:
                         content = step.content
@@ -472,7 +472,7 @@ class Run:
             if not self._is_finished:
                 await self._finish()
         except Exception:
-            logger.exception("A hook failed when it was told of %r", error)
+            logger.exception("A hook failed on %r", error)
 
 
 def _status_of(signal: StopRun) -> RunStatus:

@@ -24,8 +24,8 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
     async for step in agent.run("…").steps(): ...  # its steps, each when it is over
     ```
 
-    It is a coroutine too, so `asyncio.create_task` and whatever else takes one takes it. Awaited after it was watched,
-    it goes on to its end.
+    It is a coroutine too, so `asyncio.create_task` and anything else that takes one accepts it. Awaited after it was
+    watched, it goes on to its end.
 
     Close it if you stop watching early (`async with agent.run("…") as run`, or `aclose`): then the model's stream is
     closed, running tools are cancelled and awaited, and the log says that the run was cancelled.
@@ -50,7 +50,7 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
             RuntimeError: the run is not over.
         """
         if self._run.result is None:
-            raise RuntimeError("the run is not over: its result is there after its last event")
+            raise RuntimeError("the run is not over: its result is available after its last event")
         return self._run.result
 
     def stop(self, message: str = "") -> None:
@@ -112,7 +112,7 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
     def __await__(self) -> Generator[Any, Any, RunResult[Output]]:
         if self._is_awaited:  # a second await would go on in the middle of the first
             raise RuntimeError(
-                "the run is awaited already: when it is over, its result is `result`"
+                "the run is already being awaited: once it is over, `result` has its result"
             )
         return self._awaited().__await__()
 
@@ -156,7 +156,7 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         if self._watched is None:
             if self._is_awaited:
                 raise RuntimeError(
-                    "the run is awaited already: to watch it, iterate over it instead"
+                    "the run is already being awaited: to watch it, iterate over it instead"
                 )
             self.close()
             self._coroutine = None
@@ -164,7 +164,7 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         begun, items = self._watched
         if begun != shown:
             raise RuntimeError(
-                f"the run yields its {begun} already, and cannot yield its {shown} too"
+                f"the run is already yielding its {begun}, so it cannot yield its {shown} too"
             )
         return items
 

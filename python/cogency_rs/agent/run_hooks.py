@@ -83,7 +83,7 @@ class Triggers:
             answer = await self._ask(hooks, trigger, *given)
             if answer is not None:
                 raise HookError(
-                    f"Hook {type(hooks).__name__}.{trigger} must return nothing, and returned "
+                    f"Hook {type(hooks).__name__}.{trigger} must return nothing, but returned "
                     f"{type(answer).__name__}",
                     hook=type(hooks).__name__,
                     trigger=trigger,
@@ -122,8 +122,8 @@ class Triggers:
         rule, name = _RULES[trigger], type(hooks).__name__
         if rule.kind is not None and not isinstance(answer, rule.kind):
             raise HookError(
-                f"Hook {name}.{trigger} must return a {rule.kind.__name__}, and returned "
-                f"{type(answer).__name__}: is there a return at its end?",
+                f"Hook {name}.{trigger} must return a {rule.kind.__name__}, but returned "
+                f"{type(answer).__name__}: is its `return` missing?",
                 hook=name,
                 trigger=trigger,
             )

@@ -23,7 +23,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 class RunLog:
     """The log of a conversation, for one run.
 
-    Each method saves to the end, also when the run is cancelled meanwhile.
+    Each method saves to the end, even when the run is cancelled meanwhile.
     """
 
     def __init__(self, ctx: RunContext[Any]) -> None:
@@ -81,4 +81,4 @@ class RunLog:
         try:
             await self.append(((type, content, time()),))
         except Exception:
-            logger.exception("How a run ended could not be saved (%s)", type)
+            logger.exception("The end of a run could not be saved (%s)", type)

@@ -46,7 +46,7 @@ from .run_hooks import Triggers
 __all__ = ["Instructions", "Runtime"]
 
 Instructions = str | Callable[[RunContext[Any]], str | Awaitable[str]]
-"""What the system prompt begins with: a text, or a function that is asked for it before each step."""
+"""The beginning of the system prompt: a text, or a function that is called before each step."""
 
 
 @dataclass
@@ -392,7 +392,7 @@ async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
         return _whole(source)
     if not isinstance(source, AsyncIterable):
         raise TypeError(
-            f"a model must give an async iterable of text, not {type(source).__name__}: make it an "
+            f"a model must return an async iterable of text, not {type(source).__name__}: make it an "
             "`async def` with `yield`"
         )
     given: Any = source  # pyright: ignore[reportUnknownVariableType]

@@ -27,7 +27,7 @@ class Serving:
     """Servers that several runs share. Each run enters `async with`; so may the caller, to keep the servers longer.
 
     Raises:
-        ConfigError: two of them have one name, or one has a name that cannot be used.
+        ConfigError: two of them have the same name, or one has a name that cannot be used.
     """
 
     def __init__(self, servers: Sequence[MCPServer]) -> None:
@@ -44,7 +44,7 @@ class Serving:
         """Start the servers, unless they run already.
 
         Raises:
-            ConfigError: one cannot be started; says which, why, and what to do.
+            ConfigError: one cannot be started; the message says which, why, and what to do.
         """
         from ..servers import ServerGroup
 
@@ -66,7 +66,7 @@ class Serving:
     async def tools(self, own: Sequence[Any]) -> tuple[Any, ...]:
         """The agent's own tools, and after them the servers' current tools."""
         if self._group is None:
-            raise RuntimeError("servers are asked inside `async with`")
+            raise RuntimeError("servers are available only inside `async with`")
         listed = await self._group.tools(own)
         if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
             self._listed = tuple(listed)

@@ -162,7 +162,7 @@ def _checked(answer: object) -> Outcome:
         return answer
     kind = type(answer).__name__
     return Unknown(
-        f"its reconcile must return Happened, NotHappened or Unknown, and returned {kind}"
+        f"its reconcile must return Happened, NotHappened or Unknown, but returned {kind}"
     )
 
 
@@ -197,7 +197,7 @@ def told_later(
     whose calls have no results yet: those must come next after the calls.
 
     Args:
-        record: the call, as the model was told about it.
+        record: the call, as the model knows it.
         call: the call, if the log tells which row is the call's.
         outcome: what was found out.
         rows: the conversation.
@@ -210,7 +210,7 @@ def told_later(
             found = f"it failed: {result.outcome}" if result.error else f"it happened: {content}"
         case _:
             found = "it did not happen"
-    text = f"It was not known whether your call of '{record.name}'{asked} happened. Now it is known: {found}"
+    text = f"It was not known whether your call to '{record.name}'{asked} happened. Now it is known: {found}"
     last = rows_before_open_calls(rows)
     if last < len(rows):
         return "user", text, nextafter(rows[last]["timestamp"], -inf)

@@ -378,11 +378,11 @@ class Stepping:
 
 
 class Refused(NamedTuple):
-    """Why an answer is empty, or does not have the type that was asked for; the model is told.
+    """Why an answer is empty, or does not have the type that was asked for; the model reads why.
 
     Attributes:
         code: the code of the event.
-        message: what the model is told.
+        message: the message to the model.
         kind: the kind of the event.
     """
 
@@ -399,7 +399,7 @@ _NOTHING = "You wrote no answer. Write it now, or call a tool."
 _ONLY_THOUGHTS = (
     "You thought, and wrote no answer. Write it now, outside your thoughts, or call a tool."
 )
-_NO_ANSWER = "the model wrote no answer, and none when it was asked once more"
+_NO_ANSWER = "the model wrote no answer, even when asked once more"
 
 
 def _given_by(execution: ToolExecution) -> Any:

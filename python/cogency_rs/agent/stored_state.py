@@ -145,7 +145,7 @@ def _given_up(call: ToolCall, record: CallRecord) -> ToolResult:
         case "ended":
             return KnownEnd.of(record).result
         case "waiting":
-            why = "nobody had agreed to it when the conversation went on"
+            why = "nobody had approved it when the conversation went on"
             text = f"Tool '{call.name}' was not run: {why}"
             return failure(text, DeniedError(text))
         case "saved":

@@ -230,7 +230,7 @@ class KnownEnd(NamedTuple):
                 result.exception = _exception(found["status"], *found["exception"])
             return cls(result, "is_new" in found)
         except (ValueError, TypeError, KeyError):
-            text = f"It is not known how the call of '{record.name}' ended: its result cannot be read from the log"
+            text = f"It is not known how the call to '{record.name}' ended: its result cannot be read from the log"
             return cls(failure(text, UnknownOutcome(text)))
 
 

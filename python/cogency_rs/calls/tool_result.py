@@ -53,7 +53,7 @@ def unknown(name: str, why: str = "") -> ToolResult:
     """
     asked = f", and {why}" if why else ""
     text = (
-        f"It is not known whether the call of '{name}' happened: the program that ran it ended{asked}. It was not run "
+        f"It is not known whether the call to '{name}' happened: the program that ran it ended{asked}. It was not run "
         "again. Find out whether it had its effect before you call it again."
     )
     return failure(text, UnknownOutcome(text))

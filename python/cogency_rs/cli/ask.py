@@ -88,12 +88,12 @@ def ask(
         bool,
         typer.Option("--json", help="Print each event as a line of JSON; the last is the result."),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing of calls.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not show calls.")] = False,
 ) -> None:
-    """Ask a model that may use tools, and print its answer while it arrives.
+    """Ask a model that can use tools, and print its answer while it arrives.
 
-    The answer is on standard output, and which calls ran on standard error. If the answer is not whole, what there is
-    of it is printed, and the exit code is not 0.
+    The answer goes to standard output, and the calls that ran to standard error. If the answer is incomplete, what
+    there is of it is printed, and the exit code is not 0.
     """
     if conversation is not None and db is None:
         raise UnusableError("--conversation names one of a log; name that with --db FILE")

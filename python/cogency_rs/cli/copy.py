@@ -25,13 +25,17 @@ __all__ = ["copy"]
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help=logs.DB)],
     target: Annotated[
-        str, typer.Argument(metavar="TO", help="Where it goes: the same. It is made if missing.")
+        str,
+        typer.Argument(
+            metavar="TO", help="Where to copy it: a file or an address, too. Created if missing."
+        ),
     ],
 ) -> None:
-    """Copy a log from a file to a database, from a database to a file, or to another of its kind.
+    """Copy a log between files and databases, in any combination.
 
-    Each conversation is written in one transaction, read back and compared. After an interruption the same command goes
-    on where it was. A conversation that TO has with other rows is left alone, and the command ends with 1.
+    Each conversation is written in one transaction, read back and compared. After an interruption, the same command
+    continues where it stopped. A conversation that TO already has with different rows is left alone, and the command
+    exits with 1.
     """
     if _same(source, target):
         raise UnusableError(f"{logs.named(source)} is both FROM and TO; name two logs")
@@ -48,7 +52,7 @@ def copy(
     if copied.different:
         shown = ", ".join(map(quoted, copied.different[:5])) + " …" * (len(copied.different) > 5)
         raise CogencyError(
-            f"{len(copied.different):,} of them are in {logs.named(target)} with other rows and were left alone: "
+            f"{len(copied.different):,} of them are in {logs.named(target)} with different rows and were left alone: "
             f"{shown}; delete them there, or name another log"
         )
 

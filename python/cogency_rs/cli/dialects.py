@@ -21,7 +21,7 @@ __all__ = ["EXAMPLE", "MODELS", "dialects", "facts", "named"]
 EXAMPLE = ToolCall("read", {"file": "a.txt", "lines": 20})
 """The call that is shown in every dialect."""
 
-MODELS = "any that is told how"
+MODELS = "any model that is shown how"
 """The text about models for a dialect that no particular models were taught."""
 
 LABEL = 11
@@ -37,20 +37,20 @@ def dialects(
         typer.Option(
             "--detect",
             metavar="FILE",
-            help="Tell the dialect of a chat template, a tokenizer_config.json, a GGUF file, or a folder with one.",
+            help="Detect the dialect of a chat template, a tokenizer_config.json, a GGUF file, or a folder with one.",
         ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print all fields as a line of JSON.")
     ] = False,
 ) -> None:
-    """List the dialects that models were taught, describe one, or tell which one a model was taught.
+    """List the known dialects, describe one, or find out which one a model was taught.
 
-    A dialect is how a model writes its calls. The call in the examples is read, with a file and a number of lines.
+    A dialect is how a model writes its calls. The examples call a tool named read, with a file and a number of lines.
     """
     if detect is not None:
         if name is not None:
-            raise UnusableError(f"--detect tells the dialect by itself; leave out {name}")
+            raise UnusableError(f"--detect finds the dialect itself; leave out {name}")
         _detect(detect, json=json)
         return
     shown = [Dialect(each) for each in Dialect.presets()] if name is None else named(name)
@@ -92,7 +92,7 @@ def named(names: str) -> list[Dialect]:
     """The dialects with these names, which are separated by commas.
 
     Raises:
-        UnusableError: there is none of such a name; says which there are.
+        UnusableError: one is unknown; the message lists those there are.
     """
     try:
         return [Dialect(name.strip()) for name in names.split(",")]
@@ -102,7 +102,7 @@ def named(names: str) -> list[Dialect]:
 
 def _list(shown: list[Dialect]) -> None:
     page = Page()
-    page.line(Text(f"{count(len(shown), 'dialect')}; with a NAME it says more of one", "bold"))
+    page.line(Text(f"{count(len(shown), 'dialect')}; give a NAME for more about one", "bold"))
     for dialect in shown:
         page.hanging(Text(f"{dialect.name:<19}", "bold"), dialect.models or MODELS)
         example = " ".join(visible(dialect.write_calls([EXAMPLE])).split())
@@ -189,17 +189,15 @@ def _values(body: dict[str, Any]) -> str:
         case {"head": {"args": {"text": key}}}:
             return f"a JSON object, or one text: the tool's only parameter, or {key}"
         case {"head": {"args": {"braces": mark}}}:
-            return f"text between two {mark}; else by the tool's schema; without one JSON"
+            return f"text between two {mark}; else by the tool's schema; without one, JSON"
         case {"head": {"args": {"parameters": {"flag": {"name": name, "text": text}}}}}:
-            return f'by the tool\'s schema; without one text where {name}="{text}", else JSON'
+            return f'by the tool\'s schema; without one, text where {name}="{text}", else JSON'
         case {"head": {"args": {"parameters": {"untyped": "json"}}}}:
-            return "by the tool's schema; without one JSON where it is some, else text"
+            return "by the tool's schema; without one, JSON if it is valid JSON, else text"
         case {"xml": _} | {"head": {"args": {"xml": _}}}:
-            return (
-                "by the tool's schema; without one numbers, true, false and null as such, else text"
-            )
+            return "by the tool's schema; without one, numbers, true, false and null as such, else text"
         case _:
-            return "by the tool's schema; without one text"
+            return "by the tool's schema; without one, text"
 
 
 def _left_out(fields: dict[str, Any]) -> str:

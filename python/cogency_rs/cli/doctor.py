@@ -42,15 +42,15 @@ _PACKAGE = "cogency-rs"
 def doctor(
     db: Annotated[
         str | None,
-        typer.Argument(metavar="[DB]", help=f"{logs.DB} Say too who works on it."),
+        typer.Argument(metavar="[DB]", help=f"{logs.DB} Also show who works on it."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what is installed and whether it works.
+    """Show what is installed and whether it works.
 
-    The test parses a block, runs two tools, and writes a log in a temporary folder and reads it back. Ends with 0
-    if everything can be used, else with 1. For a log it says which process has a claim on which conversation, and which
-    calls have no result there. The log is only read.
+    The test parses a block, runs two tools, writes a log in a temporary folder and reads it back. Exits with 0 if
+    everything works, else with 1. For a log, it shows which process has a claim on which conversation, and which calls
+    have no result there. The log is only read.
     """
     found = examine()
     if db is not None:
@@ -78,7 +78,7 @@ def examine() -> Fact:
         except Exception as error:
             found[name] = None
             found["problems"].append(
-                f"{name} could not be looked at: {type(error).__name__}: {error}"
+                f"{name} could not be examined: {type(error).__name__}: {error}"
             )
     found["usable"] = not found["problems"]
     return found
@@ -132,7 +132,7 @@ def _sqlite(found: Fact) -> Fact:
         )
     if journal != "wal":
         found["remarks"].append(
-            f"SQLite's journal mode in {Path(folder).parent} is {journal} and not wal: "
+            f"SQLite's journal mode in {Path(folder).parent} is {journal}, not wal: "
             "readers wait for writers there"
         )
     return {
@@ -278,9 +278,7 @@ def _print(found: Fact) -> None:
         for text in found[kind]:
             page.hanging(Text(f"{kind[:-1]:<10}", f"bold {style}"), text)
     usable = found["usable"]
-    page.line(
-        Text("all of it can be used" if usable else "not usable", "green" if usable else "red")
-    )
+    page.line(Text("everything works" if usable else "not usable", "green" if usable else "red"))
 
 
 def _facts(name: str, fact: Fact | None) -> Iterator[str]:

@@ -46,9 +46,9 @@ _OF_CALLS = "cogency_rs.execution.batch"
 
 _MEANINGS = {
     DONE: "done",
-    FAILED: "it could not be done",
-    UNUSABLE: "what was given cannot be used",
-    NOT_WHOLE: "ask has no answer, or only a part of one",
+    FAILED: "failed",
+    UNUSABLE: "unusable arguments or input",
+    NOT_WHOLE: "ask has no answer, or only part of one",
     HUNG_UP: "the terminal was closed",
     INTERRUPTED: "interrupted",
     PIPE_CLOSED: "the output is no longer read",

@@ -71,7 +71,7 @@ def rows(path: Path, conversation_id: str, user_id: str | None = None) -> list[R
 
     Args:
         path: the log.
-        conversation_id: which one.
+        conversation_id: its id.
         user_id: whose, if several users have a conversation of that id.
 
     Raises:
@@ -161,7 +161,7 @@ def _read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
                 return work(connection)
         except _Changed:
             if time.monotonic() > deadline:
-                raise StorageError(f"{path} changes all the time; try again") from None
+                raise StorageError(f"{path} keeps changing; try again") from None
             time.sleep(0.02)
         except sqlite3.Error as error:
             raise _explained(error, path) from error
@@ -225,7 +225,7 @@ def _is_in_wal_mode(file: BinaryIO, path: Path) -> bool:
 def _hold(file: BinaryIO) -> None:
     """Take the lock of a reader, so that no program removes `-wal` and `-shm` when it closes the database.
 
-    Otherwise SQLite would make them anew if they are removed between our check and its own.
+    Otherwise SQLite would recreate them if they are removed between our check and its own.
     """
     if fcntl is None:
         return
@@ -284,7 +284,7 @@ def _connection(file: Path, path: Path, options: str) -> Generator[sqlite3.Conne
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(messages)")}
     if not columns >= _COLUMNS:
-        lacking = f"has no {', '.join(sorted(_COLUMNS - columns))}" if columns else "is not there"
+        lacking = f"has no {', '.join(sorted(_COLUMNS - columns))}" if columns else "is missing"
         raise UnusableError(
             f"{path} is not a log of cogency: its table messages {lacking}; name another file"
         )

@@ -13,14 +13,14 @@ __all__ = ["named_tools", "named_value"]
 
 
 def named_value(where: str) -> Any:
-    """The value of a name in a module. The module is found as by `python -m`, so also in the current folder.
+    """The value of a name in a module. The module is found as by `python -m`, including in the current folder.
 
     Raises:
         UnusableError: there is none.
     """
     module_name, _, name = where.partition(":")
     if not name:
-        raise UnusableError(f"{where} names no value in a module; write MODULE:NAME")
+        raise UnusableError(f"{where} does not name a value in a module; write MODULE:NAME")
     return _value(_module(module_name), name)
 
 

@@ -58,14 +58,14 @@ def parse(
         str,
         typer.Option(
             metavar="NAME[,NAME…]",
-            help="How the model writes its calls; `cogency-rs dialects` lists the names. Of several all are read.",
+            help="How the model writes its calls; `cogency-rs dialects` lists the names. Given several, all are read.",
         ),
     ] = "cogency",
     tools: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The tools as a JSON list of declarations: their schemas say of what type raw values are.",
+            help="The tools as a JSON list of declarations: their schemas give the types of raw values.",
             show_default=False,
         ),
     ] = None,
@@ -84,11 +84,11 @@ def parse(
     errors: Annotated[
         Errors,
         typer.Option(
-            help="respond: what cannot be read is said in the answer; event: in an event of its own.",
+            help="respond: report what cannot be read in the answer; event: in a separate event.",
         ),
     ] = Errors.RESPOND,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="Read calls as small models write them, too.")
+        bool, typer.Option("--lenient", help="Also read calls as small models write them.")
     ] = False,
     begins_in_think: Annotated[
         bool, typer.Option("--begins-in-think", help="The text begins inside reasoning.")
@@ -97,17 +97,17 @@ def parse(
         str | None,
         typer.Option(
             metavar="WORD",
-            help="Why the model stopped: stop, length, …; with length nothing runs of what was cut.",
+            help="Why the model stopped: stop, length, …; after length, calls that were cut do not run.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Turn a model's text into events.
 
-    Each event is printed as a line of JSON as soon as it is known, also while the text still arrives.
+    Each event is printed as a line of JSON as soon as it is known, even while text is still arriving.
 
-    The text ends where the protocol says: after a complete execute block nothing more is read. Most other dialects
-    are read to their end. The text is UTF-8; other bytes are replaced by U+FFFD, and a line on standard error says
+    The text ends where the protocol says: after a complete execute block, nothing more is read. Most other dialects
+    are read to the end. The text is UTF-8; other bytes are replaced by U+FFFD, and a line on standard error says
     where the first one is.
     """
     parser = Parser(

@@ -1,6 +1,6 @@
 """Turns drawn as an SVG: one line for each thing that happened, its name on the left, its time on the right.
 
-The viewer need not measure anything: every label has a place of its own by construction. Names are cut to the columns
+The viewer need not measure anything: every label has its own place by construction. Names are cut to the columns
 of a font whose characters are all of one width, bars stand alone in their line, and durations have a column to
 themselves.
 
@@ -76,12 +76,10 @@ _LEGEND = {
 }
 _COLOUR_OF_TEXT = {"user": "user", "think": "think", "respond": "text"}
 
-_WAITING = (
-    "A thin line before a bar: it is the turn of the model, and the log has nothing of it yet."
-)
+_WAITING = "A thin line before a bar: it is the model's turn, and the log has nothing from it yet."
 _SEVERAL = (
-    "Hatched: the log has when a batch began and when the last of its tools was done, "
-    "and not how long each of its calls took."
+    "Hatched: the log has when a batch began and when its last tool was done, "
+    "not how long each call took."
 )
 _EARLY = (
     "A bar that begins while the model still writes is that of a call without effect outside: such calls need not wait "
@@ -95,13 +93,13 @@ _TEXT_BEFORE_CALLS = (
     "Text before calls is saved together with them: its bar ends when they were written too."
 )
 _UNDATED = (
-    "How long things took is not drawn, since the ids of these rows do not say when they were "
-    "saved. Marks show when each began."
+    "How long things took is not drawn, since the ids of these rows do not give the times. "
+    "Marks show when each began."
 )
 
 
 def draw(conversation_id: str, turns: Sequence[LoggedTurn], *, of: int) -> str:
-    """Draw turns of a conversation, one below the other, each with a clock of its own.
+    """Draw turns of a conversation, one below the other, each with its own clock.
 
     Args:
         conversation_id: the conversation's id, for the title.

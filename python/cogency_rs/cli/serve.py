@@ -19,14 +19,14 @@ def serve(
         str,
         typer.Argument(
             metavar="MODULE[:TOOLS]",
-            help="Where the tools are: a module, and the name of a tool or of a list of them there; without a name, "
-            "all that the module made with @tool.",
+            help="The tools: a module, and the name of one tool or of a list of tools in it; without a name, all "
+            "that the module made with @tool.",
         ),
     ],
     http: Annotated[
         str | None,
         typer.Option(
-            "--http", metavar="HOST:PORT", help="Serve over HTTP, at /mcp; without, over stdio."
+            "--http", metavar="HOST:PORT", help="Serve over HTTP, at /mcp; by default over stdio."
         ),
     ] = None,
     name: Annotated[
@@ -35,7 +35,7 @@ def serve(
 ) -> None:
     """Offer tools to programs that speak MCP.
 
-    The module is found as by python -m, so also in the current folder. Over stdio it serves the program that started
+    The module is found as by python -m, including in the current folder. Over stdio it serves the program that started
     it, until that program closes the input; what the module and its tools print goes to standard error.
     """
     address = None if http is None else _address(http)

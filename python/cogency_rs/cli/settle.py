@@ -25,10 +25,11 @@ def settle(
     db: Annotated[str, typer.Argument(metavar="DB", help=logs.DB)],
     conversation: Annotated[
         str | None,
-        typer.Argument(metavar="CONVERSATION", help="Its id; without, all are looked through."),
+        typer.Argument(metavar="CONVERSATION", help="Its id; by default, all are searched."),
     ] = None,
     call: Annotated[
-        str | None, typer.Argument(metavar="CALL", help="The call's id; without, they are listed.")
+        str | None,
+        typer.Argument(metavar="CALL", help="The call's id; by default, all are listed."),
     ] = None,
     result: Annotated[
         str | None,
@@ -38,9 +39,9 @@ def settle(
         bool, typer.Option("--not-happened", help="It did not happen.")
     ] = False,
 ) -> None:
-    """Say what became of a call of which it is not known whether it happened, or list these calls.
+    """Say what became of a call whose outcome is unknown, or list such calls.
 
-    The model reads it in the next run. A call that did not happen runs then, if the model has not been told yet that
+    The model reads it in the next run. A call that did not happen runs then, unless the model has already read that
     its outcome is unknown.
     """
     if call is not None and (result is None) is not not_happened:

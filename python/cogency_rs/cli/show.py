@@ -27,7 +27,8 @@ MOST_UNKNOWN = 10  # calls whose outcome is unknown that are shown
 def show(
     db: Annotated[str, typer.Argument(metavar="DB", help=logs.DB)],
     conversation: Annotated[
-        str | None, typer.Argument(metavar="CONVERSATION", help="Its id; without, all are listed.")
+        str | None,
+        typer.Argument(metavar="CONVERSATION", help="Its id; by default, all are listed."),
     ] = None,
     user: Annotated[
         str | None,
@@ -139,7 +140,7 @@ class ConversationPrinter:
         self._page.hanging((), facts, "bold")
         if turns and not turns[0].dated:
             self._page.hanging(
-                (), "How long things took is not known: the ids of its rows do not say it."
+                (), "How long things took is not known: the ids of its rows do not give times."
             )
         with self._page.together():
             for turn in turns:

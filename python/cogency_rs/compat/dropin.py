@@ -100,8 +100,8 @@ def install(
 ) -> Installation:
     """Replace the internals of cogency by our core, in every module that holds them.
 
-    Safe to call again: with the same limits that changes nothing, with other limits it replaces the first ones. Turns
-    that are running are not disturbed. cogency is imported if it is not yet.
+    Safe to call again: the same limits change nothing, and other limits replace the first ones. Running turns are not
+    disturbed. cogency is imported if it is not yet.
 
     Args:
         tool_timeout: seconds that one tool call may take; `None` for no limit.
@@ -163,7 +163,7 @@ def _version(force: bool) -> str:
     if not force and version.split(".")[:2] != SUPPORTED.split("."):
         raise ConfigError(
             f"cogency {version} is not known to cogency-rs, which supports {SUPPORTED}.x; "
-            "install(force=True) goes ahead all the same"
+            "install(force=True) goes ahead anyway"
         )
     return version
 

@@ -209,7 +209,7 @@ class History:
             within the bounds, not yet merged.
         max_result_chars: how many characters of each result's content the model is shown; a line says how many more
             there are. `None` for all.
-        tool_result_chars: the same for single tools, by the name in the prompt; goes before `max_result_chars`.
+        tool_result_chars: the same for single tools, by the name in the prompt; overrides `max_result_chars`.
         earlier: what is shown of earlier questions: `"whole"` for their whole turns, or `"answers"` for only their
             answers, without the calls, the results, the reasoning and the text that led there.
 
@@ -217,7 +217,8 @@ class History:
         ConfigError: a value is wrong.
 
     Without `window` and `max_tokens`, a conversation of more than 10,000 rows is shown from its end: the whole turns
-    among its newest 10,000 rows, and always the last turn. A run that began with all of a conversation goes on so.
+    among its newest 10,000 rows, and always the last turn. A run that began with a whole conversation continues with
+    it.
 
     With `window` or `max_tokens`, or for such a long conversation, the newest rows are loaded, twice as many each time,
     until there are enough whole turns. So the cost is linear in what is sent and in its oldest turn, however long the
@@ -487,14 +488,14 @@ def _checked(returned: Any) -> Messages:
     """Check that a transform returned messages.
 
     Raises:
-        ConfigError: it returned something else; says what, and where.
+        ConfigError: it returned something else; the message says what, and where.
     """
     wanted = "the history's transform must return a list of messages, {'role': ..., 'content': ...}"
     if returned is None:
-        raise ConfigError(f"{wanted}, and returned None: is there a return at its end?")
+        raise ConfigError(f"{wanted}, but returned None: is its `return` missing?")
     given: object = returned
     if not isinstance(given, list | tuple):
-        raise ConfigError(f"{wanted}, and returned {type(returned).__name__}: {returned!r:.200}")
+        raise ConfigError(f"{wanted}, but returned {type(returned).__name__}: {returned!r:.200}")
     messages: Messages = list(returned)
     for index, message in enumerate(messages):
         match message:

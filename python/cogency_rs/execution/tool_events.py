@@ -25,7 +25,7 @@ class HeldRun:
     """Holds back what a call tells its run until it is known that the call counts.
 
     Args:
-        run: the run, which is told then.
+        run: the run, which is notified then.
     """
 
     def __init__(self, run: RunSignals) -> None:
@@ -108,7 +108,7 @@ class ToolEvents:
         try:
             self._loop.call_soon_threadsafe(call, value)
         except RuntimeError:
-            logger.debug("A tool said something when its event loop was closed: %r", value)
+            logger.debug("A tool emitted an event after its event loop was closed: %r", value)
 
     def _kept(self) -> asyncio.Queue[dict[str, Any] | None]:
         if self._queue is None:

@@ -38,7 +38,7 @@ async def in_thread(function: Callable[[], Any]) -> Any:
 
 
 async def on_own_loop(function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine function in a worker thread, on an event loop of its own.
+    """Run a coroutine function in a worker thread, on its own event loop.
 
     If the caller is cancelled, the coroutine is cancelled at its next await and has `CLEANUP` seconds to stop.
     """
@@ -68,21 +68,21 @@ async def run_in_thread(execute: Callable[..., Any], args: dict[str, Any], is_as
 
 
 def worker_threads() -> int:
-    """How many worker threads there may be for tools that block."""
+    """The maximum number of worker threads for tools that block."""
     return _workers.most
 
 
 def set_worker_threads(count: int) -> None:
-    """Bound the worker threads for tools that block; before the first call that needs one.
+    """Limit the worker threads for tools that block; call it before the first call that needs one.
 
     Raises:
-        ConfigError: `count` is below 1; or threads run already, and their bound is another one.
+        ConfigError: `count` is below 1; or threads are already running with a different limit.
     """
     if count < 1:
         raise ConfigError(f"there must be at least 1 worker thread, got {count}")
     if _workers.started and count != _workers.most:
         raise ConfigError(
-            f"worker threads run already, at most {_workers.most}; set their number before the first tool call"
+            f"worker threads are already running, at most {_workers.most}; set their number before the first tool call"
         )
     _workers.most = count
 
@@ -134,7 +134,7 @@ class _Job:
 
 
 class _OwnLoop:
-    """A coroutine function on an event loop of its own."""
+    """A coroutine function on its own event loop."""
 
     def __init__(self, function: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""Refuses wrong arguments: one sentence that names the argument, what came, and what is accepted.
+"""Refuses wrong arguments: one sentence that names the argument, what was given, and what is accepted.
 
 Every sentence has the same form, `name must be …, got …`, and every check is here, so that an argument with one meaning
 is refused in the same words wherever it is given.
@@ -38,7 +38,7 @@ def refused(name: str, given: Any, accepted: str, advice: str = "") -> ArgumentE
 
     Args:
         name: the argument's name.
-        given: what came; shown in at most 100 characters.
+        given: what was given; shown in at most 100 characters.
         accepted: what the argument must be, with its article.
         advice: what to write instead.
     """
@@ -110,7 +110,7 @@ def check_count(
     whole = count if isinstance(count, int) and not isinstance(count, bool) else None
     if whole is None or not least <= whole <= most:
         raise refused(
-            name, count, f"a whole number from {least} on{', or None' if or_none else ''}"
+            name, count, f"a whole number of at least {least}{', or None' if or_none else ''}"
         )
 
 

@@ -380,19 +380,19 @@ def check_url(what: str, url: Any) -> None:
             f"{what} must be an address (a str), got a value of type {type(url).__name__}"
         )
     if any(character.isspace() or not character.isprintable() for character in url):
-        raise ConfigError(f"{what} must be an address on one line, without spaces, and is not")
+        raise ConfigError(f"{what} must be an address on one line, without spaces, but is not")
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
         _ = parts.port
     except ValueError:
         raise ConfigError(
-            f"{what} has a host or a port that is not one; in a user or a password, "
+            f"{what} has an invalid host or port; in a user or a password, "
             "write @ : / ? # [ ] % as %40 %3A %2F %3F %23 %5B %5D %25"
         ) from None
     if not is_address:
         raise ConfigError(
-            f"{what} must begin with http:// or https:// and a host, and does not; "
+            f"{what} must begin with http:// or https:// and a host, but does not; "
             "write it as in http://localhost:8080/v1"
         )
 

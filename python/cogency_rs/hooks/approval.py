@@ -44,7 +44,7 @@ class ToolApproved:
 
     Attributes:
         args: arguments that replace those of the call; `None` to keep them.
-        preview: what the tool's `preview` said of the call, with those arguments, when it was agreed to. The call is
+        preview: what the tool's `preview` said of the call, with those arguments, when it was approved. The call is
             refused if it says something else when the call is about to run. `None` to run it in any case.
     """
 
@@ -54,7 +54,7 @@ class ToolApproved:
 
 @dataclass(frozen=True)
 class ToolDenied:
-    """The call may not run.
+    """The call must not run.
 
     Attributes:
         message: why not; the model reads it.
@@ -65,7 +65,7 @@ class ToolDenied:
 
 @dataclass(frozen=True)
 class Undecided(ToolDenied):
-    """The call may not run, and nobody decided that: nobody could be asked, or it is not known about what."""
+    """The call must not run, though nobody decided so: nobody could be asked, or it is not known about what."""
 
 
 _NOBODY = Undecided("nobody can be asked")
@@ -79,11 +79,11 @@ Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[De
 
 
 Need = bool | Undecided
-"""Whether somebody must agree to a call: yes, no, or it must not run at all, since that cannot be told."""
+"""Whether somebody must approve a call: yes, no, or it must not run at all, since that cannot be told."""
 
 
 async def need_of(resolved: ResolvedCall) -> Need:
-    """Whether somebody must agree to a call.
+    """Whether somebody must approve a call.
 
     A call must not run if it means no tool, or if the tool's `requires_approval` raises or returns anything but a bool.
     """
@@ -101,7 +101,7 @@ async def need_of(resolved: ResolvedCall) -> Need:
     if isinstance(required, bool):
         return required
     kind = type(required).__name__
-    return Undecided(f"its requires_approval must return a bool, and returned {kind}")
+    return Undecided(f"its requires_approval must return a bool, but returned {kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class AskFirst:
                 answer = await self._answer(invocation)
         except Exception as error:
             logger.exception(
-                "Approval of a call of %r failed, so it is denied", invocation.call.name
+                "Approval of a call to %r failed, so it is denied", invocation.call.name
             )
             answer = Undecided(f"the question could not be asked: {reason(error)}")
         if answer is not _NOBODY:
@@ -219,14 +219,14 @@ class AskFirst:
 
 
 async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
-    """A refusal of a call that would do something else than what was agreed to; `None` if it may run."""
+    """A refusal of a call that would do something other than what was approved; `None` if it may run."""
     preview, shown = invocation.resolved.options.preview, None
     call = replace(invocation.call, id=None)  # it no longer waits
     try:
         if preview is not None:
             shown = await _awaited(await asyncio.to_thread(preview, call))
     except Exception:
-        logger.exception("The preview of a call of %r failed, so it is denied", call.name)
+        logger.exception("The preview of a call to %r failed, so it is denied", call.name)
     if shown == invocation.agreed:
         return None
     text = (
@@ -237,7 +237,7 @@ async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
 
 
 def denied(call: ToolCall, decision: ToolDenied) -> ToolResult:
-    """The result of a call that somebody denied, or that nobody has agreed to."""
+    """The result of a call that somebody denied, or that nobody has approved."""
     if isinstance(decision, Undecided):
         text = f"Tool '{call.name}' was not run: {decision.message}"
     else:

@@ -106,7 +106,7 @@ class BatchHooks:
     async def _before(self, invocation: Invocation) -> Invocation | ToolResult:
         """Run the hooks before a call; returns the call that should run, or the result that replaces it."""
         if self._blocked_by is not None:
-            text = f"Not started: the call of '{self._blocked_by}' before it was blocked"
+            text = f"Not started: the call to '{self._blocked_by}' before it was blocked"
             return failure(text, asyncio.CancelledError(text))
         # Those not asked about the present tool. One that changed the tool is not asked again, so there is an end.
         left, changed = [*self._hooks], set[int]()
@@ -203,7 +203,7 @@ class BatchHooks:
             answer = await answer
         if not isinstance(answer, wanted):
             kind = type(answer).__name__
-            raise _WrongAnswer(f"must return a {wanted.__name__}, and returned {kind}")
+            raise _WrongAnswer(f"must return a {wanted.__name__}, but returned {kind}")
         fixed = "id" if wanted is ToolCall else "record"
         own, expected = getattr(answer, fixed, None), getattr(given, fixed, None)
         if own != expected:
@@ -220,7 +220,7 @@ class BatchHooks:
 
 
 class _WrongAnswer(Exception):  # noqa: N818
-    """A hook returned something that it may not."""
+    """A hook returned something that it must not."""
 
 
 def _failed(hooks: Hooks, trigger: str, error: Exception) -> ToolResult:

@@ -51,7 +51,7 @@ async def shown_to(
 ) -> ToolResult:
     """Pass a result that was found out through functions around calls, as if the call had just returned it.
 
-    A function that does not call `next` has refused the call or answered it. It is too late for both, since the call
+    A function that does not call `next` has refused the call or answered it. It is too late for either, since the call
     was started before: then the result stays.
 
     Returns:
@@ -81,12 +81,12 @@ async def _enter(
         return batch.end_run(invocation.index, why, _name(layer))
     except Exception as error:
         name = _name(layer)
-        logger.exception("Hook %s failed around a call of %r", name, invocation.call.name)
+        logger.exception("Hook %s failed around a call to %r", name, invocation.call.name)
         return failure(f"Hook {name} failed: {reason(error)}", error)
     if type(result) is ToolResult or (hasattr(result, "outcome") and hasattr(result, "error")):
         return cast("ToolResult", result)
     kind = type(result).__name__
-    return failure(f"Hook {_name(layer)} failed: it must return a ToolResult, and returned {kind}")
+    return failure(f"Hook {_name(layer)} failed: it must return a ToolResult, but returned {kind}")
 
 
 def _name(layer: Any) -> str:

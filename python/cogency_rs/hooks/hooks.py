@@ -64,8 +64,8 @@ class Hooks:
     asked again, about the new one, except for those that changed the tool themselves.
 
     Raises:
-        ConfigError: `matcher` is not a pattern or several; or a subclass has another method that is named like a hook,
-            so that it would never run. Begin the name of a method of your own with an underscore.
+        ConfigError: `matcher` is neither a pattern nor several; or a subclass has another method that is named like a
+            hook, so that it would never run. Begin the name of a method of your own with an underscore.
     """
 
     matcher: str | Sequence[str] | None = None
@@ -131,7 +131,7 @@ class Hooks:
     def after_model_response(
         self, ctx: RunContext[Any], response: ModelResponse
     ) -> ModelResponse | Awaitable[ModelResponse]:
-        """The model has answered. If any hook overrides this, answers are read when they are whole, and do not stream.
+        """The model has answered. If any hook overrides this, answers are read once complete, and do not stream.
 
         Returns:
             The answer to read and to keep.
@@ -169,10 +169,10 @@ class Hooks:
     async def around_reconcile(self, call: UnsettledCall, next: NextReconcile) -> Outcome:
         """Ask a tool's `reconcile` with `next` whether a call happened whose outcome is unknown, or answer instead.
 
-        It runs anew for each try, within the time of the try; what it raises makes the try fail.
+        It runs again for each try, within the time of the try; what it raises makes the try fail.
 
         Returns:
-            The answer to go by.
+            The answer to act on.
         """
         return await next(call)
 
@@ -193,7 +193,7 @@ def _unknown_hook(cls: type[Hooks], name: str) -> str:
     nearest = difflib.get_close_matches(name, hooks, n=1)
     meant = f"; did you mean {nearest[0]}?" if nearest else "."
     return (
-        f"{cls.__name__}.{name} is named like a hook, and there is none of that name{meant} The hooks are "
+        f"{cls.__name__}.{name} is named like a hook, but there is no such hook{meant} The hooks are "
         f"{', '.join(hooks)}. Begin the name of a method of your own with an underscore"
     )
 
@@ -221,7 +221,8 @@ class HookList(NamedTuple):
         """Read an argument `hooks`.
 
         Raises:
-            ConfigError: one of them is neither a `Hooks` nor a function, or its `matcher` is not a pattern or several.
+            ConfigError: one of them is neither a `Hooks` nor a function, or its `matcher` is neither a pattern nor
+                several.
         """
         if isinstance(hooks, HookList):
             return hooks
@@ -298,7 +299,7 @@ def matches(hooks: Hooks, resolved: ResolvedCall) -> bool:
     """Whether hooks are asked about a call.
 
     Raises:
-        ConfigError: their matcher is not a pattern or several.
+        ConfigError: their matcher is neither a pattern nor several.
     """
     patterns = _patterns(hooks)
     if patterns is None:
@@ -311,7 +312,7 @@ def _patterns(hooks: Hooks) -> Collection[str] | None:
     """The patterns of the matcher of hooks; `None` if they are for all tools.
 
     Raises:
-        ConfigError: it is not a pattern or several.
+        ConfigError: it is neither a pattern nor several.
     """
     matcher: Any = hooks.matcher
     if matcher is None:

@@ -26,6 +26,6 @@ def check_remote(tools: Mapping[str, Any], hooks: HookList) -> None:
             executor.check(tool)
         if options_of(tool).remote and not taking:
             raise ConfigError(
-                f"tool {name!r} must run in another process, and nothing in hooks= takes it there: add a "
+                f"tool {name!r} must run in another process, but nothing in hooks= takes it there: add a "
                 "cogency_rs.executors.ray.RayExecutor, or leave out remote="
             )

@@ -37,24 +37,24 @@ class AnthropicModel(ServedModel):
     Args:
         name: the model's name at the provider.
         max_tokens: how long an answer may be, thinking included; the API requires it.
-        thinking: how many tokens the model may think before it answers, from 1024 on and fewer than `max_tokens`; or
+        thinking: how many tokens the model may think before it answers, at least 1024 and fewer than `max_tokens`; or
             the API's own form of it, such as `{"type": "adaptive"}`. `None` asks for no thinking.
-        cache: whether the provider keeps what it has read, so that the next question pays less for it; `"1h"` keeps it
+        cache: whether the provider caches what it has read, so that the next request pays less for it; `"1h"` keeps it
             for an hour instead of five minutes.
         structured_output: whether `Agent(output_type=...)`, with the driver `"native"`, sends the schema of the answer
             as `output_config`; the prompt asks for it in any case. If not given, only Anthropic itself gets
             the schema. A model that refuses the schema does not get it again.
-        base_url: where the API is; `ANTHROPIC_BASE_URL` or Anthropic's own if not given.
-        api_key: the key, or an async function that is asked for one before each request; `ANTHROPIC_API_KEY` if not
+        base_url: the API's address; `ANTHROPIC_BASE_URL` or Anthropic's own if not given.
+        api_key: the key, or an async function that returns one before each request; `ANTHROPIC_API_KEY` if not
             given, or the token `ANTHROPIC_AUTH_TOKEN`. A server on this machine or in a private network needs none.
-        proxy: the address of a proxy; those of the environment if not given; "" for none.
-        verify: a file of certificates, as PEM, that are trusted in place of those of the machine.
-        client: an `AsyncAnthropic` of your own, which needs the extra `anthropic`, instead of all these; it stays yours
+        proxy: the address of a proxy; by default the environment's; "" for none.
+        verify: a PEM file of certificates to trust in place of the machine's.
+        client: your own `AsyncAnthropic`, instead of all these; needs the extra `anthropic`. It stays yours
             to close.
-        settings: sent with every question, see `AnthropicSettings`. Any other field of the API goes into `extra_body`.
+        settings: sent with every request, see `AnthropicSettings`. Any other field of the API goes into `extra_body`.
 
     Raises:
-        ConfigError: there is no key, the arguments do not go together, or `client` is of an SDK that is not installed.
+        ConfigError: there is no key, the arguments contradict each other, or the SDK of `client` is not installed.
     """
 
     @refuses_misnamed("AnthropicModel", misnamed.MODEL)
@@ -128,6 +128,6 @@ def _thinking(thinking: int | Mapping[str, Any], max_tokens: int) -> dict[str, A
         return dict(thinking)
     if not 1024 <= thinking < max_tokens:
         raise ConfigError(
-            f"thinking must be a number of tokens from 1024 on and below max_tokens ({max_tokens}), got {thinking}"
+            f"thinking must be a number of tokens of at least 1024 and below max_tokens ({max_tokens}), got {thinking}"
         )
     return {"type": "enabled", "budget_tokens": thinking}

@@ -52,8 +52,8 @@ class SharedFields:
             self._refused.add(refused)
         if refused == "grammar":
             logger.warning(
-                "The server refused a grammar, and is asked without one from here on: the model %s is "
-                "held to nothing, and its calls are read as it writes them",
+                "The server refused a grammar, and is sent none from now on: nothing constrains the model %s, "
+                "and its calls are read as it writes them",
                 sent.get("model"),
             )
         return True

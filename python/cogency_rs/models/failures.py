@@ -92,7 +92,7 @@ _UNREACHABLE = {
     ),
     "slow": "no answer from {url} in time; try again, or give it more time with timeout=",
 }
-"""What is said of a service that did not answer, by `TransportError.kind`."""
+"""The message about a service that did not answer, by `TransportError.kind`."""
 
 
 class Service(NamedTuple):
@@ -126,7 +126,7 @@ class Service(NamedTuple):
             return self._error(
                 error,
                 f"{self.url} did not answer with a stream of events, but with {error}; is base_url the address of an "
-                "API that streams, with its path, such as /v1? A proxy or a login page in between answers so, too",
+                "API that streams, with its path, such as /v1? A proxy or a login page in between can cause this, too",
             )
         if isinstance(error, ReportedError):
             explained = self._explained(error, is_answering=error.is_answering)
@@ -138,7 +138,7 @@ class Service(NamedTuple):
         return self._error(
             error,
             f"the stream of the model {self.model} at {self.url} broke off ({self._words_of(error)}); "
-            "its answer is incomplete, and may be asked for again",
+            "its answer is incomplete, so try again",
         )
 
     def refused(self, finish: Finish) -> LLMError:
@@ -175,7 +175,7 @@ class Service(NamedTuple):
         if offered is None:
             return (
                 f"{self.url} has no such API ({_label_of(error)}{self._words_of(error)}); "
-                "does base_url lack the path of it, such as /v1?"
+                "does base_url lack its path, such as /v1?"
             )
         if self.model in offered:
             return f"{self.url} did not find what it was asked for ({self._words_of(error)}); correct the settings"

@@ -53,12 +53,12 @@ class ServedModel:
     Attributes:
         name: the model's name at the service.
         provider: the provider's name.
-        base_url: where the API is, as it may be shown: without user, password and query, and without parts of its path
+        base_url: the API's address, as it may be shown: without user, password and query, and without parts of its path
             that may be keys.
         transport: how it is reached: `"http"`, or the name of the SDK's package whose client was given.
         structured_output: whether requests for an answer of a certain type have its schema.
         keeps_messages: true, since it changes no message of a request.
-        calls_natively: whether the service has tool calls of its own for every model: an agent uses them by default.
+        calls_natively: whether the service has its own tool calls for every model: an agent uses them by default.
     """
 
     keeps_messages: bool = True
@@ -88,7 +88,7 @@ class ServedModel:
         return f"{type(self).__name__}({self.name!r}, base_url={self.base_url!r})"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
-        """Ask, and give the answer while it arrives: text, reasoning and calls in pieces, then `Usage` and `Finish`.
+        """Ask, and yield the answer while it arrives: text, reasoning and calls in pieces, then `Usage` and `Finish`.
 
         Closing the iterator closes the HTTP response, and the model stops writing.
 
@@ -173,8 +173,8 @@ class ServedModel:
                         yield delta
                     case ToolCallDelta():
                         raise LLMError(
-                            f"{self._service.url} took a tool call out of the text of the model {self.name}; "
-                            "turn off the server's own parser of tool calls, or ask by stream()"
+                            f"{self._service.url} parsed a tool call out of the text of the model {self.name}; "
+                            "turn off the server's own tool call parser, or use stream()"
                         )
                     case _:
                         pass

@@ -99,7 +99,7 @@ class Answer:
                 said = cast("Mapping[str, Any]", reported) if is_object else {"message": body}
                 return ReportedError(said, is_answering=self._has_begun)
             case "NotStream" if self._declared == "text/event-stream" and not body.strip():
-                return IncompleteError("it ended without a word")
+                return IncompleteError("it ended before it sent anything")
             case "NotStream":
                 declared = f", declared as {self._declared}" if self._declared else ""
                 return NotStreamError(f"{message.removeprefix(_NOT_STREAM)}{declared}")

@@ -1,4 +1,4 @@
-"""A connection to one MCP server, in a task of its own.
+"""A connection to one MCP server, in its own task.
 
 The SDK's client must be entered and left in one task, so a task here does both and nothing else; calls are made in the
 tasks of their callers. Whichever of them ends first, the other learns of it: a connection that is over says so, and
@@ -40,7 +40,7 @@ __all__ = ["ServerConnection"]
 logger: logging.Logger = logging.getLogger(__name__)
 
 MODES = ("auto", "legacy")
-"""The protocol that the SDK tries first: some servers end when they are asked for the newer one."""
+"""The protocol that the SDK tries first: some servers quit when asked for the newer one."""
 
 LISTEN_AGAIN = 5.0
 """Seconds until a lost subscription is requested again."""
@@ -81,7 +81,7 @@ class ServerConnection:
         """Wait until the server has answered.
 
         Raises:
-            ConfigError: it cannot be started; says why, and what to do.
+            ConfigError: it cannot be started; the message says why, and what to do.
         """
         return await asyncio.shield(self._started)  # others may wait for it too
 
@@ -121,7 +121,7 @@ class ServerConnection:
         on_progress: OnProgress | None,
         execution_id: str | None,
     ) -> CallToolResult:
-        """Call a tool. If it is cancelled, the server is told.
+        """Call a tool. If it is cancelled, the server is notified.
 
         Raises:
             UnknownOutcome: the server ended first.
@@ -163,10 +163,10 @@ class ServerConnection:
     async def _last_words(self) -> str:
         """What the program wrote last on its standard error, as the end of a sentence."""
         output = await asyncio.to_thread(self._errors.last)
-        return f"; the last it wrote: {output}" if output else ""
+        return f"; its last output: {output}" if output else ""
 
     def end(self) -> None:
-        """Begin to close the connection, from any task. A program gets a few seconds to end by itself."""
+        """Begin to close the connection, from any task. A program gets a few seconds to end on its own."""
         self._end.set()
         if not self._started.done():
             # Cancelled once. A scope of anyio would cancel again while asyncio stops a program that has just been

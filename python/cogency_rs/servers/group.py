@@ -19,7 +19,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 class ServerGroup:
-    """Servers that are started, asked and closed side by side: `async with ServerGroup(servers) as group:`.
+    """Servers that are started, used and closed together: `async with ServerGroup(servers) as group:`.
 
     Args:
         servers: a mapping from the names that the model uses; or a list, in which each server has its own name.
@@ -54,7 +54,7 @@ class ServerGroup:
         """Start them all.
 
         Raises:
-            ConfigError: one cannot be started; says which, why, and what to do.
+            ConfigError: one cannot be started; the message says which, why, and what to do.
         """
         starts = _tasks({name: each.__aenter__() for name, each in self.servers.items()})
         try:
@@ -114,7 +114,11 @@ class ServerGroup:
             try:
                 self._known[name] = each.result()
             except CogencyError as error:
-                logger.warning("the tools of server %r are those it had before: %s", name, error)
+                logger.warning(
+                    "the tools of server %r could not be listed, so those known before are used: %s",
+                    name,
+                    error,
+                )
             given += self._known.get(name, [])
         if len(given) != len(self._given) or any(map(_differ, given, self._given)):
             self._listed = self._named(own, given)

@@ -80,24 +80,24 @@ class MCPServer:
         start_timeout: float = 30.0,
         approve: ApproveCalls = "always",
     ) -> MCPServer:
-        """A server that is a program, which is started and spoken to over its standard input and output.
+        """A server that is a program, started here and reached over its standard input and output.
 
-        What it writes on its standard error is logged at level DEBUG.
+        What it writes to standard error is logged at level DEBUG.
 
         Args:
             command: what to start, found on `PATH`.
             args: its arguments.
             env: environment variables, besides `HOME`, `PATH` and a few others that are copied from this program's.
             cwd: the folder to start it in.
-            name: what to call it; the command's name when not given.
+            name: its name; by default the command's.
             timeout: seconds one call may take, in place of `CallOptions.timeout`.
-            start_timeout: seconds it may take until it has answered for the first time.
-            approve: whether somebody is asked before a call: `"always"`, `"never"`, or `"unless-read-only"`, which
+            start_timeout: seconds it may take until its first answer.
+            approve: whether a person is asked before a call: `"always"`, `"never"`, or `"unless-read-only"`, which
                 trusts the server's own word that a tool only reads; or a dict of these by the name of the tool, with
                 `"*"` for the others.
 
         Raises:
-            ConfigError: an argument has an impossible value.
+            ConfigError: an argument has a value that cannot work.
         """
         for number, text in enumerate((command, *args)):
             if not isinstance(text, str) or (not text and not number):
@@ -120,27 +120,27 @@ class MCPServer:
         start_timeout: float = 30.0,
         approve: ApproveCalls = "always",
     ) -> MCPServer:
-        """A server that runs somewhere, and is spoken to over HTTP.
+        """A server that runs elsewhere and is reached over HTTP.
 
         Args:
             url: its endpoint, which often ends in `/mcp`.
             headers: sent with every request, such as `Authorization`.
-            name: what to call it; the host's name when not given.
-            timeout: as for `stdio`, and so for the rest.
-            start_timeout: seconds it may take until it has answered for the first time.
-            approve: whether somebody is asked before a call, as for `stdio`.
+            name: its name; by default the host's.
+            timeout: as for `stdio`.
+            start_timeout: seconds it may take until its first answer.
+            approve: whether a person is asked before a call, as for `stdio`.
 
         Raises:
-            ConfigError: an argument has an impossible value.
+            ConfigError: an argument has a value that cannot work.
         """
         place = ServerAddress(url, _texts_of("headers", headers))
         return cls(place, name=name, timeout=timeout, start_timeout=start_timeout, approve=approve)
 
     async def __aenter__(self) -> MCPServer:
-        """Start it, unless it runs.
+        """Start it, unless it is running.
 
         Raises:
-            ConfigError: it cannot be started, or has not answered in time; says why, and what to do. Or the extra `mcp`
+            ConfigError: it cannot be started, or has not answered in time; the message says why. Or the extra `mcp`
                 is not installed.
         """
         if self._connection is not None and self._connection.loop.is_closed():
@@ -176,7 +176,7 @@ class MCPServer:
             self._tools.reverse()  # of two tools with one name, the first counts
             for name in self._asking.without_a_tool({tool.name for tool in listed}):
                 logger.warning(
-                    "approve= has a rule for %r, and server %r has no such tool", name, self.name
+                    "approve= has a rule for %r, but server %r has no such tool", name, self.name
                 )
         return [*self._tools]
 
@@ -208,7 +208,7 @@ class MCPServer:
             UnknownOutcome: it ended before it answered.
             ToolError: the server could not be started or the arguments cannot be sent, so the call was not made; or the
                 server refused the call.
-            asyncio.CancelledError: the caller was cancelled; the server has been told.
+            asyncio.CancelledError: the caller was cancelled; the server has been notified.
         """
         from .content import as_tool_result
 
@@ -246,7 +246,7 @@ class MCPServer:
     def _connect(self) -> ServerConnection:
         """The present connection; a new one if that has ended."""
         if not self._users:
-            raise ConfigError(f"server {self.name!r} does not run: use it inside `async with`")
+            raise ConfigError(f"server {self.name!r} is not running: use it inside `async with`")
         connection = self._connection
         if connection is not None and connection.loop is not asyncio.get_running_loop():
             raise ConfigError(

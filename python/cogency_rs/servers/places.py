@@ -75,7 +75,7 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class Program:
-    """A server that is a program, spoken to over its standard input and output.
+    """A server that is a program, reached over its standard input and output.
 
     Attributes:
         command: what is started, found on `PATH`.
@@ -137,14 +137,14 @@ class Program:
                     "install it, or give the path of the program"
                 )
             case PermissionError():
-                return f"{self.command!r} may not be run: is it a program, and executable?"
+                return f"{self.command!r} cannot be run: is it an executable program?"
             case _:
                 return f"{self.command!r} {_ended(error, self.secrets)}"
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """A server that is spoken to over HTTP (the transport that MCP calls streamable HTTP).
+    """A server that is reached over HTTP (the transport that MCP calls streamable HTTP).
 
     Attributes:
         address: its endpoint, which often ends in `/mcp`.

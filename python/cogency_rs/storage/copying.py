@@ -51,7 +51,7 @@ class Archive(Protocol):
     """A storage that can be copied whole. Every method raises `StorageError`."""
 
     def conversation_ids(self) -> AsyncIterator[str]:
-        """Every conversation that has a row, a call or an event, in an order of its own."""
+        """Every conversation that has a row, a call or an event, in its own order."""
         ...
 
     async def count(self) -> int:
@@ -130,7 +130,7 @@ async def copy(
             written = await target.load(conversation_id)
             if written.digest() != whole.digest():
                 raise StorageError(
-                    f"conversation {conversation_id!r} was copied and is not the same when it is read back: "
+                    f"conversation {conversation_id!r} was copied, but reads back differently: "
                     f"{len(whole.messages)} rows became {len(written.messages)}; is another program writing it?",
                     retryable=True,
                 )

@@ -66,7 +66,7 @@ class Memory:
     older than stored ones; a read costs O(rows after the cursor).
 
     Args:
-        max_bytes: about how much it holds. Above that, an append drops the conversations that were used longest ago,
+        max_bytes: about how much it holds. Above that, an append drops the least recently used conversations,
             whole; never the one that is written, and none that a run has claimed, so that these may exceed it. `None`
             for no bound.
 
@@ -76,7 +76,7 @@ class Memory:
     Attributes:
         is_durable: false: what it holds ends with the program, so that a turn saves results only with their batch.
         dropped: how many conversations it has dropped. The first is logged, as a warning. Naming one of the last 10,000
-            of them raises `StorageError`, until `delete_conversation` lets it begin anew.
+            of them raises `StorageError`, until `delete_conversation` lets it begin again.
     """
 
     is_durable = False
@@ -223,7 +223,7 @@ class Memory:
         return kept.rows[0][2] if kept is not None and kept.rows else None
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
-        """Have a conversation to oneself; see `Log.claim`."""
+        """Claim a conversation; see `Log.claim`."""
         self._note_what_was_given_back()
         return self._claims.claim(conversation_id, wait=wait)
 
@@ -253,8 +253,8 @@ class Memory:
         """Remove everything of a conversation; returns how many rows it had.
 
         Args:
-            conversation_id: which one; one that was dropped may begin anew.
-            user_id: whose it must be; `None` for anybody's.
+            conversation_id: its id; a dropped conversation may begin again.
+            user_id: the user it must belong to; `None` for any.
 
         Raises:
             OwnerError: it is another user's; nothing was removed.
@@ -314,8 +314,8 @@ class Memory:
         elif hash(conversation_id) in self._known_dropped:
             raise StorageError(
                 f"conversation {conversation_id!r} was dropped: the log in memory holds {self._max_bytes:,} bytes, and "
-                "it was used longest ago. Keep conversations in SQLite, or give Memory(max_bytes=...); "
-                f"delete_conversation({conversation_id!r}) lets it begin anew"
+                "it was the least recently used. Keep conversations in SQLite, or give Memory(max_bytes=...); "
+                f"delete_conversation({conversation_id!r}) lets it begin again"
             )
         return kept
 
@@ -333,7 +333,7 @@ class Memory:
                 continue
             if not self.dropped:
                 logger.warning(
-                    "A log in memory has reached %s bytes: it drops the conversations that were used longest ago, "
+                    "A log in memory has reached %s bytes: it drops the least recently used conversations, "
                     "%r first. Keep them in SQLite, or give Memory(max_bytes=...)",
                     f"{self._max_bytes:,}",
                     oldest,

@@ -20,7 +20,7 @@ async def check_user(storage: Any, conversation_id: str, user_id: str) -> None:
 
     Args:
         storage: a `Log`.
-        conversation_id: which one.
+        conversation_id: its id.
         user_id: the user; "" for a program of one user.
 
     Raises:
@@ -37,7 +37,7 @@ def not_the_owner(conversation_id: str, user_id: str) -> OwnerError:
     if user_id:
         text = f"conversation {conversation_id!r} was not begun by user {user_id!r}"
     else:
-        text = f"conversation {conversation_id!r} was begun with a user_id, and none was given"
+        text = f"conversation {conversation_id!r} was begun with a user_id, but none was given"
     return OwnerError(
         f"{text}: give the user_id that it was begun with, or another conversation_id",
         conversation_id=conversation_id,

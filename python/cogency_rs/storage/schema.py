@@ -201,7 +201,7 @@ def _find_version(connection: sqlite3.Connection, path: str) -> int:
     [version] = connection.execute(f"SELECT COALESCE(MAX(version), 0) FROM {_VERSION}").fetchone()
     if version > len(STEPS):
         raise StorageError(
-            f"the log in {path} is of version {version}, and this program knows up to {len(STEPS)}; "
+            f"the log in {path} is of version {version}, but this program knows versions up to {len(STEPS)}; "
             "run: pip install --upgrade cogency-rs"
         )
     return int(version)

@@ -62,7 +62,7 @@ class Tracing:
         for option, method in (("tracer_provider", "get_tracer"), ("meter_provider", "get_meter")):
             given: object = getattr(telemetry, option)
             if given is not None and not callable(getattr(given, method, None)):
-                raise ConfigError(f"{option} must have a method {method}, and {given!r} lacks it")
+                raise ConfigError(f"{option} must have a method {method}, which {given!r} lacks")
         self._captures = telemetry.capture_content
         self._tracer = get_tracer(_SCOPE, __version__, telemetry.tracer_provider)
         meter = get_meter(_SCOPE, __version__, telemetry.meter_provider)

@@ -36,7 +36,7 @@ def first_difference(recorded: Any, asked: Any, at: str) -> str | None:
         case (str(), str()) if recorded != asked:
             return _in_texts(recorded, asked, at)
         case _ if json.dumps(recorded) != json.dumps(asked):
-            return f"{at} was {_short(recorded)}, and is {_short(asked)}"
+            return f"{at} was {_short(recorded)}, but is {_short(asked)}"
         case _:
             return None
 
@@ -56,9 +56,9 @@ def _in_dicts(recorded: _Object, asked: _Object, at: str) -> str | None:
 
 def _in_items(recorded: Any, asked: Any, at: str) -> str | None:
     if recorded is _NOTHING:
-        return f"{at} was not there, and is {_short(asked)}"
+        return f"{at} was not there, but is {_short(asked)}"
     if asked is _NOTHING:
-        return f"{at} was {_short(recorded)}, and is not there"
+        return f"{at} was {_short(recorded)}, but is not there"
     return first_difference(recorded, asked, at)
 
 
@@ -67,7 +67,7 @@ def _in_texts(recorded: str, asked: str, at: str) -> str:
         place for place, (then, now) in enumerate(zip_longest(recorded, asked)) if then != now
     )
     then, now = (_around(text, place) for text in (recorded, asked))
-    return f"{at} differs at character {place}: it was {then}, and is {now}"
+    return f"{at} differs at character {place}: it was {then}, but is {now}"
 
 
 def _around(text: str, place: int) -> str:

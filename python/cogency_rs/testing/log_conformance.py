@@ -4,7 +4,7 @@
         async def make_log(self):
             return MyLog(...)
 
-Then `pytest` runs the tests. They need no plugin, since each runs an event loop of its own.
+Then `pytest` runs the tests. They need no plugin, since each runs its own event loop.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LogConformance(ChangeConformance, OwnerConformance):
         raise SkipTest("the suite does not say how a claim is lost: override lose_claim")
 
     async def carry_out(self, test: Test) -> None:
-        """Run a test on a log of its own, and close what it used."""
+        """Run a test on its own log, and close what it used."""
         self._used: list[Any] = [await self.make_log()]
         try:
             async with asyncio.timeout(PATIENCE):
@@ -510,7 +510,7 @@ class LogConformance(ChangeConformance, OwnerConformance):
         added, refused = await log.calls("c")
         equal((added.name, added.status, added.attempt), ("add", "success", 1), "the call")
         equal((refused.name, refused.status, refused.attempt), ("sub", "failure", 0), "the other")
-        equal(ids, [added.id], "the id that the tool was told")
+        equal(ids, [added.id], "the id that the tool got")
         for _ in range(2):
             messages = await assemble("u", "c", tools=[add], storage=log)
             equal(

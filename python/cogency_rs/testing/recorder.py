@@ -27,10 +27,10 @@ def record(model: AnyModel, path: str | PathLike[str], *, timing: bool = False) 
 
     Args:
         model: a `Model`, or a plain function from messages to text.
-        path: the file, which must not exist; its folder is made. A line is written when an answer has ended, so a
-            program that is killed loses only the answers under way. A line holds the request, but not the provider's
+        path: the file, which must not exist; its folder is created. A line is written when an answer has ended, so a
+            killed program loses only the answers in progress. A line holds the request, but not the provider's
             settings, since credentials may be among them.
-        timing: whether to write also when each piece came, for `ReplayModel(path, speed=…)`.
+        timing: whether to record when each piece came, too, for `ReplayModel(path, speed=…)`.
 
     Raises:
         ConfigError: the file exists, or `model` is not a model.
@@ -49,7 +49,7 @@ class RecordingModel:
             )
         if path.exists():
             raise ConfigError(
-                f"{path} is a recording already: use ReplayModel(path), or delete it to record anew"
+                f"{path} is a recording already: use ReplayModel(path), or delete it to record again"
             )
         self.name = str(getattr(model, "name", None) or getattr(model, "__name__", "model"))
         self.provider = str(getattr(model, "provider", None) or "unknown")
@@ -61,11 +61,11 @@ class RecordingModel:
         self._lock = threading.Lock()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Delta, None]:
-        """Pass on the model's answer, and write it to the file when it has ended, however it ended.
+        """Pass the model's answer on, and write it to the file when it has ended, however it ended.
 
         Raises:
             ConfigError: JSON cannot hold the request; it is not sent.
-            TypeError: the model gives anything but `str` and `Delta`s.
+            TypeError: the model yields anything but `str` and `Delta`s.
         """
         try:
             asked = request_as_json(request)

@@ -116,7 +116,7 @@ def read_recording(path: Path) -> list[RecordedAnswer]:
     """Read the answers of a file, in the order of their requests.
 
     Raises:
-        ConfigError: the file does not exist or cannot be read; says which line is wrong, and what to do.
+        ConfigError: the file does not exist or cannot be read; the message says which line is wrong, and what to do.
     """
     if not path.exists():
         raise ConfigError(f"there is no recording {path}: make one with record(model, path)")
@@ -127,7 +127,7 @@ def read_recording(path: Path) -> list[RecordedAnswer]:
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{path}:{number} is not a whole answer ({type(error).__name__}: {error}): "
-                "remove the line, or delete the file and record anew",
+                "remove the line, or delete the file and record again",
                 cause=error,
             ) from error
     answers.sort(key=lambda answer: answer.number)
@@ -135,15 +135,15 @@ def read_recording(path: Path) -> list[RecordedAnswer]:
         if answer.number != number:
             raise ConfigError(
                 f"{path} does not have the answer to request {number + 1}, which had not ended when the "
-                "program did: delete the file and record anew"
+                "program did: delete the file and record again"
             )
     if not answers:
-        raise ConfigError(f"{path} has no answers: delete the file and record anew")
+        raise ConfigError(f"{path} has no answers: delete the file and record again")
     return answers
 
 
 def request_as_json(request: ModelRequest) -> dict[str, Any]:
-    """A request as a recording holds it: all that the model was told, without usual values.
+    """A request as a recording holds it: all that was sent to the model, without usual values.
 
     The provider's settings are left out, since credentials may be among them.
 

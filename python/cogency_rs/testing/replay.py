@@ -1,4 +1,4 @@
-"""A model that answers from a recording, and says where it is asked something else than was recorded."""
+"""A model that answers from a recording, and reports where a request differs from the recorded one."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _COMPARED = {"messages": list[Any](), "tools": list[Any]()}
 class ReplayModel(ScriptedModel):
     """A model that answers from a recording, in the order of its requests.
 
-    It has all that a `ScriptedModel` has: `requests`, `assert_complete`, `closed_early`; and it is a plain function,
-    too. An answer that ended with an error ends so again: with the same error if it is a built-in one, else with an
-    `LLMError` that names it. `name` and `provider` are those of the recorded model.
+    It has everything that a `ScriptedModel` has: `requests`, `assert_complete`, `closed_early`; and it is a plain
+    function, too. An answer that ended with an error does so again: with the same error if it is a built-in one, else
+    with an `LLMError` that names it. `name` and `provider` are those of the recorded model.
 
     Args:
         path: a file that `record` wrote.
         strict: whether each request must have the recorded messages and tools. Ids of calls may differ, if the same
             calls and results belong together.
-        normalize: changes every text of a request and of its recording before they are compared, to remove what differs
+        normalize: changes every text of a request and of its recording before comparison, to remove what differs
             each time, such as a time or the path of a temporary folder.
-        speed: how many times as fast as recorded the pieces come; `None` for all at once.
+        speed: how many times faster than recorded the pieces come; `None` for all at once.
 
     Raises:
         ConfigError: the recording does not exist, cannot be read, or has no times although `speed` needs them; or
@@ -56,7 +56,7 @@ class ReplayModel(ScriptedModel):
         if speed is not None and any(answer.seconds is None for answer in recorded):
             raise ConfigError(
                 f"{path} does not say when its pieces came, which speed needs: "
-                "record anew with record(model, path, timing=True)"
+                "record again with record(model, path, timing=True)"
             )
         super().__init__(
             [_Replay(self._replay, answer, path) for answer in recorded],
@@ -84,7 +84,7 @@ class ReplayModel(ScriptedModel):
         if recorded.end == "closed":
             raise self._fault(
                 f"answer {recorded.number + 1} of {path} was closed by its reader here when it was "
-                "recorded, and is read on: delete the file and record anew"
+                "recorded, and is read on: delete the file and record again"
             )
 
     def _times(self, recorded: RecordedAnswer) -> list[float]:
@@ -101,7 +101,7 @@ class ReplayModel(ScriptedModel):
             if found is not None:
                 raise self._fault(
                     f"request {recorded.number + 1} is not as recorded in {path}: {found}; "
-                    "if that is meant, delete the file and record anew"
+                    "if that is intended, delete the file and record again"
                 )
 
     def _comparable(self, value: Any) -> Any:

@@ -37,7 +37,7 @@ async def text_in(
                         yield piece
                 case ToolCallDelta():
                     raise ConfigError(
-                        f"the answer has {piece!r}, which is not text: ask the model by "
+                        f"the answer has {piece!r}, which is not text: use "
                         "stream(request), or let it write its calls as text"
                     )
                 case _:

@@ -45,7 +45,7 @@ def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
     """Tools by name.
 
     Raises:
-        ConfigError: an object cannot be a tool, or two tools have one name.
+        ConfigError: an object cannot be a tool, or two tools have the same name.
     """
     names: dict[str, Any] = {}
     for tool in tools if isinstance(tools, list | tuple) else listed_tools(tools):
@@ -112,7 +112,7 @@ def is_usable_name(name: str) -> bool:
 
 
 def check_name(name: str) -> None:
-    """Check the name of a tool that a model is told of.
+    """Check the name of a tool that a prompt lists.
 
     Raises:
         ConfigError: not every provider and dialect takes it.
@@ -192,7 +192,7 @@ def refusal(call: ToolCall, tool: Any, missing: Callable[[ToolCall], str]) -> To
     if not isinstance(call.args, dict):
         kind = type(call.args).__name__
         return _refused(
-            f"Invalid arguments for tool '{call.name}': they must be an object, and were {kind}"
+            f"Invalid arguments for tool '{call.name}': they must be an object, got {kind}"
         )
     if problems := faults(tool, call.args):
         return _refused(f"Invalid arguments for tool '{call.name}': {'; '.join(problems)}")

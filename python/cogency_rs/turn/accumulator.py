@@ -1,6 +1,6 @@
 """Runs a turn: events go to the consumer, rows to the log, calls to the tools.
 
-The async shell over `_core.Turn`: that decides, and this file only waits.
+The async shell over `_core.Turn`, which decides; this file only waits.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Accumulator:
         stream: `"event"` to emit text joined and stripped, once it is saved; `"token"` to emit it as it arrives.
         max_failures: a turn ends after this many batches in a row in which no call succeeded.
         calls: how calls are carried out, such as `CallOptions(timeout=10)`.
-        hooks: what is before, after and around every call: `Hooks`, functions (see `AroundCall`) and executors. What
+        hooks: what runs before, after and around every call: `Hooks`, functions (see `AroundCall`) and executors. What
             they write to `ctx.state` stays for later turns.
         approve: decides about calls of tools that require approval: a function, or an `Approval`. Without it, those are
             denied. With `"wait"` nobody is asked: if a batch has such a call, none of its calls runs, `waiting` has
@@ -78,8 +78,8 @@ class Accumulator:
         untold: events of text that is in the log but had not been emitted when the last turn was left.
 
     Raises:
-        ConfigError: one of the tools is not a tool, two tools have one name, the storage has no `save_message`, or an
-            option has a wrong value.
+        ConfigError: one of the tools is not a tool, two tools have the same name, the storage has no `save_message`, or
+            an option has a wrong value.
     """
 
     _parse_call = staticmethod(parse_tool_call)
@@ -153,7 +153,7 @@ class Accumulator:
                 shows to the model until a later step succeeds.
             known: if `events` repeats calls that the log has already, their records, in order: their rows are not saved
                 a second time.
-            goes_on: whether the text goes on where the last turn was cut: space at its beginning is kept.
+            goes_on: whether the text continues where the last turn was cut: space at its beginning is kept.
 
         Yields:
             Events, each after its row is saved; in token mode text comes first and its row follows, as it does in both
@@ -409,7 +409,7 @@ def _check_busy(
     given: object = storage
     if on_busy is not None and not hasattr(type(given), "claim"):
         raise ConfigError(
-            f"on_busy needs a storage that conversations can be claimed in: {storage!r} has no claim"
+            f"on_busy needs a storage that can claim conversations: {storage!r} has no claim"
         )
     return on_busy
 

@@ -31,7 +31,7 @@ OnDropped = Callable[[Sequence[ToolExecution]], None]
 """Called with the executions of calls that began early and do not count."""
 
 NOT_VALID = "its batch was not valid"
-TO_WAIT = "its batch waits for somebody's agreement"
+TO_WAIT = "its batch waits for approval"
 STOPPED = "the turn was stopped before its batch was complete"
 
 

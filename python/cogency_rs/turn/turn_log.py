@@ -144,7 +144,7 @@ class TurnLog:
                 await saving
         except Exception as error:
             raise ToolError(
-                f"Tool '{record.name}' was not run, because the log could not be told that it begins: {error}",
+                f"Tool '{record.name}' was not run, because its start could not be logged: {error}",
                 cause=error,
             ) from error
         records[index] = record._replace(status="open")
@@ -322,7 +322,7 @@ class TurnLog:
                 try:
                     await self.save(step, to_the_end=True)
                 except Exception:
-                    logger.exception("What is left of a turn that was stopped could not be saved")
+                    logger.exception("The rest of a stopped turn could not be saved")
 
     def _whole(self, row: Row) -> tuple[str, str, str, str, float]:
         return (self._conversation_id, self._user_id, *row)

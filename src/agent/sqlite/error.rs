@@ -73,11 +73,11 @@ impl SqliteError {
     }
 
     pub(super) fn of_thread(error: &std::io::Error) -> Self {
-        Self::new(format!("the system gives no thread for the log ({error})"))
+        Self::new(format!("the system has no thread for the log ({error})"))
     }
 
     pub(super) fn of_ids(error: getrandom::Error) -> Self {
-        Self::new(format!("the system gives no random numbers for ids ({error})"))
+        Self::new(format!("the system has no random numbers for ids ({error})"))
     }
 
     pub(super) fn not_text() -> Self {

@@ -143,7 +143,7 @@ fn json_args(field: &TemplateField<'_>) -> Read<Args> {
     match delims(field)? {
         None if unquoted => Err(missing(
             &path,
-            "keys without quotes can be read only where strings have marks of their own",
+            "keys without quotes can be read only where strings have their own marks",
         )),
         None => Ok(Args::Json),
         Some(pairs) => match pairs[..] {
@@ -286,7 +286,7 @@ fn head(
         [PatternPiece::Text(text)] => Some(text.clone()),
         _ => {
             return boundary.refuse(
-                "has more than one mark behind the name",
+                "has more than one mark after the name",
                 "one fixed text must end the name",
             );
         }

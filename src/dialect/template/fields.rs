@@ -174,8 +174,8 @@ fn field<'t>(name: &'t str, value: &'t Value) -> Read<TemplateField<'t>> {
     if !flag(&at("optional"), field.get("optional"), true)? {
         return Err(TemplateError::new(
             at("optional"),
-            "demands that every answer has this field",
-            "a dialect demands nothing: leave it out, and look at the events",
+            "requires every answer to have this field",
+            "a dialect requires nothing: leave it out, and look at the events",
         ));
     }
     Ok(TemplateField {
@@ -190,7 +190,7 @@ fn field<'t>(name: &'t str, value: &'t Value) -> Read<TemplateField<'t>> {
     })
 }
 
-/// Parts of a field are events of their own, with nothing between them.
+/// Parts of a field are separate events, with nothing between them.
 fn check_join(path: &str, join: Option<&Value>, repeats: bool) -> Read<()> {
     match join {
         None | Some(Value::Null) => Ok(()),
@@ -203,7 +203,7 @@ fn check_join(path: &str, join: Option<&Value>, repeats: bool) -> Read<()> {
         Some(Value::String(_)) => Err(TemplateError::new(
             path,
             "is text to put between the parts of a field",
-            "the parts are events of their own: leave it out, and join them yourself",
+            "the parts are separate events: leave it out, and join them yourself",
         )),
         Some(other) => Err(not_a(path, "a string", other)),
     }

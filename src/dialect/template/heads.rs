@@ -116,7 +116,7 @@ pub(super) fn messages(
         *frame = framed(open, &close);
     }
     if heads.channel.is_empty() {
-        let advice = "give reasoning or content a channel of its own";
+        let advice = "give reasoning or content its own channel";
         return open.refuse("is in a template without channels", advice);
     }
     heads.open.push(heads.channel.clone());
@@ -227,7 +227,7 @@ fn channels(field: &TemplateField<'_>, end: &str, heads: &mut MessageHeads) -> R
         return Err(TemplateError::new(
             format!("{}.open", field.path),
             "is missing",
-            "where calls name a recipient, every field has a head of its own",
+            "where calls name a recipient, every field has its own head",
         ));
     };
     if field.content != FieldContent::Text || field.transform.is_some() {

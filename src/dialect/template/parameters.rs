@@ -1,4 +1,4 @@
-//! `xml-inline`: arguments, each in a tag of its own.
+//! `xml-inline`: arguments, each in its own tag.
 
 use super::super::{Parameters, Trim, Untyped};
 use super::error::{Read, TemplateError};
@@ -110,7 +110,7 @@ fn tag(args: &ContentArgs<'_>) -> Read<Tag> {
             }
             _ => return refuse("has more than two marks between key and value", SHAPE),
         },
-        _ => return refuse("has no mark behind the key", SHAPE),
+        _ => return refuse("has no mark after the key", SHAPE),
     };
     let (close, after) = match behind {
         [PatternPiece::Text(close)] => match close.strip_prefix('\n') {
@@ -118,7 +118,7 @@ fn tag(args: &ContentArgs<'_>) -> Read<Tag> {
             None => (close.clone(), None),
         },
         [PatternPiece::Space(space), PatternPiece::Text(close)] => (close.clone(), Some(*space)),
-        _ => return refuse("has no mark, or more than one, behind the value", SHAPE),
+        _ => return refuse("has no mark, or more than one, after the value", SHAPE),
     };
     let trim = match (before, after) {
         (None, None) => Trim::Nothing,
@@ -126,13 +126,13 @@ fn tag(args: &ContentArgs<'_>) -> Read<Tag> {
         (Some(Space::Any), Some(Space::Any)) => Trim::Space,
         _ => {
             return refuse(
-                "has other space before the value than behind it",
+                "has different space before and after the value",
                 "write `\\s*`, `\\n?` or nothing on both sides",
             );
         }
     };
     for (what, text) in
-        [("before the key", open), ("behind the key", &key_end), ("behind the value", &close)]
+        [("before the key", open), ("after the key", &key_end), ("after the value", &close)]
     {
         if text.trim().is_empty() {
             return Err(TemplateError::new(path, format!("has no mark {what}"), SHAPE));

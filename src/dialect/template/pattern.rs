@@ -364,7 +364,7 @@ impl PatternReader<'_> {
         Err(TemplateError::new(
             self.path,
             format!("holds `{}`, which {why}", self.written(hir)),
-            "a mark is a fixed text, with free space (`\\s*`) before or behind it",
+            "a mark is a fixed text, with free space (`\\s*`) before or after it",
         ))
     }
 }

@@ -140,7 +140,7 @@ impl FaultReader<'_> {
             meant.iter().map(|branch| only_missing(branch, error)).collect();
         if let Some(names) = alone.filter(|names| names.len() > 1) {
             let names: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
-            let problem = format!("must have {}, and had no such key", names.join(" or "));
+            let problem = format!("must have {}, but had no such key", names.join(" or "));
             return vec![ArgumentFault::Wrong { at, problem }];
         }
         let depth = at.len();
@@ -158,9 +158,9 @@ impl FaultReader<'_> {
         let wanted = self.wanted_by(branches, error);
         let value = value_at(self.arguments, &at);
         let problem = if wanted.is_empty() {
-            format!("fits none of the alternatives that its schema has, and was {}", was(value))
+            format!("fits none of its schema's alternatives, got {}", was(value))
         } else {
-            format!("must be {}, and was {}", alternatives(wanted), was(value))
+            format!("must be {}, got {}", alternatives(wanted), was(value))
         };
         vec![ArgumentFault::Wrong { at, problem }]
     }
@@ -202,7 +202,7 @@ impl FaultReader<'_> {
     /// What is wrong with a value, as the words after the argument's name.
     fn problem(&self, error: &ValidationError<'_>, value: Option<&Value<'_>>) -> String {
         if let Some(wanted) = wanted(error, self.schema) {
-            return format!("must be {}, and was {}", alternatives(wanted), was(value));
+            return format!("must be {}, got {}", alternatives(wanted), was(value));
         }
         let number = || value.map(shown).unwrap_or_default();
         let size = |bound: &str, limit: u64, other: &str| {
@@ -217,24 +217,24 @@ impl FaultReader<'_> {
                 }
                 _ => ("items", 0),
             };
-            format!("must have {bound}{limit} {unit}, and had {had}")
+            format!("must have {bound}{limit} {unit}, got {had}")
         };
         match error.kind() {
             Kind::Minimum { limit } => {
-                format!("must be at least {}, and was {}", bound(limit), number())
+                format!("must be at least {}, got {}", bound(limit), number())
             }
             Kind::Maximum { limit } => {
-                format!("must be at most {}, and was {}", bound(limit), number())
+                format!("must be at most {}, got {}", bound(limit), number())
             }
             Kind::ExclusiveMinimum { limit } => {
-                format!("must be more than {}, and was {}", bound(limit), number())
+                format!("must be more than {}, got {}", bound(limit), number())
             }
             Kind::ExclusiveMaximum { limit } => {
-                format!("must be less than {}, and was {}", bound(limit), number())
+                format!("must be less than {}, got {}", bound(limit), number())
             }
             Kind::MultipleOf { multiple_of } => {
                 let factor = Number::from_f64(*multiple_of).map_or(Schema::Null, Schema::Number);
-                format!("must be a multiple of {}, and was {}", bound(&factor), number())
+                format!("must be a multiple of {}, got {}", bound(&factor), number())
             }
             Kind::MinLength { limit } => size("at least ", *limit, "maxLength"),
             Kind::MaxLength { limit } => size("at most ", *limit, "minLength"),
@@ -244,11 +244,11 @@ impl FaultReader<'_> {
             Kind::MaxProperties { limit } => size("at most ", *limit, "minProperties"),
             Kind::AdditionalItems { limit } => size("at most ", *limit as u64, ""),
             // The keyword `pattern` is ours.
-            Kind::Custom { message, .. } => format!("{message}, and was {}", was(value)),
+            Kind::Custom { message, .. } => format!("{message}, got {}", was(value)),
             Kind::UniqueItems => match value {
                 Some(Value::Array(items)) => match first_repeated(items) {
                     Some(place) => format!(
-                        "must not have an item twice, and has {} again at [{place}]",
+                        "must not have an item twice, but has {} again at [{place}]",
                         shown(&items[place])
                     ),
                     None => "must not have an item twice".into(),
@@ -262,18 +262,16 @@ impl FaultReader<'_> {
                     format!("items that are {item}")
                 });
                 let limits = self.parent(error).map(contains_limits).unwrap_or_default();
-                format!("must have {limits}{items}, and was {}", was(value))
+                format!("must have {limits}{items}, got {}", was(value))
             }
-            Kind::FalseSchema => format!("must not be given, and was {}", was(value)),
+            Kind::FalseSchema => format!("must not be given, got {}", was(value)),
             Kind::Not { schema } => match described(schema) {
-                Some(excluded) => format!("must not be {excluded}, and was {}", was(value)),
-                None => format!("must not fit {}, and was {}", shown_schema(schema), was(value)),
+                Some(excluded) => format!("must not be {excluded}, got {}", was(value)),
+                None => format!("must not fit {}, got {}", shown_schema(schema), was(value)),
             },
             Kind::OneOfMultipleValid { context } => {
                 let fitting = context.iter().filter(|branch| branch.is_empty()).count();
-                format!(
-                    "must fit only one of the alternatives that its schema has, and fits {fitting}"
-                )
+                format!("must fit only one of its schema's alternatives, but fits {fitting}")
             }
             Kind::PropertyNames { error } => {
                 let name = error.instance().as_str().unwrap_or_default();
@@ -285,14 +283,10 @@ impl FaultReader<'_> {
                 )
             }
             Kind::UnevaluatedItems { unexpected } => {
-                format!("has {} items more than its schema knows", unexpected.len())
+                format!("has {} more items than its schema allows", unexpected.len())
             }
             kind => {
-                format!(
-                    "does not fit what its schema says in '{}', and was {}",
-                    kind.keyword(),
-                    was(value)
-                )
+                format!("does not fit its schema's '{}', got {}", kind.keyword(), was(value))
             }
         }
     }
@@ -430,7 +424,7 @@ fn sentences(faults: &[ArgumentFault], schema: &Schema, arguments: &Value<'_>) -
                     let who = argument(of, Some(name));
                     ranked.push((
                         rank(Some(&first)),
-                        format!("{who} is required, and was not given"),
+                        format!("{who} is required, but was not given"),
                     ));
                 }
             }

@@ -102,11 +102,11 @@ pub fn of_schema(error: &ValidationError<'_>) -> String {
     let value = shown_schema(error.instance());
     let problem = match error.kind() {
         Kind::Type { kind } => {
-            format!("must be {}, and is {value}", alternatives(types(kind, None)))
+            format!("must be {}, got {value}", alternatives(types(kind, None)))
         }
         Kind::Enum { options } => {
             let options = options.as_array().into_iter().flatten().map(shown_schema).collect();
-            format!("must be {}, and is {value}", alternatives(options))
+            format!("must be {}, got {value}", alternatives(options))
         }
         Kind::Referencing(error) => return unusable(&reference(error)),
         Kind::Custom { message, .. } => format!("{message}: {value}"),
@@ -127,7 +127,7 @@ pub fn unusable(problem: &str) -> String {
 fn reference(error: &ReferencingError) -> String {
     match error {
         ReferencingError::Unretrievable { uri, .. } => {
-            format!("it refers to {uri}, and nothing outside of it is read")
+            format!("it refers to {uri}, but nothing outside it is read")
         }
         ReferencingError::PointerToNowhere { pointer } => {
             format!("it refers to '#{pointer}', which it does not have")

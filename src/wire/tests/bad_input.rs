@@ -164,7 +164,7 @@ fn a_line_that_is_too_long_is_one_fault_and_is_not_held() {
         reader.finish(&mut deltas);
         let (kind, message, kept) = fault_of(deltas);
         assert_eq!((kind, kept), (FaultKind::TooLong, vec![text("a")]), "{begin:?}");
-        assert_eq!(message, "an event has more than 1000 bytes: a longer one is not read");
+        assert_eq!(message, "an event has more than 1000 bytes: longer ones are not read");
     }
     for (bytes, kind) in [
         ("{\"a\": \"".to_owned() + &"x".repeat(2000), FaultKind::NotStream),

@@ -154,7 +154,7 @@ def odd_number(value: Any, path: str = "") -> str | None:
         return None
     if isinstance(value, float) and not isfinite(value):
         name = json.dumps(value)
-        return f"JSON has no {name}, and {path} is one" if path else f"JSON has no {name}"
+        return f"JSON has no {name}, but {path} is one" if path else f"JSON has no {name}"
     items = value.items() if isinstance(value, dict) else ()
     items = enumerate(value) if isinstance(value, list | tuple) else items
     found = (odd_number(item, f"{path}[{json.dumps(key)}]") for key, item in items)

@@ -15,7 +15,7 @@ from .registry import TOOLS, Example, difference
         "result(returns(ToolResult('done')), args=None)",
         theirs=("TypeError", "'NoneType' object is not iterable"),
         ours=(
-            "Invalid arguments for tool 't': they must be an object, and were NoneType",
+            "Invalid arguments for tool 't': they must be an object, got NoneType",
             None,
             True,
         ),
@@ -34,7 +34,7 @@ def arguments_that_are_not_a_mapping(args: Any) -> bool:
         "result(returns(ToolResult('done')), schema={'x': {'type': 'integer', 'required': True}})",
         theirs=("done", None, False),
         ours=(
-            "Invalid arguments for tool 't': argument 'x' is required, and was not given",
+            "Invalid arguments for tool 't': argument 'x' is required, but was not given",
             None,
             True,
         ),
@@ -43,7 +43,7 @@ def arguments_that_are_not_a_mapping(args: Any) -> bool:
         "result(returns(ToolResult('done')), args={'x': '1'}, schema={'x': {'type': 'integer'}})",
         theirs=("done", None, False),
         ours=(
-            """Invalid arguments for tool 't': argument 'x' must be an integer, and was a string: "1\"""",
+            """Invalid arguments for tool 't': argument 'x' must be an integer, got a string: "1\"""",
             None,
             True,
         ),

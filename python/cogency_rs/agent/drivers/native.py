@@ -106,7 +106,7 @@ class NativeDriver:
             if chosen.tool not in runtime.visible_tools:
                 names = ", ".join(tool.name for tool in tools) or "none"
                 raise ConfigError(
-                    f"tool_choice names {choice.name!r}, and there is no such tool. Tools: {names}"
+                    f"tool_choice names {choice.name!r}, but there is no such tool. Tools: {names}"
                 )
             choice = SpecificTool(chosen.call.name)
         if choice == "none" or not tools:

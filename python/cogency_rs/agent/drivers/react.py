@@ -35,7 +35,7 @@ __all__ = ["ReActDriver"]
 _PSEUDO_CALLS = frozenset({"decision_extraction", "decision_validation"})
 
 _TOLD = frozenset({"user", "think", "respond", "call", "result", "error"})
-"""The types of rows that a model is told of."""
+"""The types of rows that a model sees."""
 
 _STOP = ("\nObservation:",)
 """How a model begins that writes the observation itself; the object cannot contain such a line."""
@@ -65,7 +65,9 @@ class ReActDriver:
         self, max_retries: int = 2, *, final_via_model: bool = False, final_model: Any = None
     ) -> None:
         if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
-            raise ConfigError(f"max_retries must be a whole number from 0 on, got {max_retries!r}")
+            raise ConfigError(
+                f"max_retries must be a whole number of at least 0, got {max_retries!r}"
+            )
         if final_model is not None:
             check_model(final_model)
         self._max_retries = max_retries
@@ -179,7 +181,7 @@ class ReActDriver:
             before += 1
         if before >= self._max_retries:
             runtime.error = LLMError(
-                f"The model made no decision that can be used, in {before + 1} answers in a row. The last one: "
+                f"The model made no usable decision in {before + 1} answers in a row. The last one: "
                 f"{refusal.problem} It wrote: {refusal.raw[:200]!r}. Give it fewer or simpler tools, raise max_retries "
                 "or use a model that writes JSON"
             )
@@ -219,8 +221,8 @@ async def _texts(
                     yield delta
                 case ToolCallDelta():
                     raise LLMError(
-                        "the server read a tool call out of the model's text itself, so there is no text of it: turn "
-                        'its tool parser off, or use Agent(driver="native")'
+                        "the server itself parsed a tool call out of the model's text, so the text lacks it: turn off "
+                        'its tool parser, or use Agent(driver="native")'
                     )
                 case _:  # usage, which the runtime has counted
                     pass

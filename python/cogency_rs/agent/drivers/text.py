@@ -58,7 +58,7 @@ class TextDriver:
         takes_dialect: whether it was given none, so that an agent gives it one.
 
     Raises:
-        ConfigError: there is no such dialect; says which there are.
+        ConfigError: there is no such dialect; the message lists those there are.
     """
 
     def __init__(
@@ -232,8 +232,8 @@ def _read(delta: str | Delta) -> str | ReasoningDelta | Finish | None:
             return delta if text else None
         case ToolCallDelta():
             raise LLMError(
-                "the server read a tool call out of the model's text itself, so there is no text of it: turn its tool "
-                'parser off (llama.cpp, vLLM: model=OpenAIModel(…, tool_choice="none")), or use Agent(driver="native")'
+                "the server itself parsed a tool call out of the model's text, so the text lacks it: turn off its tool "
+                'parser (llama.cpp, vLLM: model=OpenAIModel(…, tool_choice="none")), or use Agent(driver="native")'
             )
         case str() | Finish():
             return delta

@@ -127,7 +127,7 @@ class Approvals:
             try:
                 value: Any = read_json(answer)
             except ValueError as error:
-                self._view.error(f"that is not JSON ({error}); empty gives up")
+                self._view.error(f"that is not JSON ({error}); leave it empty to give up")
                 text = answer
                 continue
             if isinstance(value, dict):

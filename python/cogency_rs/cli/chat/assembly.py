@@ -97,7 +97,7 @@ async def assembled(
     if options.native and options.dialect is not None:
         raise UnusableError("--native and --dialect exclude each other; give one of them")
     if options.db is not None and is_dsn(str(options.db)):
-        raise UnusableError("--db takes the file of a log, and not the address of a database")
+        raise UnusableError("--db takes a log file, not the address of a database")
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(opened_model(options))
         if options.db is None:

@@ -37,7 +37,7 @@ def chat(
         typer.Argument(
             metavar="ID",
             parser=decoded,
-            help="With --resume: which conversation; the last one without.",
+            help="With --resume: the conversation; by default the last one.",
         ),
     ] = None,
     model: ModelName = None,
@@ -65,14 +65,13 @@ def chat(
     instructions: Instructions = "",
     steps: StepLimit = 20,
     thoughts: Annotated[
-        bool, typer.Option("--thoughts", help="Show thoughts in full, and not a line for them.")
+        bool, typer.Option("--thoughts", help="Show thoughts in full, instead of one line.")
     ] = False,
 ) -> None:
-    """Talk with a model that may use tools.
+    """Chat with a model that can use tools.
 
-    Conversations are kept in your folder of data, which the first one names, unless --db or --no-save is given. Ctrl-C
-    stops an answer; /help lists the commands that may be typed. If standard input is not a terminal, it is read line by
-    line.
+    Conversations are kept in your data folder, which the first chat names, unless --db or --no-save is given. Ctrl-C
+    stops an answer; /help lists the commands. If standard input is not a terminal, it is read line by line.
     """
     if conversation is not None and not resume:
         raise UnusableError(

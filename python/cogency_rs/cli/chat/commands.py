@@ -33,7 +33,7 @@ def _help(session: ChatSession, _: str) -> None:
     page.line()
     page.hanging(
         Text("  "),
-        "Ctrl-C stops an answer, and twice at the prompt it leaves. A line that ends with \\ goes on in the next one.",
+        "Ctrl-C stops an answer; twice at the prompt, it leaves. A line that ends in \\ goes on in the next one.",
         "dim",
     )
 
@@ -55,7 +55,7 @@ def _tools(session: ChatSession, _: str) -> None:
 
 
 def _prompt(session: ChatSession, message: str) -> None:
-    """Show what the model is sent at first; /prompt TEXT with a question."""
+    """Show the first request to the model; /prompt TEXT adds a question."""
     session.view.page.line()
     for line in visible(str(session.agent.prompt(message or None))).split("\n"):
         session.view.page.line([(line, "bold" if line.startswith("── ") else "")])
@@ -86,7 +86,7 @@ def _timeline(session: ChatSession, file: str) -> None:
 
 
 def _thoughts(session: ChatSession, _: str) -> None:
-    """Show the last thoughts, and all later ones; typed again, fold them."""
+    """Show the last thoughts and all later ones; typed again, fold them."""
     view = session.view
     view.unfolds = not view.unfolds
     view.page.line()
@@ -98,7 +98,7 @@ def _thoughts(session: ChatSession, _: str) -> None:
 
 
 def _model(session: ChatSession, name: str) -> None:
-    """Ask another model from now on: /model NAME, or the GGUF file of one."""
+    """Switch to another model: /model NAME, or a GGUF file."""
     assembly = session.assembly
     if not name:
         session.view.page.line(f"\n  {one_line(assembly.model_name)}")
@@ -111,13 +111,13 @@ def _model(session: ChatSession, name: str) -> None:
 
 
 def _resume(session: ChatSession, _: str) -> None:
-    """Go on with an answer that was interrupted, and with calls that wait."""
+    """Continue an interrupted answer, and calls that wait."""
     if not session.go_on():
         raise UnusableError("there is nothing to go on with: the last question is answered")
 
 
 def _settle(session: ChatSession, what: str) -> None:
-    """Say what happened to a call that is unknown: /settle N RESULT, or /settle N not."""
+    """Say what became of an unknown call: /settle N RESULT, or /settle N not."""
     number, _, result = what.partition(" ")
     unknown = session.unknown()
     page = session.view.page
@@ -134,11 +134,13 @@ def _settle(session: ChatSession, what: str) -> None:
         page.line(
             "  /settle N RESULT if it happened, /settle N not if it did not"
             if unknown
-            else "  there is no call whose outcome is unknown"
+            else "  no call has an unknown outcome"
         )
         return
     if not (number.isdecimal() and 0 < int(number) <= len(unknown) and result.strip()):
-        raise UnusableError("say which, and what: /settle N RESULT, or /settle N not")
+        raise UnusableError(
+            "say which call, and what became of it: /settle N RESULT, or /settle N not"
+        )
     call = unknown[int(number) - 1]
     session.settle(call, NotHappened() if result.strip() == "not" else result.strip())
     page.line("\n  noted; /resume goes on with it")

@@ -33,7 +33,7 @@ class Kept:
             folder = _data_folder()
         except (OSError, RuntimeError) as error:
             if log is None:
-                complain(f"this conversation is not kept, for there is no folder for it: {error}")
+                complain(f"this conversation is not kept, since there is no folder for it: {error}")
             return Kept(log)
         return Kept(log or folder / "chat.db", folder / "typed", log is None)
 

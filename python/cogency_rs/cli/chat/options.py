@@ -45,7 +45,7 @@ BaseUrl = Annotated[
         "--base-url",
         metavar="URL",
         envvar="COGENCY_RS_BASE_URL",
-        help="Where the API is, such as http://localhost:11434/v1; the provider's own without.",
+        help="The API's address, such as http://localhost:11434/v1; by default the provider's own.",
     ),
 ]
 Gguf = Annotated[
@@ -93,7 +93,7 @@ Files = Annotated[
 ]
 Db = Annotated[
     Path | None,
-    typer.Option("--db", metavar="FILE", help="Keep what is said in this log."),
+    typer.Option("--db", metavar="FILE", help="Save the conversation in this log."),
 ]
 User = Annotated[
     str,
@@ -110,12 +110,14 @@ Yes = Annotated[
 Instructions = Annotated[
     str,
     typer.Option(
-        "--instructions", metavar="TEXT", parser=decoded, help="What is asked of the model."
+        "--instructions", metavar="TEXT", parser=decoded, help="Instructions for the model."
     ),
 ]
 StepLimit = Annotated[
     int,
-    typer.Option("--steps", metavar="N", min=1, help="How often one question may ask the model."),
+    typer.Option(
+        "--steps", metavar="N", min=1, help="How many requests to the model one question may take."
+    ),
 ]
 
 

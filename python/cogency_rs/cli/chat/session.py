@@ -36,7 +36,7 @@ Command = Callable[["ChatSession", str], None]
 _LEFT = {
     "cancelled": "the last answer was stopped",
     "error": "the last answer failed",
-    "result": "the last calls have results, and the model has not seen them",
+    "result": "the last calls have results that the model has not seen",
 }
 """What is unfinished about a conversation, by the type of its last row."""
 
@@ -188,7 +188,9 @@ class ChatSession:
             case "y" | "yes":
                 self.go_on()
             case "n" | "no":
-                self.view.note("not resumed; /resume goes on with it, and a question without it")
+                self.view.note(
+                    "not resumed; /resume continues it, and a new question goes on without it"
+                )
             case _:
                 self._take(answer)
 
@@ -257,7 +259,7 @@ class ChatSession:
         finally:
             if decisions is None:
                 self.view.note(
-                    "not run; /resume asks again, and a question goes on without", "yellow"
+                    "not run; /resume asks again, and a new question goes on without them", "yellow"
                 )
         return decisions
 
@@ -302,6 +304,6 @@ def _left(state: StoredState) -> list[str]:
 
 _OPEN = {
     "waiting": "waits for approval",
-    "open": "began, and may have run (/settle says what happened)",
+    "open": "began, and may have run (use /settle to say what happened)",
     "ended": "has a result",
 }

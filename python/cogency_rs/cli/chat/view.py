@@ -95,7 +95,7 @@ class View:
         """Show an event of a run; `None` means that nothing happened for a moment."""
         if item is not None and not (is_event(item) and item["type"] == "metric"):
             self._is_paused = False
-        with self._console:  # what it writes and what it draws anew reach the terminal together
+        with self._console:  # what it writes and what it redraws reach the terminal together
             self._show(item)
 
     def _show(self, item: Any) -> None:
@@ -137,7 +137,7 @@ class View:
         self.page.hanging(Text(" " * MARGIN), ", ".join(facts), "dim")
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Write a note of the program, on lines of its own."""
+        """Write a note of the program, on its own lines."""
         self._settle()
         self._note(text, style)
 
@@ -194,7 +194,7 @@ class View:
         return lines
 
     def asked(self) -> None:
-        """Note that the person has answered; the next output is a block of its own."""
+        """Note that the person has answered; the next output is a separate block."""
         self._last = "asked"
         self._wait("waiting for the model")
 
@@ -223,7 +223,7 @@ class View:
                 self._gap("tools")
                 first = one_line(event["content"]).partition(". ")[0]
                 prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "yellow"))
-                self.page.hanging(prefix, f"{first}; the model is told", "yellow")
+                self.page.hanging(prefix, f"{first}; the model sees this", "yellow")
             case "metric":
                 self._settle_text()
                 self._written = 0

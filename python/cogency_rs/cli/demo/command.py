@@ -20,7 +20,7 @@ def demo(
             '{"tokens": ["...", ...]} or {"text": "..."}; "user" is what the user wrote before it.',
         ),
     ] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Leave the pacing out.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Play without pauses.")] = False,
     json: Annotated[
         bool,
         typer.Option(

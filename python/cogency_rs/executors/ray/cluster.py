@@ -25,7 +25,7 @@ _PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/@?\[\]]+))
 _WORDS = frozenset({"auto", "local"})
 
 _OTHER_SCHEME = re.compile(r"(?!ray:|https?:)[a-z][a-z0-9+.-]*://.+")
-"""An address with any other scheme: some packages teach Ray to connect through a scheme of their own."""
+"""An address with any other scheme: some packages teach Ray to connect through their own scheme."""
 
 
 def check_installed() -> None:
@@ -142,7 +142,7 @@ def check_answers(address: str | None) -> None:
     if place is None:
         return  # a word, which Ray looks up at once
     shown = shown_url(place[0])
-    advice = "start one with `ray start --head`, or give RayExecutor another address, None for a Ray of its own"
+    advice = "start one with `ray start --head`, or give RayExecutor another address, None to start its own Ray"
     try:
         host = place["ipv6"] or place["host"]
         with socket.create_connection((host, int(place["port"])), timeout=PATIENCE) as connection:

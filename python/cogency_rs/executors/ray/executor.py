@@ -45,19 +45,19 @@ class RayExecutor(Executor):
     called `ray.init` itself, that connection is used, and is left open.
 
     Args:
-        address: where a cluster is: `host:6379`, or from outside of it `ray://host:10001`, which needs `ray[client]`;
-            `"auto"` for the one that runs on this machine, `"local"` for a new one, `None` for the one in
-            `RAY_ADDRESS`, or else a Ray of its own on this machine.
-        max_in_flight: how many calls of one event loop may be on Ray at once. Further ones wait here, and their time
+        address: the cluster's address: `host:6379`, or from outside it `ray://host:10001`, which needs `ray[client]`;
+            `"auto"` for the one running on this machine, `"local"` for a new one, `None` for the one in
+            `RAY_ADDRESS`, or else a new Ray on this machine.
+        max_in_flight: how many calls of one event loop may be on Ray at once. Others wait here, and their time
             limits do not run meanwhile. `None` for no bound.
         context_vars: context variables whose values are sent with each call.
         send_deps: send a copy of `Execution.deps` with each call; otherwise tools that use it fail.
-        every_tool: run all tools on Ray but those that say `remote=False`; otherwise only those that say `remote=...`.
-        grace: seconds that a stopped call has to end on its worker; after that, the worker of a task is ended.
+        every_tool: run all tools on Ray except those with `remote=False`; otherwise only those with `remote=...`.
+        grace: seconds that a stopped call has to end on its worker; after that, a task's worker is ended.
         settings: further arguments of `ray.init`, such as `{"num_cpus": 4, "runtime_env": {...}}`.
 
     Raises:
-        ConfigError: Ray is not installed, an option has an impossible value, or `address` is not an address.
+        ConfigError: Ray is not installed, an option has a value that cannot work, or `address` is not an address.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class RayExecutor(Executor):
                 ray = await self._ray.get()
             except ConfigError as error:
                 raise ToolError(f"Tool '{name}' was not run: {error}", cause=error) from error
-        if not ray.is_initialized():  # otherwise Ray would start a local cluster by itself
+        if not ray.is_initialized():  # otherwise Ray would start a local cluster on its own
             raise ToolError(
                 f"Tool '{name}' was not run: the program has closed its connection to Ray"
             )
@@ -212,12 +212,12 @@ class RayExecutor(Executor):
             try:
                 await in_thread(partial(ray.cancel, reference, force=force))
             except Exception:
-                logger.warning("Ray could not cancel a call of %r", tool.tool.name, exc_info=True)
+                logger.warning("Ray could not cancel a call to %r", tool.tool.name, exc_info=True)
             over, _ = await asyncio.wait([coming], timeout=self._grace)
             if over:
                 return
         logger.warning(
-            "A call of %r still runs on Ray, %g s after it was cancelled",
+            "A call to %r still runs on Ray, %g s after it was cancelled",
             tool.tool.name,
             self._grace,
         )

@@ -80,7 +80,7 @@ def _failed_around(error: Exception, name: str, secrets: Secrets) -> ToolError:
 
 def _unknown(name: str, why: str, error: Exception) -> UnknownOutcome:
     return UnknownOutcome(
-        f"It is not known whether the call of '{name}' happened: {why}. Find out before it is called again.",
+        f"It is not known whether the call to '{name}' happened: {why}. Find out before it is called again.",
         cause=error,
     )
 

@@ -20,10 +20,10 @@ OURS = frozenset({"max_restarts", "max_task_retries", "num_returns", "retry_exce
 class Actor(dict[str, Any]):
     """`@tool(remote=Actor(num_cpus=1))`: the tool has state, so all its calls run in one Ray actor.
 
-    The actor is made for the first call and has the state from then on: the object that the tool is a method of, or the
-    tool itself. All methods of one object share one actor, with the options of the tool that was called first. The
-    actor carries out one call at a time, or as many as `max_concurrency` says. If it is lost, its state is lost too: no
-    new actor is started, and further calls fail.
+    The actor is created for the first call and holds the state from then on: the object that the tool is a method of,
+    or the tool itself. All methods of one object share one actor, with the options of the tool that was called first.
+    The actor carries out one call at a time, or as many as `max_concurrency` says. If it is lost, its state is lost
+    too: no new actor is started, and further calls fail.
 
     Args:
         needs: options of Ray's actors, such as `num_cpus`, `num_gpus`, `resources` and `runtime_env`.
@@ -62,8 +62,8 @@ def ray_options(tool: Any) -> dict[str, Any]:
     is_idempotent = options.idempotent is not False
     if not is_idempotent and needs.get("max_retries"):
         raise ConfigError(
-            f"max_retries of tool {tool.name!r} needs idempotent=True: a call whose worker was lost may have "
-            "had its effect all the same, so only a tool that can be run twice is run again"
+            f"max_retries of tool {tool.name!r} needs idempotent=True: a call whose worker was lost may still have "
+            "had its effect, so only a tool that can be run twice is run again"
         )
     return {
         "name": tool.name,

@@ -116,7 +116,7 @@ class Sending:
             if actor.is_lost:
                 raise ToolError(
                     f"Tool '{tool.name}' was not run: the actor that it ran in was lost, and its state with it; a new "
-                    "RayExecutor begins anew"
+                    "RayExecutor starts over"
                 )
             handle = await actor.handle.get()
         _, packed = self._tools.get(id(tool), (None, None))

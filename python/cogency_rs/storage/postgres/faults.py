@@ -55,7 +55,7 @@ _FAULTS = {
         "GRANT CREATE on the database, or have its owner make the tables once",
     ),
     "42": _Fault(
-        "has other tables than this version makes",
+        "has other tables than those of this version",
         "name another schema in the DSN, as ?schema=NAME",
     ),
     "25006": _Fault("is read-only", "name the primary server in the DSN, not a standby"),

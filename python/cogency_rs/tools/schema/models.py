@@ -38,7 +38,7 @@ class Adapter:
         hint: any hint. pydantic must be installed.
 
     Attributes:
-        schema: its JSON Schema, with definitions of its own.
+        schema: its JSON Schema, with its own definitions.
 
     Raises:
         HintRefusedError: pydantic does not know the hint.
@@ -63,7 +63,7 @@ class Adapter:
         except self._pydantic.ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             if first["type"] == "missing":
-                problem = "is required, and was not given"
+                problem = "is required, but was not given"
             else:
                 problem = f"is not valid: {first['msg']}; it was {received(first['input'])}"
             raise Mismatch(problem, *first["loc"]) from error

@@ -95,7 +95,7 @@ def _read_float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise Mismatch("must be a number that a float can hold, and was larger") from None
+        raise Mismatch("must be a number that a float can hold, got a larger one") from None
 
 
 def _scalar(kind: str, read: Reader) -> Shape:
