@@ -58,7 +58,7 @@ fn knows_tools(template: &str) -> bool {
     ["tool", "function"].iter().any(|word| template.contains(word))
 }
 
-/// The dialect of a model that was taught no calls: in our words, since it has none of its own.
+/// The dialect of a model that was taught no calls: in our own words, since no template gives any.
 fn told() -> Option<Detected> {
     let mut dialect = Dialect::clone(&*preset("hermes")?);
     dialect.prompt.wording = None;

@@ -124,7 +124,7 @@ impl BlockReader {
 
     /// Reads on in `text`: the text of the last call, with or without more at its end.
     ///
-    /// After anything but [`Progress::More`] the reader must not be asked again.
+    /// After anything but [`Progress::More`] the reader must not be called again.
     pub fn read(&mut self, text: &[u8]) -> Progress {
         let most = self.calls.scope.limits.max_block_bytes.saturating_add(self.longest_close());
         let is_whole = text.len() < most;

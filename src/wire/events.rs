@@ -111,7 +111,7 @@ impl Events {
     /// Reads on in `bytes`, up to the end of the next event; `None` once all of them are read.
     ///
     /// # Errors
-    /// The event is longer than the limit. The decoder must not be asked again.
+    /// The event is longer than the limit. The decoder must not be called again.
     pub fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Event<'_>>, TooLong> {
         self.forget_taken();
         self.pass_mark(bytes);

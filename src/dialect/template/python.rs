@@ -8,7 +8,7 @@ use super::parameters::tag_alternatives;
 use super::pattern::{Alternative, Boundary, PatternForm, PatternPiece};
 use super::texts::{trimmed, without_end};
 
-/// The calls, if each is opened by the list or by a comma, has its name in front of a parenthesis, and arguments of the
+/// The calls, if each is opened by the list or by a comma, has its name before a parenthesis, and arguments of the
 /// form `key=value`.
 ///
 /// The list is read as Python does: what a template can say of values in a pattern is less than that.

@@ -94,7 +94,7 @@ impl BracesReader {
     /// `calls` where the arguments still have their own end.
     ///
     /// # Errors
-    /// These cannot be arguments, and they have no end of their own. The reader must not be asked again.
+    /// These cannot be arguments, and they have no end of their own. The reader must not be called again.
     ///
     /// # Complexity
     /// O(new text)

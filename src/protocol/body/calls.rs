@@ -99,7 +99,7 @@ impl Calls {
         }
     }
 
-    /// The arguments end in front of this byte.
+    /// The arguments end before this byte.
     pub fn end_args(&mut self, text: &[u8], at: usize) {
         if self.problem.is_none() {
             self.read_args(text, at);
@@ -107,7 +107,7 @@ impl Calls {
         }
     }
 
-    /// The arguments have been read up to this byte, although something in front of it turns out to be wrong with them.
+    /// The arguments have been read up to this byte, although something before it turns out to be wrong with them.
     pub fn know_args(&mut self, to: usize) {
         if self.problem.is_none() {
             self.known = to;

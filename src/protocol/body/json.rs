@@ -265,7 +265,7 @@ pub struct ObjectReader {
 }
 
 impl ObjectReader {
-    /// A reader of the object that begins at byte `start`, space in front of it passed over.
+    /// A reader of the object that begins at byte `start`, space before it passed over.
     #[must_use]
     pub fn new(start: usize, strictness: Strictness) -> Self {
         let writer = Writer::new(0);

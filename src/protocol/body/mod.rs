@@ -40,14 +40,14 @@ pub trait ItemReader {
     /// A reader of the item that begins at byte `start`.
     fn new(form: &Self::Form, start: usize, scope: &Scope) -> Self;
 
-    /// Whether an item begins at the start of `text`, space in front of it passed over; `None` while that is not known.
+    /// Whether an item begins at the start of `text`, space before it passed over; `None` while that is not known.
     fn begins(form: &Self::Form, text: &[u8]) -> Option<bool>;
 
     /// Reads on; gives the byte after the item once it is complete. Its calls go to `calls`, and so does what is wrong
     /// with them where the item still has its own end ([`Calls::refuse`]).
     ///
     /// # Errors
-    /// This cannot be an item of this form, and it has no end of its own. The reader must not be asked again.
+    /// This cannot be an item of this form, and it has no end of its own. The reader must not be called again.
     fn read(
         &mut self,
         form: &Self::Form,

@@ -129,7 +129,7 @@ impl Scanner {
     /// complete yet, or the value is.
     ///
     /// # Errors
-    /// No continuation of the text can be JSON. The scanner must not be asked again.
+    /// No continuation of the text can be JSON. The scanner must not be called again.
     pub fn next(&mut self, text: &[u8]) -> Result<Option<Token>, Fault> {
         match self.unit {
             Unit::String { start, role } => self.string(text, start, role),

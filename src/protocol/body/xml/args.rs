@@ -93,7 +93,7 @@ impl XmlArgs {
         self.json
     }
 
-    /// The text ends here, in front of what is around the arguments: those that are complete, if nothing of one is missing.
+    /// The text ends here, before what is around the arguments: those that are complete, if nothing of one is missing.
     /// Whether further ones may be missing is for the caller to know.
     ///
     /// # Errors
@@ -214,7 +214,7 @@ impl XmlArgs {
         }
     }
 
-    /// What is missing where the text ends in an argument, or in front of what closes all of them.
+    /// What is missing where the text ends in an argument, or before what closes all of them.
     pub(super) fn missing(&self, form: &Xml, text: &[u8]) -> Problem {
         let missing = |what| Problem { kind: ProblemKind::Missing(what), at: text.len() };
         let closing = |open: &[OpenElement]| match open {

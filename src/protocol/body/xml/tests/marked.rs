@@ -4,7 +4,7 @@ fn marked() -> Xml {
     Xml { prefix: "]<]minimax[>[".into(), entities: false, parts: None }
 }
 
-/// The arguments of a marked call, in front of the closing tag of its head.
+/// The arguments of a marked call, before the closing tag of its head.
 fn marked_args(tool: &str, inside: &str) -> Result<String, String> {
     let text = format!("{inside}§</invoke>").replace('§', "]<]minimax[>[");
     let (form, tool) = (marked(), format!("{tool:?}"));
