@@ -27,7 +27,7 @@ from ..tools.context import ToolContext
 from ..tools.registry import listed_tools
 from ..tools.toolbox import Toolbox, told_apart
 from ..types import Dialects
-from .accepted import AnyModel, ToolObject
+from .argument_types import AnyModel, ToolObject
 from .delegate import Delegate
 from .drivers import Driver
 from .first_prompt import Prompt, first_prompt

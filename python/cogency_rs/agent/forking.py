@@ -8,7 +8,7 @@ from ..errors import ConfigError
 from ..guards.arguments import check_count, check_text
 from ..ids import uuid7
 from ..storage.claims import ClaimOfRun
-from ..storage.owners import check_user
+from ..storage.users import check_user
 from .settings import AgentSettings
 from .stored_state import rows_before_open_calls
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from ..calls.records import CallRecord, status_of, utc
-from ..calls.settlement import Happened, NotHappened
+from ..calls.reconcile import Happened, NotHappened
+from ..calls.records import CallRecord, utc
+from ..calls.status import status_of
 from ..calls.tool_result import as_result
 from ..errors import ConfigError, ToolParseError
 from ..guards.arguments import check_text, refused
@@ -16,9 +17,9 @@ from ..hooks.approval import need_of
 from ..protocol.codec import parse_tool_call
 from ..storage.claims import ClaimOfRun
 from ..storage.log import Row, is_log
-from ..storage.owners import check_user
+from ..storage.users import check_user
 from ..tools.toolbox import Toolbox
-from ..turn.saving import save_to_the_end
+from ..turn.uncancelled_saves import save_to_the_end
 from ..types import ToolCall
 from .settings import AgentSettings
 from .settling import settled, told_later, why_unknown

@@ -27,7 +27,7 @@ from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import Row, is_log
-from ..storage.owners import check_user
+from ..storage.users import check_user
 from ..telemetry import current
 from ..tools.toolbox import Toolbox
 from ..turn.turn_log import started

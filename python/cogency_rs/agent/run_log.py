@@ -13,7 +13,7 @@ from ..calls.records import CallRecord
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT
 from ..storage.log import Row
-from ..turn.saving import save_to_the_end
+from ..turn.uncancelled_saves import save_to_the_end
 
 __all__ = ["RunLog"]
 

@@ -16,8 +16,8 @@ from math import inf, nextafter
 from time import time
 from typing import Any, Literal, cast
 
+from ..calls.reconcile import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
 from ..calls.records import CallRecord, utc, write_new_result
-from ..calls.settlement import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
 from ..calls.tool_result import as_result, reason
 from ..execution.workers import in_thread
 from ..guards.json_text import read_json

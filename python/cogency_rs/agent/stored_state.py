@@ -12,15 +12,8 @@ from dataclasses import replace
 from time import time
 from typing import Any, NamedTuple
 
-from ..calls.records import (
-    IN_DOUBT,
-    UNSETTLED,
-    CallRecord,
-    CallStatus,
-    KnownEnd,
-    dropped,
-    status_of,
-)
+from ..calls.records import IN_DOUBT, UNSETTLED, CallRecord, CallStatus, KnownEnd, dropped
+from ..calls.status import status_of
 from ..calls.tool_result import failure, unknown
 from ..errors import DeniedError, ToolParseError
 from ..guards.arguments import check_mapping, refused

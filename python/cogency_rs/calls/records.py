@@ -12,6 +12,7 @@ from ..errors import BlockTool, DeniedError, ToolError, UnknownOutcome
 from ..guards.json_text import read_json
 from ..ids import is_uuid7
 from ..types import ToolCall, ToolResult
+from .status import Status, status_of
 from .tool_result import exception_of, failure
 
 __all__ = [
@@ -21,18 +22,12 @@ __all__ = [
     "CallRecord",
     "CallStatus",
     "KnownEnd",
-    "Status",
     "ToolExecution",
     "dropped",
-    "status_of",
     "utc",
     "write_new_result",
     "write_result",
 ]
-
-Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
-"""How a call ended. `blocked`: a hook or a limit refused it. `denied`: it was not approved. `unknown`: it is not known
-whether it had its effect."""
 
 CallStatus = Literal["early", "saved", "open", "ended", "waiting"] | Status
 """The state of a call. Without a result in the log it is `early` if it began while the model still wrote its batch, and
@@ -279,25 +274,6 @@ def _exception(status: Status, kind: str, message: str) -> BaseException:
 
 def _kind(exception: BaseException) -> str:
     return exception.kind if isinstance(exception, RecordedError) else type(exception).__name__
-
-
-def status_of(result: ToolResult) -> Status:
-    """How a call with this result ended."""
-    if not result.error:
-        return "success"
-    match exception_of(result):
-        case BlockTool():
-            return "blocked"
-        case DeniedError():
-            return "denied"
-        case UnknownOutcome():
-            return "unknown"
-        case ToolError(timeout=True):
-            return "timeout"
-        case asyncio.CancelledError():
-            return "cancelled"
-        case _:
-            return "failure"
 
 
 def utc(seconds: float) -> datetime:

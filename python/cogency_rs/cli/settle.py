@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from ..agent.pending import PendingCall
-from ..calls.settlement import NotHappened
+from ..calls.reconcile import NotHappened
 from ..errors import ConfigError
 from ..runs.limits import RunLimits
 from . import logs

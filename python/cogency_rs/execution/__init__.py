@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from ..loading import lazy_names
 
 if TYPE_CHECKING:
-    from ..calls.records import ToolExecution as ToolExecution
-    from ..calls.settlement import (
+    from ..calls.reconcile import (
         Happened as Happened,
         NotHappened as NotHappened,
         Outcome as Outcome,
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
         Unknown as Unknown,
         UnsettledCall as UnsettledCall,
     )
+    from ..calls.records import ToolExecution as ToolExecution
     from .executor import execute_calls as execute_calls, execute_tool as execute_tool
     from .workers import (
         set_worker_threads as set_worker_threads,
@@ -39,7 +39,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "..calls.settlement": (
+        "..calls.reconcile": (
             "Happened",
             "NotHappened",
             "Outcome",

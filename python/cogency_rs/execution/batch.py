@@ -22,14 +22,8 @@ from ..calls.records import CallRecord, KnownEnd, ToolExecution
 from ..calls.tool_result import as_result, cancelled, failure_of, is_own_failure, is_plain, stopped
 from ..errors import StopRun
 from ..hooks import Invocation, Next
-from ..hooks.approval import (
-    Approval,
-    AskFirst,
-    Decision,
-    Need,
-    refused_as_changed,
-    write_decision,
-)
+from ..hooks.agreed_preview import refused_as_changed
+from ..hooks.approval import Approval, AskFirst, Decision, Need, write_decision
 from ..hooks.batch_hooks import BatchHooks, CallOrder
 from ..hooks.chain import chain, shown_to
 from ..hooks.hooks import NO_HOOKS, HookList

@@ -6,7 +6,8 @@ import asyncio
 from time import time
 from typing import Any
 
-from ..calls.records import CallRecord, ToolExecution, status_of
+from ..calls.records import CallRecord, ToolExecution
+from ..calls.status import status_of
 from ..calls.worker_process import worker
 from ..ids import uuid7
 from ..types import ToolCall, ToolResult

@@ -31,7 +31,6 @@ __all__ = [
     "denied",
     "need_of",
     "read_decision",
-    "refused_as_changed",
     "write_decision",
 ]
 
@@ -216,24 +215,6 @@ class AskFirst:
                 raise TypeError(
                     f"approve must return ToolApproved, ToolDenied or a bool, not {type(answer).__name__}"
                 )
-
-
-async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
-    """A refusal of a call that would do something other than what was approved; `None` if it may run."""
-    preview, shown = invocation.resolved.options.preview, None
-    call = replace(invocation.call, id=None)  # it no longer waits
-    try:
-        if preview is not None:
-            shown = await _awaited(await asyncio.to_thread(preview, call))
-    except Exception:
-        logger.exception("The preview of a call to %r failed, so it is denied", call.name)
-    if shown == invocation.agreed:
-        return None
-    text = (
-        f"Tool '{call.name}' was not run: what it would do has changed since it was approved. "
-        "Look again, and call it again if it is still needed"
-    )
-    return failure(text, DeniedError(text))
 
 
 def denied(call: ToolCall, decision: ToolDenied) -> ToolResult:

@@ -18,7 +18,7 @@ from ..types import ToolCall, ToolResult
 from .invocation import AroundCall, Invocation, Next
 
 if TYPE_CHECKING:
-    from ..calls.settlement import Outcome, UnsettledCall
+    from ..calls.reconcile import Outcome, UnsettledCall
     from ..models import ModelRequest
     from ..runs.context import RunContext
     from ..runs.response import ModelResponse

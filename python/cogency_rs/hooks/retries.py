@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from ..calls.records import status_of
+from ..calls.status import status_of
 from ..calls.tool_result import exception_of
 from ..errors import ToolError
 from ..types import ToolResult

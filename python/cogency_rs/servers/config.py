@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ..errors import ConfigError
 from ..guards.json_text import read_json
-from .asking import ApproveCalls
+from .approval import ApproveCalls
 from .mcp import MCPServer
 
 __all__ = ["load_mcp_config"]

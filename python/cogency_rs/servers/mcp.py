@@ -17,7 +17,7 @@ from ..execution.shielded_wait import outlast
 from ..guards.arguments import check_seconds
 from ..tools.options import ToolOptions
 from ..types import ToolResult
-from .asking import ApproveCalls, Asking
+from .approval import ApproveCalls, Asking
 from .places import Place, Program, ServerAddress
 from .tool import MCPTool, OnProgress
 

@@ -21,7 +21,7 @@ from ..errors import ConfigError, StorageError
 from ..ids import uuid7
 from .claims import Claim, Claims
 from .log import ROW_TYPES, Conversation, LogPage, Origin, Row, check_row_type
-from .owners import not_the_owner
+from .users import not_the_owner
 
 __all__ = ["Memory"]
 

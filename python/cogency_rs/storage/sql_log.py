@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from ..calls.records import CallRecord
 from .cogency_tables import CogencyTables
 from .log import Conversation, LogPage, Origin
-from .owners import not_the_owner
+from .users import not_the_owner
 
 __all__ = ["Queries", "Query", "SqlLog"]
 

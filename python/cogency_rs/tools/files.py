@@ -16,7 +16,7 @@ from typing import Annotated, Any, BinaryIO
 
 from ..errors import ToolError
 from ..types import ToolCall, ToolResult
-from .changes import Change, Original, Plans, count
+from .file_changes import Change, Original, Plans, count
 from .folder import Folder, FolderEntry, is_git
 from .function_tool import FunctionTool, tool
 from .options import Preview

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ..calls.settlement import AskOutcome, Reconcile
+from ..calls.reconcile import AskOutcome, Reconcile
 from ..guards.arguments import (
     check_count,
     check_flag,

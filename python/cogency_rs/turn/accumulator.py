@@ -32,8 +32,8 @@ from ..tools.options import all_options
 from ..tools.registry import is_blocking
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
-from .call_ends import CallEnds
-from .early import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
+from .early_calls import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
+from .results_as_calls_end import CallEnds
 from .turn_log import Steps, TurnLog
 
 __all__ = ["Accumulator", "CircuitBreaker"]

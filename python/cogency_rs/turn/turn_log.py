@@ -15,15 +15,8 @@ from time import time
 from typing import Any
 
 from .._core import EarlyCall, WithdrawnCalls
-from ..calls.records import (
-    CallRecord,
-    CallStatus,
-    KnownEnd,
-    ToolExecution,
-    dropped,
-    status_of,
-    write_result,
-)
+from ..calls.records import CallRecord, CallStatus, KnownEnd, ToolExecution, dropped, write_result
+from ..calls.status import status_of
 from ..calls.tool_result import cancelled, unknown
 from ..calls.worker_process import worker
 from ..errors import ToolError
@@ -33,7 +26,7 @@ from ..storage.log import Row
 from ..tools.registry import tool_call
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult, TurnEvent
-from .saving import begin, finish, is_over, way_to_save
+from .uncancelled_saves import begin, finish, is_over, way_to_save
 
 __all__ = ["Steps", "TurnLog", "started"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ...calls.settlement import NotHappened
+from ...calls.reconcile import NotHappened
 from ...tools.options import options_of
 from .. import log
 from ..exits import UnusableError
