@@ -50,7 +50,7 @@
 //! use cogency_rs::execution::{Admission, Due, Schedule};
 //! use cogency_rs::protocol::results::CallOutcome;
 //! use cogency_rs::protocol::stored::shown_call;
-//! use cogency_rs::protocol::{Ending, Grammar, Options, Parser, Stream};
+//! use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Stream};
 //! use cogency_rs::turn::{Breaker, Emission, Errors, Row, RowKind, Step, Turn, TurnOutcome};
 //!
 //! let dialect = presets::preset("hermes").expect("a row of the table");
@@ -83,7 +83,7 @@
 //!         Step::Begin(..) | Step::Withdraw(_) => {} // with `CallStart::Early` only
 //!     }
 //! }
-//! assert_eq!(shown[0], Emission::Respond("Both sums.".into()));
+//! assert_eq!(shown[0], Emission::Event(Event::Respond("Both sums.".into())));
 //! assert_eq!(batch[0].json(), r#"{"name": "add", "args": {"a": 2, "b": 3}}"#);
 //!
 //! // Calls to outcomes: one at a time, each for two seconds. The schedule says what may begin and whose time is up.

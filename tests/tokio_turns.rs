@@ -14,7 +14,7 @@ use cogency_rs::context::Role;
 use cogency_rs::execution::tokio::{
     Effect, FunctionTool, Progress, ToolError, ToolOutput, Toolbox, Work,
 };
-use cogency_rs::protocol::{Ending, Grammar, Stream as TextStream};
+use cogency_rs::protocol::{Ending, Event, Grammar, Stream as TextStream};
 use cogency_rs::turn::{Breaker, Emission, RowKind, TurnOutcome};
 use futures_core::Stream;
 use serde_json::Value;
@@ -122,13 +122,13 @@ fn the_messages_are_those_of_the_whole_conversation() {
         assert_eq!(said[0], (Role::User, Some("Read it.")));
         assert_eq!(said[1].0, Role::Assistant);
         assert_eq!(said[2], (Role::User, Some("<tool_response>\n7\n</tool_response>")));
-        assert_eq!(emitted[0], Emission::Respond("Yes.".into()));
-        assert_eq!(emitted[2], Emission::Execute);
+        assert_eq!(emitted[0], Emission::Event(Event::Respond("Yes.".into())));
+        assert_eq!(emitted[2], Emission::Event(Event::Execute));
         assert!(matches!(&emitted[3], Emission::Results(_, tally) if tally.succeeded == 1));
 
         let (report, emitted) = turn(&["It is 7."], &setup, &log).await;
         assert_eq!(report.outcome, TurnOutcome::Answered);
-        assert_eq!(emitted, [Emission::Respond("It is 7.".into())]);
+        assert_eq!(emitted, [Emission::Event(Event::Respond("It is 7.".into()))]);
         assert_eq!(report.messages.len(), 4);
         assert_eq!(kinds(&log).await, ["user", "respond", "call", "result", "respond"]);
     });

@@ -20,6 +20,7 @@ from .types import (
 
 __all__ = [
     "BUILD",
+    "EVENTS",
     "AnswerReader",
     "ArgumentSchema",
     "CallGrammar",
@@ -58,6 +59,9 @@ __all__ = [
 
 BUILD: Literal["debug", "release"]
 """How the core was compiled; debug code is many times slower."""
+
+EVENTS: tuple[tuple[str, tuple[str, ...]], ...]
+"""The `type` of each kind of event of turns and parsers, and all its keys in their order."""
 
 _Steps = list[
     TurnEvent | tuple[tuple[str, str, float], ...] | list[str] | EarlyCall | WithdrawnCalls

@@ -110,18 +110,18 @@ class CallStartEvent(TypedDict):
     """
 
     type: Literal["tool_call_start"]
+    timestamp: float
     index: int
     name: str | None
-    timestamp: float
 
 
 class CallDeltaEvent(TypedDict):
     """The next piece of a call's arguments, as the model writes them."""
 
     type: Literal["tool_call_delta"]
-    index: int
     content: str
     timestamp: float
+    index: int
 
 
 class ExecuteEvent(TypedDict):
@@ -182,13 +182,13 @@ class ErrorEvent(TypedDict):
     """
 
     type: Literal["error"]
+    content: str
+    timestamp: float
     kind: Literal["malformed", "unfinished", "truncated", "refused"]
     code: str | None
-    content: str
-    raw: str
     line: int | None
     column: int | None
-    timestamp: float
+    raw: str
 
 
 class EndEvent(TypedDict):

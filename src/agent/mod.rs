@@ -9,7 +9,7 @@
 //!
 //! use cogency_rs::agent::{Log, LogRow, MemoryLog, TurnSetup, chunks, take_turn};
 //! use cogency_rs::execution::tokio::{Toolbox, tool};
-//! use cogency_rs::protocol::Grammar;
+//! use cogency_rs::protocol::{Event, Grammar};
 //! use cogency_rs::turn::{Breaker, Emission, TurnOutcome};
 //!
 //! #[derive(serde::Deserialize)]
@@ -34,7 +34,7 @@
 //! let report = take_turn(text, &setup, &log, "c1", &mut Breaker::new(3.0), emit).await?;
 //!
 //! assert_eq!(report.outcome, TurnOutcome::Acted); // so the model is asked again
-//! assert_eq!(shown[0], Emission::Respond("One sum.".into()));
+//! assert_eq!(shown[0], Emission::Event(Event::Respond("One sum.".into())));
 //! let said: Vec<_> = report.messages.iter().map(|message| message.content.to_str()).collect();
 //! assert_eq!(said[0], Some("What is 2 + 3?"));
 //! assert_eq!(said[2], Some("<tool_response>\n5\n</tool_response>"));

@@ -1,11 +1,11 @@
-//! Text, JSON and event dicts between the core and Python.
+//! Text and JSON between the core and Python.
 
 use std::borrow::Cow;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyString};
 
 use super::error::{ConfigError, type_error};
 use crate::protocol::canonical::json_string;
@@ -62,22 +62,6 @@ pub fn dumps(value: &Bound<'_, PyAny>) -> PyResult<String> {
         return Ok(json_string(&bytes_of(text)?));
     }
     json(py)?.call_method1(pyo3::intern!(py, "dumps"), (value,))?.extract()
-}
-
-/// `{"type": …, "content": …, "timestamp": …}`, or without `content`.
-pub fn event<'py>(
-    kind: &Bound<'py, PyString>,
-    content: Option<Bound<'py, PyString>>,
-    timestamp: f64,
-) -> PyResult<Bound<'py, PyDict>> {
-    let py = kind.py();
-    let event = PyDict::new(py);
-    event.set_item(pyo3::intern!(py, "type"), kind)?;
-    if let Some(content) = content {
-        event.set_item(pyo3::intern!(py, "content"), content)?;
-    }
-    event.set_item(pyo3::intern!(py, "timestamp"), timestamp)?;
-    Ok(event)
 }
 
 /// Now, in seconds since the epoch: `time.time()`.

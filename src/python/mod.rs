@@ -12,6 +12,7 @@ mod convert;
 mod declared;
 mod dialect;
 mod error;
+mod events;
 mod execution;
 mod folding;
 mod grammar;
@@ -80,6 +81,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("BUILD", if cfg!(debug_assertions) { "debug" } else { "release" })?;
+        module.add("EVENTS", super::events::kinds(module.py())?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

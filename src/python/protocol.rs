@@ -1,14 +1,14 @@
 //! `Parser`, and what it hands out.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use super::convert::{bytes_of, event, now, string_of, to_str};
+use super::convert::{bytes_of, now, string_of};
 use super::error::protocol_error;
+use super::events;
 use super::item_sink::{ItemSink, SinkResult};
 use super::options::{
     Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
@@ -17,11 +17,10 @@ use super::reader::Reader;
 use crate::protocol::advice::{Where, cut_answer};
 use crate::protocol::block::{BlockReader, Progress};
 use crate::protocol::body::Scope;
-use crate::protocol::event::Note;
 use crate::protocol::grammar::Entry;
-use crate::protocol::json::{FaultKind, unescaped};
+use crate::protocol::json::FaultKind;
 use crate::protocol::problem::Problem;
-use crate::protocol::{self as core, CallStart, Ending, Event, Grammar, Report, Stream, TextRun};
+use crate::protocol::{self as core, CallStart, Ending, Event, Grammar, Stream};
 use crate::turn::Errors;
 
 /// Turns a model's text into events, and never waits.
@@ -115,7 +114,7 @@ impl ItemSink for Parser {
         };
         let bytes = self.reader.whole(text)?;
         if let Some(run) = self.reader.parser.pass(&bytes) {
-            return Ok(SinkResult::Out(passed(run, text, &bytes, now())?.into_any()));
+            return Ok(SinkResult::Out(events::passed(run, text, &bytes, now())?.into_any()));
         }
         self.reader.parser.feed(&bytes, &mut self.reader.events);
         Ok(match self.reader.parser.is_done() {
@@ -131,107 +130,13 @@ impl Parser {
         let list = PyList::empty(py);
         let timestamp = if self.reader.events.is_empty() { 0.0 } else { now() };
         for event in self.reader.events.drain(..) {
-            if let Some(event) = event_dict(py, &event, self.errors, timestamp)? {
+            let Some(event) = self.errors.reported(event) else { continue };
+            if let Some(event) = events::read(py, &event, timestamp)? {
                 list.append(event)?;
             }
         }
         Ok(list)
     }
-}
-
-/// The event of a chunk that becomes one event. `text` is the chunk in whole characters.
-#[expect(clippy::ptr_arg, reason = "text that is borrowed is the chunk's own")]
-pub fn passed<'py>(
-    run: TextRun,
-    chunk: &Bound<'py, PyString>,
-    text: &Cow<'_, [u8]>,
-    timestamp: f64,
-) -> PyResult<Bound<'py, PyDict>> {
-    let py = chunk.py();
-    let kind = match run {
-        TextRun::Think => pyo3::intern!(py, "think"),
-        TextRun::Respond => pyo3::intern!(py, "respond"),
-        TextRun::Result => pyo3::intern!(py, "result"),
-    };
-    // The object itself is handed on, unless it is of a subclass of `str` or not of whole characters.
-    let is_itself = matches!(text, Cow::Borrowed(_)) && chunk.is_exact_instance_of::<PyString>();
-    let content = if is_itself { chunk.clone() } else { to_str(py, text)? };
-    event(kind, Some(content), timestamp)
-}
-
-/// The event as a dict; `None` for one that only a turn uses, and for an error that the answer does not show.
-fn event_dict<'py>(
-    py: Python<'py>,
-    item: &Event,
-    errors: Errors,
-    timestamp: f64,
-) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let (kind, content) = match item {
-        Event::Think(text) => (pyo3::intern!(py, "think"), Some(text.as_bytes())),
-        Event::Respond(text) => (pyo3::intern!(py, "respond"), Some(text.as_bytes())),
-        Event::Call(call) => (pyo3::intern!(py, "call"), Some(call.json().as_bytes())),
-        Event::Result(text) => (pyo3::intern!(py, "result"), Some(text.as_bytes())),
-        Event::Piece(number, note) => return piece(py, *number, note, timestamp).map(Some),
-        Event::Ready(_) | Event::Withdrawn => return Ok(None),
-        Event::Execute => (pyo3::intern!(py, "execute"), None),
-        Event::End => (pyo3::intern!(py, "end"), None),
-        Event::Error(report) => match (errors, &report.respond) {
-            (Errors::Event, _) => return error_event(py, report, timestamp).map(Some),
-            (Errors::Respond, Some(text)) => (pyo3::intern!(py, "respond"), Some(text.as_bytes())),
-            (Errors::Respond, None) => return Ok(None),
-        },
-    };
-    let content = content.map(|content| to_str(py, content)).transpose()?;
-    let dict = event(kind, content, timestamp)?;
-    if matches!(item, Event::Result(_)) {
-        dict.set_item(pyo3::intern!(py, "payload"), py.None())?;
-    }
-    Ok(Some(dict))
-}
-
-/// The event of a piece of a call that is not complete.
-pub fn piece<'py>(
-    py: Python<'py>,
-    number: usize,
-    note: &Note,
-    timestamp: f64,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = match note {
-        Note::Start | Note::Name(_) => {
-            event(pyo3::intern!(py, "tool_call_start"), None, timestamp)?
-        }
-        Note::Args(text) => {
-            let content = to_str(py, text.as_bytes())?;
-            event(pyo3::intern!(py, "tool_call_delta"), Some(content), timestamp)?
-        }
-    };
-    dict.set_item(pyo3::intern!(py, "index"), number)?;
-    match note {
-        Note::Start => dict.set_item(pyo3::intern!(py, "name"), py.None())?,
-        Note::Name(name) => {
-            let name = unescaped(name.as_bytes());
-            dict.set_item(pyo3::intern!(py, "name"), to_str(py, name.as_bytes())?)?;
-        }
-        Note::Args(_) => {}
-    }
-    Ok(dict)
-}
-
-/// The event of output that could not be read.
-pub fn error_event<'py>(
-    py: Python<'py>,
-    report: &Report,
-    timestamp: f64,
-) -> PyResult<Bound<'py, PyDict>> {
-    let content = to_str(py, report.content.as_bytes())?;
-    let dict = event(pyo3::intern!(py, "error"), Some(content), timestamp)?;
-    let (line, column) = report.place.unzip();
-    dict.set_item(pyo3::intern!(py, "kind"), report.kind.name())?;
-    dict.set_item(pyo3::intern!(py, "code"), report.code.as_deref())?;
-    dict.set_item(pyo3::intern!(py, "line"), line)?;
-    dict.set_item(pyo3::intern!(py, "column"), column)?;
-    dict.set_item(pyo3::intern!(py, "raw"), to_str(py, report.raw.as_bytes())?)?;
-    Ok(dict)
 }
 
 /// The `error` event of an answer that ended outside every block of calls, which the core did not read itself; `None` if
@@ -245,7 +150,7 @@ pub fn event_of_cut<'py>(
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let place = if is_thinking { Where::Thoughts } else { Where::Answer };
     let report = cut_answer(&finish.get().ending(), place);
-    report.map(|report| error_event(py, &report, now())).transpose()
+    report.map(|report| events::error(py, &report, now())).transpose()
 }
 
 /// The calls of the first execute block in `text`, each as canonical JSON.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::convert::{Setting, bytes_of, choice, event, now, to_str};
+use super::convert::{Setting, bytes_of, choice, now, to_str};
+use super::events;
 use super::item_sink::{ItemSink, SinkResult};
 use super::options::{Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
-use super::protocol::{error_event, passed, piece};
 use super::reader::Reader;
 use super::results::outcome_of;
 use crate::protocol::canonical::json_string;
@@ -19,7 +19,7 @@ use crate::protocol::stored::stored_call;
 use crate::protocol::{
     self as core, Call, CallStart, Ending, Event, Report, ReportKind, Text, TextRun,
 };
-use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
+use crate::turn::{self, Counts, Row, Situation, Step, TurnOutcome};
 
 /// Opens after `max_failures` failures in a row.
 #[pyclass(subclass, module = "cogency_rs")]
@@ -330,7 +330,7 @@ impl ItemSink for Turn {
         if let Some(run) = self.reader.parser.pass(&bytes) {
             let now = now();
             self.inner.pass(run, &bytes, now, &mut self.steps);
-            let event = passed(run, text, &bytes, now)?;
+            let event = events::passed(run, text, &bytes, now)?;
             if self.steps.is_empty() {
                 return Ok(SinkResult::Out(event.into_any()));
             }
@@ -359,9 +359,9 @@ impl Turn {
             [] => SinkResult::More,
             // In token mode most are one event.
             [Step::Emit(emission, timestamp)] => {
-                let event = emit(py, emission, *timestamp)?;
+                let event = events::emitted(py, emission, *timestamp)?;
                 self.steps.clear();
-                SinkResult::Out(event.into_any())
+                event.map_or(SinkResult::More, |event| SinkResult::Out(event.into_any()))
             }
             _ => SinkResult::Out(self.take(py)?.into_any()),
         })
@@ -383,7 +383,11 @@ impl Turn {
         let list = PyList::empty(py);
         for step in self.steps.drain(..) {
             match step {
-                Step::Emit(emission, timestamp) => list.append(emit(py, &emission, timestamp)?)?,
+                Step::Emit(emission, timestamp) => {
+                    if let Some(event) = events::emitted(py, &emission, timestamp)? {
+                        list.append(event)?;
+                    }
+                }
                 Step::Save(rows) => list.append(save(py, &rows)?)?,
                 Step::Begin(place, call) => {
                     list.append(EarlyCall { place, call: call.into_json() })?;
@@ -417,60 +421,6 @@ fn save<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyTuple>> {
     };
     let rows: PyResult<Vec<_>> = rows.iter().map(row).collect();
     PyTuple::new(py, rows?)
-}
-
-fn emit<'py>(py: Python<'py>, emission: &Emission, timestamp: f64) -> PyResult<Bound<'py, PyDict>> {
-    match emission {
-        Emission::Think(text) => text_event(pyo3::intern!(py, "think"), text, timestamp),
-        Emission::Respond(text) => text_event(pyo3::intern!(py, "respond"), text, timestamp),
-        Emission::Piece(number, note) => piece(py, *number, note, timestamp),
-        Emission::Call(text) => text_event(pyo3::intern!(py, "call"), text, timestamp),
-        Emission::Execute => event(pyo3::intern!(py, "execute"), None, timestamp),
-        Emission::End => event(pyo3::intern!(py, "end"), None, timestamp),
-        Emission::Results(content, tally) => {
-            let payload = PyDict::new(py);
-            payload.set_item("tools_executed", tally.succeeded + tally.failed)?;
-            payload.set_item("success_count", tally.succeeded)?;
-            payload.set_item("failure_count", tally.failed)?;
-            result(&payload, content.as_bytes(), timestamp)
-        }
-        Emission::Error(report) => error_event(py, report, timestamp),
-        Emission::BreakerOpened => {
-            const MESSAGE: &str = "Max failures. Terminating.";
-            const CONTENT: &str = concat!(
-                r#"[{"tool": "circuit_breaker", "status": "failure", "#,
-                r#""content": "Max failures. Terminating."}]"#,
-            );
-            let payload = PyDict::new(py);
-            payload.set_item("outcome", MESSAGE)?;
-            payload.set_item("content", "")?;
-            payload.set_item("error", true)?;
-            result(&payload, CONTENT.as_bytes(), timestamp)
-        }
-    }
-}
-
-fn text_event<'py>(
-    kind: &Bound<'py, PyString>,
-    text: &Text,
-    timestamp: f64,
-) -> PyResult<Bound<'py, PyDict>> {
-    event(kind, Some(to_str(kind.py(), text.as_bytes())?), timestamp)
-}
-
-/// A result event of the accumulator, with its keys in the order of cogency 3.3.0.
-fn result<'py>(
-    payload: &Bound<'py, PyDict>,
-    content: &[u8],
-    timestamp: f64,
-) -> PyResult<Bound<'py, PyDict>> {
-    let py = payload.py();
-    let dict = PyDict::new(py);
-    dict.set_item(pyo3::intern!(py, "type"), pyo3::intern!(py, "result"))?;
-    dict.set_item(pyo3::intern!(py, "payload"), payload)?;
-    dict.set_item(pyo3::intern!(py, "content"), to_str(py, content)?)?;
-    dict.set_item(pyo3::intern!(py, "timestamp"), timestamp)?;
-    Ok(dict)
 }
 
 /// What an agent does after a step with this outcome: the name of a [`turn::Decision`].

@@ -44,6 +44,17 @@ pub enum Errors {
     Event,
 }
 
+impl Errors {
+    /// An event as it is reported so; `None` for output whose fault is not shown.
+    #[must_use]
+    pub fn reported(self, event: Event) -> Option<Event> {
+        match (self, event) {
+            (Self::Respond, Event::Error(report)) => report.respond.map(Event::Respond),
+            (_, event) => Some(event),
+        }
+    }
+}
+
 /// One turn of the model.
 #[derive(Debug)]
 #[expect(
@@ -134,7 +145,7 @@ impl Turn {
             Event::Result(_) => self.pause(now, steps),
             Event::Piece(number, note) => {
                 self.show(now, steps);
-                steps.push(Step::Emit(Emission::Piece(number, note), now));
+                steps.push(Step::event(Event::Piece(number, note), now));
             }
             Event::Ready(call) => {
                 steps.push(Step::Begin(self.counted() + self.ready.len(), call.clone()));
@@ -154,7 +165,7 @@ impl Turn {
                 steps.retain(|step| !matches!(step, Step::Begin(..)));
                 self.flush_all(now, steps);
                 self.executed = now;
-                steps.push(Step::Emit(Emission::Execute, now));
+                steps.push(Step::event(Event::Execute, now));
                 if !self.batch.is_empty() {
                     steps.push(Step::Run(self.batch.clone()));
                 }
@@ -254,7 +265,7 @@ impl Turn {
     fn write(&mut self, kind: RunKind, text: Text, now: f64, steps: &mut Vec<Step>) {
         self.keep(kind, text.as_bytes(), now, steps);
         if self.stream == Stream::Token {
-            steps.push(Step::Emit(kind.emission(text), now));
+            steps.push(Step::event(kind.event(text), now));
         }
     }
 
@@ -271,7 +282,7 @@ impl Turn {
             Errors::Event => {
                 self.pause(now, steps);
                 if self.stream == Stream::Token {
-                    steps.push(Step::Emit(Emission::Error(report.clone()), now));
+                    steps.push(Step::event(report.clone(), now));
                 }
                 self.unread.push(Unread::new(report, now));
             }
@@ -283,7 +294,7 @@ impl Turn {
         self.is_cut = true;
         let mut flushed = Vec::new();
         self.flush(now, &mut flushed);
-        let emission = Step::Emit(Emission::Error(report.clone()), now);
+        let emission = Step::event(report.clone(), now);
         let unread = Unread::new(report, now);
         if self.has_called && self.dialect.batch == BatchEnd::Answer {
             self.late.push(unread);
@@ -329,7 +340,7 @@ impl Turn {
         let start = self.goes_on && self.errors == Errors::Event && self.unread.is_empty();
         for unread in &mut self.unread {
             if !std::mem::replace(&mut unread.is_shown, true) {
-                steps.push(Step::Emit(Emission::Error(unread.report.clone()), now));
+                steps.push(Step::event(unread.report.clone(), now));
             }
             steps
                 .extend(unread.after.iter_mut().filter_map(|run| run.shown(Edges::default(), now)));
@@ -346,7 +357,7 @@ impl Turn {
 
     fn end(&mut self, now: f64, steps: &mut Vec<Step>) {
         self.ended = true;
-        steps.push(Step::Emit(Emission::End, now));
+        steps.push(Step::event(Event::End, now));
     }
 
     /// Saves what is not saved yet, in one step: output that could not be read, the open run, and the calls after it. Then
@@ -357,7 +368,7 @@ impl Turn {
         self.has_called |= !self.calls.is_empty();
         for mut unread in std::mem::take(&mut self.unread) {
             if self.stream == Stream::Event && !unread.is_shown {
-                emissions.push(Step::Emit(Emission::Error(unread.report.clone()), now));
+                emissions.push(Step::event(unread.report.clone(), now));
             }
             let after = if self.has_called {
                 std::mem::take(&mut unread.after)
@@ -381,9 +392,8 @@ impl Turn {
         }
         for (call, timestamp) in std::mem::take(&mut self.calls) {
             self.executed = now; // if they never run, their results carry this time
-            let content = Text::from(call.json());
-            rows.push(Row { kind: RowKind::Call, content: content.clone(), timestamp });
-            emissions.push(Step::Emit(Emission::Call(content), timestamp));
+            rows.push(Row { kind: RowKind::Call, content: call.json().into(), timestamp });
+            emissions.push(Step::event(Event::Call(call.clone()), timestamp));
             self.batch.push(call);
         }
         if !rows.is_empty() {
@@ -434,7 +444,7 @@ impl Turn {
             Stream::Event => {
                 let content = edges.stripped(content);
                 if !is_shown {
-                    emissions.push(Step::Emit(kind.emission(content.clone()), now));
+                    emissions.push(Step::event(kind.event(content.clone()), now));
                 }
                 content
             }
@@ -469,17 +479,20 @@ mod tests {
                 let rows = rows.iter().map(|row| format!("{}:{}", row.kind.name(), row.content));
                 format!("[{}]", rows.collect::<Vec<_>>().join(" "))
             }
-            Step::Emit(Emission::Think(text), _) => format!("think:{text}"),
-            Step::Emit(Emission::Respond(text), _) => format!("respond:{text}"),
-            Step::Emit(Emission::Piece(..), _) => "piece".into(),
-            Step::Emit(Emission::Call(_), _) => "call".into(),
-            Step::Emit(Emission::Execute, _) => "execute".into(),
+            Step::Emit(Emission::Event(event), _) => match event {
+                Event::Think(text) => format!("think:{text}"),
+                Event::Respond(text) => format!("respond:{text}"),
+                Event::Piece(..) => "piece".into(),
+                Event::Call(_) => "call".into(),
+                Event::Execute => "execute".into(),
+                Event::Error(report) => format!("error:{}", report.kind.name()),
+                Event::End => "end".into(),
+                event => panic!("a turn does not emit {event:?}"),
+            },
             Step::Emit(Emission::Results(_, tally), _) => {
                 format!("results {}+{}", tally.succeeded, tally.failed)
             }
-            Step::Emit(Emission::Error(report), _) => format!("error:{}", report.kind.name()),
             Step::Emit(Emission::BreakerOpened, _) => "breaker".into(),
-            Step::Emit(Emission::End, _) => "end".into(),
             Step::Begin(place, _) => format!("begin {place}"),
             Step::Withdraw(place) => format!("withdraw {place}"),
             Step::Run(calls) => format!("run {}", calls.len()),

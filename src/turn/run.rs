@@ -1,7 +1,7 @@
 //! Text of one kind, until it is saved.
 
-use super::step::{Emission, RowKind, Step};
-use crate::protocol::Text;
+use super::step::{RowKind, Step};
+use crate::protocol::{Event, Text};
 
 /// Text of one kind that is one row of the log once it is complete.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl UnsavedRun {
         if std::mem::replace(&mut self.is_shown, true) || self.content.is_blank() {
             return None;
         }
-        Some(Step::Emit(self.kind.emission(edges.stripped(self.content.clone())), now))
+        Some(Step::event(self.kind.event(edges.stripped(self.content.clone())), now))
     }
 }
 
@@ -41,10 +41,10 @@ impl RunKind {
     }
 
     /// This text, as the consumer sees it.
-    pub fn emission(self, content: Text) -> Emission {
+    pub fn event(self, content: Text) -> Event {
         match self {
-            Self::Think => Emission::Think(content),
-            Self::Respond => Emission::Respond(content),
+            Self::Think => Event::Think(content),
+            Self::Respond => Event::Respond(content),
         }
     }
 }

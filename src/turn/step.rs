@@ -1,7 +1,6 @@
 //! What a turn asks its caller to do.
 
-use crate::protocol::event::Note;
-use crate::protocol::{Call, Report, Text};
+use crate::protocol::{Call, Event, Text};
 
 /// One thing to do. Steps are carried out in their order.
 ///
@@ -19,6 +18,13 @@ pub enum Step {
     Withdraw(usize),
     /// Run these calls and hand their outcomes to [`Turn::results`](super::Turn::results).
     Run(Vec<Call>),
+}
+
+impl Step {
+    /// Hands on what the model wrote.
+    pub(super) fn event(event: impl Into<Event>, now: f64) -> Self {
+        Self::Emit(Emission::Event(event.into()), now)
+    }
 }
 
 /// A row of the log.
@@ -65,24 +71,13 @@ impl RowKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Emission {
-    /// Reasoning.
-    Think(Text),
-    /// Text for the user.
-    Respond(Text),
-    /// One tool call, as JSON.
-    Call(Text),
-    /// A piece of a call that is not complete, with the call's number in the turn.
-    Piece(usize, Note),
-    /// The batch runs now.
-    Execute,
+    /// What the model wrote: text, a call or a piece of one, or output that could not be read; or that the batch runs now, or
+    /// the turn is over.
+    Event(Event),
     /// The results of the batch, as JSON.
     Results(Text, Tally),
-    /// Output that could not be read.
-    Error(Report),
     /// Too many failures in a row.
     BreakerOpened,
-    /// The turn is over.
-    End,
 }
 
 /// How a batch went.

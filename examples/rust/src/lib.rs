@@ -101,8 +101,8 @@ impl Service {
 
 fn show(emission: Emission) {
     match emission {
-        Emission::Respond(text) => println!("model: {text}"),
-        Emission::Call(call) => println!("call: {call}"),
+        Emission::Event(Event::Respond(text)) => println!("model: {text}"),
+        Emission::Event(Event::Call(call)) => println!("call: {}", call.json()),
         Emission::Results(results, _) => println!("results: {results}"),
         other => println!("{other:?}"),
     }

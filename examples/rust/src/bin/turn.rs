@@ -23,8 +23,8 @@ const SCRIPT: [&[&str]; 2] = [
 
 fn emit(emission: Emission) {
     match emission {
-        Emission::Respond(text) => println!("model: {text}"),
-        Emission::Call(call) => println!("call: {call}"),
+        Emission::Event(Event::Respond(text)) => println!("model: {text}"),
+        Emission::Event(Event::Call(call)) => println!("call: {}", call.json()),
         Emission::Results(results, _) => println!("results: {results}"),
         other => println!("{other:?}"),
     }
