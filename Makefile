@@ -286,6 +286,8 @@ lint: lint-rust lint-python lint-github types  ## Formatting, lints and types, w
 
 # Crates that only Rust programs may have; deny.toml says why.
 NOT_IN_WHEEL := pyo3-async-runtimes|libsqlite3-sys
+# What a Rust program that only parses is built without.
+NOT_IN_PARSER := fancy-regex|jsonschema|minijinja
 
 # What needs no package: its check runs while the core is built, if `make` is given several jobs.
 lint-rust: | rust
@@ -298,6 +300,8 @@ lint-rust: | rust
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features detect,net,python-tools,sqlite --no-deps
 	@! cargo tree --locked --edges normal --prefix none --target all | grep -E '^($(NOT_IN_WHEEL)) ' || \
 		{ echo "the wheel is built from a crate that only Rust programs may have; deny.toml says why"; exit 1; }
+	@! cargo tree --locked --edges normal --prefix none --no-default-features | grep -E '^($(NOT_IN_PARSER)) ' || \
+		{ echo "without features the crate only reads, writes and folds: it needs no engine of templates and no validator"; exit 1; }
 	cargo clippy --quiet $(EXAMPLE) --all-targets -- -D warnings
 
 lint-python: $(DEV)

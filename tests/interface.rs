@@ -1,9 +1,11 @@
 //! The core's public interface. One program has all of these tests: each program more would be checked and linked by itself.
 
+#[cfg(feature = "arguments")]
 mod arguments;
 mod batches;
 mod bounds;
 mod chunks;
+#[cfg(feature = "arguments")]
 #[path = "constrain/main.rs"]
 mod constrain;
 mod dialects;
@@ -15,6 +17,7 @@ mod presets;
 mod quoted;
 mod refused_dialects;
 mod render;
+#[cfg(feature = "arguments")]
 mod rules;
 mod templates;
 mod text;

@@ -5,6 +5,7 @@
 //! time are tested with no clock and no thread. Two programs drive it: the Python package on asyncio, and the module
 //! `tokio` (feature `tokio`) in a Rust program.
 
+#[cfg(feature = "arguments")]
 pub mod arguments;
 mod schedule;
 #[cfg(feature = "tokio")]
