@@ -3,6 +3,7 @@
 //! While all arguments fit, text is read only for a keyword that asks for it, and none is written. Faults are put into words
 //! for a language model, which has to correct its call.
 
+mod declared;
 mod depth;
 mod fault;
 mod flat;
@@ -16,6 +17,7 @@ mod words;
 use jsonschema::{PatternOptions, Validator, options_for};
 use serde_json::Value as Schema;
 
+pub use declared::declaration;
 use pattern::Pattern;
 pub use value::{ArgumentText, BigInteger, Foreign, Members, Value};
 use value::{Budget, ValueJson, ValueNode};
