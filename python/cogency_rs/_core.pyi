@@ -30,12 +30,15 @@ __all__ = [
     "Dialect",
     "EarlyCall",
     "Exchange",
+    "FieldText",
     "Finish",
     "FoldOptions",
     "Folding",
     "HttpClient",
     "Inbox",
+    "JsonFault",
     "Limits",
+    "ObjectReader",
     "Parser",
     "PromptParts",
     "Schedule",
@@ -990,6 +993,84 @@ class ArgumentSchema:
         For arguments that fit, the cost is linear in the arrays and objects among them; text is read only for a
         pattern.
         """
+
+@final
+class JsonFault:
+    """Why a text is not a JSON object.
+
+    Attributes:
+        problem: what is wrong.
+        at: the index of the character in the text, from 0.
+        is_the_end: whether the only fault is that the text ended.
+    """
+
+    def __new__(cls, problem: str, at: int, is_the_end: bool = False) -> Self: ...
+    @property
+    def problem(self) -> str: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def is_the_end(self) -> bool: ...
+
+@final
+class FieldText:
+    """The next piece of a string that is the value of a key of the object itself.
+
+    Attributes:
+        key: the key.
+        text: the piece, with its escapes read; may be empty.
+        is_whole: whether the string ends with this piece.
+    """
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def is_whole(self) -> bool: ...
+
+@final
+class ObjectReader:
+    """Reads one JSON object while it arrives, so that a broken object is noticed at the place where it breaks.
+
+    Like a block of calls it may have raw line breaks in strings, which models write. The cost is linear, however the
+    text is cut.
+
+    Args:
+        is_alone: whether only white space may follow the object; else the text after it is not read.
+
+    Attributes:
+        fault: what is wrong; nothing is read after a fault.
+        is_whole: whether the object has been closed.
+        is_empty: whether there was only white space.
+        text: all text that was fed, up to the piece with the fault.
+        rest: the text after the object in the piece that ended it; "" while the object is not whole.
+    """
+
+    def __new__(cls, *, is_alone: bool = True) -> Self: ...
+    def feed(self, text: str) -> list[FieldText]:
+        """Read the next piece; returns the pieces of strings under the object's own keys."""
+
+    def finish(self) -> JsonFault | None:
+        """End the text; returns what is wrong with it, if anything is."""
+
+    def value(self) -> dict[str, Any]:
+        """The object, once it is whole.
+
+        Raises:
+            ValueError: an integer has more digits than Python reads.
+        """
+
+    @property
+    def fault(self) -> JsonFault | None: ...
+    @property
+    def is_whole(self) -> bool: ...
+    @property
+    def is_empty(self) -> bool: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def rest(self) -> str: ...
 
 def read_block(text: str) -> list[str]:
     """Read the calls of the first execute block.

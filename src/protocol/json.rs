@@ -7,12 +7,14 @@
 //! Invariant: no byte before the position is looked at again.
 
 mod number;
+mod object;
 mod scanner;
 mod string;
 #[cfg(test)]
 mod tests;
 mod token;
 
+pub use object::{FieldText, GrowingObject, ObjectFault};
 pub use scanner::{Controls, Scanner, TrailingCommas};
 pub use string::unescaped;
 pub use token::{Container, Fault, FaultKind, Token};

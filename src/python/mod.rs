@@ -19,6 +19,7 @@ mod grammar;
 mod ids;
 mod item_sink;
 mod json;
+mod json_object;
 #[cfg(feature = "net")]
 mod net;
 mod options;
@@ -60,6 +61,8 @@ mod _core {
     use super::ids::{forget_random_numbers, uuid7};
     #[pymodule_export]
     use super::json::check_json;
+    #[pymodule_export]
+    use super::json_object::{FieldText, JsonFault, ObjectReader};
     #[cfg(feature = "net")]
     #[pymodule_export]
     use super::net::{Exchange, HttpClient, Inbox};

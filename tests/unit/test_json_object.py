@@ -8,7 +8,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from cogency_rs.agent.drivers.json_object import MAX_DEPTH, ObjectReader, line_and_column
+from cogency_rs._core import ObjectReader
+from cogency_rs.agent.drivers.text_place import line_and_column
+
+MAX_DEPTH = 200
+"""As in blocks of calls, by default."""
 
 VALUES = st.recursive(
     st.none()
@@ -88,15 +92,15 @@ def test_text_is_refused_where_json_refuses_it_however_it_is_cut(data, value, no
         ('{"a" 1}', "expected ':' after the key", (1, 6)),
         ('{"a":}', "expected a JSON value", (1, 6)),
         ('{\n "a": tru}', "expected a JSON value", (2, 7)),
-        ('{"a":01}', "expected a JSON value", (1, 6)),
-        ('{"a":1.}', "expected a JSON value", (1, 6)),
+        ('{"a":01}', "expected ',' or '}' after the value", (1, 7)),
+        ('{"a":1.}', "expected a digit", (1, 8)),
         ('{"a":NaN}', "expected a JSON value", (1, 6)),
         ('{"a":1 "b"', "expected ',' or '}' after the value", (1, 8)),
-        ('{"a":[1}', "expected ',' or ']' after the value", (1, 8)),
+        ('{"a":[1}', "expected ',' or ']' after the item", (1, 8)),
         ('{"a":[1,]', "expected a JSON value", (1, 9)),
-        ('{"a":"\\x"', "invalid escape in a string (a backslash is written \\\\)", (1, 8)),
-        ('{"a":"\\u12g', "expected four hexadecimal digits after \\u", (1, 11)),
-        ('{"a":1} 2', "expected nothing more after the JSON object", (1, 9)),
+        ('{"a":"\\x"', "invalid escape in a string (a backslash is written \\\\)", (1, 7)),
+        ('{"a":"\\u12g', "expected four hexadecimal digits after \\u", (1, 7)),
+        ('{"a":1} 2', "expected nothing more after the JSON value", (1, 9)),
         ('{"a":' * MAX_DEPTH + "{", "brackets are nested deeper than 200", (1, 1001)),
     ],
 )

@@ -113,6 +113,15 @@ impl Scanner {
         self.state == State::End
     }
 
+    /// Where the string begins, a value and not a key, that the position is inside of.
+    #[must_use]
+    pub fn open_string(&self) -> Option<usize> {
+        match self.unit {
+            Unit::String { start, role: StringRole::Value } => Some(start),
+            _ => None,
+        }
+    }
+
     /// Passes over this many bytes. The position must be between two tokens.
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;

@@ -32,10 +32,29 @@ pub fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
 /// O(quoted)
 #[must_use]
 pub fn unescaped(quoted: &[u8]) -> Text {
-    let mut rest = &quoted[1..quoted.len() - 1];
-    let mut text = Vec::with_capacity(rest.len());
+    let inner = &quoted[1..quoted.len() - 1];
+    let mut text = Vec::with_capacity(inner.len());
+    unescape(inner, &mut text, Rest::Ends);
+    text.into()
+}
+
+/// Whether characters are the last of their string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// They are.
+    Ends,
+    /// More may follow: half of a surrogate pair at the end is left for later.
+    GoesOn,
+}
+
+/// Adds the text of valid characters of a string to `text`; returns how many bytes of them were read.
+pub fn unescape(inner: &[u8], text: &mut Vec<u8>, last: Rest) -> usize {
+    let mut rest = inner;
     while let Some(backslash) = memchr::memchr(b'\\', rest) {
         text.extend_from_slice(&rest[..backslash]);
+        if last == Rest::GoesOn && is_first_half(&rest[backslash..]) {
+            return inner.len() - rest.len() + backslash;
+        }
         rest = &rest[backslash + 1..];
         let (code, width) = match rest[0] {
             b'u' => escaped_code_point(rest),
@@ -46,11 +65,16 @@ pub fn unescaped(quoted: &[u8]) -> Text {
             b't' => (u32::from(b'\t'), 1),
             itself => (u32::from(itself), 1),
         };
-        push_code_point(&mut text, code);
+        push_code_point(text, code);
         rest = &rest[width..];
     }
     text.extend_from_slice(rest);
-    text.into()
+    inner.len()
+}
+
+/// Whether this is nothing but the escape of a high surrogate.
+fn is_first_half(escape: &[u8]) -> bool {
+    matches!(escape, [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B', _, _])
 }
 
 /// The code point of the escape whose `u` `rest` begins with, and how many bytes it takes; a surrogate pair is two escapes.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from time import time
 
+from ..._core import JsonFault, ObjectReader
 from ...ids import uuid7
 from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from ...models.call_numbers import CallNumbers
@@ -16,8 +17,8 @@ from ...types import ToolCall
 from ..inert import exact_args
 from .driver import EventDict
 from .endings import cut_of, event_of_cut
-from .json_object import JsonFault, ObjectReader, line_and_column
 from .native_echo import Echo
+from .text_place import line_and_column
 
 __all__ = ["NativeAnswer"]
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from ..._core import ObjectReader
 from ...types import ToolCall
-from .json_object import ObjectReader
 
 __all__ = ["Echo"]
 

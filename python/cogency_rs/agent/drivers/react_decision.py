@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from time import time
 from typing import Any
 
-from ..._core import Finish
+from ..._core import FieldText, Finish, ObjectReader
 from ...tools.signature import is_object, parameters_of
 from ...tools.toolbox import Toolbox
 from ...types import ToolCall
 from ..inert import exact_args
 from .driver import EventDict
 from .endings import cut_of, event_of_cut
-from .json_object import FieldText, ObjectReader, line_and_column
+from .text_place import line_and_column
 
 __all__ = [
     "CutAnswer",
