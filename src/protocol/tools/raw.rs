@@ -19,7 +19,7 @@ pub enum WholeNumbers {
 ///
 /// If the value may only be a string, it is the text itself. If it may have several types, the others are tried first, without
 /// the whitespace at both ends. Where a string is one of them, a number, a boolean or `null` is one only if its canonical JSON
-/// is the text: `02134`, `5.0` and `None` are text. Text that fits no type stays text, which the check of the arguments will
+/// is the text: `02134`, `5.0` and `None` are text, unless the schema lists the strings, and this is not one of them. Text that fits no type stays text, which the check of the arguments will
 /// refuse. An object or array that is nested deeper than `max_depth` is text too.
 ///
 /// ```
@@ -85,8 +85,15 @@ fn read_as(
         Some((schema, types)) if !types.is_empty() => {
             // If the value may be null or text, `null` is null.
             let is_null = types.has(Types::NULL) && trim(raw) == b"null";
-            let is_listed = types.has(Types::STRING) && !is_null && schema.lists(raw);
-            if is_listed { None } else { of_types(raw, types, wholes, max_depth) }
+            if types.has(Types::STRING) && !is_null && schema.lists(raw) {
+                return None;
+            }
+            let types = if types.has(Types::STRING) && schema.lists_each_string() {
+                types.without(Types::STRING) // it would be in the list
+            } else {
+                types
+            };
+            of_types(raw, types, wholes, max_depth)
         }
         _ => untyped(trim(raw)),
     }
@@ -230,6 +237,9 @@ mod tests {
         let scalars = json!({"type": ["string", "integer", "boolean"]});
         let named_null = json!({"anyOf": [{"const": "null"}, {"type": "null"}]});
         let listed = json!({"enum": ["1", "\n42\t", 2]});
+        let word_or_int = json!({"anyOf": [{"const": "42"}, {"type": "integer"}]});
+        let word_or_any = json!({"anyOf": [{"const": "42"}, {"type": ["integer", "string"]}]});
+        let word_or_null = json!({"type": ["string", "null"], "enum": ["off", null]});
         for (schema, raw, expected) in [
             (&text, " 4\n", "\" 4\\n\""),
             (&text, "null", "\"null\""),
@@ -288,6 +298,14 @@ mod tests {
             (&listed, "1", "\"1\""),
             (&listed, "2", "2"),
             (&listed, "\n42\t", "\"\\n42\\t\""),
+            (&listed, " 2\n", "2"),
+            (&listed, "x", "\"x\""),
+            (&word_or_int, "42", "\"42\""),
+            (&word_or_int, " 42 ", "42"),
+            (&word_or_int, "x", "\"x\""),
+            (&word_or_any, " 42 ", "\" 42 \""),
+            (&word_or_null, "None", "null"),
+            (&word_or_null, "off", "\"off\""),
         ] {
             let document = SchemaDocument::new(schema);
             let typed = typed(raw.as_bytes(), Some(document.root()), Untyped::Json, 200);

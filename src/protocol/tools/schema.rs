@@ -1,7 +1,7 @@
 //! What a JSON Schema says of one value.
 
 use super::Types;
-use super::document::{LOOKS, PartId, SchemaDocument};
+use super::document::{LOOKS, Part, PartId, SchemaDocument};
 
 /// How many alternatives of a schema are read; the others are passed over.
 const ALTERNATIVES: usize = 8;
@@ -107,6 +107,17 @@ impl<'a> Schema<'a> {
             return false;
         };
         self.everywhere().iter().any(|part| self.document.part(*part).listed.contains(text))
+    }
+
+    /// Whether [`Schema::lists`] knows each string that the value may be; not if a schema does not tell.
+    #[must_use]
+    pub fn lists_each_string(self) -> bool {
+        let parts = self.everywhere();
+        let is_listed = |part: &Part| {
+            let may_be_any = part.listed.is_empty() && part.same.is_empty();
+            !may_be_any || part.types.is_some_and(|types| !types.has(Types::STRING))
+        };
+        parts.len() < LOOKS && parts.iter().all(|part| is_listed(self.document.part(*part)))
     }
 
     fn parts(self) -> impl Iterator<Item = PartId> {
