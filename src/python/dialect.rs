@@ -437,11 +437,16 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
         let name = inner.get_item("name")?.ok_or_else(|| type_error("tools", wanted, tool))?;
         let schema = ["parameters", "input_schema", "inputSchema"];
         let schema = schema.into_iter().find_map(|key| inner.get_item(key).ok().flatten());
-        return Ok((name.extract()?, schema.map_or(Ok(Value::Null), |schema| value_of(&schema))?));
+        let schema = schema.map_or(Ok(Value::Null), |schema| value_of(&schema))?;
+        return Ok((tool_name(&name)?, schema));
     }
-    let name = tool.getattr("name").map_err(|_| type_error("tools", wanted, tool))?.extract()?;
+    let name = tool.getattr("name").map_err(|_| type_error("tools", wanted, tool))?;
     let schema = tool.getattr("schema").map_err(|_| type_error("tools", wanted, tool))?;
-    Ok((name, as_json_schema(value_of(&schema)?)))
+    Ok((tool_name(&name)?, as_json_schema(value_of(&schema)?)))
+}
+
+fn tool_name(name: &Bound<'_, PyAny>) -> PyResult<String> {
+    name.extract().map_err(|_| refused("a tool's name", name, "text without lone surrogates"))
 }
 
 /// `ToolCall`s, ready to be written, of which the first has this number in the conversation; each has an id, if the dialect

@@ -13,6 +13,7 @@ from cogency_rs import Dialect, ToolCall
 from cogency_rs.errors import ConfigError
 from cogency_rs.protocol import Limits
 from cogency_rs.reader import ChatReader, error_body
+from support.deltas import joined
 
 ADD = {
     "type": "function",
@@ -32,21 +33,6 @@ CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 def reader(dialect: Any = "hermes", tools: Any = (ADD,), **options: Any) -> ChatReader:
     numbers = count()
     return ChatReader(dialect, tools, ids=lambda: f"call_{next(numbers)}", **options)
-
-
-def joined(deltas: list[dict[str, Any]]) -> dict[str, Any]:
-    """The message that deltas make, as an SDK puts it together."""
-    message: dict[str, Any] = {"role": "assistant", "content": None}
-    for delta in deltas:
-        assert len(delta) == 1
-        for key in ("reasoning_content", "content"):
-            if key in delta:
-                message[key] = (message.get(key) or "") + delta[key]
-        for call in delta.get("tool_calls", ()):
-            calls = message.setdefault("tool_calls", [])
-            assert call["index"] == len(calls)
-            calls.append({key: call[key] for key in ("id", "type", "function")})
-    return message
 
 
 def streamed(chunks: list[str], *arguments: Any, **options: Any) -> tuple[dict[str, Any], str]:
@@ -184,6 +170,15 @@ def test_ten_thousand_tools_are_told_apart():
     assert reading.read(text.replace("9999", "10000"))["content"] == text.replace("9999", "10000")
 
 
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3-coder"])
+def test_of_two_tools_of_one_name_the_last_says_what_its_arguments_are(dialect: str):
+    text = Dialect(dialect).write_calls([ToolCall("add", {"a": "1"})])
+    other = {"name": "add", "parameters": {"properties": {"a": {"type": "string"}}}}
+    message, _ = streamed(list(text), dialect, (ADD, other))
+    [call] = message["tool_calls"]
+    assert call["function"] == {"name": "add", "arguments": '{"a": "1"}'}
+
+
 def test_only_the_tool_that_was_chosen_is_called():
     choice = {"type": "function", "function": {"name": "add"}}
     other = {"name": "sub", "parameters": {"type": "object"}}
@@ -260,6 +255,7 @@ def test_marks_that_a_server_hides_are_taken_from_the_token_ids(
     ("arguments", "said"),
     [
         ({"dialect": "klingon"}, "there is no dialect"),
+        ({"tools": [{"name": "\ud83d"}]}, "without lone surrogates"),
         ({"tool_choice": "sometimes"}, "tool_choice"),
         ({"tool_choice": {"type": "function"}}, "tool_choice"),
         (

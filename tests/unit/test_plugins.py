@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import entry_points
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -148,6 +149,43 @@ def test_the_dialect_is_told_from_the_chat_template():
         assert whole(parser("cogency", tokenizer), text)["calls"] == [("add", '{"a": 1}')]
     for tokenizer in (Broken(), Tokenizer()):
         assert whole(parser("cogency", tokenizer), CALL)["calls"] == [("add", '{"a": 1}')]
+
+
+BAD_TOOLS = {
+    "none": [],
+    "two of one name": [ADD, servers.tool("add", {"properties": {"a": {"type": "string"}}})],
+    "a thousand": [*(servers.tool(f"tool_{n}", {}) for n in range(1_000)), ADD],
+    "invalid schemas": [servers.tool("add", {"type": 5, "properties": [1]})],
+}
+
+BAD_TEXTS = {
+    "a lone surrogate": "half \ud83d",
+    "no end": "<tool_call>{",
+    "no end of a call": CALL[:40],
+    "another dialect": Dialect("kimi-k2").write_calls([ToolCall("add", {"a": 1})]),
+    "a tool that is not declared": CALL.replace("add", "rm"),
+    "a long line": "x" * 100_000,
+}
+
+
+@pytest.mark.parametrize("choice", ["auto", {"type": "function", "function": {"name": "rm"}}])
+@pytest.mark.parametrize("tools", BAD_TOOLS.values(), ids=BAD_TOOLS)
+def test_nothing_raises_within_a_stream(tools: list[Any], choice: Any):
+    request: Any = SimpleNamespace(tools=tools, tool_choice=choice)
+    for name, text in BAD_TEXTS.items():
+        if not tools and "rm" in text:
+            continue  # without tools, each may be called
+        shown = text.replace("\ud83d", "\N{REPLACEMENT CHARACTER}")
+        expected: dict[str, Any] = {"content": shown, "calls": []}
+        chunks = [text[at : at + 7] for at in range(0, len(text), 7)]
+        assert whole(parser("cogency_hermes"), text, request) == expected, name
+        assert streamed(parser("cogency_hermes"), chunks, request) == expected, name
+        detector: Any = servers.detectors()[0]["cogency_hermes"]()
+        pieces = [detector.parse_streaming_increment(chunk, tools) for chunk in chunks]
+        pieces.append(detector.finish(tools))
+        assert "".join(piece.normal_text for piece in pieces) == shown, name
+        assert detector.detect_and_parse(text, tools).normal_text == shown, name
+        assert not any(piece.calls for piece in pieces), name
 
 
 def through_vllm(text: str, prompt: str = "") -> tuple[str, str, list[str]]:

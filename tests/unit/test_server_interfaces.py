@@ -79,3 +79,8 @@ def test_the_table_has_all_recorded_names_but_two(server: Server):
     assert recorded - set(served_names(server)) == unknown[server]
     assert set(served_names(server)) <= recorded
     assert len(recorded) == {"vllm": 58, "sglang": 44}[server]
+
+
+def test_the_plugins_stay_small():
+    files = Path(vllm.__file__).parent.glob("*.py")
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 500
