@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 import pytest
 
 from cogency_rs import Dialect
+from cogency_rs.reader import served_dialect
 from support import server_interfaces as servers
 
-from .theirs import load_plugins, pieces, tokenizer
+from .theirs import READERS, Server, load_plugins, pieces, tokenizer
 
 HERMES = Dialect("hermes")
 
@@ -138,3 +141,21 @@ def test_every_name_of_ours_is_a_choice_of_both_servers():
     arguments: Any = import_module("sglang.srt.server_args")
     assert "cogency_hermes" in arguments._tool_call_parser_choices()
     assert "cogency_hermes" in arguments._reasoning_parser_choices()
+
+
+TABLE: dict[Server, dict[str, dict[str, Any]]] = json.loads(
+    files("cogency_rs.reader").joinpath("served_names.json").read_text(encoding="utf-8")
+)
+
+DIFFERING = [
+    (server, name) for server, names in TABLE.items() for name in names if "differs" in names[name]
+]
+
+
+@pytest.mark.parametrize(("server", "name"), DIFFERING)
+def test_their_parser_does_what_the_table_says_of_it(server: Server, name: str):
+    differs = TABLE[server][name]["differs"]
+    dialects = served_dialect(name, server)
+    dialect = dialects[0] if isinstance(dialects, tuple) else dialects
+    found = READERS[server](name, dialect, [TOOL])([differs["text"]])
+    assert {"calls": len(found.calls), "content": found.text or None} == differs["theirs"]

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from cogency_rs import Dialect
+from support.recordings import FOLDER
 
 MARK = re.compile(r"<[^<>\s=]+>|\[/?[A-Z_]+\]")
 """What is one token of a model, in the fields of a dialect."""
 
+Server = Literal["vllm", "sglang"]
 Tools = list[dict[str, Any]]
 
 
@@ -67,8 +69,22 @@ def pieces(dialect: Dialect, text: str, width: int = 1) -> list[str]:
 
 
 @cache
-def tokenizer(dialect: Dialect) -> Any:
-    """A tokenizer in which each mark is a token, and else each byte."""
+def response_template(name: str) -> dict[str, Any] | None:
+    """What the tokenizer of a model has for a parser that reads by it. SGLang has that of Beam's models."""
+    if name == "beam":
+        of_beam: dict[str, Any] = import_module("sglang.srt.parser.beam").BEAM_RESPONSE_TEMPLATE
+        return of_beam
+    if name not in ("hf", "response_template"):
+        return None
+    recorded = json.loads((FOLDER / "response_templates.json").read_text(encoding="utf-8"))
+    named = {each["name"]: each["template"] for each in recorded["templates"]}
+    template: dict[str, Any] = named["hf_test_smollm_template"]
+    return template
+
+
+@cache
+def tokenizer(dialect: Dialect, parser: str = "") -> Any:
+    """A tokenizer in which each mark is a token, and else each byte; with what the parser looks up in it."""
     tokenizers: Any = import_module("tokenizers")
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {byte: number for number, byte in enumerate(alphabet)}
@@ -76,7 +92,10 @@ def tokenizer(dialect: Dialect) -> Any:
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = tokenizers.decoders.ByteLevel()
     made.add_special_tokens(list(marks(dialect)))
-    return import_module("transformers").PreTrainedTokenizerFast(tokenizer_object=made)
+    speaker = import_module("transformers").PreTrainedTokenizerFast(tokenizer_object=made)
+    if template := response_template(parser.removeprefix("cogency_")):
+        speaker.response_template = template
+    return speaker
 
 
 Reader = Callable[[list[str]], Answer]
@@ -93,8 +112,11 @@ def of_vllm(name: str, dialect: Dialect, tools: Tools) -> Reader:
     made = manager.get_parser(
         tool_parser_name=name, enable_auto_tools=True, is_harmony=name == "openai"
     )
-    speaker = tokenizer(dialect)
+    speaker = tokenizer(dialect, name)
     encode = cache(lambda chunk: speaker.encode(chunk, add_special_tokens=False))
+    if name == "openai":  # it reads nothing but tokens, of a vocabulary of its own
+        harmony: Any = import_module("vllm.entrypoints.openai.parser.harmony_utils").get_encoding()
+        encode = cache(lambda chunk: harmony.encode(chunk, allowed_special="all"))
 
     def read(chunks: list[str]) -> Answer:
         parser, answer = made(speaker, request.tools), Answer()
@@ -124,7 +146,7 @@ def of_sglang(name: str, dialect: Dialect, tools: Tools) -> Reader:
         "sglang.srt.function_call.function_call_parser"
     ).FunctionCallParser
     declared = [protocol.Tool(**tool) for tool in tools]
-    speaker = tokenizer(dialect)
+    speaker = tokenizer(dialect, name)
 
     def read(chunks: list[str]) -> Answer:
         parser, answer = parser_class(declared, name, tokenizer=speaker), Answer()
@@ -159,13 +181,13 @@ def _unsent(detector: Any) -> Iterator[tuple[int, str]]:
             yield index, text[len(sent) :]
 
 
-READERS: dict[str, Callable[[str, Dialect, Tools], Reader]] = {
+READERS: dict[Server, Callable[[str, Dialect, Tools], Reader]] = {
     "vllm": of_vllm,
     "sglang": of_sglang,
 }
 
 
-def load_plugins(server: str) -> None:
+def load_plugins(server: Server) -> None:
     """Let a server load its plugins, as it does when it starts."""
     if server == "vllm":
         import_module("vllm.plugins").load_general_plugins()
