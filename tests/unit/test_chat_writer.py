@@ -91,26 +91,26 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
     number = 0
     for _ in range(draw(st.integers(1, 4))):
         messages.append({"role": "user", "content": draw(TEXTS)})
-        if not draw(st.booleans()):
-            continue
-        answer: dict[str, Any] = {
-            "role": "assistant",
-            "content": draw(st.sampled_from([None, "Well.", "So: x"])),
-        }
-        if draw(st.booleans()):
-            answer["reasoning_content"] = draw(st.sampled_from(["hm", "two\nlines"]))
-        calls = [
-            call(number + n, a=draw(st.integers(0, 9)), s=draw(TEXTS))
-            | {"id": f"abcd{number + n:05}"}
-            for n in range(draw(st.integers(0, 2)))
-        ]
-        if not calls and answer["content"] is None:
-            answer["content"] = "Done."
-        number += len(calls)
-        messages.append(answer | ({"tool_calls": calls} if calls else {}))
-        messages += [
-            {"role": "tool", "tool_call_id": made["id"], "content": draw(TEXTS)} for made in calls
-        ]
+        for _ in range(draw(st.integers(0, 2))):
+            answer: dict[str, Any] = {
+                "role": "assistant",
+                "content": draw(st.sampled_from([None, "Well.", "So: x"])),
+            }
+            if draw(st.booleans()):
+                answer["reasoning_content"] = draw(st.sampled_from(["hm", "two\nlines"]))
+            calls = [
+                call(number + n, a=draw(st.integers(0, 9)), s=draw(TEXTS))
+                | {"id": f"abcd{number + n:05}"}
+                for n in range(draw(st.integers(0, 2)))
+            ]
+            if not calls and answer["content"] is None:
+                answer["content"] = "Done."
+            number += len(calls)
+            messages.append(answer | ({"tool_calls": calls} if calls else {}))
+            messages += [
+                {"role": "tool", "tool_call_id": made["id"], "content": draw(TEXTS)}
+                for made in calls
+            ]
     return messages
 
 
