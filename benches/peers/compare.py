@@ -2,6 +2,8 @@
 
     make bench-peers
 
+With `--instructions` it counts those of the section that `--only` names instead, which are the same on a busy machine.
+
 All sides of a section run in turn, round after round, in one process. The fastest round of each counts, since other
 programs use the machine too. Less is better.
 """
@@ -19,7 +21,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -31,6 +33,7 @@ import held  # noqa: E402
 import one_run  # noqa: E402
 import parsing  # noqa: E402
 import stored_run  # noqa: E402
+from counting import FOLDER, CountingBench, under_callgrind  # noqa: E402
 from measure import Bench  # noqa: E402
 from side import OURS, Side  # noqa: E402
 
@@ -40,6 +43,10 @@ ORACLES = ROOT / "oracles"
 
 def in_time(value: float) -> str:
     return f"{value * 1e6:,.0f} µs"
+
+
+def in_instructions(value: float) -> str:
+    return f"{value:,.0f}"
 
 
 def in_bytes(value: float) -> str:
@@ -128,8 +135,15 @@ def main() -> None:
     arguments.add_argument("--only", default="", help="the sections whose heading begins so")
     arguments.add_argument("--no-rust", action="store_true", help="not the parsers in Rust")
     arguments.add_argument("--write", action="store_true", help="docs/peers.md too")
+    arguments.add_argument("--instructions", action="store_true", help="needs valgrind and --only")
     options = arguments.parse_args()
     sections = [section for section in SECTIONS if section.title.startswith(options.only)]
+    if options.instructions:
+        if FOLDER not in os.environ:
+            sys.exit(under_callgrind())
+        counted = replace(sections[0], shown=in_instructions)
+        print(counted.table(asyncio.run(_counted(counted.sides))))
+        return
     figures = {section.title: _figures(section, options.rounds) for section in sections}
     core = "" if options.only or options.no_rust else _core()
     page = _page(sections, figures, core)
@@ -150,6 +164,12 @@ async def _timed(sides: Sequence[Side], rounds: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         samples = await Bench(rounds, Path(folder), None).timed(**work)
     return {name: min(times) for name, times in samples.items()}
+
+
+async def _counted(sides: Sequence[Side]) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        bench = CountingBench(Path(folder), Path(os.environ[FOLDER]))
+        return {side.name: (await bench.timed(ours=side.make()))["ours"][0] for side in sides}
 
 
 def _core() -> str:

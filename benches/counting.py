@@ -1,0 +1,98 @@
+"""Counts instructions, which are the same on any machine, however busy it is.
+
+Needs valgrind, whose tool callgrind counts them.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from measure import Bench, Work, run
+
+__all__ = ["FOLDER", "CountingBench", "under_callgrind"]
+
+FOLDER = "COGENCY_RS_CALLGRIND"
+
+WARM = 30
+"""How often a row's work is done before it is counted: what it needs is imported and kept then, and Python has seen its
+lines often enough to run them in the quickest way."""
+
+ENOUGH = 10_000_000
+"""Instructions that are counted at least."""
+
+
+class CountingBench(Bench):
+    """Runs our side of a row until it is warm, and counts what it takes then.
+
+    Args:
+        folder: the folder for files; each row has its own.
+        counts: the folder where callgrind writes.
+    """
+
+    def __init__(self, folder: Path, counts: Path) -> None:
+        super().__init__(1, folder, None)
+        self._counts = counts
+
+    async def timed(
+        self, *, before: Work | None = None, ours: Work, **others: Any
+    ) -> dict[str, list[float]]:
+        for _ in range(WARM if before is None else 1):
+            if before is not None:
+                await run(before)
+            await run(ours)
+        _control("--instr=on")  # only now: what is not counted takes a fraction of the time
+        once = await self._count(before, ours, 1)
+        rounds = 1 if before is not None else max(ENOUGH // once, 1)
+        counted = await self._count(before, ours, rounds)
+        _control("--instr=off")
+        return {"ours": [counted / rounds]}
+
+    async def _count(self, before: Work | None, ours: Work, rounds: int) -> int:
+        """The instructions of so many rounds, without those of the dump that counts them."""
+        if before is not None:
+            await run(before)
+        gc.collect()
+        _control("--dump")
+        for _ in range(rounds):
+            await run(ours)
+        _control("--dump")
+        _control("--dump")
+        *_, work, dump = self._totals()
+        return work - dump
+
+    def _totals(self) -> list[int]:
+        """The instructions of each dump, which are read only now: reading takes instructions, too."""
+        files = sorted(self._counts.glob("counts.*"), key=lambda file: int(file.suffix[1:]))
+        return [_total(file) for file in files]
+
+
+def _control(what: str) -> None:
+    """Tell callgrind to count or not, or to write the instructions since the last dump to the next file."""
+    command = ["callgrind_control", what, str(os.getpid())]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _total(file: Path) -> int:
+    [line] = [line for line in file.read_text().splitlines() if line.startswith("totals:")]
+    file.unlink()
+    return int(line.split()[1])
+
+
+def under_callgrind() -> int:
+    """Run this program again under callgrind, which writes into the folder `FOLDER` names; its exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        callgrind = [
+            "valgrind",
+            "--quiet",
+            "--tool=callgrind",
+            "--instr-atstart=no",
+            f"--callgrind-out-file={folder}/counts",
+        ]
+        command = [*callgrind, sys.executable, *sys.argv]
+        return subprocess.call(command, env={**os.environ, FOLDER: folder, "PYTHONHASHSEED": "0"})
