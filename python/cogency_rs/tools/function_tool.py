@@ -189,9 +189,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         `None` if the tool has been given another `execute`, which then runs.
         """
         execute: Any = self.execute
-        classes: tuple[Any, Any] = (FunctionTool, _PlainTool)
-        ours = (classes[0].execute, classes[1].execute)
-        return self._run if getattr(execute, "__func__", None) in ours else None
+        return self._run if getattr(execute, "__func__", None) in _EXECUTES else None
 
     def _context(self, args: dict[str, Any], given: Mapping[str, Any]) -> ToolContext[Any] | None:
         """The context, made from the arguments that cogency's executor adds; `None` if the tool takes none."""
@@ -262,6 +260,9 @@ class _PlainTool(FunctionTool[P, R_co]):
         return _result_of(value) if inspect.isawaitable(value) else _result(value)
 
 
+_EXECUTES = tuple(vars(kind)["execute"] for kind in (FunctionTool, _PlainTool))
+
+
 class _Method:
     """A method as a class has it: not a tool, but each instance has a tool of it.
 
@@ -308,7 +309,7 @@ async def _result_of(awaitable: Awaitable[Any]) -> Any:
 def _result(value: Any) -> Any:
     """A function's return value as a result."""
     if not (hasattr(value, "outcome") and hasattr(value, "error")):
-        return ToolResult(outcome="Success", content=json_value(value))
+        return ToolResult("Success", json_value(value))
     content = getattr(value, "content", None)
     if content is None or isinstance(content, str) or not is_record(value):
         return value

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .shape import Schema, Shape, nullable, read_at
+from .shape import Reader, Schema, Shape, as_it_is, nullable, read_at
 from .values import is_json, json_value
 
 __all__ = ["ABSENT", "Fields"]
@@ -42,6 +42,7 @@ class Fields:
     required: set[str] = field(default_factory=set[str])
     is_open: bool = False
     _properties: dict[str, Schema] = field(default_factory=dict[str, Schema])
+    _readers: dict[str, Reader] = field(default_factory=dict[str, Reader])
 
     def add(
         self,
@@ -55,6 +56,8 @@ class Fields:
         """Add a field. A description in its hint takes precedence over `description`."""
         shape = nullable(shape) if default is None else shape
         self.shapes[name] = shape
+        if shape.read is not as_it_is:
+            self._readers[name] = shape.read
         if required:
             self.required.add(name)
         about = {"description": description} if description else {}
@@ -91,7 +94,8 @@ class Fields:
         Raises:
             Mismatch: a reader refuses its value.
         """
-        return {
-            name: read_at(name, self.shapes[name].read, value) if name in self.shapes else value
-            for name, value in values.items()
-        }
+        read = dict(values)
+        for name, reader in self._readers.items():
+            if name in read:
+                read[name] = read_at(name, reader, read[name])
+        return read

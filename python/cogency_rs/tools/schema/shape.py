@@ -82,7 +82,8 @@ def read_at(place: str | int, read: Reader, value: Any) -> Any:
 # Single values
 
 
-def _as_it_is(value: Any) -> Any:
+def as_it_is(value: Any) -> Any:
+    """The reader of values that JSON and Python have alike."""
     return value
 
 
@@ -102,18 +103,18 @@ def _scalar(kind: str, read: Reader) -> Shape:
     return Shape({"type": kind}, read, (kind,), WORDS[kind])
 
 
-NULL = _scalar("null", _as_it_is)
+NULL = _scalar("null", as_it_is)
 
 SCALARS: dict[Any, Shape] = {
     NoneType: NULL,
-    bool: _scalar("boolean", _as_it_is),
+    bool: _scalar("boolean", as_it_is),
     int: _scalar("integer", _read_int),
     float: _scalar("number", _read_float),
-    str: _scalar("string", _as_it_is),
+    str: _scalar("string", as_it_is),
 }
 """The shapes of JSON's single values."""
 
-ANYTHING = Shape({}, _as_it_is)
+ANYTHING = Shape({}, as_it_is)
 
 
 def choice(options: Sequence[tuple[Any, Any]]) -> Shape:

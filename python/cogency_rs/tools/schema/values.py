@@ -38,6 +38,8 @@ def json_value(value: Any) -> Any:
 
     A value that neither the standard library nor an installed pydantic can write stays as it is. The cost is linear.
     """
+    if type(value) is str:  # as most results of tools
+        return value
     match value:
         case Enum():
             return json_value(value.value)
