@@ -146,7 +146,7 @@ class Run:
         enter = self._interruption.enter
         self._interruption.note()
         async with (
-            self._interruptible(),
+            _Interruptible(self),
             self._claimed() as self.triggers.claim,
             self._served(),
         ):
@@ -180,7 +180,7 @@ class Run:
                         if shows_steps:
                             yield done.step
                         if shows_events:
-                            yield done.metric
+                            yield self._stepping.metric(done)
                         if done.error is not None:
                             raise done.error
                 except asyncio.CancelledError:
@@ -218,15 +218,12 @@ class Run:
 
     # Its beginning
 
-    @asynccontextmanager
-    async def _interruptible(self) -> AsyncGenerator[None, None]:
-        """Let a run that waits for its beginning be cancelled."""
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self._is_interrupted():
-                raise
-            self.result = self._make_result()
+    def is_given_up(self, error: BaseException | None) -> bool:
+        """Whether this error is a request to end the run, which has not begun yet; then it has its result."""
+        if not (isinstance(error, asyncio.CancelledError) and self._is_interrupted()):
+            return False
+        self.result = self._make_result()
+        return True
 
     def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:
         """Claim the conversation for this run alone, if the log has claims, and check that it is the user's.
@@ -473,6 +470,19 @@ class Run:
                 await self._finish()
         except Exception:
             logger.exception("A hook failed on %r", error)
+
+
+class _Interruptible:
+    """Lets a run that waits for its beginning be cancelled."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(self, _: object, error: BaseException | None, trace: object) -> bool:
+        return self._run.is_given_up(error)
 
 
 def _status_of(signal: StopRun) -> RunStatus:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
-from contextlib import aclosing
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import TYPE_CHECKING, Any, Generic, Self
 
@@ -176,9 +175,12 @@ _OF_COROUTINES = frozenset(
 
 async def _to_its_end(run: Run, items: AsyncGenerator[Any, None] | None = None) -> RunResult[Any]:
     """Carry out a run, or what is left of it; returns its result."""
-    async with aclosing(run.items("nothing") if items is None else items) as left:
+    left = run.items("nothing") if items is None else items
+    try:
         async for _ in left:
             pass
+    finally:
+        await left.aclose()
     if run.result is None:
         raise RuntimeError("the run was closed before it began")
     return run.result

@@ -8,7 +8,6 @@ from typing import Any
 from ..calls.records import ToolExecution
 from ..runs.run_result import StepKind
 from ..tools.registry import tool_call
-from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, TurnOutcome
 from .repetition import ErrorKey
 
@@ -79,7 +78,7 @@ class StepContent:
     @property
     def reasoning(self) -> str:
         """The model's reasoning, in the same form."""
-        return paragraphs("".join(pieces) for pieces in self._thoughts)
+        return paragraphs(["".join(pieces) for pieces in self._thoughts])
 
     @property
     def is_cut(self) -> bool:
@@ -102,7 +101,7 @@ class StepContent:
         return str(self.errors[-1].get("content")) if self.errors else None
 
     def happened(
-        self, executions: Sequence[ToolExecution], calls: Sequence[ResolvedCall]
+        self, executions: Sequence[ToolExecution], calls: Sequence[tuple[ToolCall, Any]]
     ) -> Iterator[tuple[ErrorKey, str] | None]:
         """Errors with their messages, and `None` for each success, in order; see `Repetition`.
 
@@ -113,11 +112,11 @@ class StepContent:
         for error in self.errors:
             kind = str(error.get("code") or error.get("kind"))
             yield (kind, ""), str(error.get("content"))
-        for each, resolved in zip(executions, calls, strict=True):
+        for each, (_, tool) in zip(executions, calls, strict=True):
             if each.error is None:
                 yield None
                 continue
-            kind = "unknown_tool" if resolved.tool is None else "tool_execution"
+            kind = "unknown_tool" if tool is None else "tool_execution"
             yield (kind, each.name), str(each.error)
         if not self.errors and not executions:
             yield None
@@ -125,7 +124,7 @@ class StepContent:
 
 def paragraphs(texts: Iterable[str]) -> str:
     """Texts as one, each a paragraph; blank ones are left out."""
-    return "\n\n".join(text for each in texts if (text := each.strip()))
+    return "\n\n".join([text for each in texts if (text := each.strip())])
 
 
 def _is_of_cut_answer(error: Mapping[str, Any]) -> bool:

@@ -19,8 +19,7 @@ from ..hooks.approval import Approval
 from ..models.deltas import NO_USAGE, Usage
 from ..runs.limits import Account
 from ..runs.run_result import NO_OUTPUT, Step
-from ..tools.options import all_options
-from ..tools.toolbox import ResolvedCall
+from ..tools.options import options_of
 from ..turn.accumulator import Accumulator
 from ..types import ToolCall, TurnOutcome
 from .call_limit import CallLimit
@@ -91,7 +90,7 @@ class FinishedStep(NamedTuple):
         waiting: those of its calls that somebody must decide about, if its batch waits for approval.
         signals: the reasons to stop the run.
         error: an exception of the batch or the driver to raise, now that the step is over.
-        metric: the event with its tokens and seconds.
+        seconds: how long it took.
     """
 
     reports: tuple[dict[str, Any], ...]
@@ -105,7 +104,7 @@ class FinishedStep(NamedTuple):
     waiting: tuple[ToolCall, ...]
     signals: tuple[StopRun, ...]
     error: Exception | None
-    metric: dict[str, Any]
+    seconds: float
 
 
 class Stepping:
@@ -140,7 +139,7 @@ class Stepping:
         named = (ToolCall(name, {}) for name in self._ctx.limits.stop_at_tools)
         self._stop_at = {runtime.toolbox.resolve(call).call.name for call in named}
         self._may_end = bool(self._stop_at) or any(
-            options.ends_run for options in all_options(settings.tools)
+            options.ends_run for options in runtime.toolbox.options
         )
         self._repetition = Repetition(self._ctx.limits.same_errors)
         self._empty = 0  # how many steps in a row gave no answer and no call
@@ -250,7 +249,7 @@ class Stepping:
             waiting=tuple(accumulator.asking),
             signals=tuple(self._signals(executions, resolved, running, finish_reason, ending)),
             error=runtime.error or self._error_of(executions),
-            metric=self._metric(step, monotonic() - running.began),
+            seconds=monotonic() - running.began,
         )
 
     def read(self, content: StepContent, outcome: TurnOutcome) -> tuple[str, Any]:
@@ -283,13 +282,13 @@ class Stepping:
         )
 
     def _ending(
-        self, executions: Sequence[ToolExecution], calls: Sequence[ResolvedCall]
+        self, executions: Sequence[ToolExecution], calls: Sequence[tuple[ToolCall, Any]]
     ) -> ToolExecution | None:
         """The first call that ended the run. One whose result is not of the type that was asked for does not."""
         if not self._may_end:
             return None
-        for execution, resolved in zip(executions, calls, strict=True):
-            ends = resolved.options.ends_run or resolved.call.name in self._stop_at
+        for execution, (call, tool) in zip(executions, calls, strict=True):
+            ends = options_of(tool).ends_run or call.name in self._stop_at
             if ends and execution.status == "success":
                 if isinstance(self.typed(_given_by(execution)), Fault):
                     continue
@@ -308,7 +307,7 @@ class Stepping:
     def _signals(
         self,
         executions: Sequence[ToolExecution],
-        calls: Sequence[ResolvedCall],
+        calls: Sequence[tuple[ToolCall, Any]],
         running: RunningStep,
         finish_reason: str | None,
         ending: ToolExecution | None,
@@ -342,13 +341,14 @@ class Stepping:
                 return error
         return self._settings.calls.error_of(executions)
 
-    def _metric(self, step: Step, seconds: float) -> dict[str, Any]:
+    def metric(self, done: FinishedStep) -> dict[str, Any]:
+        """The event with the tokens and seconds of a step, and of all so far."""
         account = self._ctx.account
         return {
             "type": "metric",
-            "step": _counted(step.usage, seconds),
+            "step": _counted(done.step.usage, done.seconds),
             "total": _counted(account.usage, account.seconds),
-            "is_estimate": step.usage.is_estimate,
+            "is_estimate": done.step.usage.is_estimate,
             "timestamp": time(),
         }
 

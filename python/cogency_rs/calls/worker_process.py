@@ -8,9 +8,14 @@ from functools import cache
 __all__ = ["is_gone", "machine", "worker"]
 
 
+@cache
 def worker() -> str:
     """Name this process, `"host:pid"`."""
     return f"{_host()}:{os.getpid()}"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=worker.cache_clear)
 
 
 @cache

@@ -31,7 +31,7 @@ from ..hooks.remote import check_remote
 from ..telemetry import current
 from ..tools.cogency import injected_by
 from ..tools.context import RunSignals, ToolContext
-from ..tools.options import ToolOptions, all_options
+from ..tools.options import ToolOptions
 from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult
@@ -147,7 +147,7 @@ class ToolBatch:
         self._batch_hooks: BatchHooks | None = None
         self.decisions: Mapping[int, Decision] = {}
         self._needs: dict[int, tuple[ToolCall, Need]] = {}
-        wants = all_options(tools.names.values())
+        wants = tools.options
         if [want for want in wants if want.remote]:
             check_remote(tools.names, hooks)
         self._tasks: list[asyncio.Task[ToolResult]] = []

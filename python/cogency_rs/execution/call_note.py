@@ -78,6 +78,7 @@ class CallNote:
             ended,
             by,
             decision or before.decision,
-            settling=before.settling,
+            None,
+            before.settling,
         )
         return ToolExecution(call, result, record)

@@ -178,7 +178,7 @@ def refuse_misnamed(owner: str, given: Iterable[str], names: Mapping[str, str]) 
     """
     for name in given:
         if name in names:
-            raise ArgumentError(f"{owner} has no argument {name}; write {names[name]}")
+            raise ArgumentError(f"{owner} has no argument {name}; write {names[name]}") from None
 
 
 def refuses_misnamed(
@@ -192,8 +192,11 @@ def refuses_misnamed(
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            refuse_misnamed(owner, kwargs, names)
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except TypeError:  # as Python raises for an argument of another name
+                refuse_misnamed(owner, kwargs, names)
+                raise
 
         return checked
 

@@ -171,7 +171,7 @@ class Memory:
         kept = self._find(conversation_id)
         rows = [] if kept is None else kept.rows
         known = 0 if after is None else self._place(rows, after)
-        new = [_shown(row) for row in rows[known:] if not user_id or row[2] == user_id]
+        new = [_shown(row) for _, _, user, row in rows[known:] if not user_id or user == user_id]
         return LogPage(new, self._cursor(rows), is_whole=not known)
 
     async def newest(self, conversation_id: str, *, user_id: str = "", limit: int) -> LogPage:
@@ -180,7 +180,7 @@ class Memory:
         rows = [] if kept is None else kept.rows
         own = (row for row in reversed(rows) if not user_id or row[2] == user_id)
         newest = list(islice(own, limit + 1))
-        shown = [_shown(row) for row in newest[limit - 1 :: -1]]
+        shown = [_shown(row) for _, _, _, row in newest[limit - 1 :: -1]]
         return LogPage(shown, self._cursor(rows), is_whole=len(newest) <= limit)
 
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
@@ -322,8 +322,8 @@ class Memory:
     def _keep_the_bound(self, written: str) -> None:
         """Drop what was used longest ago, until what is left fits; never the conversation that is written."""
         self._note_what_was_given_back()
-        if written not in self._idle:
-            self._sort_in(written)
+        if written not in self._idle and self._claims.first(written) is None:
+            self._idle[written] = None
         while self._max_bytes is not None and self._size > self._max_bytes and self._idle:
             oldest = next(iter(self._idle))
             if oldest == written:
@@ -361,15 +361,16 @@ class Memory:
         return len(kept.rows)
 
 
+_NO_TEXTS = (None, None, None)
+"""As most calls have."""
+
+
 def _size_of_texts(call: CallRecord) -> int:
     """What a call takes besides what each takes."""
-    size = 0
-    for text in (call.decision, call.result, call.settling):
-        if text is not None:
-            size += getsizeof(text)
-    return size
+    texts = call.decision, call.result, call.settling
+    return 0 if texts == _NO_TEXTS else sum(getsizeof(text) for text in texts if text is not None)
 
 
-def _shown(stored: _Stored) -> dict[str, Any]:
-    type, content, timestamp = stored[3]
+def _shown(row: Row) -> dict[str, Any]:
+    type, content, timestamp = row
     return {"type": type, "content": content, "timestamp": timestamp}

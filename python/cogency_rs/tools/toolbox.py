@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ConfigError
 from ..types import ToolCall
-from .options import ToolOptions, options_of
+from .options import ToolOptions, all_options, options_of
 from .registry import check_name, is_usable_name, listed_tools, name_of, tools_by_name
 
 __all__ = [
@@ -73,7 +73,7 @@ class Toolbox:
         names: the tools by their one names, in the order of a prompt.
     """
 
-    __slots__ = ("_by_server", "_offered", "_spelled", "_unclear", "names")
+    __slots__ = ("_by_server", "_offered", "_options", "_spelled", "_unclear", "names")
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
@@ -82,6 +82,7 @@ class Toolbox:
         self._by_server: dict[str, dict[str, str]] = {}
         self._unclear: dict[str, list[str]] = {}  # the one names that a spelling could mean
         self._offered: dict[str, list[str]] = {}  # the names of each server's tools there
+        self._options: list[ToolOptions] | None = None
 
     @classmethod
     def of(cls, tools: Iterable[Any]) -> Toolbox:
@@ -125,6 +126,13 @@ class Toolbox:
         toolbox._offered = {server: [*there] for server, there in offered.items()}
         toolbox._spell()
         return toolbox
+
+    @property
+    def options(self) -> list[ToolOptions]:
+        """The options of every tool that has options; those of `@tool` without any are left out."""
+        if self._options is None:
+            self._options = all_options(self.names.values())
+        return self._options
 
     def _spell(self) -> None:
         """Collect the ways to write each name. One names go before others, and names on a server before long ones."""

@@ -28,7 +28,7 @@ from ..protocol.codec import format_call_agent, parse_tool_call
 from ..protocol.parser import ClosedOnce, unread_text_of
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import is_log
-from ..tools.options import all_options
+from ..tools.options import ToolOptions, all_options
 from ..tools.registry import is_blocking
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
@@ -286,9 +286,9 @@ class Accumulator:
         return None if self.stop is None else self.stop.message
 
     @property
-    def resolved(self) -> Sequence[ResolvedCall]:
+    def resolved(self) -> Sequence[tuple[ToolCall, Any]]:
         """The calls of `executions`, with their tools."""
-        return [ResolvedCall(*each) for each in self._resolved]
+        return self._resolved
 
     @property
     def asking(self) -> Sequence[ToolCall]:
@@ -349,18 +349,21 @@ class Accumulator:
         return None
 
     def _may_have_early_calls(self) -> bool:
-        return may_have_early_calls(self._hooks, all_options(self._execution.tools))
+        return may_have_early_calls(self._hooks, self._tool_options())
 
     def _may_hold(self, calls: Sequence[ResolvedCall]) -> bool:
         """Whether one of these calls may have to wait for something before its tool is started."""
         hooks, most = self._hooks, self._options.max_concurrency
         if hooks.objects or hooks.around or len(calls) > (most or len(calls)):
             return True
-        wants = [call.options for call in calls]
+        wants = all_options(tool for _, tool in calls)
         return any(want.asks_when or (want.sequential and calls[1:]) for want in wants)
 
     def _known_tools(self) -> Toolbox:
         return self._tools or self._toolbox(self._execution.tools)
+
+    def _tool_options(self) -> Sequence[ToolOptions]:
+        return all_options(self._execution.tools) if self._tools is None else self._tools.options
 
     def _open(self, tools: Toolbox, tool_events: ToolEvents) -> ToolBatch:
         """Open a batch without calls."""
@@ -389,7 +392,7 @@ class Accumulator:
 
     async def _is_to_wait(self, log: TurnLog) -> bool:
         """Whether one of the calls in the log has to be approved first."""
-        if any(options.asks_when for options in all_options(self._execution.tools)):
+        if any(options.asks_when for options in self._tool_options()):
             log.needs = [await need_of(call) for call in log.calls]
         return True in log.needs
 

@@ -212,7 +212,7 @@ class TurnLog:
             self._add([recall(call, each.name, each.server) for (call, _), each in pairs], records)
             del self._known[: len(calls)]
             return
-        opened = self._opened(calls)
+        opened = self._opened(calls) if calls else []
         before = [_before_its_start(record) for record in opened]
         if self._way == "append":
             saving = self._append(rows, [*settled, *opened])
@@ -354,15 +354,16 @@ class TurnLog:
         self._places += len(calls)
         return [
             CallRecord(
-                id=call.id or uuid7(),
-                batch=self._batch,
-                position=place + number,
-                name=_storable(call.name),
-                server=call.server,
-                status=status,
-                attempt=attempt,
-                started_at=started_at,
-                worker=here,
+                call.id or uuid7(),
+                self._batch,
+                place + number,
+                _storable(call.name),
+                call.server,
+                status,
+                attempt,
+                started_at,
+                None,
+                here,
             )
             for number, (call, _) in enumerate(calls)
         ]
@@ -416,10 +417,9 @@ def _if_stopped(record: CallRecord) -> ToolResult:
 
 def _before_its_start(record: CallRecord) -> CallRecord:
     """The record of a new call without what its start wrote."""
-    id, batch, position, name, server, status, *_ = record
-    return CallRecord(id, batch, position, name, server, status, worker=record.worker)
+    return CallRecord(*record[:6], 0, None, None, record.worker)
 
 
 def _storable(name: str) -> str:
     """A name without lone surrogates, which JSON can hold and a storage cannot."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
