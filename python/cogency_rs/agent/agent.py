@@ -28,7 +28,7 @@ from ..tools.registry import listed_tools
 from ..tools.toolbox import Toolbox, told_apart
 from ..types import Dialects
 from .argument_types import AnyModel, ToolObject
-from .delegate import Delegate
+from .delegate import Delegate, has_delegate
 from .drivers import Driver
 from .first_prompt import Prompt, first_prompt
 from .forking import Forking
@@ -174,6 +174,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             name=name,
             tracing=tracing_of(telemetry),
             prompts=Prompts(),
+            calls_agents=has_delegate(listed),
         )
         check_limits(self._settings.limits, self._settings)
         check_remote(self._settings.toolbox.names, sorted_hooks)

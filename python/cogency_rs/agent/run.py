@@ -33,7 +33,7 @@ from ..tools.toolbox import Toolbox
 from ..turn.turn_log import started
 from ..types import StreamMode, ToolCall, TurnOutcome
 from .cut_answer import answer_in
-from .delegate import calling, has_delegate
+from .delegate import calling
 from .interruption import Interruption
 from .output import Fault, text_of
 from .prompts import Prompts
@@ -265,7 +265,7 @@ class Run:
         runtime = settings.runtime(self.ctx, self._execution, self.triggers, self._stream)
         approve = self._approve()
         waits = approve is None and self._parent is None and is_log(settings.storage)
-        layers = (calling(self),) if has_delegate(settings.tools) else ()
+        layers = (calling(self),) if settings.calls_agents else ()
         self._stepping = Stepping(
             settings, runtime, self._log, "wait" if waits else approve, layers
         )

@@ -44,6 +44,7 @@ class AgentSettings(NamedTuple):
     name: str
     tracing: Tracing | None
     prompts: Prompts
+    calls_agents: bool  # whether one of the tools is an agent
 
     def execution(self, ctx: RunContext[Any]) -> Execution:
         """What the tools of a run get."""

@@ -258,7 +258,7 @@ async def assemble_after(
     count, messages = await history.load(conversation, options, pin)
     if not count and check_empty is not None:
         await check_empty()
-    return [*({"role": "system", "content": text} for text in system), *_with(asked, messages)]
+    return [*[{"role": "system", "content": text} for text in system], *_with(asked, messages)]
 
 
 def _with(asked: str, messages: Messages) -> Messages:

@@ -154,7 +154,7 @@ async def call_records(
 
 
 def _characters(rows: Iterable[dict[str, Any]]) -> int:
-    return sum(len(row["content"]) for row in rows)
+    return sum([len(row["content"]) for row in rows])
 
 
 class _Folded:

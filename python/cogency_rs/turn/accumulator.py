@@ -109,7 +109,8 @@ class Accumulator:
         _check_storage(execution.storage)
         tools = self._toolbox(execution.tools)
         self._options, self._hooks = CallOptions.of(calls), HookList.of(hooks)
-        check_remote(tools.names, self._hooks)
+        if self._hooks.around or tools.options:
+            check_remote(tools.names, self._hooks)
         self._tools = tools if type(execution.tools) is tuple else None  # a list may change
         self.user_id = user_id
         self.conversation_id = conversation_id
@@ -272,7 +273,8 @@ class Accumulator:
                         if early.has_begun:
                             await early.close()
                     finally:  # even if this is cancelled a second time
-                        await self._settle_calls(log, turn, early.stopped)
+                        if log.calls:
+                            await self._settle_calls(log, turn, early.stopped)
                     if is_left and self._keeps_text and not log.is_torn:
                         left = turn.leave()
                         self.untold = [step for step in left if isinstance(step, dict)]
@@ -303,8 +305,6 @@ class Accumulator:
             turn: writes the results.
             stopped: the batch of the calls, if some had begun.
         """
-        if not log.calls:
-            return
         if stopped is not None and stopped.is_over:
             left = self._results(stopped, turn, log, CircuitBreaker())
         else:
@@ -356,7 +356,7 @@ class Accumulator:
         hooks, most = self._hooks, self._options.max_concurrency
         if hooks.objects or hooks.around or len(calls) > (most or len(calls)):
             return True
-        wants = all_options(tool for _, tool in calls)
+        wants = all_options([tool for _, tool in calls])
         return any(want.asks_when or (want.sequential and calls[1:]) for want in wants)
 
     def _known_tools(self) -> Toolbox:

@@ -105,7 +105,7 @@ class TurnLog:
         """Whether `begin` has something to write for one of the calls."""
         if self._way != "append":
             return False
-        return any(record.status == "saved" for record in self.records) or (
+        return "saved" in [record.status for record in self.records] or (
             self.keeps_ends and any(call.options.retries for call in self.calls)
         )
 
