@@ -10,7 +10,7 @@ import pytest
 from cogency_rs import Agent, Dialect, LocalModel, tool
 from cogency_rs.agent import TextDriver
 from cogency_rs.errors import ConfigError
-from cogency_rs.testing import ScriptedModel
+from cogency_rs.testing import ScriptedModel, sse
 from support import openai_served
 from support.agents import add
 from support.llama_server import needs_llama
@@ -117,9 +117,30 @@ def refusal(message: str, status: int = 400) -> Reply:
     return Reply({"error": {"message": message}}, status)
 
 
+HELD = {"grammar": AUTO, "structured_outputs": {"grammar": AUTO}, "ebnf": AUTO}
+"""The grammar where llama.cpp's server, vLLM and SGLang look for it."""
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+async def test_each_kind_of_server_gets_the_grammar_where_it_looks_for_it(endpoint):
+    template = {"template": str} if endpoint == "completions" else {}
+    replies = [text_of(endpoint)] * 2
+    async with openai_served.served(*replies, endpoint=endpoint, **template) as (server, model):
+        agent = Agent(model, tools=[add], driver=TextDriver("hermes", constrain=True))
+        assert [(await agent.run("?")).output for _ in range(2)] == ["Hello.", "Hello."]
+    assert [held(each.body) for each in server.requests] == [HELD, HELD]
+
+
 @pytest.mark.parametrize(
     "message",
-    ["Unrecognized request argument supplied: grammar", "failed to parse grammar"],
+    [
+        "Unrecognized request argument supplied: grammar",
+        "failed to parse grammar",
+        "Invalid grammar specification.",
+        "Failed to compile ebnf grammar: unexpected token",
+        "structured_outputs: Extra inputs are not permitted",
+    ],
+    ids=["OpenAI", "llama.cpp", "vLLM", "SGLang", "one that takes no other fields"],
 )
 async def test_a_server_that_refuses_the_grammar_is_asked_without_it_and_that_is_said_once(
     message, caplog
@@ -129,10 +150,22 @@ async def test_a_server_that_refuses_the_grammar_is_asked_without_it_and_that_is
         async with openai_served.served(*replies) as (server, model):
             agent = Agent(model, tools=[add], driver=TextDriver("hermes", constrain=True))
             assert [(await agent.run("?")).output for _ in range(2)] == ["Hello.", "Hello."]
-    assert [each.body.get("grammar") for each in server.requests] == [AUTO, None, None]
+    assert [held(each.body) for each in server.requests] == [HELD, {}, {}]
     assert [record.getMessage()[:28] for record in caplog.records] == [
         "The server refused a grammar"
     ]
+
+
+def held(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a request that hold its answer to a grammar."""
+    return {name: value for name, value in body.items() if name in HELD}
+
+
+def text_of(endpoint: str) -> Reply:
+    if endpoint == "chat":
+        return answer()
+    choice = {"index": 0, "text": "Hello.", "finish_reason": "stop"}
+    return reply(sse({"choices": [choice]}), openai_served.DONE)
 
 
 def answer() -> Reply:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from .completions import SharedFields
+from .completions import SharedFields, grammar_fields
 from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
 
@@ -48,7 +48,7 @@ class ChatCompletions(SharedFields):
         if request.output_schema is not None:
             body["response_format"] = _response_format(request.output_schema)
         if request.grammar is not None:
-            body["grammar"] = request.grammar
+            body |= grammar_fields(request.grammar)
         return body
 
     def _message(self, message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-__all__ = ["SharedFields", "is_refusal_of"]
+__all__ = ["SharedFields", "grammar_fields", "is_refusal_of"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 _MAY_BE_REFUSED = {
-    "stream_options": ("stream_options", "include_usage", "continuous_usage_stats"),
-    "grammar": ("grammar",),
-    "response_format": ("response_format", "json_schema", "grammar"),
+    ("stream_options",): ("stream_options", "include_usage", "continuous_usage_stats"),
+    ("grammar", "structured_outputs", "ebnf"): ("grammar", "structured_outputs", "ebnf"),
+    ("response_format",): ("response_format", "json_schema", "grammar"),
 }
 """Fields of a request that not every server knows, each with words in a refusal that name it as the cause."""
+
+
+def grammar_fields(grammar: str) -> dict[str, Any]:
+    """A grammar where llama.cpp's server, vLLM and SGLang look for it, since each ignores the fields of the others."""
+    return {"grammar": grammar, "structured_outputs": {"grammar": grammar}, "ebnf": grammar}
 
 
 class SharedFields:
@@ -43,14 +48,14 @@ class SharedFields:
         self, error: Exception, sent: Mapping[str, Any], of_service: Mapping[str, Any]
     ) -> bool:
         """See `Endpoint`."""
-        refused = _refused_field(error, sent.keys() - of_service.keys())
-        if refused is None:
+        refused = _refused_fields(error, sent.keys() - of_service.keys())
+        if not refused:
             return False
-        if refused == "stream_options" and self._counts_along:
+        if "stream_options" in refused and self._counts_along:
             self._counts_along = False
         else:
-            self._refused.add(refused)
-        if refused == "grammar":
+            self._refused.update(refused)
+        if "grammar" in refused:
             logger.warning(
                 "The server refused a grammar, and is sent none from now on: nothing constrains the model %s, "
                 "and its calls are read as it writes them",
@@ -59,15 +64,15 @@ class SharedFields:
         return True
 
 
-def _refused_field(error: Exception, sent: Set[str]) -> str | None:
-    """The field for which a server refused a request, if it is one of these."""
+def _refused_fields(error: Exception, sent: Set[str]) -> Sequence[str]:
+    """The fields for which a server refused a request, if it is some of these."""
     return next(
         (
-            name
-            for name, words in _MAY_BE_REFUSED.items()
-            if name in sent and is_refusal_of(error, words)
+            names
+            for names, words in _MAY_BE_REFUSED.items()
+            if not sent.isdisjoint(names) and is_refusal_of(error, words)
         ),
-        None,
+        (),
     )
 
 

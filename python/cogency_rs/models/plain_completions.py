@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
-from .completions import SharedFields
+from .completions import SharedFields, grammar_fields
 from .connection import Operation
 from .request import ModelRequest
 
@@ -49,5 +49,5 @@ class PlainCompletions(SharedFields):
         if request.stop:
             body["stop"] = list(request.stop)
         if request.grammar is not None:
-            body["grammar"] = request.grammar
+            body |= grammar_fields(request.grammar)
         return body
