@@ -244,9 +244,11 @@ live: $(DEV)     ## Hold a conversation with a small model in this process: it c
 	@$(FETCH) $(BIN)/python tools/live.py $(MODEL)
 
 QUESTIONS ?= 100
+# Another model: a file, or a folder that has one.
+GGUF ?= $(MODEL)
 
-small-models: $(DEV)  ## Measure the calls of a small model on QUESTIONS=100 recorded questions, and write docs/grammars.md; goes on where it stopped
-	@$(FETCH) $(BIN)/python tools/small_models.py $(MODEL) $(or $(COGENCY_RS_RECORDINGS),../shared/data)/bfcl_calls.jsonl \
+small-models: $(DEV)  ## Measure the calls of a small model, or of GGUF=file, on QUESTIONS=100 recorded questions, and write docs/grammars.md; goes on where it stopped
+	@$(FETCH) $(BIN)/python tools/small_models.py $(GGUF) $(or $(COGENCY_RS_RECORDINGS),../shared/data)/bfcl_calls.jsonl \
 		--count $(QUESTIONS) --write
 
 semver:          ## Compare the Rust API with that of the last release; skipped as long as there is none

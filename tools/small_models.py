@@ -35,14 +35,31 @@ class Way(NamedTuple):
 
     dialect: str
     words: str
-    constrain: Literal[False, "required"]
+    held: Literal[False, "required", "one"]
+
+    @property
+    def driver(self) -> TextDriver:
+        """The driver of an agent that asks so."""
+        dialect = Dialect(self.dialect)
+        if self.words == "ours":
+            dialect = dialect.replace(prompt={**dialect.to_dict()["prompt"], "wording": None})
+        constrain = "required" if self.held else False
+        return TextDriver(dialect, constrain=constrain, parallel=self.held != "one")
 
 
-_CONSTRAINTS: tuple[Literal[False], Literal["required"]] = (False, "required")
+HELD: dict[Literal[False, "required", "one"], str] = {
+    False: "free",
+    "required": "held to calls",
+    "one": "held to one call",
+}
 WAYS = [
-    Way(dialect, words, constrain)
-    for dialect, words in [("hermes", "taught"), ("hermes", "ours"), ("cogency", "ours")]
-    for constrain in _CONSTRAINTS
+    Way("hermes", "taught", False),
+    Way("hermes", "taught", "required"),
+    Way("hermes", "taught", "one"),
+    Way("hermes", "ours", False),
+    Way("hermes", "ours", "required"),
+    Way("cogency", "ours", False),
+    Way("cogency", "ours", "required"),
 ]
 
 
@@ -70,8 +87,7 @@ def sample(file: Path, count: int) -> list[dict[str, Any]]:
 async def asked(model: LocalModel, row: dict[str, Any], way: Way) -> dict[str, Any]:
     """Ask a question in one way; returns what came of it."""
     tools = [Declared(t["name"], t.get("description", ""), t["parameters"]) for t in row["tools"]]
-    driver = TextDriver(dialect_of(way), constrain=way.constrain)
-    request = Agent(model, tools=tools, driver=driver).prompt(row["question"]).request
+    request = Agent(model, tools=tools, driver=way.driver).prompt(row["question"]).request
     began, text = time.process_time(), ""
     try:
         async for delta in model.stream(request):
@@ -80,14 +96,6 @@ async def asked(model: LocalModel, row: dict[str, Any], way: Way) -> dict[str, A
         return {"error": str(error)}
     took = time.process_time() - began  # of all threads, whatever else the machine does
     return {"text": text, "seconds": round(took, 2), **judged(text, way.dialect, tools, row)}
-
-
-def dialect_of(way: Way) -> Dialect:
-    """The dialect, declared in the words that its models were taught, or told in ours."""
-    dialect = Dialect(way.dialect)
-    if way.words == "taught":
-        return dialect
-    return dialect.replace(prompt={**dialect.to_dict()["prompt"], "wording": None})
 
 
 def judged(
@@ -164,7 +172,7 @@ def table(name: str, found: dict[Way, list[dict[str, Any]]], of: int) -> Iterato
         cells = [
             way.dialect,
             way.words,
-            "held to a grammar" if way.constrain else "free",
+            HELD[way.held],
             *map(str, counts),
             median,
         ]
@@ -173,11 +181,16 @@ def table(name: str, found: dict[Way, list[dict[str, Any]]], of: int) -> Iterato
         yield f"\n{failed} prompts were longer than the model's context, and count as not answered."
 
 
-def write(text: str) -> None:
-    """Put the table into its page."""
+def write(name: str, text: str) -> None:
+    """Put the table of a model into its page, in the place of one that it has there."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{after}", encoding="utf-8")
+    tables, _, after = rest.partition(END)
+    others = re.split(
+        r"^(?=\S+, \d+ of the [\d,]+ questions:$)", tables.strip(), flags=re.MULTILINE
+    )
+    kept = {each.partition(",")[0]: each.strip() for each in others if each}
+    whole = "\n\n".join((kept | {name: text}).values())
+    PAGE.write_text(f"{before}{BEGIN}\n{whole}\n\n{END}{after}", encoding="utf-8")
 
 
 async def main() -> None:
@@ -198,7 +211,7 @@ async def main() -> None:
         text = "\n".join(table(model.name, found, of))
     print(text)
     if arguments.write:
-        write(text)
+        write(model.name, text)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ ADD = {"name": "add", "parameters": add.json_schema}
 AUTO = Dialect("hermes").grammar([ADD]).text
 REQUIRED = Dialect("hermes").grammar([ADD], calls="required").text
 OPEN = Dialect("hermes").grammar([ADD], reasoning="open").text
+ONE = Dialect("hermes").grammar([ADD], parallel=False).text
+ONE_REQUIRED = Dialect("hermes").grammar([ADD], calls="required", parallel=False).text
 
 
 @pytest.mark.parametrize(
@@ -47,12 +49,14 @@ OPEN = Dialect("hermes").grammar([ADD], reasoning="open").text
         (Holding, {"constrain": "required"}, REQUIRED),
         (Holding, {"constrain": False}, None),
         (Holding, {"begins_in_think": True}, OPEN),
+        (Holding, {"constrain": "required", "parallel": False}, ONE_REQUIRED),
         (ScriptedModel, {}, None),
         (ScriptedModel, {"constrain": True}, AUTO),
+        (ScriptedModel, {"parallel": False}, ONE),
     ],
     ids=[
-        *("by default", "asked for", "only calls", "turned off", "in reasoning"),
-        *("a model that takes none", "asked for of any model"),
+        *("by default", "asked for", "only calls", "turned off", "in reasoning", "only one call"),
+        *("a model that takes none", "asked for of any model", "one call asked for of any model"),
     ],
 )
 async def test_each_request_has_the_grammar_of_the_tools(model, options, sent):
@@ -108,6 +112,12 @@ async def test_a_tool_that_no_grammar_can_hold_is_an_error_only_where_one_was_as
 def test_what_constrain_cannot_be(constrain):
     with pytest.raises(ConfigError, match='constrain must be True, False, "first" or "required"'):
         TextDriver("hermes", constrain=constrain)
+
+
+@pytest.mark.parametrize("options", [{"constrain": False}, {"tools_in": "request"}], ids=str)
+def test_one_call_an_answer_needs_our_grammar(options):
+    with pytest.raises(ConfigError, match="parallel=False is held by our grammar"):
+        TextDriver("hermes", parallel=False, **options)
 
 
 # A server

@@ -169,7 +169,7 @@ class Runtime:
         )
 
     def grammar(
-        self, dialect: Dialect, calls: str, reasoning: Literal["auto", "open"]
+        self, dialect: Dialect, *, calls: str, parallel: bool, reasoning: Literal["auto", "open"]
     ) -> str | None:
         """The grammar of answers with calls of these tools, in GBNF; `None` if there are no tools.
 
@@ -180,9 +180,13 @@ class Runtime:
             return None
 
         def write() -> str:
-            return dialect.grammar(self.visible_tools, calls=calls, reasoning=reasoning).text
+            return dialect.grammar(
+                self.visible_tools, calls=calls, parallel=parallel, reasoning=reasoning
+            ).text
 
-        return self.prompts.get(("grammar", dialect, calls, reasoning, self._visible), write)
+        return self.prompts.get(
+            ("grammar", dialect, calls, parallel, reasoning, self._visible), write
+        )
 
     async def native_messages(self, prompt: str, complete: Callable[[Messages], None]) -> Messages:
         """The conversation as providers of tool calls want it back: a system prompt, then the messages.

@@ -47,6 +47,8 @@ class TextDriver:
             does: `True`; `"first"` if the first answer of a run must be calls, too; `"required"` if each must, so that
             only a tool or a limit ends the run. A server that refuses the grammar is asked without it from then on, and
             a warning is logged. By default `True` for a `LocalModel`.
+        parallel: `False` to hold each answer to one call at most, which small models need: else many go on to call
+            until their tokens run out. It is the grammar that does so, so that `constrain` is then `True` by default.
         prompt: writes the system prompt: a function from the parts of ours (`parts.identity`, `parts.calls`,
             `parts.instructions`, `parts.tools`; `parts.text` is all of them) to a text, whole in one message. What it
             must not leave out are the names of the tools, and the mark that opens a call.
@@ -70,6 +72,7 @@ class TextDriver:
         limits: Limits | None = None,
         calls: CallMode = "whole",
         constrain: Constrain | None = None,
+        parallel: bool = True,
         prompt: SystemPrompt | None = None,
         tools_in: Literal["prompt", "request"] = "prompt",
     ) -> None:
@@ -79,6 +82,13 @@ class TextDriver:
             constrain is None or isinstance(constrain, bool) or constrain in ("first", "required")
         ):
             raise refused("constrain", constrain, 'True, False, "first" or "required"')
+        check_flag("parallel", parallel)
+        if not parallel:
+            if constrain is False or tools_in == "request":
+                raise ConfigError(
+                    "parallel=False is held by our grammar: leave constrain and tools_in out"
+                )
+            constrain = constrain or True
         if not (prompt is None or callable(prompt)):
             raise refused(
                 "prompt", prompt, "a function from the parts of the system prompt to its text"
@@ -97,6 +107,7 @@ class TextDriver:
         # The server writes of the tools what there is to write, and makes a grammar of them itself.
         self._tools_in = tools_in
         self._constrain = constrain if tools_in == "prompt" else False
+        self._parallel = parallel
         self._prompt = prompt if tools_in == "prompt" else _without_tools
         self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
         self.may_learn = False
@@ -187,9 +198,13 @@ class TextDriver:
         if constrain is False:
             return None
         must_call = constrain == "required" or (constrain == "first" and run.step == 0)
-        calls = "required" if must_call else "auto"
         try:
-            return runtime.grammar(self._first, calls, "open" if self._begins_in_think else "auto")
+            return runtime.grammar(
+                self._first,
+                calls="required" if must_call else "auto",
+                parallel=self._parallel,
+                reasoning="open" if self._begins_in_think else "auto",
+            )
         except ConfigError:
             if is_asked_for:
                 raise
