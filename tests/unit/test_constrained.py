@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pytest
 
@@ -11,6 +11,7 @@ from cogency_rs import Agent, Dialect, LocalModel, tool
 from cogency_rs.agent import TextDriver
 from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel, sse
+from cogency_rs.tools import Param
 from support import openai_served
 from support.agents import add
 from support.llama_server import needs_llama
@@ -194,3 +195,20 @@ async def test_llama_cpp_holds_the_model_to_calls(tmp_path):
         step = await anext(held.run("What is the sum?").steps())
     assert {call.name for call in step.calls} == {"add"}
     assert {type(value) for call in step.calls for value in call.args.values()} == {int}
+
+
+@needs_llama
+async def test_llama_cpp_takes_the_grammar_of_a_tool_that_bounds_its_texts(tmp_path, caplog):
+    """It counts what is in brackets once for each repetition, and refuses a grammar with 2,000 of these."""
+
+    @tool
+    def note(text: Annotated[str, Param(min_length=3, max_length=1000)]) -> str:
+        return text
+
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(tiny_model({"": "Hello."}))
+    async with LocalModel(path, threads=1, max_tokens=40, seed=1, temperature=0) as model:
+        for dialect in ("hermes", "qwen3-coder", "kimi-k2"):
+            driver = TextDriver(dialect, constrain="required")
+            await anext(Agent(model, tools=[note], driver=driver).run("?").steps())
+    assert not caplog.records
