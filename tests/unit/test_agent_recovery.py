@@ -21,6 +21,11 @@ def forge(name: Any, **arguments: Any) -> str:
 
 
 ADD = forge("add", a=1, b=2)
+OWN_FORM = (
+    '<tool>{"server_name": "local", "tool_name": "add", "arguments": {"a": 0, "b": 0}}</tool>'
+)
+"""Where the tools are known, the example is of one of them."""
+
 FORM = '<tool>{"server_name": "local", "tool_name": "tool_name", "arguments": {"argument": "value"}}</tool>'
 LONG = "x" * 5000
 
@@ -76,8 +81,9 @@ async def test_f23_the_model_is_told_what_was_wrong_and_the_correct_form_for_one
     told = prompts(mine)[1][-1]
     assert told["role"] == "user"
     assert what in told["content"]
-    assert FORM in told["content"]
-    assert len(told["content"].replace(FORM, "")) < 300 + 200
+    form = OWN_FORM if code == "no_tool_call" else FORM
+    assert form in told["content"]
+    assert len(told["content"].replace(form, "")) < 300 + 200
     assert prompts(mine)[1][-2] == {"role": "assistant", "content": answer}, "the model's text"
     for later in prompts(mine)[2:]:
         assert what not in str(later), "the report is ephemeral"

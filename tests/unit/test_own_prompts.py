@@ -122,16 +122,39 @@ def test_a_prompt_without_a_tool_is_refused():
     with pytest.raises(
         ConfigError, match=r"lacks weather: .* parts.tools into it, .*visible=False"
     ):
-        prompt_of("hermes", prompt=lambda parts: "Write <tool_call>.")
+        prompt_of("hermes", prompt=lambda parts: "Write <tool_call>…</tool_call>.")
 
 
 @pytest.mark.parametrize(
     ("dialect", "mark"),
-    [("hermes", "<tool_call>"), ("cogency", "<execute>"), ("glm47", "<tool_call>")],
+    [
+        ("hermes", "<tool_call>"),
+        ("cogency", "<execute>"),
+        ("glm47", "<tool_call>"),
+        ("json-plain", '"name"'),
+        ("llama3-json", '"name"'),
+        ("react-json", '"thought"'),
+    ],
 )
 def test_a_prompt_without_the_mark_of_a_call_is_refused(dialect: str, mark: str):
-    with pytest.raises(ConfigError, match=rf"lacks {mark}, which marks a call"):
+    with pytest.raises(ConfigError, match=rf"lacks {mark}, which is part of a call"):
         prompt_of(dialect, prompt=lambda parts: "There is a tool: weather.")
+
+
+def test_a_prompt_without_the_mark_that_closes_a_call_is_refused():
+    with pytest.raises(ConfigError, match="lacks </tool_call>, which is part of a call"):
+        prompt_of("hermes", prompt=lambda parts: parts.text.replace("</tool_call>", ""))
+
+
+def test_a_prompt_without_the_schema_of_the_answer_is_refused():
+    def prompt(**prompt: Any) -> str:
+        agent = agent_of(TextDriver("hermes", **prompt), output_type=dict[str, int])
+        return agent.prompt("Rain?")[0]["content"]
+
+    with pytest.raises(ConfigError, match=r"lacks the schema of the answer: .*output_type"):
+        prompt(prompt=lambda parts: f"{parts.calls}{parts.tools}")
+    written = prompt(prompt=lambda parts: f"{parts.calls}{parts.tools}{parts.instructions}")
+    assert '"additionalProperties": {"type": "integer"}' in written
 
 
 async def test_a_run_is_refused_as_the_prompt_is():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._core import Dialect, PromptParts
 from ..context.assembly import written_dialect
 from ..errors import ConfigError
-from ..types import Dialects
+from ..types import Dialects, ToolCall
 
 __all__ = ["SystemPrompt", "own_prompt"]
 
@@ -17,22 +18,28 @@ SystemPrompt = Callable[[PromptParts], str]
 
 
 def own_prompt(
-    write: SystemPrompt, parts: PromptParts, dialect: Dialects, tools: Iterable[Any]
+    write: SystemPrompt,
+    parts: PromptParts,
+    dialect: Dialects,
+    tools: Iterable[Any],
+    answer_form: str,
 ) -> str:
-    """The prompt that a program writes of these parts.
+    """The prompt that a program writes of these parts; the last line of the form of the answer is its schema.
 
     Raises:
-        ConfigError: it is not a text, or it lacks what the parts say and the reader of calls relies on: the name of a
-            tool, or the mark that opens a call.
+        ConfigError: it is not a text, or it lacks what our prompt says and the reader relies on: the name of a tool, a
+            mark or a key of a call, or the schema of the answer.
     """
     text: object = write(parts)
     if not isinstance(text, str):
         raise ConfigError(f"prompt must return the system prompt, a str, not {type(text).__name__}")
     whole = parts.text
-    for mark in _opening(written_dialect(dialect)):
-        if mark in whole and mark not in text:
+    spoken = written_dialect(dialect)
+    shown = [mark for mark in _marks(spoken) if mark in whole]
+    for mark in shown or [key for key in _keys(spoken) if key in whole]:
+        if mark not in text:
             raise ConfigError(
-                f"the system prompt lacks {mark}, which marks a call: without it no call is recognised.  Put "
+                f"the system prompt lacks {mark}, which is part of a call: without it no call is recognised. Put "
                 "parts.calls and parts.tools into it"
             )
     missing = [tool.name for tool in tools if tool.name in whole and tool.name not in text]
@@ -41,11 +48,22 @@ def own_prompt(
             f"the system prompt lacks {', '.join(missing)}: a tool that it does not name is never called. Put "
             "parts.tools into it, or leave the tool out with @tool(visible=False)"
         )
+    if answer_form.rpartition("\n")[2] not in text:
+        raise ConfigError(
+            "the system prompt lacks the schema of the answer: without it no answer has the type that output_type asks "
+            "for. Put parts.instructions into it"
+        )
     return text
 
 
-def _opening(dialect: Dialect) -> list[str]:
-    """The mark that opens a call, as the prompt shows it; none if calls have no mark."""
+def _marks(dialect: Dialect) -> list[str]:
+    """The marks that open and close a call."""
     fields = dialect.to_dict()
     heads = [body["head"]["open"] for body in fields["bodies"] if "head" in body]
-    return [mark for mark in (*fields.get("open", ()), *heads) if mark][:1]
+    opening = [mark for mark in (*fields.get("open", ()), *heads) if mark]
+    return [*opening[:1], *fields.get("close", ())[:1]]
+
+
+def _keys(dialect: Dialect) -> list[str]:
+    """The keys of a call that is an object."""
+    return re.findall(r'"\w+"(?=:)', dialect.write_calls([ToolCall("x", {})]))

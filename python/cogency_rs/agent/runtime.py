@@ -155,7 +155,11 @@ class Runtime:
             tools = self.visible_tools if declares_tools else ()
             begins_with, answer_form = self._begins_with or None, self.answer_form or None
             parts = prompt_parts(tools, begins_with, answer_form, dialect)
-            return parts if prompt is None else own_prompt(prompt, parts, dialect, tools)
+            return (
+                parts
+                if prompt is None
+                else own_prompt(prompt, parts, dialect, tools, answer_form or "")
+            )
 
         visible = self._visible if declares_tools else ()
         written = self.prompts.get((dialect, id(prompt), visible, self._begins_with), write)

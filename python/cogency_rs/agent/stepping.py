@@ -274,9 +274,11 @@ class Stepping:
         return text, Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
     def _no_tool_call(self) -> Refused:
-        names = ", ".join(tool.name for tool in self._runtime.visible_tools)
+        tools = self._runtime.visible_tools
+        names = ", ".join(tool.name for tool in tools)
         text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
-        form: str = getattr(self._settings.driver, "call_form", "")
+        write = getattr(self._settings.driver, "call_form", None)
+        form: str = "" if write is None else write(tools)
         return Refused(
             "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
         )

@@ -18,8 +18,8 @@ class Driver(Protocol):
     """Asks the model once, and turns its answer into events.
 
     A driver may have an attribute `joins_exactly`, which is true if white space between reasoning and text belongs to
-    the text: it is kept where the text goes on with an answer that was cut. And it may have `call_form`, an example of
-    a call.
+    the text: it is kept where the text goes on with an answer that was cut. And it may have `call_form(tools)`, which
+    writes an example of a call.
     """
 
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:

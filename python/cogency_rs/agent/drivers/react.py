@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from itertools import takewhile
 from time import time
@@ -28,7 +28,7 @@ from .react_decision import (
     decide_on,
     no_answer,
 )
-from .react_history import CALL_FORM, react_prompt, to_answer
+from .react_history import call_form, react_prompt, to_answer
 
 __all__ = ["ReActDriver"]
 
@@ -74,10 +74,9 @@ class ReActDriver:
         self._final_via_model = final_via_model or final_model is not None
         self._final_model = final_model
 
-    @property
-    def call_form(self) -> str:
-        """An example of a call, for a model that wrote none."""
-        return CALL_FORM
+    def call_form(self, tools: Iterable[Any]) -> str:
+        """A call of one of these tools as an example, for a model that wrote none; "" without tools."""
+        return call_form(tools)
 
     async def step(
         self, run: RunContext[Any], runtime: Runtime

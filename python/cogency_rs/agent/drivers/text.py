@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from contextlib import aclosing
 from copy import copy
 from functools import cache
@@ -23,10 +23,11 @@ from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDe
 from ...protocol.parser import parse_tokens
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
-from ...types import CallMode, Dialects, ToolCall
+from ...types import CallMode, Dialects
 from ..declarations import declarations
 from ..own_prompt import SystemPrompt
 from ..runtime import Runtime
+from .example import example_call
 
 __all__ = ["TextDriver"]
 
@@ -160,10 +161,10 @@ class TextDriver:
             begins_in_think=self._begins_in_think,
         )
 
-    @property
-    def call_form(self) -> str:
-        """An example of a call, for a model that wrote none."""
-        return self._first.write_calls([ToolCall("tool_name", {"argument": "value"})]).strip()
+    def call_form(self, tools: Iterable[Any]) -> str:
+        """A call of one of these tools as an example, for a model that wrote none; "" without tools."""
+        call = example_call(tools)
+        return "" if call is None else self._first.write_calls([call]).strip()
 
     def _tools(self, runtime: Runtime) -> ToolSchemas:
         """The schemas of the tools, read once for all runs with these tools."""
