@@ -2,35 +2,54 @@
 
 `python -m servers.match vllm` reads the cases in vLLM and keeps what came of it under `target/servers`, `sglang` does
 so in SGLang; `show ID` prints a case and what each parser read in it. `servers.page` writes the page of both.
+
+Each parser reads in a process of its own and has a limit of time: one that waits for a file which the network does not
+give, or never ends, is left out, with the reason.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
+from itertools import islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from conformance.agreement import same
 from conformance.cases import Case, cases
+from conformance.reading import Mode, reading
 
 from cogency_rs import Dialect, ToolCall
 from cogency_rs.plugins.shared import reasoning_marks
 from cogency_rs.reader import served_dialect, served_names
 
-from .theirs import READERS, load_plugins, pieces
+from .theirs import READERS, Server, load_plugins, pieces, response_template
 
-Server = Literal["vllm", "sglang"]
+Side = Literal["theirs", "ours"]
+
+SIDES: tuple[Side, ...] = ("theirs", "ours")
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 KEPT = CHECKOUT / "target" / "servers"
 
-OF_A_MODEL = {"hf", "response_template"}
-"""Parsers that need a model's tokenizer, for which no cases are recorded."""
+AT_ONCE = 2
+"""How many parsers read at a time."""
+
+LIMIT = 600
+"""The seconds after which a parser that has not read everything is left out."""
+
+OF_THE_TEMPLATE = "hermes"
+"""The preset whose cases are read by a parser that takes its dialect from the model's tokenizer."""
 
 SIZES = (500, 2_000)
 """How many tokens the two streams have whose cost is compared."""
@@ -72,10 +91,6 @@ def read(server: Server, name: str, dialect: Dialect, case: Case) -> Read:
     return Read(None, right[0], right[1], whole == streamed, calls)
 
 
-def first(dialects: Dialect | tuple[Dialect, ...]) -> Dialect:
-    return dialects[0] if isinstance(dialects, tuple) else dialects
-
-
 def text_of(case: Case, dialect: Dialect) -> str:
     """What a parser of reasoning leaves of the text for the parser of calls, if the prompt has opened reasoning."""
     if not case.begins_in_think:
@@ -84,50 +99,101 @@ def text_of(case: Case, dialect: Dialect) -> str:
 
 
 def tools_of(case: Case) -> list[dict[str, Any]]:
-    """The tools of a case; without any, those that it calls, since a server reads no calls without tools."""
+    """The tools of a case; if it says none, all that are called, since a server reads no calls without tools."""
     if case.tools:
         return [{"type": "function", "function": tool.get("function", tool)} for tool in case.tools]
-    names = {call["name"]: None for call in case.calls} or {"unused": None}
+    calls = [*case.calls, *reading(case, Mode.STRICT).calls]
+    names = {call["name"]: None for call in calls} or {"unused": None}
     return [
         {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
         for name in names
     ]
 
 
-def names_with_cases(server: Server) -> Iterator[tuple[str, Dialect, list[Case]]]:
-    for name in served_names(server):
-        if name in OF_A_MODEL:
-            continue
-        dialects = served_dialect(name, server)
-        every = dialects if isinstance(dialects, tuple) else (dialects,)
-        found = [case for dialect in every for case in cases().get(dialect.name, [])]
-        yield name, first(dialects), found
+def dialect_and_cases(server: Server, name: str) -> tuple[Dialect, list[Case]]:
+    """What the parser of this name reads, and the cases of that."""
+    template = response_template(name)
+    dialects = served_dialect(name, server, response_template=template)
+    every = dialects if isinstance(dialects, tuple) else (dialects,)
+    found = [case for each in every for case in cases().get(each.name, [])]
+    return every[0], found or (cases().get(OF_THE_TEMPLATE, []) if template else [])
 
 
 def run(server: Server) -> None:
     """Read every case in a server, and keep what came of it."""
     logging.disable(logging.CRITICAL)
+    # vLLM's `openai` reads its vocabulary, o200k_base.tiktoken, from this folder, and does not wait for the network.
+    os.environ.setdefault("TIKTOKEN_ENCODINGS_BASE", str(KEPT / "encodings"))
     load_plugins(server)
-    rows: dict[str, Any] = {}
-    for name, dialect, found in names_with_cases(server):
-        row: dict[str, Any] = {"cases": {}, "not run": None}
-        try:
-            READERS[server](name, dialect, [TOOL])(["Hi."])
-        except (
-            Exception
-        ) as error:  # without a model's own files, or a package that is not on the index
-            row["not run"] = f"{type(error).__name__}: {error}".partition("\n")[0]
-        parsers = {"ours": f"cogency_{name}"} | ({} if row["not run"] else {"theirs": name})
-        for case in found:
-            row["cases"][case.id] = {
-                side: read(server, parser, dialect, case)._asdict()
-                for side, parser in parsers.items()
-            }
-        row["speed"] = {side: costs(server, parser, dialect) for side, parser in parsers.items()}
-        rows[name] = row
-        print(server, name, len(found), row["not run"] or "", flush=True)
+    # What is imported now, each process begins with.
+    parse(server, "hermes", "theirs", Dialect("hermes"))
+    rows: dict[str, dict[Side, Any]] = {name: {} for name in served_names(server)}
+    parsers = [(name, side) for name in rows for side in SIDES]
+    start = time.monotonic()
+    for (name, side), found in in_processes(parsers, lambda each: outcomes(server, *each)):
+        rows[name][side] = found
+        shown = found["not run"] or f"{len(found['cases'])} cases"
+        print(f"{time.monotonic() - start:5.0f} s", server, name, side, shown, flush=True)
     kept = {"version": version(server), "rows": rows}
     (KEPT / f"{server}.json").write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+
+
+Parser = tuple[str, Side]
+
+
+def in_processes(
+    parsers: Iterable[Parser], work: Callable[[Parser], dict[str, Any]]
+) -> Iterator[tuple[Parser, dict[str, Any]]]:
+    """What comes of each parser, read in a process of its own."""
+    fork, waiting = get_context("fork"), iter(parsers)
+    running: dict[Connection, tuple[Parser, ForkProcess]] = {}
+
+    def bounded(parser: Parser, answer: Connection) -> None:
+        signal.alarm(LIMIT)  # ends the process, whatever it waits for
+        answer.send(work(parser))
+
+    while True:
+        for parser in islice(waiting, AT_ONCE - len(running)):
+            receiver, sender = fork.Pipe(duplex=False)
+            process = fork.Process(target=bounded, args=(parser, sender))
+            process.start()
+            sender.close()  # so that the end of the process is the end of the pipe
+            running[receiver] = parser, process
+        if not running:
+            return
+        for receiver in wait(running):
+            parser, process = running.pop(receiver)
+            with suppress(EOFError):
+                yield parser, receiver.recv()
+                continue
+            process.join()
+            is_late = process.exitcode == -signal.SIGALRM
+            yield parser, left_out(f"no end within {LIMIT} s" if is_late else "its process died")
+
+
+def left_out(why: str) -> dict[str, Any]:
+    return {"not run": why, "cases": {}, "speed": None}
+
+
+def parse(server: Server, name: str, side: Side, dialect: Dialect) -> str:
+    """The name of the parser, which has read a text."""
+    parser = name if side == "theirs" else f"cogency_{name}"
+    READERS[server](parser, dialect, [TOOL])(["Hi."])
+    return parser
+
+
+def outcomes(server: Server, name: str, side: Side) -> dict[str, Any]:
+    """What a parser makes of each case, and what a token costs."""
+    dialect, found = dialect_and_cases(server, name)
+    try:
+        parser = parse(server, name, side, dialect)
+    except Exception as error:  # without a model's own files, or a package that is not on the index
+        return left_out(f"{type(error).__name__}: {error}".partition("\n")[0])
+    return {
+        "not run": None,
+        "cases": {case.id: read(server, parser, dialect, case)._asdict() for case in found},
+        "speed": costs(server, parser, dialect),
+    }
 
 
 def costs(server: Server, name: str, dialect: Dialect) -> list[float] | str:
@@ -158,8 +224,9 @@ def show(id: str) -> None:
     for server in READERS:
         kept = json.loads((KEPT / f"{server}.json").read_text(encoding="utf-8"))
         for name, row in kept["rows"].items():
-            for side, found in row["cases"].get(id, {}).items():
-                print(f"{server} {name} {side} {json.dumps(found, ensure_ascii=False)}")
+            for side in SIDES:
+                if found := row[side]["cases"].get(id):
+                    print(f"{server} {name} {side} {json.dumps(found, ensure_ascii=False)}")
 
 
 if __name__ == "__main__":
