@@ -283,7 +283,7 @@ fn a_schema_that_cannot_be_used_says_where_and_why() {
     for (property, expected) in [
         (
             json!({"type": "what"}),
-            r#"at /properties/x/type: must be "array" or "boolean" or "integer" or "null" or "number" or "object" or "string", and is "what""#,
+            r#"at /properties/x/type: must be "array" or "boolean" or "integer" or "null" or "number" or "object" or "string", got "what""#,
         ),
         (
             json!({"pattern": "("}),

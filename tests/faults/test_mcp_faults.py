@@ -219,7 +219,7 @@ async def test_a_server_that_is_used_outside_its_context_says_how_to_use_it():
         await server.tools()
     async with server:
         [tool] = await server.tools()
-    with pytest.raises(ToolError, match="'a' was not called: server 'files' does not run"):
+    with pytest.raises(ToolError, match="'a' was not called: server 'files' is not running"):
         await tool.execute()
 
 

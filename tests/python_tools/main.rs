@@ -89,7 +89,7 @@ fn a_result_is_what_the_package_makes_of_it() {
         (
             "return_nan",
             "{}",
-            "Err(\"Tool execution failed: its content (dict) is not a JSON value: JSON has no NaN, and [\\\"a\\\"][1] is one\")",
+            "Err(\"Tool execution failed: its content (dict) is not a JSON value: JSON has no NaN, but [\\\"a\\\"][1] is one\")",
         ),
         ("echo", "[1]", "Err(\"Invalid arguments for tool 'echo': they are not an object\")"),
     ] {

@@ -217,7 +217,7 @@ async def test_the_results_are_valid_json():
 
 @pytest.mark.parametrize(
     ("added", "problem"),
-    [({1}, "Object of type set is not JSON serializable"), (float("nan"), "JSON has no NaN, and [0] is one")],
+    [({1}, "Object of type set is not JSON serializable"), (float("nan"), "JSON has no NaN, but [0] is one")],
     ids=repr,
 )  # fmt: skip
 async def test_content_that_is_not_json_any_more_after_its_call_fails_only_its_call(added, problem):

@@ -232,7 +232,7 @@ def test_content_that_json_cannot_hold_is_a_type_error(content):
     ("content", "words"),
     [
         (math.nan, "JSON has no NaN"),
-        ([0, {"a": -math.inf}], 'JSON has no -Infinity, and [1]["a"] is one'),
+        ([0, {"a": -math.inf}], 'JSON has no -Infinity, but [1]["a"] is one'),
         (OrderedDict(a=math.nan), "JSON has no NaN or Infinity, but it holds one"),
     ],
     ids=repr,

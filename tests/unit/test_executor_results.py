@@ -156,7 +156,7 @@ DEEP = functools.reduce(lambda inner, _: [inner], range(100), math.inf)
         (math.nan, "(float) is not a JSON value: JSON has no NaN"),
         (math.inf, "(float) is not a JSON value: JSON has no Infinity"),
         (Metre("-inf"), "(Metre) is not a JSON value: JSON has no -Infinity"),
-        ([0, (math.nan,)], "(list) is not a JSON value: JSON has no NaN, and [1][0] is one"),
+        ([0, (math.nan,)], "(list) is not a JSON value: JSON has no NaN, but [1][0] is one"),
         (
             {"é": {1: {True: math.inf}}},
             r"(dict) is not a JSON value: JSON has no NaN or Infinity, but it holds one",

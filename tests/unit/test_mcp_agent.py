@@ -106,7 +106,7 @@ async def test_an_agent_starts_its_servers_for_a_run_and_closes_them_after_it():
     for _ in range(2):
         result = await agent.run("Fetch it.")
         assert [each.status for each in result.steps[0].executions] == ["success"]
-        with pytest.raises(ConfigError, match="does not run"):
+        with pytest.raises(ConfigError, match="is not running"):
             await server.tools()
     assert "fetch(" in model.requests[0].messages[0]["content"]
 
@@ -170,7 +170,7 @@ async def test_an_entered_agent_keeps_its_servers_and_concurrent_runs_share_them
         results = await asyncio.gather(*(agent.run("Fetch it.") for _ in range(4)))
         assert [result.output for result in results] == ["Done."] * 4
         assert [tool.name for tool in await server.tools()] == ["fetch"]
-    with pytest.raises(ConfigError, match="does not run"):
+    with pytest.raises(ConfigError, match="is not running"):
         await server.tools()
 
 

@@ -117,7 +117,7 @@ fn what_came_before_a_fault_is_kept() {
         (
             "data: {\"choices\": nope}\n\n".into(),
             FaultKind::NotJson,
-            r#"an event of the stream is not JSON, from its byte 12 on: "{\"choices\": nope}""#,
+            r#"an event of the stream is not JSON from byte 12 on: "{\"choices\": nope}""#,
         ),
         (
             "data: [DONE]\n\n".into(),

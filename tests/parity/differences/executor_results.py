@@ -120,7 +120,7 @@ content_that_is_not_json.promises(_failing_for_its_json)
         "result(returns(ToolResult('measured', content={'rows': [{'mean': -inf}]})))",
         theirs=("measured", {"rows": [{"mean": -inf}]}, False),
         ours=(
-            "Tool execution failed: its content (dict) is not a JSON value: JSON has no -Infinity, and "
+            "Tool execution failed: its content (dict) is not a JSON value: JSON has no -Infinity, but "
             '["rows"][0]["mean"] is one',
             None,
             True,
