@@ -121,7 +121,7 @@ impl GrowingObject {
                 return Err((ObjectFault::Other, at));
             }
         }
-        loop {
+        while !self.scanner.is_complete() {
             let token = match self.scanner.next(&self.text) {
                 Ok(Some(token)) => token,
                 Ok(None) => return Ok(()),
@@ -149,6 +149,7 @@ impl GrowingObject {
                 _ => {}
             }
         }
+        Ok(())
     }
 }
 
