@@ -1,11 +1,11 @@
 //! How fast an execute block is read: its JSON alone, and its JSON into calls.
 
 use cogency_rs::dialect::presets;
+use cogency_rs::json::Scanner;
 use cogency_rs::protocol::Event;
 use cogency_rs::protocol::block::{BlockReader, Progress};
 use cogency_rs::protocol::body::Scope;
 use cogency_rs::protocol::grammar::Entry;
-use cogency_rs::protocol::json::Scanner;
 use divan::{Bencher, counter::BytesCount};
 
 const SIZE: usize = 1 << 20;

@@ -17,6 +17,8 @@
 //! | `agent` | text → messages | a whole turn, on Tokio, with a log (feature `tokio`) |
 //! | [`wire`] | bytes → deltas | what a provider streams: server-sent events, and the APIs of models on them |
 //! | `net` | | requests to providers, on Tokio (feature `net`) |
+//! | [`json`] | | JSON, in text that still grows and in whole texts |
+//! | [`text`] | | text as Python holds it, which may have lone surrogates |
 //! | [`ids`] | | ids of rows, in the order in which they are made |
 //! | `python` | | the only room that knows Python (feature `python`) |
 //! | `python_tools` | | tools that are Python callables, in `python` (feature `python-tools`) |
@@ -146,9 +148,11 @@ pub mod detect;
 pub mod dialect;
 pub mod execution;
 pub mod ids;
+pub mod json;
 #[cfg(feature = "net")]
 pub mod net;
 pub mod protocol;
+pub mod text;
 pub mod turn;
 pub mod wire;
 

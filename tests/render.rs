@@ -106,8 +106,8 @@ fn text(marks: Vec<String>) -> impl Strategy<Value = String> {
 
 /// Canonical JSON of JSON.
 fn canonical(json: &str) -> String {
+    use cogency_rs::json::Scanner;
     use cogency_rs::protocol::canonical::Writer;
-    use cogency_rs::protocol::json::Scanner;
     let (mut scanner, mut writer) = (Scanner::default(), Writer::new(0));
     while let Some(token) = scanner.next(json.as_bytes()).expect("JSON") {
         writer.token(json.as_bytes(), &token);
@@ -214,7 +214,7 @@ fn read(
     cut: Option<usize>,
 ) -> Vec<Event> {
     let tools = tools.iter().map(|(call, schema)| {
-        let name = cogency_rs::protocol::json::unescaped(call.name.as_bytes()).to_string();
+        let name = cogency_rs::json::unescaped(call.name.as_bytes()).to_string();
         (name, schema.clone())
     });
     let options = Options { tools: Some(Arc::new(Tools::new(tools))), ..Options::default() };

@@ -11,7 +11,7 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::canonical::{Writer, canonical_string, json_string};
-use cogency_rs::protocol::json::{Container, Controls, Fault, Scanner, Token};
+use cogency_rs::json::{Container, Controls, Fault, Scanner, Token};
 use cogency_rs::protocol::{Call, stored::stored_call};
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser};
 use cogency_rs_fuzz::conversation::StoredCall;

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
+use cogency_rs::json::{Controls, Fault, FaultKind};
 
 use crate::text::characters;
 

@@ -12,14 +12,14 @@ use std::ops::Range;
 
 use crate::json::Layout;
 use cogency_rs::protocol::advice::MAX_REPORTS;
-use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
+use cogency_rs::json::{Controls, Fault, FaultKind};
 use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind};
 
 use crate::json::{self, Node, Value};
 use crate::quotes::Fences;
 use crate::text::{characters, is_blank, leading_space};
-use cogency_rs::protocol::text::prefix;
+use cogency_rs::text::prefix;
 use reports::{call_in_reasoning, cut_answer, cut_off, malformed, more_unread};
 use syntax::{CLOSE, END_OF_RESULTS, OPEN, OPENING, closes};
 use tags::{Answer, Next, closing_tag, first_of, next_tag};

@@ -1,7 +1,7 @@
 //! Any bytes as text: generalised UTF-8, cut between characters.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::protocol::text::prefix;
+use cogency_rs::text::prefix;
 
 /// Pieces of the protocol and of its JSON: whole, in part and damaged.
 const PIECES: [&str; 74] = [

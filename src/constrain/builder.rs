@@ -11,9 +11,9 @@ use super::options::CallChoice;
 use super::shape::{ShapeId, Shapes};
 use super::text::{Avoiding, TextRules};
 use crate::dialect::{Args, Body, Dialect, JsonLayout, Xml};
+use crate::json::Scanner;
 use crate::protocol::Grammar;
 use crate::protocol::canonical::{Writer, json_string};
-use crate::protocol::json::Scanner;
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::Renderer;
 

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::json::{Container, Scanner, Token, unescaped};
 use crate::protocol::call::name_on_server;
 use crate::protocol::canonical::{canonical_string, json_string};
-use crate::protocol::json::{Container, Scanner, Token, unescaped};
 use crate::protocol::stored::ShownCall;
 
 /// How many characters of each result are shown at most.

@@ -1,7 +1,7 @@
 //! Passages as providers of tool calls want them back: calls and results are separate messages.
 
-use crate::protocol::text::{is_blank, trim};
 use crate::protocol::write::Renderer;
+use crate::text::{is_blank, trim};
 
 use super::conversation::Role;
 use super::options::FoldOptions;

@@ -1,6 +1,6 @@
 //! What came of the calls of a batch, one by one, for forms that show each result on its own.
 
-use crate::protocol::json::unescaped;
+use crate::json::unescaped;
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::{Renderer, canonical_array, elements, members};
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::dialect::BatchEnd;
 use crate::protocol::stored::ShownCall;
-use crate::protocol::text::leading_space;
 use crate::protocol::write::{Renderer, TurnPart};
+use crate::text::leading_space;
 
 use super::options::{FoldOptions, Form, Rules};
 use super::report::ShownReport;

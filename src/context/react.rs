@@ -1,9 +1,9 @@
 //! Passages as thoughts, actions and observations.
 
+use crate::json::unescaped;
 use crate::protocol::canonical::json_string;
-use crate::protocol::json::unescaped;
-use crate::protocol::text::{is_blank, trim};
 use crate::protocol::write::{Renderer, TurnPart};
+use crate::text::{is_blank, trim};
 
 use super::conversation::Role;
 use super::options::FoldOptions;

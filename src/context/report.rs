@@ -1,7 +1,7 @@
 //! Rows of type `error`: what the model wrote that could not be used, and the message to it about that.
 
+use crate::json::{Container, Scanner, Token, unescaped};
 use crate::protocol::Text;
-use crate::protocol::json::{Container, Scanner, Token, unescaped};
 
 /// What the model wrote, and the message to it about that.
 #[derive(Clone, Debug, PartialEq, Eq)]

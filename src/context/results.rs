@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::options::Tags;
 use crate::dialect::{Frame, Inert, ResultText};
+use crate::json::{Container, Scanner, Token};
 use crate::protocol::Text;
-use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::{Renderer, push_escaped, returned};

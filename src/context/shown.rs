@@ -1,8 +1,8 @@
 //! Messages that cannot be written without the ids of calls, and what forms without a dialect share.
 
 use crate::protocol::Text;
-use crate::protocol::text::is_blank;
 use crate::protocol::write::{Renderer, TurnPart};
+use crate::text::is_blank;
 
 use super::conversation::{Message, Role};
 

@@ -8,8 +8,8 @@ use super::notation::Notation;
 use super::notation::calls::example;
 use super::problem::{INVALID, Problem, ProblemKind};
 use super::report::{Report, ReportKind, Words};
-use super::text::line_and_column;
 use crate::dialect::{Body, Dialect, Str};
+use crate::text::line_and_column;
 
 /// How many broken blocks of a text have their own report. The others share one: a model does not write as many, and each
 /// report is several times as long as the shortest block.
@@ -221,7 +221,7 @@ fn again(dialect: &Arc<Dialect>) -> Str {
 mod tests {
     use super::super::Grammar;
     use super::*;
-    use crate::protocol::json::FaultKind;
+    use crate::json::FaultKind;
 
     #[test]
     fn line_and_column_are_those_in_the_raw_text() {

@@ -13,12 +13,12 @@ use super::call::Call;
 use super::ending::Ending;
 use super::event::{Event, Note};
 use super::grammar::{Entry, body_begins, may_be_empty};
-use super::json::FaultKind;
 use super::limits::Strictness;
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
-use super::text::{character_start, leading_space};
 use crate::dialect::{Body, Dialect, Str};
+use crate::json::FaultKind;
+use crate::text::{character_start, leading_space};
 
 /// How far a block has been read.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU8;
 
-use super::json::{Container, Scanner, Token};
+use crate::json::{Container, Scanner, Token};
 use members::{COLON, Members, Object, SEPARATOR, copy};
 
 mod members;

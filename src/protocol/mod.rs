@@ -12,7 +12,7 @@
 //!
 //! | layer | modules |
 //! | --- | --- |
-//! | text and JSON | [`text`], [`characters`], [`json`], [`canonical`], [`verbatim`], [`marks`] |
+//! | text and JSON | [`characters`], [`canonical`], [`verbatim`], [`marks`] |
 //! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`ending`], [`report`], [`event`], [`run`], [`unread`] |
 //! | a block of calls | [`body`], [`grammar`], [`block`], [`stored`] |
 //! | how it is spelled | `notation`, [`advice`] |
@@ -31,7 +31,6 @@ pub mod characters;
 pub mod ending;
 pub mod event;
 pub mod grammar;
-pub mod json;
 pub mod limits;
 pub mod marks;
 mod notation;
@@ -41,12 +40,12 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod stored;
-pub mod text;
 pub mod tools;
 pub mod unread;
 pub mod verbatim;
 pub mod write;
 
+pub use crate::text::Text;
 pub use call::Call;
 pub use ending::{Ending, FinishKind};
 pub use event::Event;
@@ -55,6 +54,5 @@ pub use limits::{Limits, Strictness};
 pub use parser::{CallStart, CallStream, Options, Parser, Stream};
 pub use report::{Report, ReportKind};
 pub use run::TextRun;
-pub use text::Text;
 pub use tools::Tools;
 pub use unread::{Callable, Unread};

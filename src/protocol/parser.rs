@@ -27,10 +27,10 @@ use super::limits::{Limits, Strictness};
 use super::notation::inert::{marks_of, may_be_broken_up};
 use super::problem::Problem;
 use super::run::TextRun;
-use super::text::is_blank;
 use super::tools::Tools;
 use super::unread::Unread;
 use crate::dialect::{BatchEnd, Dialect, Inert};
+use crate::text::is_blank;
 use before::Before;
 use state::{Broke, Lookahead, OpenBlock, OpenRun, Reported, Start, State, Written};
 

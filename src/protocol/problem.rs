@@ -5,8 +5,8 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::json::{Fault, FaultKind};
-use super::text::line_and_column;
+use crate::json::{Fault, FaultKind};
+use crate::text::line_and_column;
 
 /// What is wrong with a block.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

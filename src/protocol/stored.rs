@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use super::body::{CallParts, Calls, Fields};
 use super::call::Call;
-use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
 use super::limits::Strictness;
 use super::verbatim::members;
 use crate::dialect::{Json, JsonShape};
+use crate::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
 
 /// One tool call as the model is shown it. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use super::error::{ConfigError, refused};
 use super::ids::uuid7;
 use super::options::{Finish, limits_of, reason_of};
 use crate::chat::{self as core, ChatOptions, Delta, strict_json};
+use crate::json::unescaped;
 use crate::protocol::canonical::json_string;
-use crate::protocol::json::unescaped;
 use crate::protocol::{Call, Callable, Ending, Grammar, Limits, Strictness, TextRun};
 
 /// Turns a model's text into the messages and deltas of a chat API.

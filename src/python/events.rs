@@ -7,8 +7,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyString, PyTuple};
 
 use super::convert::to_str;
+use crate::json::unescaped;
 use crate::protocol::event::Note;
-use crate::protocol::json::unescaped;
 use crate::protocol::{Event, Report, TextRun};
 use crate::turn::Emission;
 

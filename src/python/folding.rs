@@ -13,9 +13,9 @@ use super::convert::{bytes_of, dumps, string_of, to_str};
 use super::dialect::written_of;
 use super::rows::{call_of, formatted, lenient_call_of, report_of};
 use crate::context::{self as core, Bounds, Form, Message, Passages, Role, Rules, Shown, Tags};
+use crate::json::unescaped;
 use crate::protocol::Text;
 use crate::protocol::canonical::json_string;
-use crate::protocol::json::unescaped;
 use crate::protocol::write::Renderer;
 
 /// Folds stored events into messages.

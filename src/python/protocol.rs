@@ -14,11 +14,11 @@ use super::options::{
     Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
 use super::reader::Reader;
+use crate::json::FaultKind;
 use crate::protocol::advice::{Where, cut_answer};
 use crate::protocol::block::{BlockReader, Progress};
 use crate::protocol::body::Scope;
 use crate::protocol::grammar::Entry;
-use crate::protocol::json::FaultKind;
 use crate::protocol::problem::Problem;
 use crate::protocol::{self as core, CallStart, Ending, Event, Grammar, Stream};
 use crate::turn::Errors;

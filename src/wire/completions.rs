@@ -8,10 +8,10 @@ use std::borrow::Cow;
 
 use super::calls::Calls;
 use super::delta::{CallDelta, Delta, Finish, Info, Note};
-use super::json::{Cursor, NotJson, Raw};
 use super::options::Extras;
 use super::sink::{Channel, Sink};
 use super::usage::{extras_of_completion, of_completion};
+use crate::json::{Cursor, NotJson, Raw};
 
 /// The chunks of one completion so far.
 #[derive(Clone, Debug, Default)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::completions::Kind;
 use super::delta::{CallDelta, Delta, Finish, Info, Note, Usage};
-use super::json::{NotJson, Raw, unescaped};
 use super::options::Extras;
 use super::sink::{Channel, Sink};
+use crate::json::{NotJson, Raw, lossy};
 
 /// The events of one message so far.
 #[derive(Clone, Debug, Default)]
@@ -240,7 +240,7 @@ impl<'a> Fields<'a> {
 
     /// A string.
     fn word(&self, name: &str) -> Cow<'a, str> {
-        unescaped(self.quoted(name))
+        lossy(self.quoted(name))
     }
 
     /// The index of a block; 0 if there is none.

@@ -23,14 +23,13 @@
 //! came before a [`Fault`] is kept, and nothing comes after it; no text of a fault or a note has a secret in it; and of one
 //! line or event, [`Options::max_bytes`] are held at most.
 //!
-//! The room reads no clock and no socket, and knows no other room.
+//! The room reads no clock and no socket, and of the others it knows only `json`.
 
 mod calls;
 mod completions;
 mod delta;
 mod events;
 mod fault;
-mod json;
 mod messages;
 mod not_stream;
 mod ollama;

@@ -1,8 +1,8 @@
 //! Answers that are not streams of events, although their status may say that all is well: pages, JSON, text.
 
 use super::fault::{Fault, FaultKind};
-use super::json::Raw;
 use super::options::{Secret, without_begun_secret};
+use crate::json::Raw;
 
 /// What an answer is, by its first character that is neither white space nor a byte order mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

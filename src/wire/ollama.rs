@@ -2,9 +2,9 @@
 
 use super::completions::{Completion, Kind, Parts};
 use super::delta::Usage;
-use super::json::{Cursor, NotJson, Raw};
 use super::sink::{Channel, Sink};
 use super::usage::count;
+use crate::json::{Cursor, NotJson, Raw};
 
 /// Fields that have a delta, or are about the line alone.
 const READ: [&str; 10] = [

@@ -6,7 +6,6 @@ use super::completions::{Completion, Kind};
 use super::delta::{Delta, Note};
 use super::events::{Events, TooLong};
 use super::fault::{Fault, FaultKind};
-use super::json::{NotJson, Raw};
 use super::messages::Message;
 use super::not_stream::{self, Beginning, Shape};
 use super::ollama;
@@ -14,6 +13,7 @@ use super::ollama;
 use super::options::Secret;
 use super::options::{Api, Options};
 use super::sink::{Pending, Sink};
+use crate::json::{NotJson, Raw};
 
 /// A reader of one answer.
 #[derive(Clone, Debug)]

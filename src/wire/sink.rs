@@ -1,8 +1,8 @@
 //! Where deltas are put: joins neighbours, and puts surrogate pairs together that a server cut in two.
 
 use super::delta::{CallDelta, Delta, Extra, Note, Usage};
-use super::json::{Piece, Raw, pieces};
 use super::options::Extras;
+use crate::json::{Piece, Raw, pieces};
 
 /// What a piece of text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The usage of a completion, whose sums contain their parts.
 
 use super::delta::Usage;
-use super::json::Raw;
 use super::options::Extras;
 use super::sink::Sink;
+use crate::json::Raw;
 
 /// Fields of the usage that have a place in [`Usage`].
 const READ: [&str; 3] = ["prompt_tokens", "completion_tokens", "total_tokens"];

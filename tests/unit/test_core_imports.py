@@ -138,7 +138,9 @@ def is_of_protocol(file: Module) -> bool:
 
 
 LEVELS = [
-    {"dialect", "ids", "wire"},
+    {"ids", "text"},
+    {"json"},
+    {"dialect", "wire"},
     {"net", "protocol"},
     {"chat", "constrain", "context", "execution", "turn"},
     {"detect", "execution::tokio"},

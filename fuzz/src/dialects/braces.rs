@@ -1,6 +1,6 @@
 //! Arguments in braces: `{key:value,…}`, with a mark around strings.
 
-use cogency_rs::protocol::json::Controls;
+use cogency_rs::json::Controls;
 
 use super::cursor::{Cursor, No, Read, trimmed};
 use super::values::{array, object, scalar, string, units};

@@ -3,7 +3,7 @@
 use crate::json::Layout;
 use cogency_rs::dialect::{DecisionKeys, Json, JsonShape, Str};
 use cogency_rs::protocol::Call;
-use cogency_rs::protocol::json::{Controls, FaultKind};
+use cogency_rs::json::{Controls, FaultKind};
 
 use super::cursor::{Cursor, No, Read};
 use super::values::{depth, object, string, units};

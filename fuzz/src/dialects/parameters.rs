@@ -1,7 +1,7 @@
 //! Arguments that are each between marks, with raw text as their values.
 
 use cogency_rs::dialect::{Head, Parameters, Str, Trim, Untyped};
-use cogency_rs::protocol::json::Controls;
+use cogency_rs::json::Controls;
 
 use super::attributes::attribute;
 use super::cursor::{Cursor, No, Read, find, starts_with, trimmed};

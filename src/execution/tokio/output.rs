@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::json::unescaped;
 use crate::protocol::canonical::{canonical, json_string};
-use crate::protocol::json::unescaped;
 use crate::protocol::results::CallOutcome;
 
 /// What a tool returned.

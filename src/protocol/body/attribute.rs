@@ -1,7 +1,7 @@
 //! Attributes of a tag: `key="value"`, with the entities of XML in the value.
 
 use super::super::Text;
-use super::super::text::{leading_space, trim};
+use crate::text::{leading_space, trim};
 
 /// The value of the attribute `key` in the text of a tag.
 #[must_use]

@@ -4,14 +4,14 @@
 //! read too. A value with neither is a literal, which its schema may say is text; bare words are text.
 
 use super::super::canonical::{Writer, json_string};
-use super::super::json::{Container, Fault, Scanner, Token, unescaped};
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{leading_space, trim};
 use super::super::tools::{Schema, SchemaPlace, Types, WholeNumbers, scalar, typed_within};
 use super::Calls;
 use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
+use crate::json::{Container, Fault, Scanner, Token, unescaped};
+use crate::text::{leading_space, trim};
 
 /// The most bytes that a key without quotes may have.
 const MAX_KEY: usize = 256;

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use super::super::call::Call;
 use super::super::canonical::{Writer, canonical_string};
-use super::super::json::{Container, Scanner, Token, unescaped};
 use super::super::limits::Strictness;
 use super::super::problem::ProblemKind;
 use super::super::{Event, Text};
 use super::Calls;
 use crate::dialect::{DecisionKeys, Json, Str};
+use crate::json::{Container, Scanner, Token, unescaped};
 
 /// Other usual keys of arguments, for lenient reading, and for a parameter that holds them all.
 pub const OTHER_ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];

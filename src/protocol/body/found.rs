@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::prefix;
+use crate::text::prefix;
 
 /// Something else was found where this was expected.
 pub(super) fn expected(

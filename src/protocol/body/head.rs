@@ -4,7 +4,6 @@ use super::super::call::Call;
 use super::super::canonical::json_string;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{leading_space, trim};
 use super::super::tools::Tools;
 use super::attribute::attribute;
 use super::braces::BracesReader;
@@ -15,6 +14,7 @@ use super::opening::Forms;
 use super::parameters::ParametersReader;
 use super::{Calls, ItemReader, Scope, XmlArgs};
 use crate::dialect::{Args, Head, HeadForm, Parameters, Str};
+use crate::text::{leading_space, trim};
 
 /// The longest head, in bytes: a name and an id.
 const LONGEST: usize = 4096;
@@ -356,7 +356,7 @@ fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
 fn is_name(form: &HeadForm, name: &str) -> bool {
     let is_odd = |byte: &u8| matches!(byte, b'<' | b'{' | b'\n' | b'\r');
     matches!(form, HeadForm::Attributes(_))
-        || !super::super::json::unescaped(name.as_bytes()).as_bytes().iter().any(is_odd)
+        || !crate::json::unescaped(name.as_bytes()).as_bytes().iter().any(is_odd)
 }
 
 /// A name that is a tool's twice over is that tool's.

@@ -3,14 +3,14 @@
 //! JSON of the wrong shape is still read to its end; text that cannot be JSON has no end of its own.
 
 use super::super::canonical::Writer;
-use super::super::json::{Container, Fault, FaultKind, Scanner, Token, TrailingCommas};
 use super::super::limits::Strictness;
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{leading_space, trim};
 use super::fields::{Fields, name_of};
 use super::found::{character, problem};
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Json, JsonShape};
+use crate::json::{Container, Fault, FaultKind, Scanner, Token, TrailingCommas};
+use crate::text::{leading_space, trim};
 
 /// Reads one JSON value.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@ use super::super::canonical::json_string;
 use super::super::marks::Marks;
 use super::super::marks::Search;
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{leading_space, trim};
 use super::super::tools::{Schema, typed};
 use super::Calls;
 use super::json::ObjectReader;
 use crate::dialect::{Head, Untyped};
+use crate::text::{leading_space, trim};
 
 /// Reads the arguments of one call.
 #[derive(Clone, Debug)]

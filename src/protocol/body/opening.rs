@@ -2,10 +2,10 @@
 
 use super::super::marks::starts_with;
 use super::super::problem::Problem;
-use super::super::text::{leading_space, trim};
 use super::attribute::{attribute, attribute_width, unescaped};
 use super::found::{problem, unexpected};
 use crate::dialect::{Parameters, Str};
+use crate::text::{leading_space, trim};
 
 /// The longest key with its attributes, in bytes.
 pub const LONGEST: usize = 4096;

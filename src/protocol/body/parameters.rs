@@ -4,16 +4,16 @@
 //! next parameter, the end of the call, or nothing at all.
 
 use super::super::canonical::Writer;
-use super::super::json::Container;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::leading_space;
 use super::Calls;
 use super::found::unexpected;
 use super::json::ObjectReader;
 use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, unended};
 use super::value::ValueReader;
 use crate::dialect::{Parameters, Str};
+use crate::json::Container;
+use crate::text::leading_space;
 
 /// Reads the parameters of one call.
 #[derive(Clone, Debug)]

@@ -15,14 +15,14 @@ use std::ops::Range;
 
 use super::super::call::Call;
 use super::super::canonical::{Writer, json_string};
-use super::super::json::Container;
 use super::super::marks::any_starts;
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::leading_space;
 use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::Python;
+use crate::json::Container;
+use crate::text::leading_space;
 use quote::Verdict;
 use states::{Bracket, State, Unit};
 use words::{MAX_WORD, Prefix, begins_word, word_end};

@@ -7,13 +7,13 @@
 use super::super::canonical::{Writer, json_string};
 use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
-use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::{Schema, Types, typed, typed_unless_text};
 use super::Calls;
 use super::fields::OTHER_ARGS;
 use super::found::unexpected;
 use super::opening::{Forms, attributes, is_begun, key_of};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
+use crate::text::{is_blank, leading_space, trim};
 
 /// The greatest length in bytes of a parameter's opening that is looked for inside a value.
 const LONGEST: usize = 256;

@@ -16,10 +16,10 @@ use super::super::call::{Call, name_on_server};
 use super::super::canonical::json_string;
 use super::super::marks::starts_with;
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{leading_space, trim};
 use super::found::problem;
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Xml, XmlParts};
+use crate::text::{leading_space, trim};
 use string::{Comments, decoded};
 use tag::{Lexed, Markup, TagReader, next_mark, shown};
 

@@ -202,8 +202,8 @@ fn key_end(out: &[u8], key: usize) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::json::Container;
     use super::super::Writer;
+    use crate::json::Container;
 
     /// A value with keys that repeat. A number stands for that many nines.
     #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use super::super::body::{HeadReader, ItemReader, JsonReader, PythonReader, XmlReader};
 use super::super::marks::starts_with;
-use super::super::text::leading_space;
 use crate::dialect::{Body, Dialect, Json, JsonShape, Python};
+use crate::text::leading_space;
 
 /// Whether any of these is true; `None` if none is true and one is not known.
 pub fn any(known: impl Iterator<Item = Option<bool>>) -> Option<bool> {

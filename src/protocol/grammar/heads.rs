@@ -1,7 +1,7 @@
 //! Answers of several messages, each with a head that says who it is for.
 
-use super::super::text::space_width;
 use crate::dialect::{MessageHeads, Str};
+use crate::text::space_width;
 
 /// A dialect whose answers are several messages, each with a head.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 use super::marks::{Marks, Undecided, starts_with};
 use super::report::Words;
 use super::run::TextRun;
-use super::text::leading_space;
 use crate::dialect::{Dialect, LoneMark, Str, Unmarked};
+use crate::text::leading_space;
 use begins::any;
 use table::Table;
 

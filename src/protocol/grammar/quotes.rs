@@ -10,10 +10,10 @@
 //! Models also wrap real calls in fences and quotes. So what opens a call is a mark there too, if a call begins after it.
 
 use super::super::marks::{Undecided, find_byte, starts_with};
-use super::super::text::leading_space;
 use super::begins::any;
 use super::{Entry, Grammar, Mark, Opening, body_begins, may_be_empty, opens_itself};
 use crate::dialect::LoneMark;
+use crate::text::leading_space;
 
 /// What else a block may begin with in lenient reading, if its mark needs nothing after it.
 const LENIENT: [&str; 2] = ["{", "```"];

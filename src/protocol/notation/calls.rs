@@ -7,13 +7,13 @@ use crate::dialect::{
 
 use super::super::canonical::json_string;
 use super::super::grammar::opens_itself;
-use super::super::json::unescaped;
 use super::super::stored::ShownCall;
-use super::super::text::Text;
 use super::json::{Brackets, Strings, Style};
 use super::name::is_plain;
 use super::sink::Sink;
 use super::{Notation, head, literal, xml};
+use crate::json::unescaped;
+use crate::text::Text;
 
 /// The server of a call that does not name one, a JSON string.
 const LOCAL: &str = "\"local\"";

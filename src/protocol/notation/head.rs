@@ -3,13 +3,13 @@
 use crate::dialect::{Args, CallsForm, Dialect, Flag, Head, HeadForm, Parameters, Trim, Untyped};
 
 use super::super::canonical::json_string;
-use super::super::json::{Scanner, unescaped};
 use super::super::stored::ShownCall;
-use super::super::text::trim;
 use super::json::members;
 use super::name::is_plain;
 use super::sink::Sink;
 use super::{literal, xml};
+use crate::json::{Scanner, unescaped};
+use crate::text::trim;
 
 /// Adds `open NAME ends ARGS close`.
 pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {

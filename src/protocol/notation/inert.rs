@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::super::canonical::{canonical, json_string};
-use super::super::json::unescaped;
 use super::json::string_length;
 use super::marks::{DialectMarks, Which};
 use crate::dialect::{Dialect, Inert, JOINER};
+use crate::json::unescaped;
 
 /// The joiner as an escape of canonical JSON.
 const ESCAPED: &str = "\\u2060";

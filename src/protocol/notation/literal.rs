@@ -1,10 +1,10 @@
 //! Calls in Python, and arguments in braces with strings between marks.
 
-use super::super::json::unescaped;
 use super::super::stored::ShownCall;
 use super::json::{members, push_string, string_length};
 use super::marks::first_character;
 use super::sink::Sink;
+use crate::json::unescaped;
 
 /// Adds `name(key=value, …)`.
 pub fn push_python_call(sink: &mut Sink<'_>, call: &ShownCall) {

@@ -9,10 +9,10 @@ use aho_corasick::AhoCorasick;
 
 use super::super::grammar::unmarked_begins;
 use super::super::marks::FirstBytes;
-use super::super::text::is_blank;
 use crate::dialect::{
     Args, Body, Dialect, Frame, HeadForm, Inert, Pair, ResultText, Results, Str, Unmarked, Xml,
 };
+use crate::text::is_blank;
 use edges::Edges;
 
 mod edges;

@@ -2,12 +2,12 @@
 
 use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 
-use super::super::json::unescaped;
 use super::super::stored::ShownCall;
-use super::super::text::trim;
 use super::json::{Style, elements, members, push_escape, push_json};
 use super::name::is_plain;
 use super::sink::Sink;
+use crate::json::unescaped;
+use crate::text::trim;
 
 /// The element of an array's item.
 const ITEM: &str = "item";

@@ -3,14 +3,14 @@
 use super::super::Event;
 use super::super::advice::{self, Where};
 use super::super::ending::Ending;
-use super::super::json::FaultKind;
 use super::super::problem::Problem;
 use super::super::report::Report;
 use super::super::run::TextRun;
-use super::super::text::is_blank;
 use super::Parser;
 use super::runs::BlankRun;
 use super::state::{Perhaps, State, Written, raw};
+use crate::json::FaultKind;
+use crate::text::is_blank;
 
 impl Parser {
     /// The text has ended: hands out what is still open.

@@ -7,13 +7,13 @@ use super::super::Event;
 use super::super::block::{BlockReader, Progress};
 use super::super::canonical::json_string;
 use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Span};
-use super::super::json::Scanner;
 use super::super::marks::{Search, Undecided, find, starts_with};
 use super::super::problem::Problem;
 use super::super::run::TextRun;
 use super::runs::BlankRun;
 use super::state::{Lookahead, OpenBlock, Perhaps, Start, State, raw};
 use super::{LONGEST_HEAD, Parser};
+use crate::json::Scanner;
 
 impl Parser {
     /// Reads on in `text`, whose first `self.at` bytes have been searched; returns how many of its bytes are

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::super::Event;
 use super::super::run::TextRun;
-use super::super::text::{is_blank, leading_space, prefix};
 use super::state::{OpenRun, State};
 use super::{Parser, Stream};
+use crate::text::{is_blank, leading_space, prefix};
 
 /// Whether a run of nothing but whitespace is an event.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use super::super::Event;
 use super::super::grammar::{Grammar, Reopened};
 use super::super::marks::Undecided;
 use super::super::run::TextRun;
-use super::super::text::leading_space;
 use super::Parser;
 use super::runs::BlankRun;
 use super::state::{Lookahead, OpenBlock, Start, State};
+use crate::text::leading_space;
 
 impl Parser {
     // Each of these methods returns whether there is more to read; `None` if the text is read on in the same state.

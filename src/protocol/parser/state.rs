@@ -3,12 +3,12 @@
 use super::super::advice::{BrokenBlock, MAX_REPORTS};
 use super::super::block::BlockReader;
 use super::super::grammar::{Grammar, Opening};
-use super::super::json::Scanner;
 use super::super::limits::Limits;
 use super::super::problem::Problem;
 use super::super::report::{Report, Words};
-use super::super::text::{is_blank, prefix};
 use crate::dialect::{Body, Json, JsonShape, Unmarked};
+use crate::json::Scanner;
+use crate::text::{is_blank, prefix};
 
 /// Whether the answer has begun, for dialects in which it may begin with a block without a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

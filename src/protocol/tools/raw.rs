@@ -1,10 +1,10 @@
 //! Reads raw text as a value of the type that its schema gives.
 
 use super::super::canonical::{Writer, json_string};
-use super::super::json::{Scanner, Token};
-use super::super::text::trim;
 use super::{Schema, Types};
 use crate::dialect::Untyped;
+use crate::json::{Scanner, Token};
+use crate::text::trim;
 
 /// How a whole number that is written with a point, `5.0`, is read where any number is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ fn json(value: &[u8], max_depth: usize) -> Option<(Types, String)> {
 impl Types {
     /// The type of the value that begins with this token of `text`.
     fn of_token(token: &Token, text: &[u8]) -> Self {
-        use super::super::json::Container;
+        use crate::json::Container;
         match token {
             Token::Open(Container::Array) | Token::Close(Container::Array) => Self::ARRAY,
             Token::Open(Container::Object) | Token::Close(Container::Object) => Self::OBJECT,

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::super::characters::Characters;
-use super::super::json::{Scanner, Token, unescaped};
 use super::super::notation::json::{elements, members};
 use super::super::notation::sink::Sink;
 use super::super::notation::{Notation, calls};
 use super::super::stored::ShownCall;
 use super::super::{Call, Ending, Event, Options, Parser, Tools};
 use crate::dialect::Dialect;
+use crate::json::{Scanner, Token, unescaped};
 
 /// The schema of a value that is nested deeper allows anything.
 const DEEPEST: usize = 32;

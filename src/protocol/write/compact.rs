@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::super::canonical::json_string;
-use super::super::json::unescaped;
 use super::super::notation::json::string_length;
 use super::super::notation::marks::DialectMarks;
+use crate::json::unescaped;
 
 /// Canonical JSON without spaces; with marks, none of them is in its strings.
 ///

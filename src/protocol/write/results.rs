@@ -10,12 +10,12 @@ use std::ops::Range;
 use crate::dialect::{Dialect, Frame, JOINER, JsonLayout, ResultText, ResultsForm};
 
 use super::super::canonical::{canonical, json_string};
-use super::super::json::{Scanner, Token, unescaped};
 use super::super::notation::json::{Strings, Style, elements, members, push_json, push_string};
 use super::super::notation::literal::overlaps;
 use super::super::notation::sink::Sink;
 use super::super::stored::ShownCall;
 use super::super::verbatim::is_array;
+use crate::json::{Scanner, Token, unescaped};
 
 /// What one call returned. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]

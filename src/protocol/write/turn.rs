@@ -6,8 +6,8 @@ use super::super::notation::calls::push_answer;
 use super::super::notation::json::Style;
 use super::super::notation::sink::Sink;
 use super::super::stored::ShownCall;
-use super::super::text::{is_blank, trim};
 use super::check::push_calls;
+use crate::text::{is_blank, trim};
 
 /// A part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

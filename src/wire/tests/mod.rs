@@ -3,7 +3,6 @@
 mod bad_input;
 mod completions;
 mod events;
-mod json;
 mod messages;
 mod servers;
 

@@ -1,9 +1,9 @@
 //! What Python's literals say, as JSON.
 
 use super::super::super::canonical::Writer;
-use super::super::super::json::Token;
 use super::super::super::problem::{Problem, ProblemKind};
-use super::super::super::text::push_code_point;
+use crate::json::Token;
+use crate::text::push_code_point;
 
 /// Digits that Python itself turns into text at most; longer integers in another base are refused.
 const MAX_DIGITS: usize = 4300;

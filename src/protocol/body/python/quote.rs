@@ -4,8 +4,8 @@
 //! it; only a quote followed by what cannot follow a string is a character of that string. What may just as well be a
 //! slip of another kind, such as an expression or a forgotten comma, closes the string and is refused.
 
-use super::super::super::text::leading_space;
 use super::words::{MAX_WORD, Prefix, is_quote, word_end};
+use crate::text::leading_space;
 
 /// A look at what follows a quote. It goes on from where it was once there is more text.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! The characters of names, and what comes before a string.
 
-use super::super::super::text::space_width;
+use crate::text::space_width;
 
 /// The most bytes that a name may have.
 pub(super) const MAX_WORD: usize = 256;

@@ -2,7 +2,6 @@
 
 use super::super::super::limits::MAX_ELEMENTS;
 use super::super::super::problem::{Problem, ProblemKind};
-use super::super::super::text::{is_blank, leading_space};
 use super::super::super::tools::{Schema, SchemaPlace, Tools};
 use super::super::Calls;
 use super::super::found::{character, expected, problem};
@@ -10,6 +9,7 @@ use super::string::StringReader;
 use super::tag::{Lexed, Markup, TagReader, next_mark, shown};
 use super::value::{Arguments, Content, Element, content, part};
 use crate::dialect::Xml;
+use crate::text::{is_blank, leading_space};
 
 /// Reads arguments up to the closing tag of what is around them.
 ///

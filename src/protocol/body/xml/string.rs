@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::super::marks::begins;
-use super::super::super::text::leading_space;
 use super::super::attribute::named_entity;
 use super::tag::{Lexed, Markup, TagReader, next_mark};
 use crate::dialect::Xml;
+use crate::text::leading_space;
 
 /// Reads such a text.
 #[derive(Clone, Debug)]

@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::super::marks::{begins, find};
-use super::super::super::text::prefix;
 use crate::dialect::Xml;
+use crate::text::prefix;
 
 /// What markup says.
 #[derive(Clone, Debug, PartialEq, Eq)]

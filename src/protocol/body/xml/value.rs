@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::super::super::canonical::{Writer, json_string};
-use super::super::super::json::Container;
-use super::super::super::text::{is_blank, trim};
 use super::super::super::tools::{Schema, Types, WholeNumbers, scalar, typed_within};
 use super::string::{Comments, decoded};
 use crate::dialect::Xml;
+use crate::json::Container;
+use crate::text::{is_blank, trim};
 
 /// One element. Ranges are bytes of the block's text.
 #[derive(Clone, Debug, Default)]

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::super::text::{is_blank, leading_space};
-use super::number::NumberPhase;
-use super::string::{escape_width, first_control};
-use super::token::{Container, Fault, FaultKind, Token};
+use super::number::{NumberPhase, read_number};
+use super::string::{first_control, read_string};
+use super::token::{Container, Fault, FaultKind, Token, WORDS};
+use crate::text::{is_blank, leading_space};
 
 /// Whether strings may hold raw control characters: `json.loads(strict=…)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +66,6 @@ enum StringRole {
     Key,
     Value,
 }
-
-const WORDS: [&str; 6] = ["null", "true", "false", "NaN", "Infinity", "-Infinity"];
 
 impl Default for Scanner {
     fn default() -> Self {
@@ -298,20 +296,15 @@ impl Scanner {
         start: usize,
         phase: NumberPhase,
     ) -> Result<Option<Token>, Fault> {
-        let mut phase = phase;
-        while let Some(&byte) = text.get(self.at) {
-            let Some(next) = phase.step(byte) else {
-                return if phase.is_complete() {
-                    Ok(Some(self.value(Token::Number(start..self.at))))
-                } else {
-                    Err(Fault { kind: FaultKind::Digit, at: self.at })
-                };
-            };
-            phase = next;
-            self.at += 1;
+        let phase = read_number(text, &mut self.at, phase);
+        if self.at == text.len() {
+            self.unit = Unit::Number { start, phase };
+            return Ok(None);
         }
-        self.unit = Unit::Number { start, phase };
-        Ok(None)
+        if phase.is_complete() {
+            return Ok(Some(self.value(Token::Number(start..self.at))));
+        }
+        Err(Fault { kind: FaultKind::Digit, at: self.at })
     }
 
     fn string_from(&mut self, text: &[u8], role: StringRole) -> Result<Option<Token>, Fault> {
@@ -327,23 +320,10 @@ impl Scanner {
         start: usize,
         role: StringRole,
     ) -> Result<Option<Token>, Fault> {
-        loop {
-            let Some(found) = memchr::memchr2(b'"', b'\\', &text[self.at..]) else {
-                self.at = text.len();
-                return Ok(None);
-            };
-            self.at += found;
-            if text[self.at] == b'"' {
-                self.at += 1;
-                return self.string_done(text, start..self.at, role).map(Some);
-            }
-            let Some(width) =
-                escape_width(&text[self.at..]).map_err(|kind| Fault { kind, at: self.at })?
-            else {
-                return Ok(None);
-            };
-            self.at += width;
+        if !read_string(text, &mut self.at)? {
+            return Ok(None);
         }
+        self.string_done(text, start..self.at, role).map(Some)
     }
 
     fn string_done(

@@ -1,10 +1,13 @@
-//! The JSON of one event, read once from its beginning to its end.
+//! JSON in a whole text, read once from its beginning to its end.
 //!
 //! [`Cursor`] reads what a caller asks for and passes over the rest; [`Raw`] is a value that has been passed over, as it is written
-//! in the text. All of the text is checked. What Python's `json.loads` takes beyond RFC 8259 is JSON here too: `NaN`,
-//! `Infinity`, numbers of any size, lone surrogates; and control characters in strings.
+//! in the text. All of the text is checked.
 
 use std::borrow::Cow;
+
+use super::number::{NumberPhase, read_number};
+use super::string::{read_string, unit};
+use super::token::WORDS;
 
 /// The text is not JSON, from this byte on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +26,6 @@ pub struct Cursor<'a> {
 /// A valid value, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raw<'a>(&'a str);
-
-const WORDS: [&str; 6] = ["null", "true", "false", "NaN", "Infinity", "-Infinity"];
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str) -> Self {
@@ -139,7 +140,7 @@ impl<'a> Cursor<'a> {
         self.string()?;
         let key = Raw(&self.text[start..self.at]).inner();
         self.expect(b':')?;
-        Ok(unescaped(key))
+        Ok(lossy(key))
     }
 
     fn scalar(&mut self) -> Read<()> {
@@ -163,45 +164,16 @@ impl<'a> Cursor<'a> {
 
     fn number(&mut self) -> Read<()> {
         self.passed_byte(b'-');
-        if !self.passed_byte(b'0') {
-            self.digits()?;
-        }
-        if self.passed_byte(b'.') {
-            self.digits()?;
-        }
-        if self.passed_byte(b'e') || self.passed_byte(b'E') {
-            let _sign = self.passed_byte(b'+') || self.passed_byte(b'-');
-            self.digits()?;
-        }
-        Ok(())
-    }
-
-    fn digits(&mut self) -> Read<()> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        self.at += count;
-        if count > 0 { Ok(()) } else { self.fault() }
+        let phase = read_number(self.text.as_bytes(), &mut self.at, NumberPhase::Sign);
+        if phase.is_complete() { Ok(()) } else { self.fault() }
     }
 
     fn string(&mut self) -> Read<()> {
         self.at += 1;
-        let bytes = self.text.as_bytes();
-        loop {
-            let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[self.at..]) else {
-                self.at = bytes.len();
-                return self.fault();
-            };
-            self.at += found + 1;
-            if bytes[self.at - 1] == b'"' {
-                return Ok(());
-            }
-            match bytes.get(self.at) {
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
-                Some(b'u') if bytes.get(self.at + 1..self.at + 5).is_some_and(is_hexadecimal) => {
-                    self.at += 5;
-                }
-                _ => return self.fault(),
-            }
+        match read_string(self.text.as_bytes(), &mut self.at) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(NotJson { at: self.text.len() }),
+            Err(fault) => Err(NotJson { at: fault.at + 1 }),
         }
     }
 
@@ -238,10 +210,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn is_hexadecimal(digits: &[u8]) -> bool {
-    digits.iter().all(u8::is_ascii_hexdigit)
-}
-
 impl<'a> Raw<'a> {
     /// The text `error`.
     pub const ERROR: Raw<'static> = Raw("\"error\"");
@@ -273,9 +241,7 @@ impl<'a> Raw<'a> {
 
     /// A string that is not empty; a lone surrogate is U+FFFD.
     pub fn text(self) -> Option<String> {
-        self.quoted()
-            .filter(|quoted| !quoted.is_empty())
-            .map(|quoted| unescaped(quoted).into_owned())
+        self.quoted().filter(|quoted| !quoted.is_empty()).map(|quoted| lossy(quoted).into_owned())
     }
 
     /// A whole number of at least 0.
@@ -356,22 +322,14 @@ pub fn pieces(quoted: &str) -> impl Iterator<Item = Piece<'_>> {
             rest = after;
             return (!plain.is_empty()).then_some(Piece::Plain(plain));
         }
-        let (unit, width) = match bytes[1] {
-            b'u' => (u16::from_str_radix(&rest[2..6], 16).unwrap_or(0xfffd), 6),
-            b'b' => (0x08, 2),
-            b'f' => (0x0c, 2),
-            b'n' => (0x0a, 2),
-            b'r' => (0x0d, 2),
-            b't' => (0x09, 2),
-            itself => (u16::from(itself), 2),
-        };
+        let (unit, width) = unit(bytes);
         rest = &rest[width..];
         Some(Piece::Unit(unit))
     })
 }
 
 /// The text of a valid string, which is given without its quotes; a lone surrogate is U+FFFD.
-pub fn unescaped(quoted: &str) -> Cow<'_, str> {
+pub fn lossy(quoted: &str) -> Cow<'_, str> {
     if memchr::memchr(b'\\', quoted.as_bytes()).is_none() {
         return Cow::Borrowed(quoted);
     }

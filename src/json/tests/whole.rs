@@ -1,6 +1,6 @@
 //! What is JSON, and what a value of it says.
 
-use super::super::json::{Cursor, NotJson, Raw};
+use super::super::{Cursor, NotJson, Raw};
 
 #[test]
 fn json_is_what_python_reads() {

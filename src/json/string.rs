@@ -1,7 +1,7 @@
 //! The characters of a string.
 
-use super::super::text::{Text, push_code_point};
-use super::token::FaultKind;
+use super::token::{Fault, FaultKind};
+use crate::text::{Text, push_code_point};
 
 /// The index of the first control character.
 pub fn first_control(text: &[u8]) -> Option<usize> {
@@ -11,7 +11,7 @@ pub fn first_control(text: &[u8]) -> Option<usize> {
 }
 
 /// How many bytes the escape at the start of `rest` takes; `None` when `rest` ends inside it.
-pub fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
+fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
     match rest.get(1) {
         None => Ok(None),
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(Some(2)),
@@ -23,6 +23,27 @@ pub fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
             Ok((digits.len() == 4).then_some(6))
         }
         Some(_) => Err(FaultKind::Escape),
+    }
+}
+
+/// Reads on in a string from `at`, which is not inside of an escape. Returns whether it ends: then `at` is behind its quote, else
+/// at the end of the text or of its last whole escape.
+pub fn read_string(text: &[u8], at: &mut usize) -> Result<bool, Fault> {
+    loop {
+        let Some(found) = memchr::memchr2(b'"', b'\\', &text[*at..]) else {
+            *at = text.len();
+            return Ok(false);
+        };
+        *at += found;
+        if text[*at] == b'"' {
+            *at += 1;
+            return Ok(true);
+        }
+        match escape_width(&text[*at..]) {
+            Ok(Some(width)) => *at += width,
+            Ok(None) => return Ok(false),
+            Err(kind) => return Err(Fault { kind, at: *at }),
+        }
     }
 }
 
@@ -52,21 +73,20 @@ pub fn unescape(inner: &[u8], text: &mut Vec<u8>, last: Rest) -> usize {
     let mut rest = inner;
     while let Some(backslash) = memchr::memchr(b'\\', rest) {
         text.extend_from_slice(&rest[..backslash]);
-        if last == Rest::GoesOn && is_first_half(&rest[backslash..]) {
-            return inner.len() - rest.len() + backslash;
+        rest = &rest[backslash..];
+        if last == Rest::GoesOn && is_first_half(rest) {
+            return inner.len() - rest.len();
         }
-        rest = &rest[backslash + 1..];
-        let (code, width) = match rest[0] {
-            b'u' => escaped_code_point(rest),
-            b'b' => (0x08, 1),
-            b'f' => (0x0c, 1),
-            b'n' => (u32::from(b'\n'), 1),
-            b'r' => (u32::from(b'\r'), 1),
-            b't' => (u32::from(b'\t'), 1),
-            itself => (u32::from(itself), 1),
-        };
-        push_code_point(text, code);
+        let (first, width) = unit(rest);
         rest = &rest[width..];
+        let mut code = u32::from(first);
+        if let (0xd800..0xdc00, [b'\\', b'u', ..]) = (first, rest)
+            && let (second @ 0xdc00..0xe000, width) = unit(rest)
+        {
+            code = 0x1_0000 + ((code - 0xd800) << 10) + (u32::from(second) - 0xdc00);
+            rest = &rest[width..];
+        }
+        push_code_point(text, code);
     }
     text.extend_from_slice(rest);
     inner.len()
@@ -77,18 +97,20 @@ fn is_first_half(escape: &[u8]) -> bool {
     matches!(escape, [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B', _, _])
 }
 
-/// The code point of the escape whose `u` `rest` begins with, and how many bytes it takes; a surrogate pair is two escapes.
-fn escaped_code_point(rest: &[u8]) -> (u32, usize) {
-    let unit = |digits: &[u8]| {
-        let digits = digits.iter().map(|&digit| char::from(digit).to_digit(16).unwrap_or(0));
-        digits.fold(0, |unit, digit| unit << 4 | digit)
-    };
-    let first = unit(&rest[1..5]);
-    if let (0xd800..0xdc00, [b'\\', b'u', digits @ ..]) = (first, &rest[5..]) {
-        let second = unit(&digits[..4]);
-        if let 0xdc00..0xe000 = second {
-            return (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 11);
+/// The unit of UTF-16 that the valid escape at the start of `rest` stands for, and how many bytes it takes.
+pub fn unit(rest: &[u8]) -> (u16, usize) {
+    match rest[1] {
+        b'u' => {
+            let digits =
+                rest[2..6].iter().map(|&digit| char::from(digit).to_digit(16).unwrap_or(0));
+            let unit = digits.fold(0, |unit, digit| unit << 4 | digit);
+            (u16::try_from(unit).unwrap_or(0xfffd), 6)
         }
+        b'b' => (0x08, 2),
+        b'f' => (0x0c, 2),
+        b'n' => (0x0a, 2),
+        b'r' => (0x0d, 2),
+        b't' => (0x09, 2),
+        itself => (u16::from(itself), 2),
     }
-    (first, 5)
 }

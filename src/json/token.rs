@@ -30,6 +30,9 @@ pub enum Token {
     Word(&'static str),
 }
 
+/// The words that are values.
+pub const WORDS: [&str; 6] = ["null", "true", "false", "NaN", "Infinity", "-Infinity"];
+
 /// Why the text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

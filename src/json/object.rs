@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::super::text::Text;
 use super::scanner::Scanner;
 use super::string::{Rest, unescape, unescaped};
 use super::token::{Container, FaultKind, Token};
+use crate::text::Text;
 
 /// How many brackets may be open at once: as many as in a block of calls, by default.
 const MAX_DEPTH: usize = 200;

@@ -1,5 +1,7 @@
 //! What the scanner reads, and where it stops.
 
+mod whole;
+
 use super::*;
 
 /// Every token of a complete text.
@@ -94,5 +96,56 @@ fn escapes_are_replaced_by_their_characters() {
         (r#""é\\u00e9""#, "é\\u00e9".as_bytes()),
     ] {
         assert_eq!(unescaped(quoted.as_bytes()).as_bytes(), said, "{quoted}");
+    }
+}
+
+type Fields = Vec<(String, String)>;
+
+/// The strings under an object's own keys, joined, and what is wrong with it; fed in pieces of so many bytes.
+fn fields(text: &str, size: usize) -> (Fields, Option<(ObjectFault, usize)>) {
+    let (mut object, mut pieces) = (GrowingObject::default(), Vec::new());
+    for piece in text.as_bytes().chunks(size) {
+        object.feed(piece, &mut pieces);
+    }
+    object.end();
+    let mut joined = Fields::new();
+    for piece in pieces {
+        let (key, text) = (piece.key.to_string(), piece.text.to_string());
+        match joined.last_mut() {
+            Some((last, joined)) if *last == key => joined.push_str(&text),
+            _ => joined.push((key, text)),
+        }
+    }
+    (joined, object.fault())
+}
+
+#[test]
+fn an_object_hands_out_its_own_strings_however_it_is_cut() {
+    let text = r#" {"a": "x\n\ud83e\udd80", "b": {"c": "no"}, "d": ["no"], "e": ""} "#;
+    let expected = [("a", "x\n🦀"), ("e", "")].map(|(key, text)| (key.into(), text.into()));
+    for size in 1..text.len() {
+        assert_eq!(fields(text, size), (expected.to_vec(), None), "{size}");
+    }
+}
+
+#[test]
+fn what_follows_an_object_is_told_apart_from_it() {
+    let mut object = GrowingObject::default();
+    object.feed(b" {} {more}", &mut Vec::new());
+    assert_eq!(object.whole(), Some((&b" {}"[..], &b" {more}"[..])));
+}
+
+#[test]
+fn an_object_says_where_it_breaks_however_it_is_cut() {
+    for (text, fault, at) in [
+        (" [", ObjectFault::Other, 1),
+        (r#"{"a": NaN"#, FaultKind::Value.into(), 6),
+        (r#"{"a": "\x"#, FaultKind::Escape.into(), 7),
+        (r#"{"a": 1} 2"#, FaultKind::Trailing.into(), 9),
+        (&"{\"a\":".repeat(201), ObjectFault::Deep, 1000),
+    ] {
+        for size in 1..text.len() {
+            assert_eq!(fields(text, size).1, Some((fault, at)), "{text} {size}");
+        }
     }
 }

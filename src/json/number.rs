@@ -42,3 +42,13 @@ impl NumberPhase {
         )
     }
 }
+
+/// Reads on in a number from `at`, as far as it goes; returns how much of it there is.
+pub fn read_number(text: &[u8], at: &mut usize, phase: NumberPhase) -> NumberPhase {
+    let mut phase = phase;
+    while let Some(next) = text.get(*at).and_then(|byte| phase.step(*byte)) {
+        phase = next;
+        *at += 1;
+    }
+    phase
+}
