@@ -108,7 +108,7 @@ class UnknownOutcome(ToolError):  # noqa: N818  # not known to be an error
 
 
 class BlockTool(CogencyError):  # noqa: N818  # an instruction more than an error
-    """Raised by a hook before a call, to keep the call from running. The model reads the message."""
+    """Raised by a hook around a call, instead of `next`, to keep the call from running. The model reads the message."""
 
 
 class StopReason(StrEnum):
@@ -179,7 +179,7 @@ class StopRun(CogencyError):  # noqa: N818
 
 
 class SkipTool(CogencyError):  # noqa: N818
-    """Raised by a hook before a call, to give it this value as its result without running it.
+    """Raised by a hook around a call, instead of `next`, to give it this value as its result without running it.
 
     Attributes:
         value: the content of the call's result.

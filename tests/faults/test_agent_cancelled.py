@@ -137,9 +137,11 @@ class Watching(Hooks):
     async def before_step(self, ctx: Any) -> None:
         await rounds(1)
 
-    async def before_tool_execute(self, ctx: Any, call: Any) -> Any:
+    async def around_call(self, invocation: Any, next: Any) -> Any:
         await rounds(1)
-        return call
+        result = await next(invocation)
+        await rounds(1)
+        return result
 
     async def after_step(self, ctx: Any, step: Any) -> Any:
         await rounds(1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, CallOptions, Hooks, Memory, RunLimits, SQLite, ToolCall, tool
+from cogency_rs import Agent, CallOptions, Hooks, Memory, RunLimits, SQLite, tool
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import BusyError, StorageError
 from cogency_rs.hooks import ToolDenied
@@ -65,9 +65,9 @@ class Dying(Hooks):
     def before_step(self, ctx):
         die(f"before step {ctx.step}")
 
-    def before_tool_execute(self, ctx, call):
+    async def around_call(self, invocation, next):
         die("before the batch")
-        return call
+        return await next(invocation)
 
     def after_step(self, ctx, step):
         die(f"after step {step.index}")
@@ -221,8 +221,8 @@ async def test_a_run_resumes_from_every_state_of_its_log_and_does_nothing_twice(
 class PassThrough(Hooks):
     """A hook that changes nothing, but runs between the save of a call and its start."""
 
-    def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-        return call
+    async def around_call(self, invocation: Any, next: Any) -> Any:
+        return await next(invocation)
 
 
 async def test_a_resumed_run_makes_only_the_calls_that_had_not_begun():

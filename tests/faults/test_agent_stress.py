@@ -48,10 +48,12 @@ async def fail(n: int) -> None:
 class OneRun(Hooks):
     """Checks that the state of a run sees no call of another run."""
 
-    def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-        ctx.state.setdefault("conversation", ctx.conversation_id)
-        assert ctx.state["conversation"] == ctx.conversation_id
-        return execution
+    async def around_call(self, invocation: Any, next: Any) -> Any:
+        state, conversation_id = invocation.state, invocation.context.conversation_id
+        result = await next(invocation)
+        state.setdefault("conversation", conversation_id)
+        assert state["conversation"] == conversation_id
+        return result
 
 
 def answer_of(number: int) -> Any:

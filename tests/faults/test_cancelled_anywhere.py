@@ -177,13 +177,11 @@ async def test_a_turn_that_is_cancelled_anywhere(mode, names, origin, store, mom
 class Speaking(Hooks):
     """Emits an event when a call starts, and one when it is over."""
 
-    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-        ctx.emit({"type": "starts"})
-        return call
-
-    def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-        ctx.emit({"type": "is over"})
-        return execution
+    async def around_call(self, invocation: Any, next: Any) -> Any:
+        invocation.context.emit({"type": "starts"})
+        result = await next(invocation)
+        invocation.context.emit({"type": "is over"})
+        return result
 
 
 @at_every_moment

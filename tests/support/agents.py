@@ -133,10 +133,9 @@ class Journal(Hooks):
         self.note("after_model_response")
         return response
 
-    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-        self.note(f"before_tool_execute {call.name}")
-        return call
-
-    async def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-        self.note(f"after_tool_execute {execution.name} {execution.status}")
-        return execution
+    async def around_call(self, invocation: Any, next: Any) -> Any:
+        self.note(f"before {invocation.call.name}")
+        result = await next(invocation)
+        execution = invocation.execution(result)
+        self.note(f"after {execution.name} {execution.status}")
+        return result

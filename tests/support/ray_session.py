@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from dataclasses import replace
 from typing import Any
 
 from cogency_rs import CallOptions, Execution, Hooks, ToolCall, tool
@@ -64,8 +65,8 @@ def heavy() -> int:
 class Redirect(Hooks):
     """Replaces each call with a call of another tool."""
 
-    def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-        return ToolCall("where_here", {})
+    async def around_call(self, invocation: Any, next: Any) -> Any:
+        return await next(replace(invocation, call=ToolCall("where_here", {})))
 
 
 class Session:

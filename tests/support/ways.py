@@ -96,7 +96,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
         batch, events = complete(early)
         if has_begun:
             way._open.remove(batch)
-        elif calls and not batch._hooks.for_batches:
+        elif calls:
             way.missed += early_module._may_begin(calls[0], batch._tools)
         return batch, events
 
@@ -108,11 +108,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
         "may_begin_early",
         lambda options: not options.sequential and options.asks_when is False,
     )
-    monkeypatch.setattr(
-        accumulator_module,
-        "may_have_early_calls",
-        lambda hooks, tools: not hooks.for_batches,
-    )
+    monkeypatch.setattr(accumulator_module, "may_have_early_calls", lambda tools: True)
     monkeypatch.setattr(accumulator_module, "ClosedOnce", partial(_event_source, ClosedOnce))
     open_text = TextStream.open
 

@@ -247,9 +247,9 @@ async def test_hooks_are_asked_when_the_calls_run():
     seen: list[str] = []
 
     class Watch(Hooks):
-        def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-            seen.append(call.name)
-            return call
+        async def around_call(self, invocation: Any, next: Any) -> Any:
+            seen.append(invocation.call.name)
+            return await next(invocation)
 
     mine, mail = mailing(sending("ada"), "done", hooks=[Watch()])
     result = await mine.run("?", conversation_id="c")

@@ -217,9 +217,10 @@ async def test_calls_of_the_child_are_approved_by_its_own_approve_or_else_by_its
     seen: list[str] = []
 
     class Look(Hooks):
-        def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-            seen.append(execution.status)
-            return execution
+        async def around_call(self, invocation: Any, next: Any) -> Any:
+            result = await next(invocation)
+            seen.append(invocation.execution(result).status)
+            return result
 
     child = agent(SEND, "done", tools=[send], approve=own, hooks=[Look()])
     result = await with_child(child, ASK, "done", approve=callers).run("?")

@@ -88,9 +88,16 @@ CASES: dict[str, tuple[Any, str]] = {
         r"hooks must be a list of Hooks objects and functions around a call, got 5; make a subclass",
     ),
     "a method that is named nearly like a hook": (
-        lambda: type("Mine", (Hooks,), {"before_tool": lambda self, ctx, call: call}),
-        r"Mine\.before_tool is named like a hook, .* did you mean before_tool_execute\?",
+        lambda: type("Mine", (Hooks,), {"before_steps": lambda self, ctx: None}),
+        r"Mine\.before_steps is named like a hook, .* did you mean before_step\?",
     ),
+    **{
+        f"a method {name}": (
+            lambda name=name: type("Mine", (Hooks,), {name: lambda self, ctx, call: call}),
+            rf"Mine\.{name} would never run: write async def around_call\(self, invocation, next\)",
+        )
+        for name in ("before_tool_execute", "after_tool_execute", "before_tool", "on_tool_start")
+    },
     "a method that is named like no hook at all": (
         lambda: type("Mine", (Hooks,), {"on_click": lambda self: None}),
         r"Mine\.on_click .* Begin the name of a method of your own with an underscore",

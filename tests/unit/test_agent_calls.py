@@ -109,8 +109,7 @@ TRIGGERS = [
     "after_step",
     "before_model_request",
     "after_model_response",
-    "before_tool_execute",
-    "after_tool_execute",
+    "around_call",
 ]
 
 
@@ -129,10 +128,10 @@ async def test_c33_stop_run_in_a_hook_settles_the_batch_then_stops_and_the_reaso
 
 async def test_c37_a_stop_in_mid_batch_leaves_one_result_a_call():
     class Guard(Hooks):
-        def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-            if call.name == "fail":
+        async def around_call(self, invocation: Any, next: Any) -> Any:
+            if invocation.call.name == "fail":
                 raise StopRun("no failing")
-            return call
+            return await next(invocation)
 
     batch = calls(ToolCall("add", {"a": 1, "b": 2}), "fail", ToolCall("add", {"a": 3, "b": 4}))
     mine = agent(batch, hooks=[Guard()])
@@ -151,10 +150,10 @@ async def test_c38_a_batch_may_have_500_calls():
 
 
 class Blocks(Hooks):
-    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-        if call.args.get("a") == 0:
+    async def around_call(self, invocation: Any, next: Any) -> Any:
+        if invocation.call.args.get("a") == 0:
             raise BlockTool("nothing to add")
-        return call
+        return await next(invocation)
 
 
 async def test_c39_a_record_to_dict_and_back_is_equal_with_types_and_errors():

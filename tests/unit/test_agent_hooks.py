@@ -11,7 +11,6 @@ from cogency_rs import Agent, CallOptions, Hooks, RunLimits, ToolCall, ToolConte
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import BlockTool, HookError, SkipTool, StopReason
 from cogency_rs.runs import ModelResponse
-from cogency_rs.storage import CallRecord
 from support.agents import (
     Journal,
     add,
@@ -34,26 +33,27 @@ def hook(name: str = "Guard", **triggers: Any) -> Hooks:
 
 
 async def test_c24_a_before_hook_renames_the_call_and_the_record_holds_it():
-    def rename(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
-        return ToolCall("add", {"a": 40, "b": 2})
+    async def rename(self: Any, invocation: Any, next: Any) -> Any:
+        call = ToolCall("add", {"a": 40, "b": 2})
+        return await next(dataclasses.replace(invocation, call=call))
 
-    mine = agent(calls("sum"), "done", hooks=[hook(before_tool_execute=rename)])
+    mine = agent(calls("sum"), "done", hooks=[hook(around_call=rename)])
     [execution] = (await mine.run("?", conversation_id="c")).steps[0].executions
     assert (execution.name, execution.args, execution.value) == ("add", {"a": 40, "b": 2}, 42)
     assert results(mine) == [[{"tool": "sum", "status": "success", "content": 42}]], "as asked"
 
 
-def block_adding(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
-    if call.args.get("a") == 2:
+async def block_adding(self: Any, invocation: Any, next: Any) -> Any:
+    if invocation.call.args.get("a") == 2:
         raise BlockTool("two is taboo")
-    return call
+    return await next(invocation)
 
 
 THREE = calls(*(ToolCall("add", {"a": n, "b": 0}) for n in (1, 2, 3)))
 
 
 async def test_c25_a_blocked_call_did_not_run_the_others_did_and_the_model_reads_the_reason():
-    mine = agent(THREE, "done", hooks=[hook(before_tool_execute=block_adding)])
+    mine = agent(THREE, "done", hooks=[hook(around_call=block_adding)])
     result = await mine.run("?", conversation_id="c")
     assert [each.status for each in result.steps[0].executions] == ["success", "blocked", "success"]
     assert [each.blocked for each in result.steps[0].executions] == [False, True, False], "C34"
@@ -62,10 +62,10 @@ async def test_c25_a_blocked_call_did_not_run_the_others_did_and_the_model_reads
 
 
 async def test_c26_a_skipped_call_has_the_value_as_its_result():
-    def skip(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
+    async def skip(self: Any, invocation: Any, next: Any) -> Any:
         raise SkipTool({"cached": 3})
 
-    mine = agent(calls("fail"), "done", hooks=[hook(before_tool_execute=skip)])
+    mine = agent(calls("fail"), "done", hooks=[hook(around_call=skip)])
     [execution] = (await mine.run("?")).steps[0].executions
     assert (execution.status, execution.value, execution.record.attempt) == (
         "success",
@@ -75,10 +75,11 @@ async def test_c26_a_skipped_call_has_the_value_as_its_result():
 
 
 async def test_c27_an_after_hook_turns_a_failure_into_a_success_and_an_event_shows_the_original():
-    def mend(self: Any, ctx: Any, execution: Any) -> Any:
-        return dataclasses.replace(execution, result=ToolResult("mended", content="fine"))
+    async def mend(self: Any, invocation: Any, next: Any) -> Any:
+        await next(invocation)
+        return ToolResult("mended", content="fine")
 
-    hooks = [hook("Mender", after_tool_execute=mend)]
+    hooks = [hook("Mender", around_call=mend)]
     mine = agent(calls("fail"), "done", hooks=hooks, calls=CallOptions(on_failure="raise"))
     async with mine.run("?", conversation_id="c") as stream:
         events = [event async for event in stream]
@@ -91,6 +92,17 @@ async def test_c27_an_after_hook_turns_a_failure_into_a_success_and_an_event_sho
     assert results(mine)[0][0]["content"] == "fine"
 
 
+async def test_no_event_tells_of_a_result_that_a_hook_chose_among_those_it_got():
+    async def first_of_two(invocation: Any, next: Any) -> Any:
+        result = await next(invocation)
+        await next(dataclasses.replace(invocation, attempt=2))
+        return result
+
+    async with agent(calls("fail"), "done", hooks=[first_of_two]).run("?") as stream:
+        events = [event["type"] async for event in stream]
+    assert "tool_changed" not in events
+
+
 async def test_c32_on_block_stop_starts_nothing_after_the_blocked_call_and_each_has_a_result():
     ran: list[int] = []
 
@@ -100,7 +112,7 @@ async def test_c32_on_block_stop_starts_nothing_after_the_blocked_call_and_each_
         ran.append(a)
         return a + b
 
-    hooks = [hook(before_tool_execute=block_adding)]
+    hooks = [hook(around_call=block_adding)]
     mine = agent(
         THREE, tools=[add], hooks=hooks, calls=CallOptions(on_block="stop", on_failure="raise")
     )
@@ -117,7 +129,7 @@ async def test_c32_on_block_stop_starts_nothing_after_the_blocked_call_and_each_
 
 
 async def test_c35_an_event_tells_of_every_block():
-    mine = agent(THREE, "done", hooks=[hook(before_tool_execute=block_adding)])
+    mine = agent(THREE, "done", hooks=[hook(around_call=block_adding)])
     async with mine.run("?") as stream:
         events = [event async for event in stream]
     [event] = [event for event in events if event["type"] == "tool_blocked"]
@@ -135,14 +147,15 @@ async def test_c36_state_that_tool_hooks_write_is_there_in_the_next_step():
         """Look at the state."""
         return dict(context.state)
 
-    def count(self: Any, ctx: Any, execution: Any) -> Any:
-        ctx.state["calls"] = ctx.state.get("calls", 0) + 1
-        return execution
+    async def count(self: Any, invocation: Any, next: Any) -> Any:
+        result = await next(invocation)
+        invocation.state["calls"] = invocation.state.get("calls", 0) + 1
+        return result
 
     def watch(self: Any, ctx: Any) -> None:
         seen.append(dict(ctx.state))
 
-    hooks = [hook(after_tool_execute=count, before_step=watch)]
+    hooks = [hook(around_call=count, before_step=watch)]
     mine = agent(calls("look"), calls("look"), "done", tools=[look], hooks=hooks)
     result = await mine.run("?")
     assert seen == [{}, {"calls": 1}, {"calls": 2}]
@@ -159,14 +172,19 @@ async def test_state_that_any_trigger_writes_lasts_to_the_end_of_the_run():
             seen[trigger] = list(ctx.state["seen"])
             return given[0] if given and trigger not in ("on_stop", "on_error") else None
 
-        return note
+        async def note_call(self: Any, invocation: Any, next: Any) -> Any:
+            note(self, invocation)
+            return await next(invocation)
 
-    triggers = [name for name in vars(Hooks) if name.startswith(("before_", "after_", "on_"))]
-    assert len(triggers) == 10
+        return note_call if trigger == "around_call" else note
+
+    prefixes = ("before_", "after_", "on_", "around_call")
+    triggers = [name for name in vars(Hooks) if name.startswith(prefixes)]
+    assert len(triggers) == 9
     hooks = [hook(**{name: noting(name) for name in triggers})]
     await agent(calls("fail"), "done", hooks=hooks, limits=RunLimits(steps=1)).run("?")
     in_order = ["before_run", "before_step", "before_model_request", "after_model_response"]
-    in_order += ["before_tool_execute", "after_tool_execute", "after_step", "on_stop", "after_run"]
+    in_order += ["around_call", "after_step", "on_stop", "after_run"]
     assert seen["after_run"] == in_order
 
     def breaks(request: Any) -> Any:
@@ -186,8 +204,9 @@ async def test_c41_hooks_of_a_higher_priority_come_first_and_equal_ones_in_order
         Journal(journal, "c "),
     ]
     await agent(adding(1, 2), "3", hooks=hooks).run("?")
-    names = [entry[0] for entry in journal]
+    names = [entry[0] for entry in journal if entry[2:] != "after add success"]
     assert names == ["b", "a", "c"] * (len(names) // 3)
+    assert [entry[0] for entry in journal if entry[2:] == "after add success"] == ["c", "a", "b"]
 
 
 async def test_c42_the_request_and_the_response_that_hooks_give_are_sent_and_kept():
@@ -240,8 +259,6 @@ FIXED = [
     ("after_run", "status", "failed", "RunResult"),
     ("after_run", "steps", (), "RunResult"),
     ("after_run", "usage", None, "RunResult"),
-    ("before_tool_execute", "id", "x", "ToolCall"),
-    ("after_tool_execute", "record", CallRecord("x", "", 0, "add"), "ToolExecution"),
 ]
 
 
@@ -268,8 +285,6 @@ MUST_RETURN = {
     "after_step": "a Step",
     "before_model_request": "a ModelRequest",
     "after_model_response": "a ModelResponse",
-    "before_tool_execute": "a ToolCall",
-    "after_tool_execute": "a ToolExecution",
 }
 
 
@@ -282,14 +297,14 @@ async def test_c43_a_wrong_return_value_of_a_trigger_is_named(trigger):
         await mine.run("?")
 
 
-async def test_a_call_that_a_hook_replaces_keeps_its_id():
-    def replace(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
-        return ToolCall(call.name, {"a": 1, "b": 1})
+@pytest.mark.parametrize("id", [None, "call_8"])
+async def test_a_call_that_a_hook_replaces_keeps_its_id(id):
+    async def replace(invocation: Any, next: Any) -> Any:
+        call = ToolCall(invocation.call.name, {"a": 1, "b": 1}, id=id)
+        return await next(dataclasses.replace(invocation, call=call))
 
     driver = ScriptedDriver([ToolCall("add", {"a": 0, "b": 0}, id="call_7"), "done"])
-    mine = Agent(
-        lambda _: "", tools=[add], driver=driver, hooks=[hook(before_tool_execute=replace)]
-    )
+    mine = Agent(lambda _: "", tools=[add], driver=driver, hooks=[replace])
     [execution] = (await mine.run("?")).steps[0].executions
     assert (execution.id, execution.call.id, execution.value) == ("call_7", "call_7", 2)
 
@@ -336,8 +351,8 @@ async def test_a_matcher_skips_other_tools_and_does_not_affect_other_triggers():
     hooks = [Journal(journal, matcher="ad*")]
     batch = calls(ToolCall("add", {"a": 1, "b": 2}), "fail")
     await agent(batch, "done", tools=[add, fail], hooks=hooks).run("?")
-    assert [entry for entry in journal if "tool_execute" in entry] == [
-        *("before_tool_execute add", "after_tool_execute add success")
+    assert [entry for entry in journal if "add" in entry or "fail" in entry] == [
+        *("before add", "after add success")
     ]
     assert "before_step 0" in journal
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cogency_rs import Agent, CallOptions, Hooks, RunLimits, ToolCall, ToolContext, tool
-from cogency_rs.errors import StopReason, StopRun
+from cogency_rs.agent import ScriptedDriver
+from cogency_rs.errors import BlockTool, SkipTool, StopReason, StopRun
 from cogency_rs.models import Usage
 from support.agents import (
     Journal,
@@ -91,6 +93,32 @@ async def test_a_call_beyond_the_limit_is_refused_the_model_is_told_and_may_answ
         in (prompts(mine)[1][-1]["content"])
     )
     assert (result.output, result.status) == ("two of three", "completed")
+
+
+async def test_calls_that_hooks_block_or_answer_do_not_count_and_one_that_runs_again_counts_once():
+    async def decide(invocation: Any, next: Any) -> Any:
+        match invocation.call.args["a"]:
+            case 0:
+                raise BlockTool("not that one")
+            case 1:
+                raise SkipTool("known")
+            case _:
+                await next(invocation)
+                return await next(replace(invocation, attempt=2))
+
+    batch = calls(*(ToolCall("add", {"a": n, "b": 0}) for n in range(5)))
+    result = await agent(batch, "done", limits=RunLimits(tool_calls=2), hooks=[decide]).run("?")
+    assert [(each.status, each.record.attempt) for each in result.steps[0].executions] == [
+        *(("blocked", 0), ("success", 0), ("success", 2), ("success", 2), ("blocked", 0))
+    ]
+
+
+async def test_calls_with_the_same_id_count_each():
+    twice = [ToolCall("add", {"a": n, "b": 0}, id="x") for n in range(2)]
+    driver = ScriptedDriver([twice, "done"])
+    mine = Agent(lambda _: "", tools=[add], driver=driver, limits=RunLimits(tool_calls=1))
+    result = await mine.run("?")
+    assert [each.status for each in result.steps[0].executions] == ["success", "blocked"]
 
 
 async def test_a_step_whose_calls_were_all_refused_for_the_limit_stops_the_run():

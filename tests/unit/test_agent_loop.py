@@ -361,7 +361,7 @@ async def test_the_order_in_which_hooks_are_called():
     assert journal == [
         "before_run",
         *("before_step 0", "before_model_request", "after_model_response"),
-        *("before_tool_execute add", "after_tool_execute add success"),
+        *("before add", "after add success"),
         "after_step 0 tool_execution",
         *("before_step 1", "before_model_request", "after_model_response"),
         "after_step 1 final_response",

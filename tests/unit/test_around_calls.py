@@ -157,6 +157,8 @@ async def test_an_invocation_can_be_made_by_hand_for_a_test_of_a_hook():
     made = Invocation(id="1", call=call("t"), tool=None, context=context, attempt=1)
     with made.waiting():
         assert replace(made, attempt=2).attempt == 2
+    made.state["seen"] = True
+    assert made.execution(ToolResult("no", error=True)).status == "failure"
 
 
 async def test_a_hook_may_change_the_call():

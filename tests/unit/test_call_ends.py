@@ -256,18 +256,10 @@ def shown(rows: list[Any]) -> list[Any]:
 
 
 class Counted(Hooks):
-    """Counts the calls that it is asked about."""
+    """Notes the calls that it is around."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-
-    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-        self.asked.append("before")
-        return call
-
-    def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-        self.asked.append("after")
-        return execution
 
     async def around_call(self, invocation: Any, next: Any) -> Any:
         self.asked.append("around")
@@ -326,10 +318,7 @@ async def test_hooks_are_not_asked_again_about_a_call_that_has_ended(every_log):
     hooks = Counted()
     await leave(every_log, ENDS["a success"])
     await Agent(ScriptedModel(["done"]), storage=every_log, hooks=[hooks]).resume("c")
-    assert hooks.asked == [
-        "around",
-        "after",
-    ]  # about the other: nothing can block what may have happened
+    assert hooks.asked == ["around"]  # about the other: nothing can block what may have happened
 
 
 async def test_a_call_that_ended_stays_ended_while_another_waits_for_agreement(every_log):

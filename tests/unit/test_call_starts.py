@@ -133,8 +133,8 @@ async def test_a_call_that_is_run_again_is_noted_as_started_before_it_runs(every
 
 
 class Passing(Hooks):
-    async def before_tool_execute(self, ctx, call):
-        return call
+    async def around_call(self, invocation, next):
+        return await next(invocation)
 
 
 WAYS = {
@@ -195,7 +195,7 @@ async def test_each_attempt_is_noted_before_it_starts(every_log, monkeypatch):
 
 async def test_a_call_that_is_blocked_was_never_started(every_log):
     class Blocking(Hooks):
-        async def before_tool_execute(self, ctx, call):
+        async def around_call(self, invocation, next):
             raise BlockTool("no")
 
     model = ScriptedModel([calls("send"), "Done."])

@@ -44,10 +44,10 @@ def outline(calls: list[CallRecord]) -> list[tuple[str, str, int]]:
 
 
 class Refuses(Hooks):
-    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-        if call.name == "blocked":
+    async def around_call(self, invocation: Any, next: Any) -> Any:
+        if invocation.call.name == "blocked":
             raise BlockTool("not today")
-        return call
+        return await next(invocation)
 
 
 @tool
@@ -137,9 +137,10 @@ async def test_the_tool_and_all_hooks_see_the_id_that_is_in_the_log(log):
         return "told"
 
     class Listens(Hooks):
-        def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-            seen.append(execution.id)
-            return execution
+        async def around_call(self, invocation: Any, next: Any) -> Any:
+            result = await next(invocation)
+            seen.append(invocation.execution(result).id)
+            return result
 
     async def passes(invocation: Any, next: Any) -> Any:
         seen.append(invocation.id)

@@ -60,8 +60,8 @@ class Watching(Hooks):
     async def before_step(self, ctx):
         pass
 
-    async def before_tool_execute(self, ctx, call):
-        return call
+    async def around_call(self, invocation, next):
+        return await next(invocation)
 
 
 async def passing(invocation, next):

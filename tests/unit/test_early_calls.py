@@ -26,6 +26,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.agent import NativeDriver
+from cogency_rs.errors import BlockTool
 from cogency_rs.models import Finish, ToolCallDelta
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
@@ -328,16 +329,23 @@ async def test_a_call_that_began_in_a_program_that_died_is_settled_by_the_next_r
 # Hooks and limits
 
 
-async def test_hooks_run_for_all_calls_before_any_call_begins() -> None:
-    class Blocks(Hooks):
-        def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-            bench.journal.append(f"asked {call.args['n']}")
-            return call
+@pytest.mark.parametrize(("on_block", "begun"), [("continue", [0, 2]), ("stop", [0])])
+async def test_a_hook_blocks_a_call_that_begins_early(on_block, begun) -> None:
+    async def block_the_second(invocation: Any, next: Any) -> Any:
+        if invocation.index == 1:
+            raise BlockTool("no")
+        return await next(invocation)
 
-    bench = Bench()
-    await turn(bench, cut(written("read", "read")), eager=True, hooks=[Blocks()])
-    assert bench.begun_early == []
-    assert bench.journal[:4] == ["written", "asked 0", "asked 1", "begin 0"]
+    bench, text = Bench(), written("read", "read", "read")
+    turns = Accumulator(
+        *("u", "c"),
+        execution=Execution(storage=Memory(), tools=bench.tools()),
+        calls=CallOptions(on_block=on_block),
+        hooks=[block_the_second],
+    )
+    events = [each async for each in turns.process(parse_tokens(bench.chunks(cut(text))))]
+    assert bench.begun_early == begun
+    assert [each["type"] for each in events].count("tool_blocked") == 1
 
 
 async def test_hooks_of_runs_do_not_delay_calls() -> None:

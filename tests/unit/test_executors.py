@@ -132,8 +132,8 @@ async def test_a_call_that_is_refused_is_not_sent():
 
 async def test_a_hook_may_send_a_call_to_a_tool_that_runs_here():
     class Redirect(Hooks):
-        def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-            return replace(call, name="bound")
+        async def around_call(self, invocation: Any, next: Any) -> Any:
+            return await next(replace(invocation, call=replace(invocation.call, name="bound")))
 
     results = await execute_tools(
         [ToolCall("free", {})],
@@ -141,6 +141,19 @@ async def test_a_hook_may_send_a_call_to_a_tool_that_runs_here():
         hooks=[Elsewhere(), Redirect()],
     )
     assert [result.content for result in results] == ["here"]
+
+
+async def test_a_hook_may_send_a_call_to_a_tool_that_runs_elsewhere():
+    async def redirect(invocation: Invocation, next: Next) -> ToolResult:
+        return await next(replace(invocation, call=replace(invocation.call, name="free")))
+
+    elsewhere = Elsewhere()
+    await execute_tools(
+        [ToolCall("bound", {})],
+        execution=Execution(tools=[free, bound]),
+        hooks=[elsewhere, redirect],
+    )
+    assert [ran.call.name for ran in elsewhere.ran] == ["free"]
 
 
 async def test_hooks_approval_and_retries_apply_to_a_call_that_runs_elsewhere():

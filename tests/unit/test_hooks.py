@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import dataclasses
+import inspect
 import json
 from time import time
 from typing import Any
@@ -15,7 +16,7 @@ from cogency_rs import Approval, CallOptions, Hooks, ToolCall, ToolResult
 from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool, SkipTool
 from cogency_rs.execution import ToolExecution
-from cogency_rs.hooks import HookContext, ToolApproved, ToolDenied
+from cogency_rs.hooks import Invocation, Next, ToolApproved, ToolDenied
 from cogency_rs.tools import ToolOptions
 from support.batches import executions
 from support.clock import in_exact_time
@@ -37,37 +38,44 @@ class Journal(Hooks):
         super().__init__(**options)
         self.journal, self.name = journal, name
 
-    async def before_tool_execute(self, ctx: HookContext[Any], call: ToolCall) -> ToolCall:
+    async def around_call(self, invocation: Invocation, next: Next) -> ToolResult:
+        call = invocation.call
         self.journal.append(f"{self.name} before {call.name}{call.args.get('n', '')}")
         await rounds(3 - call.args.get("n", 0))
-        return call
-
-    def after_tool_execute(self, ctx: Any, execution: ToolExecution) -> ToolExecution:
+        result = await next(invocation)
+        execution = invocation.execution(result)
         self.journal.append(f"{self.name} after {execution.name}: {execution.status}")
-        return execution
+        return result
 
 
 class Before(Hooks):
-    """Hooks that do something before every call."""
+    """Hooks that do something before every call; what it returns is carried out."""
 
     def __init__(self, does: Any, **options: Any) -> None:
         super().__init__(**options)
         self.does = does
 
-    def before_tool_execute(self, ctx: HookContext[Any], call: ToolCall) -> Any:
-        return self.does(ctx, call)
+    async def around_call(self, invocation: Invocation, next: Next) -> ToolResult:
+        given = self.does(invocation)
+        if inspect.isawaitable(given):
+            given = await given
+        return await next(dataclasses.replace(invocation, call=given))
 
 
 class After(Hooks):
+    """Hooks that make another result of every result."""
+
     def __init__(self, does: Any, **options: Any) -> None:
         super().__init__(**options)
         self.does = does
 
-    def after_tool_execute(self, ctx: Any, execution: ToolExecution) -> Any:
-        return self.does(ctx, execution)
+    async def around_call(self, invocation: Invocation, next: Next) -> ToolResult:
+        result = self.does(invocation, await next(invocation))
+        assert isinstance(result, ToolResult)
+        return result
 
 
-async def test_hooks_before_a_batch_run_in_call_order_and_then_its_calls_start_together():
+async def test_calls_reach_hooks_in_call_order_and_none_waits_for_another():
     journal: list[str] = []
 
     async def work(n: int, **_: Any) -> None:
@@ -75,28 +83,63 @@ async def test_hooks_before_a_batch_run_in_call_order_and_then_its_calls_start_t
 
     calls = [call("work", n=n) for n in range(3)]
     await executions(calls, FunctionTool("work", work), hooks=[Journal(journal)])
-    assert [line for line in journal if "after" not in line] == [
+    assert [line for line in journal if "before" in line] == [
         *("hook before work0", "hook before work1", "hook before work2"),
-        *("work 0", "work 1", "work 2"),
     ]
+    assert [line for line in journal if line.startswith("work")] == ["work 2", "work 1", "work 0"]
     assert journal.count("hook after work: success") == 3
 
 
-async def test_all_hooks_come_first_even_if_few_calls_may_run_at_once():
+@pytest.mark.parametrize("limit", [None, 1])
+async def test_if_a_block_stops_the_batch_hooks_are_asked_about_one_call_after_the_other(limit):
     journal: list[str] = []
 
     async def work(n: int, **_: Any) -> None:
         journal.append(f"work {n}")
 
     calls = [call("work", n=n) for n in range(3)]
-    tool = FunctionTool("work", work)
-    await executions(
-        calls, tool, hooks=[Journal(journal)], calls=CallOptions(max_concurrency=1, timeout=20)
-    )
+    options = CallOptions(on_block="stop", max_concurrency=limit, timeout=20)
+    await executions(calls, FunctionTool("work", work), hooks=[Journal(journal)], calls=options)
     assert [line for line in journal if "after" not in line] == [
-        *("hook before work0", "hook before work1", "hook before work2"),
-        *("work 0", "work 1", "work 2"),
+        *("hook before work0", "work 0", "hook before work1", "work 1"),
+        *("hook before work2", "work 2"),
     ]
+
+
+@pytest.mark.parametrize("on_block", ["continue", "stop"])
+async def test_a_hook_may_hold_a_lock_around_each_call(on_block):
+    lock, journal = asyncio.Lock(), list[str]()
+
+    async def one_at_a_time(invocation: Invocation, next: Next) -> ToolResult:
+        with invocation.waiting():
+            await lock.acquire()
+        try:
+            return await next(invocation)
+        finally:
+            lock.release()
+
+    async def work(n: int, **_: Any) -> None:
+        journal.append(f"begins {n}")
+        await rounds(2)
+        journal.append(f"ends {n}")
+
+    calls = [call("work", n=n) for n in range(3)]
+    tool, options = FunctionTool("work", work), CallOptions(on_block=on_block)
+    await executions(calls, tool, hooks=[one_at_a_time], calls=options)
+    assert journal == [f"{word} {n}" for n in range(3) for word in ("begins", "ends")]
+
+
+async def test_a_call_is_not_started_after_one_that_is_blocked_later_than_its_own_hooks_are_done():
+    async def block(invocation: Invocation) -> ToolCall:
+        if invocation.index == 1:
+            await rounds(5)
+            raise BlockTool("not that one")
+        return invocation.call
+
+    calls, options = [call("ok", n=n) for n in range(4)], CallOptions(on_block="stop")
+    found = await executions(calls, OK, hooks=[Before(block)], calls=options)
+    assert statuses(found) == ["success", "blocked", "cancelled", "cancelled"]
+    assert found[3].error == "Not started: the call to 'ok' before it was blocked"
 
 
 async def test_hooks_of_a_higher_priority_come_first_and_equal_ones_in_order():
@@ -109,12 +152,12 @@ async def test_hooks_of_a_higher_priority_come_first_and_equal_ones_in_order():
     ]
     await executions([call("ok")], OK, hooks=hooks)
     names = [line.partition(" ")[0] for line in journal]
-    assert names == ["b", "a", "c", "d"] * 2
+    assert names == ["b", "a", "c", "d", "d", "c", "a", "b"]
 
 
 async def test_a_hook_may_change_the_call_and_the_record_holds_it():
-    def rename(ctx: Any, given: ToolCall) -> ToolCall:
-        return dataclasses.replace(given, name="ok", args={"x": 2})
+    def rename(invocation: Invocation) -> ToolCall:
+        return dataclasses.replace(invocation.call, name="ok", args={"x": 2})
 
     [made] = await executions([call("t", x=1)], returns("t"), OK, hooks=[Before(rename)])
     assert (made.name, made.args, made.value) == ("ok", {"x": 2}, {"x": 2})
@@ -122,10 +165,10 @@ async def test_a_hook_may_change_the_call_and_the_record_holds_it():
 
 
 async def test_a_call_that_is_blocked_does_not_run_and_the_others_do():
-    def block(ctx: Any, given: ToolCall) -> ToolCall:
-        if given.args.get("n") == 1:
+    def block(invocation: Invocation) -> ToolCall:
+        if invocation.index == 1:
             raise BlockTool("not that one")
-        return given
+        return invocation.call
 
     found = await executions([call("ok", n=n) for n in range(3)], OK, hooks=[Before(block)])
     assert statuses(found) == ["success", "blocked", "success"]
@@ -135,19 +178,31 @@ async def test_a_call_that_is_blocked_does_not_run_and_the_others_do():
 
 
 async def test_a_call_that_is_skipped_has_the_value_as_its_result():
-    def skip(ctx: Any, given: ToolCall) -> ToolCall:
+    def skip(invocation: Invocation) -> ToolCall:
         raise SkipTool({"cached": True})
 
     [made] = await executions([call("t")], raises(OSError("no")), hooks=[Before(skip)])
     assert (made.status, made.value, made.record.attempt) == ("success", {"cached": True}, 0)
 
 
+@pytest.mark.parametrize("instead", [BlockTool("too late"), SkipTool("too late")], ids=repr)
+async def test_a_call_that_has_run_is_neither_blocked_nor_skipped(instead):
+    async def late(invocation: Invocation, next: Next) -> ToolResult:
+        await next(invocation)
+        raise instead
+
+    [made] = await executions([call("ok")], OK, hooks=[late])
+    assert (made.status, made.record.attempt) == ("failure", 1)
+    assert "late failed: " in made.error
+
+
 async def test_a_hook_may_turn_a_failure_into_a_success():
     seen: list[str] = []
 
-    def mend(ctx: Any, execution: ToolExecution) -> ToolExecution:
+    def mend(invocation: Invocation, result: ToolResult) -> ToolResult:
+        execution = invocation.execution(result)
         seen.append(f"{execution.status}: {execution.error}")
-        return dataclasses.replace(execution, result=ToolResult("mended", content="x"))
+        return ToolResult("mended", content="x")
 
     [made] = await executions([call("t")], raises(OSError("no")), hooks=[After(mend)])
     assert seen == ["failure: Tool execution failed: OSError: no"]
@@ -167,9 +222,9 @@ async def test_a_hook_may_turn_a_failure_into_a_success():
 async def test_a_matcher_limits_hooks_to_some_tools(matcher, expected):
     seen: list[str] = []
 
-    def look(ctx: Any, given: ToolCall) -> ToolCall:
-        seen.append(given.name)
-        return given
+    def look(invocation: Invocation) -> ToolCall:
+        seen.append(invocation.call.name)
+        return invocation.call
 
     names = ["fs_read", "fs_write", "web"]
     tools = [returns(name, name) for name in names]
@@ -180,16 +235,16 @@ async def test_a_matcher_limits_hooks_to_some_tools(matcher, expected):
 async def test_state_that_hooks_write_is_seen_by_later_hooks_and_tools():
     state: dict[str, Any] = {"before": 0}
 
-    def count(ctx: HookContext[Any], given: ToolCall) -> ToolCall:
-        ctx.state["before"] += 1
-        return given
+    def count(invocation: Invocation) -> ToolCall:
+        invocation.state["before"] += 1
+        return invocation.call
 
-    def look(ctx: HookContext[Any], execution: ToolExecution) -> ToolExecution:
-        ctx.state.setdefault("seen", []).append(ctx.state["before"])
-        return execution
+    def look(invocation: Invocation, result: ToolResult) -> ToolResult:
+        invocation.state.setdefault("seen", []).append(invocation.state["before"])
+        return result
 
     async def watch(invocation: Any, next: Any) -> ToolResult:
-        assert invocation.context.state["before"] == 2
+        assert invocation.context.state["before"] == invocation.index + 1
         with pytest.raises(TypeError):
             invocation.context.state["before"] = 0
         return await next(invocation)
@@ -197,66 +252,46 @@ async def test_state_that_hooks_write_is_seen_by_later_hooks_and_tools():
     calls = [call("ok"), call("ok")]
     hooks = [Before(count), After(look)]
     await executions(calls, OK, hooks=[*hooks, watch], state=state)
-    assert state == {"before": 2, "seen": [2, 2]}
+    assert state == {"before": 2, "seen": [1, 2]}
 
 
 async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool():
     async def look(**_: Any) -> str:
         return variable.get()
 
-    def note(ctx: HookContext[Any], given: ToolCall) -> ToolCall:
-        variable.set(f"hook of {ctx.execution_id}")
-        return given
+    def note(invocation: Invocation) -> ToolCall:
+        variable.set(f"hook of {invocation.context.execution_id}")
+        return invocation.call
 
     [made] = await executions([call("look")], FunctionTool("look", look), hooks=[Before(note)])
     assert made.value == f"hook of {made.id}"
 
 
-@pytest.mark.parametrize(
-    ("hook", "message"),
-    [
-        (
-            Before(lambda ctx, given: None),
-            "Hook Before.before_tool_execute must",
-        ),
-        (Before(lambda ctx, given: 1 / 0), "before_tool_execute failed: ZeroDivisionError"),
-        (
-            After(lambda ctx, execution: "x"),
-            "Hook After.after_tool_execute must",
-        ),
-        (After(lambda ctx, execution: 1 / 0), "after_tool_execute failed: ZeroDivisionError"),
-    ],
-    ids=["returns nothing", "raises", "returns text", "raises afterwards"],
-)
-async def test_a_hook_that_fails_is_named_and_fails_its_call(hook, message):
-    [made] = await executions([call("ok")], OK, hooks=[hook])
-    assert made.status == "failure"
-    assert message in made.error
-
-
-async def test_a_hook_that_never_answers_runs_out_of_time_and_does_not_delay_other_calls():
-    async def hang(ctx: Any, given: ToolCall) -> ToolCall:
-        if given.args.get("n") == 0:
+@pytest.mark.parametrize("on_block", ["continue", "stop"])
+async def test_a_hook_that_never_answers_runs_out_of_time_and_other_calls_run(on_block):
+    async def hang(invocation: Invocation) -> ToolCall:
+        if invocation.index == 0:
             await asyncio.Event().wait()
-        return given
+        return invocation.call
 
-    calls = [call("ok", n=n) for n in range(3)]
-    found = await executions(calls, OK, hooks=[Before(hang)], calls=CallOptions(timeout=SOON))
+    calls, options = [call("ok")] * 3, CallOptions(timeout=SOON, on_block=on_block)
+    found = await executions(calls, OK, hooks=[Before(hang)], calls=options)
     assert statuses(found) == ["timeout", "success", "success"]
 
 
 async def test_a_batch_that_is_cancelled_while_hooks_are_asked_starts_nothing():
     waiting, ran = Waiting(), []
 
-    async def hang(ctx: Any, given: ToolCall) -> ToolCall:
+    async def hang(invocation: Invocation) -> ToolCall:
         await waiting.execute()
-        return given
+        return invocation.call
 
     async def work(**_: Any) -> None:
         ran.append(True)
 
+    tool, options = FunctionTool("work", work), CallOptions(on_block="stop")
     batch = asyncio.ensure_future(
-        executions([call("work")] * 3, FunctionTool("work", work), hooks=[Before(hang)])
+        executions([call("work")] * 3, tool, hooks=[Before(hang)], calls=options)
     )
     await waiting.started.wait()
     batch.cancel()
@@ -378,16 +413,12 @@ async def test_without_approve_a_call_that_requires_approval_is_denied():
 
 
 async def test_a_call_renamed_to_a_tool_that_requires_approval_requires_it_too():
-    def rename(ctx: Any, given: ToolCall) -> ToolCall:
-        return dataclasses.replace(given, name="guarded")
-
-    async def rename_too(invocation: Any, next: Any) -> ToolResult:
+    async def rename(invocation: Any, next: Any) -> ToolResult:
         changed = dataclasses.replace(invocation.call, name="guarded")
         return await next(dataclasses.replace(invocation, call=changed))
 
-    for options in ({"hooks": [Before(rename)]}, {"hooks": [rename_too]}):
-        [made] = await executions([call("ok")], OK, guarded(), **options)
-        assert made.status == "denied"
+    [made] = await executions([call("ok")], OK, guarded(), hooks=[rename])
+    assert made.status == "denied"
 
 
 async def test_other_calls_run_while_an_approval_is_awaited():
@@ -444,7 +475,7 @@ async def test_every_status_has_its_record():
     async def cancels_itself(**_: Any) -> None:
         raise asyncio.CancelledError
 
-    def block(ctx: Any, given: ToolCall) -> ToolCall:
+    def block(invocation: Invocation) -> ToolCall:
         raise BlockTool("no")
 
     tools = [

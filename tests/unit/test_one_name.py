@@ -173,13 +173,11 @@ async def test_a_matcher_finds_the_call(name, call, matcher):
     seen: list[str] = []
 
     class Seeing(Hooks):
-        def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-            seen.append(f"before {ctx.call.name} {call.name}")
-            return call
-
-        def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-            seen.append(f"after {execution.name}")
-            return execution
+        async def around_call(self, invocation: Invocation, next: Any) -> Any:
+            seen.append(f"before {invocation.context.call.name} {invocation.call.name}")
+            result = await next(invocation)
+            seen.append(f"after {invocation.execution(result).name}")
+            return result
 
     hooks = [Seeing(matcher=matcher), Seeing(matcher="search")]  # the second is for the agent's own
     await ran_by(call, Make(name).tools(), hooks=hooks)
@@ -190,10 +188,10 @@ async def test_a_matcher_finds_the_call(name, call, matcher):
 @point(("blocked", 0))
 async def a_hook_by_name(call: ToolCall, make: Make) -> Any:
     class Guard(Hooks):
-        def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-            if call.name == ONE_NAMES[make.name]:
+        async def around_call(self, invocation: Invocation, next: Any) -> Any:
+            if invocation.call.name == ONE_NAMES[make.name]:
                 raise BlockTool("no")
-            return call
+            return await next(invocation)
 
     made = await ran_by(call, make.tools(), hooks=[Guard()])
     return made.status, make.ran

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Execution, Hooks, Memory, ToolCall, tool
+from cogency_rs import Agent, CallOptions, Execution, Hooks, Memory, ToolCall, tool
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.cli.chat.approvals import Approvals
 from cogency_rs.errors import BlockTool, ConfigError
@@ -113,7 +113,8 @@ async def test_a_matcher_that_is_no_pattern_is_refused_or_refuses_the_call(match
         Hooks(matcher=matcher)
 
     class Changing(Hooks):
-        pass
+        async def around_call(self, invocation: Invocation, next: Any) -> Any:
+            return await next(invocation)
 
     hooks, wipe = Changing(), served("wipe")
     [made] = await execute_calls(
@@ -122,7 +123,9 @@ async def test_a_matcher_that_is_no_pattern_is_refused_or_refuses_the_call(match
         hooks=[hooks, Breaking(hooks, matcher)],
     )
     assert (made.status, wipe.ran) == ("failure", [])
-    assert str(made.error).startswith("Hook Changing.matcher failed: ")
+    assert str(made.error).startswith(
+        "Hook Changing failed: ArgumentError: the matcher of Changing "
+    )
 
 
 class Breaking(Hooks):
@@ -134,9 +137,9 @@ class Breaking(Hooks):
         super().__init__()
         self.other, self.broken = other, matcher
 
-    def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
+    async def around_call(self, invocation: Invocation, next: Any) -> Any:
         self.other.matcher = self.broken
-        return call
+        return await next(invocation)
 
 
 class Redirect(Hooks):
@@ -146,8 +149,9 @@ class Redirect(Hooks):
         super().__init__(matcher=tool, **options)
         self.other = other
 
-    def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-        return ToolCall(self.other, call.args)
+    async def around_call(self, invocation: Invocation, next: Any) -> Any:
+        call = ToolCall(self.other, invocation.call.args)
+        return await next(replace(invocation, call=call))
 
 
 @pytest.mark.parametrize("other", ["wipe", "fs__wipe"])
@@ -175,11 +179,11 @@ async def test_hooks_that_were_asked_before_are_asked_about_the_other_tool(other
     seen: list[str] = []
 
     class Guard(Hooks):
-        def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-            seen.append(call.name)
-            if call.name == "wipe":
+        async def around_call(self, invocation: Invocation, next: Any) -> Any:
+            seen.append(invocation.call.name)
+            if invocation.call.name == "wipe":
                 raise BlockTool("no")
-            return call
+            return await next(invocation)
 
     wipe = served("wipe")
     [made] = await execute_calls(
@@ -189,6 +193,23 @@ async def test_hooks_that_were_asked_before_are_asked_about_the_other_tool(other
     )
     assert (made.status, wipe.ran) == ("blocked", [])
     assert seen[-1] == "wipe"
+
+
+@pytest.mark.parametrize("on_block", ["continue", "stop"])
+async def test_a_function_that_saw_the_call_before_sees_the_call_of_the_other_tool(on_block):
+    async def guard(invocation: Invocation, next: Any) -> Any:
+        if invocation.call.name == "wipe":
+            raise BlockTool("no")
+        return await next(invocation)
+
+    wipe = served("wipe")
+    [made] = await execute_calls(
+        [ToolCall("look", {})],
+        execution=Execution(tools=[served("look"), wipe]),
+        hooks=[guard, Redirect("look", "wipe")],
+        calls=CallOptions(on_block=on_block),
+    )
+    assert (made.status, made.record.attempt, wipe.ran) == ("blocked", 0, [])
 
 
 async def test_hooks_that_turn_a_call_back_and_forth_come_to_an_end():

@@ -290,25 +290,18 @@ class Masking(Hooks):
         super().__init__(**options)
         self.asked: list[str] = []
 
-    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
-        self.asked.append("before")
-        return call
-
     async def around_call(self, invocation: Any, next: Any) -> Any:
-        self.asked.append("around")
-        return await next(invocation)
-
-    def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
-        self.asked.append(execution.status)
-        return replace(execution, result=ToolResult("Success", "masked"))
+        found = await next(invocation)
+        self.asked.append(invocation.execution(found).status)
+        return ToolResult("Success", "masked")
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Happened("secret"), ["around", "success"]),
-        (Unknown("secret"), ["around", "unknown"]),
-        (NotHappened(), ["before", "around", "success"]),
+        (Happened("secret"), ["success"]),
+        (Unknown("secret"), ["unknown"]),
+        (NotHappened(), ["success"]),
     ],
     ids=["happened", "unknown", "not happened"],
 )
@@ -336,7 +329,7 @@ async def fail(invocation: Any, next: Any) -> ToolResult:
 class Blocking(Hooks):
     """Blocks every call."""
 
-    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
+    async def around_call(self, invocation: Any, next: Any) -> Any:
         raise BlockTool("closed")
 
 
@@ -368,6 +361,23 @@ async def test_nothing_can_say_of_a_call_that_may_have_happened_that_it_was_not_
     assert "It is not known whether the call to 'pay' happened" in await told(log)
     [record] = await log.calls("c")
     assert record.status == "unknown"
+
+
+async def test_a_hook_that_runs_a_call_again_cannot_have_what_was_found_blocked():
+    async def again(invocation: Any, next: Any) -> Any:
+        await next(invocation)
+        return await next(replace(invocation, attempt=2))
+
+    async def once(invocation: Any, next: Any) -> Any:
+        if invocation.attempt > 1:
+            raise BlockTool("once is enough")
+        return await next(invocation)
+
+    log, bank = Memory(), Bank(Happened("receipt 7"))
+    await leave(log)
+    run = bank.agent(log, hooks=[again, once]).resume("c", user_id="ada")
+    assert "tool_blocked" not in [event["type"] async for event in run]
+    assert await told(log) == "receipt 7"
 
 
 async def test_a_run_that_is_cancelled_while_hooks_see_a_result_keeps_it(every_log):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
-from cogency_rs import Agent, CallOptions, Hooks, ToolCall, tool
+from cogency_rs import Agent, CallOptions, Hooks, tool
 from cogency_rs.errors import BlockTool, LLMError
 from cogency_rs.models import Finish, ModelRequest, TextDelta, Usage
 from cogency_rs.telemetry import instrument
@@ -102,7 +102,7 @@ async def test_settings_of_a_request_are_on_its_span(traces):
 
 
 class Guard(Hooks):
-    def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
+    async def around_call(self, invocation: Any, next: Any) -> Any:
         raise BlockTool("a secret reason")
 
 

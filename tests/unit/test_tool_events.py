@@ -137,9 +137,9 @@ async def test_an_event_that_a_tool_may_not_emit_is_the_call_s_failure(given, er
 
 async def test_hooks_can_emit_events_too():
     class Watching(Hooks):
-        def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-            ctx.emit({"type": "starting", "name": call.name})
-            return call
+        async def around_call(self, invocation: Any, next: Any) -> Any:
+            invocation.context.emit({"type": "starting", "name": invocation.call.name})
+            return await next(invocation)
 
     events = await carry_out(turns_with(OK, hooks=[Watching()]), parse_tokens(block("ok")))
     assert types(events) == ["call", "execute", "starting", "result"]

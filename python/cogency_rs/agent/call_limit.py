@@ -23,7 +23,7 @@ class CallLimit:
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        # Of the current step, by the ids of its calls:
+        # Of the current step, by what tells its calls apart: a provider's id may come twice.
         self._counted: set[str] = set()
         self._refused: dict[str, StopRun] = {}
 
@@ -33,21 +33,23 @@ class CallLimit:
         self._refused.clear()
 
     async def layer(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Carry a call out, or tell the model why it is not."""
-        reached = self._account.take_call()
+        """Carry a call out, or tell the model why it is not. A call that a hook runs again counts once."""
+        id = invocation.context.execution_id
+        reached = None if id in self._counted else self._account.take_call()
         if reached is None:
-            self._counted.add(invocation.id)
+            self._counted.add(id)
             return await next(invocation)
-        self._refused[invocation.id] = reached
+        self._refused[id] = reached
         text = f"Not run: {reached.message}. Answer with what you have."
         return failure(text, BlockTool(text))
 
     def give_back(self, dropped: Sequence[ToolExecution]) -> None:
         """Take back the count of calls that began early and were dropped."""
         for execution in dropped:
-            self._refused.pop(execution.id, None)
-            if execution.id in self._counted:
-                self._counted.discard(execution.id)
+            id = execution.record.execution_id
+            self._refused.pop(id, None)
+            if id in self._counted:
+                self._counted.discard(id)
                 self._account.give_back_call()
 
     def reached(self, executions: Sequence[ToolExecution]) -> StopRun | None:

@@ -115,7 +115,7 @@ class Stepping:
         runtime: the objects that drivers use.
         log: the log of the run.
         approve: decides about calls that require approval; `"wait"` to let the run wait.
-        own: the run's own functions around every call, outside of all hooks around calls.
+        own: the run's own functions around every call, outside of all hooks.
 
     Attributes:
         answer: the parts of the answer so far.
@@ -161,7 +161,7 @@ class Stepping:
         approve: Approval,
         inner: AroundCall,
     ) -> RunningStep:
-        """Carry out calls that the log has already, with `inner` inside of all hooks around calls."""
+        """Carry out calls that the log has already, with `inner` inside of all hooks."""
         return self._begin(self._make_accumulator(approve, [inner]), calls, known)
 
     def _begin(
@@ -339,6 +339,7 @@ class Stepping:
     def _error_of(self, executions: Sequence[ToolExecution]) -> Exception | None:
         """The exception of a batch that must be raised, if any."""
         for each in executions:
+            # A hook of another agent that is a tool.
             if isinstance(error := exception_of(each.result), HookError):
                 return error
         return self._settings.calls.error_of(executions)
@@ -360,7 +361,8 @@ class Stepping:
         inner: Sequence[AroundCall] = (),
     ) -> Accumulator:
         settings, ctx, limit = self._settings, self._ctx, self._call_limit
-        own = [*self._own] if limit is None else [limit.layer, *self._own]
+        if limit is not None:
+            inner = [limit.layer, *inner]
         calls = settings.calls
         if calls.on_failure == "raise":
             calls = replace(calls, on_failure="continue")  # raised later, when the step is over
@@ -371,7 +373,7 @@ class Stepping:
             stream=self._runtime.stream,
             max_failures=_NEVER,
             calls=calls,
-            hooks=settings.hooks.around_also(own, inner),
+            hooks=settings.hooks._replace(outer=tuple(self._own), inner=tuple(inner)),
             approve=approve,
             on_dropped=None if limit is None else limit.give_back,
         )

@@ -209,7 +209,7 @@ class KnownEnd(NamedTuple):
 
     Attributes:
         result: its result.
-        is_new: whether the hooks after calls have not seen it yet, since it was found out afterwards.
+        is_new: whether the hooks have not seen it yet, since it was found out afterwards.
     """
 
     result: ToolResult

@@ -24,7 +24,6 @@ from ..errors import StopRun
 from ..hooks import Invocation, Next
 from ..hooks.agreed_preview import refused_as_changed
 from ..hooks.approval import Approval, AskFirst, Decision, Need, write_decision
-from ..hooks.batch_hooks import BatchHooks, CallOrder
 from ..hooks.chain import chain, shown_to
 from ..hooks.hooks import NO_HOOKS, HookList
 from ..hooks.remote import check_remote
@@ -68,7 +67,7 @@ class ToolBatch:
         user_id: the id of the user whose turn it is.
         conversation_id: the conversation's id.
         options: how the calls are carried out.
-        hooks: what is before, after and around them.
+        hooks: what is around them.
         approval: decides about those that require approval.
         state: the dict that hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
@@ -78,12 +77,12 @@ class ToolBatch:
     Attributes:
         decisions: the decisions about calls that needed approval, by the call's place.
         resolved: the calls as hooks left them, with their tools.
+        state: the dict that hooks read and write.
     """
 
     # More attributes than Python keeps without a dict for each batch.
     __slots__ = (
         "_approval",
-        "_batch_hooks",
         "_begin",
         "_cancelled_from",
         "_carry_out",
@@ -97,9 +96,7 @@ class ToolBatch:
         "_needs",
         "_notes",
         "_options",
-        "_order",
         "_run",
-        "_state",
         "_tasks",
         "_timetable",
         "_tools",
@@ -108,6 +105,7 @@ class ToolBatch:
         "execution",
         "injected",
         "resolved",
+        "state",
     )
 
     def __init__(
@@ -133,7 +131,7 @@ class ToolBatch:
         self._user_id, self._conversation_id = user_id, conversation_id
         self._options = options
         self._hooks, self._approval = hooks, approval
-        self._state = {} if state is None else state
+        self.state = {} if state is None else state
         self._is_blocking = is_blocking
         self._begin: OnBegin | None = None
         self._run = run
@@ -143,8 +141,6 @@ class ToolBatch:
         self._cancelled_from = math.inf  # the calls from this index on were cancelled by the batch
         # Made when a call begins before the others are known. Calls that became those of another tool wait for it.
         self._is_complete: asyncio.Event | None = None
-        self._order: CallOrder | None = None
-        self._batch_hooks: BatchHooks | None = None
         self.decisions: Mapping[int, Decision] = {}
         self._needs: dict[int, tuple[ToolCall, Need]] = {}
         wants = tools.options
@@ -155,7 +151,7 @@ class ToolBatch:
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
         tracing = current()
         self._carry_out: CarryOut | None = self._attempt  # until all calls are known
-        if wants or hooks.objects or hooks.around or tracing:
+        if wants or hooks.is_around_calls or tracing:
             outermost = self._chain(wants, tracing)
             if outermost is not None:
                 self._carry_out = partial(self._carry, outermost)
@@ -165,8 +161,7 @@ class ToolBatch:
     @property
     def may_speak(self) -> bool:
         """Whether a hook or a tool gets the call's context, through which it can reach the run."""
-        hooks = self._hooks
-        return bool(hooks.around or hooks.for_batches) or any(
+        return self._hooks.is_around_calls or any(
             getattr(tool, "takes_context", False) is True for _, tool in self.resolved
         )
 
@@ -197,8 +192,7 @@ class ToolBatch:
     def begin_early(self, call: tuple[ToolCall, Any], record: CallRecord | None = None) -> None:
         """Start a call while others are still unknown; its place is after those that are there.
 
-        What it tells its run is held back until the batch is complete. The batch must not have hooks before or after
-        calls, since these run for all calls before any call starts.
+        What it tells its run is held back until the batch is complete.
         """
         self._is_complete = self._is_complete or asyncio.Event()
         note = CallNote()
@@ -219,8 +213,8 @@ class ToolBatch:
         Args:
             calls: the other calls, with their tools.
             records: their records from before, if they are part of a turn. A call that is `ended` does not run, since
-                an earlier program carried it out. If its result is new, the functions around calls and the hooks after
-                them see it; nothing else is asked.
+                an earlier program carried it out. If its result is new, the hooks around calls see it; nothing else is
+                asked.
             begin: awaited before a tool is started. If it raises, the tool is not started.
             needs: what approval each call of the batch needs, if that is known already.
         """
@@ -235,13 +229,11 @@ class ToolBatch:
                     note.held.release()
         if self._timetable is not None:
             self._timetable.set_deadline()
-        if self._order is not None:
-            self._order.expect(len(calls))
         notes = [CallNote() for _ in calls]
         for note, record in zip(notes, records, strict=False):
             note.before = record
         self._start(calls, notes)
-        self._carry_out = self._batch_hooks = None  # they refer to this
+        self._carry_out = None  # it refers to this
 
     def stop(self, first: int) -> list[asyncio.Task[ToolResult]]:
         """Ask the calls from `first` on to stop; `forget` must follow when these tasks are done."""
@@ -324,12 +316,6 @@ class ToolBatch:
 
     def _chain(self, wants: Sequence[ToolOptions], tracing: Tracing | None) -> Next | None:
         """What is around the calls; `None` if nothing is."""
-        hooks = self._hooks
-        if hooks.for_batches:
-            self._order = CallOrder()
-            self._batch_hooks = BatchHooks(
-                hooks.for_batches, self, self._order, self._state, self._options.on_block
-            )
         ask_first: AskFirst | None = None
         if [want for want in wants if want.asks_when]:
             ask_first = AskFirst(self._approval, self._needs)
@@ -338,8 +324,8 @@ class ToolBatch:
             self._next,
             self,
             tracing=None if tracing is None else tracing.call,
-            for_batches=self._batch_hooks,
-            around=hooks.around,
+            hooks=self._hooks,
+            on_block=self._options.on_block,
             approval=ask_first,
             has_retries=[want for want in wants if want.retries] != [],
         )
@@ -359,12 +345,12 @@ class ToolBatch:
                 end = KnownEnd.of(record)
                 note.known = end.result
                 note.began, note.ended = record.started_at or 0.0, record.completed_at or time()
-                work = self._give(index, end, self._batch_hooks)
+                work = self._give(index, end)
             else:
                 work = carry_out(index)
             task = create_task(work, name=name if type(name) is str else str(name))
             tasks.append(task)
-            if self._timetable is not None or self._order is not None:
+            if self._timetable is not None:
                 task.add_done_callback(partial(self._pass_on, index))
         if self._timetable is not None:
             self._timetable.arm()
@@ -375,8 +361,6 @@ class ToolBatch:
             return  # it was forgotten
         if self._timetable is not None:
             self._timetable.over(index)
-        if self._order is not None:
-            self._order.passed(index)
 
     def _stop(self, index: int, error: asyncio.CancelledError) -> ToolResult:
         """The result of a call that was stopped before it had one, or before hooks had seen what was known of it."""
@@ -390,15 +374,14 @@ class ToolBatch:
 
     # One call, in its task
 
-    async def _give(self, index: int, end: KnownEnd, hooks: BatchHooks | None) -> ToolResult:
+    async def _give(self, index: int, end: KnownEnd) -> ToolResult:
         """The result of a call that an earlier program carried out."""
-        if not end.is_new:
+        if not end.is_new or not self._hooks.given:
             return end.result
         if self._in_run is not None:
             self._in_run()
         invocation = Invocation.of(self, index, *self.resolved[index])
-        result = await shown_to(self._hooks.given, self, invocation, end.result)
-        return result if hooks is None else await hooks.after(invocation, result)
+        return await shown_to(self._hooks.given, self, invocation, end.result)
 
     async def _carry(self, carry_out: Next, index: int) -> ToolResult:
         """Carry out a call, with all that is around it."""
@@ -558,7 +541,7 @@ class ToolBatch:
             execution.storage,
             execution.sandbox_dir,
             execution.access,
-            MappingProxyType(self._state),
+            MappingProxyType(self.state),
             self._run_of(index),
         )
 

@@ -35,7 +35,7 @@ class CallOptions:
         on_failure: `"raise"` to raise `ToolError` when a call fails, once all calls of its batch have their results,
             which are in the log; its `executions` are those of the batch.
         on_block: whether the calls after one that a hook blocks are still carried out; with `"stop"` they are not, and
-            the run ends.
+            the run ends. Hooks are then asked about one call after the other, in call order.
         eager: whether calls of tools with `read_only=True` begin as soon as the model has written them, while it
             still writes their batch. They count only with their batch: if that is not valid, they are cancelled, and
             the model does not see their results.

@@ -11,6 +11,7 @@ from ..errors import ArgumentError
 __all__ = [
     "ACCUMULATOR",
     "AGENT",
+    "HOOKS",
     "LIMITS",
     "METHODS",
     "MODEL",
@@ -145,6 +146,13 @@ MODEL: Mapping[str, str] = {
     **_same("client=…", "http_client", "openai_client"),
 }
 """What to write in place of arguments that a model does not have."""
+
+HOOKS: Mapping[str, str] = _same(
+    "async def around_call(self, invocation, next)",
+    *("before_tool_execute", "before_tool_call", "before_tool", "on_tool_start"),
+    *("after_tool_execute", "after_tool_call", "after_tool", "on_tool_end", "on_tool_error"),
+)
+"""What to write in place of methods that `Hooks` does not have."""
 
 LIMITS: Mapping[str, str] = {
     **_same("steps=…", "max_turns", "max_steps", "max_iterations", "request_limit"),

@@ -5,7 +5,7 @@ tool's context variables. Tracing, hooks, approval, retries and executors are su
 """
 
 from .approval import Approve, Decision, ToolApproved, ToolDenied
-from .hooks import AnyHook, HookContext, NextReconcile
+from .hooks import AnyHook, NextReconcile
 from .invocation import AroundCall, Invocation, Next
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "Approve",
     "AroundCall",
     "Decision",
-    "HookContext",
     "Invocation",
     "Next",
     "NextReconcile",

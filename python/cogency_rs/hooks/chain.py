@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
-from ..calls.tool_result import failure, reason
-from ..errors import StopRun
+from ..calls.records import status_of
+from ..calls.tool_result import as_result, failure, reason
+from ..errors import BlockTool, SkipTool, StopRun
 from ..types import ToolResult
 from .approval import AskFirst
-from .batch_hooks import BatchHooks
+from .hooks import AnyHook, HookList, Hooks, matches
 from .invocation import AroundCall, CallBatch, Invocation, Next
 from .retries import retry
 
@@ -25,37 +28,40 @@ def chain(
     batch: CallBatch,
     *,
     tracing: AroundCall | None,
-    for_batches: BatchHooks | None,
-    around: Sequence[AroundCall],
+    hooks: HookList,
+    on_block: Literal["continue", "stop"],
     approval: AskFirst | None,
     has_retries: bool,
 ) -> Next | None:
     """Put what is around the calls of a batch around `last`, which makes one attempt of a call.
 
-    This is the order, from the outside in: the span of a trace; the hooks before and after calls; the hooks around each
-    call, in the order of `around`; the question whether the call may run; the attempts. `last` runs the tool, or has it
-    run by the executor that one of `around` has put into the invocation.
+    This is the order, from the outside in: the span of a trace; the hooks, between the run's own functions; the
+    question whether the call may run; the attempts. `last` runs the tool, or has it run by the executor that a hook has
+    put into the invocation.
 
     Returns:
         What carries out a call; `None` if there is nothing around it.
     """
-    layers = (tracing, for_batches, *around, approval, retry if has_retries else None)
-    present = [layer for layer in layers if layer is not None]
-    for layer in reversed(present):
-        last = partial(_enter, layer, last, batch)
-    return last if present else None
+    outermost = last
+    for layer in (retry if has_retries else None, approval, *reversed(hooks.inner)):
+        outermost = outermost if layer is None else partial(_enter, layer, outermost, batch)
+    if hooks.given:
+        outermost = HookChain(hooks.given, batch, on_block).around(outermost)
+    for layer in (*reversed(hooks.outer), tracing):
+        outermost = outermost if layer is None else partial(_enter, layer, outermost, batch)
+    return None if outermost is last else outermost
 
 
 async def shown_to(
-    around: Sequence[AroundCall], batch: CallBatch, invocation: Invocation, found: ToolResult
+    hooks: Sequence[AnyHook], batch: CallBatch, invocation: Invocation, found: ToolResult
 ) -> ToolResult:
-    """Pass a result that was found out through functions around calls, as if the call had just returned it.
+    """Pass a result that was found out through hooks, as if the call had just returned it.
 
-    A function that does not call `next` has refused the call or answered it. It is too late for either, since the call
-    was started before: then the result stays.
+    A hook that does not call `next` has blocked the call or answered it. It is too late for either, since the call was
+    started before: then the result stays.
 
     Returns:
-        The result, as these functions left it.
+        The result, as the hooks left it.
     """
     is_seen = False
 
@@ -64,11 +70,145 @@ async def shown_to(
         is_seen = True
         return found
 
-    layers: Next = find
-    for layer in reversed(around):
-        layers = partial(_enter, layer, layers, batch)
-    result = await layers(invocation)
-    return result if is_seen else found
+    result = await HookChain(hooks, batch, None).around(find)(invocation)
+    return result if is_seen and status_of(result) not in ("blocked", "denied") else found
+
+
+class HookChain:
+    """The hooks around the calls of one batch.
+
+    Args:
+        hooks: the outermost first.
+        batch: the calls.
+        on_block: whether the calls after a blocked one are still carried out; with `"stop"` they are not, and the run
+            ends. `None` if calls were carried out already, so that no hook can block one.
+    """
+
+    def __init__(
+        self,
+        hooks: Sequence[AnyHook],
+        batch: CallBatch,
+        on_block: Literal["continue", "stop"] | None,
+    ) -> None:
+        self._hooks = hooks
+        self._batch = batch
+        self._on_block = on_block
+        self._blocked: str | None = None  # the tool of the call after which no other starts
+        # Fair: calls get it in the order in which their tasks began.
+        self._turn = asyncio.Lock()
+
+    def around(self, last: Next) -> Next:
+        """What carries out a call with `last`, and the hooks around it."""
+        return partial(self._in_turn if self._on_block == "stop" else self._carry, last)
+
+    async def _in_turn(self, last: Next, invocation: Invocation) -> ToolResult:
+        """Carry out a call once the hooks have let those before it through, so that it is known if one is blocked."""
+        async with AsyncExitStack() as turn:
+            with invocation.waiting():
+                await turn.enter_async_context(self._turn)
+            if self._blocked is not None:
+                text = f"Not started: the call to '{self._blocked}' before it was blocked"
+                return failure(text, asyncio.CancelledError(text))
+
+            async def let_through(invocation: Invocation) -> ToolResult:
+                await turn.aclose()
+                return await last(invocation)
+
+            return await self._carry(let_through, invocation)
+
+    def _carry(self, last: Next, invocation: Invocation) -> Awaitable[ToolResult]:
+        results: list[ToolResult] = []
+
+        async def noting(invocation: Invocation) -> ToolResult:
+            results.append(result := await last(invocation))
+            return result
+
+        return self._pass(self._hooks, 0, noting, invocation, results)
+
+    async def _pass(
+        self,
+        hooks: Sequence[AnyHook],
+        place: int,
+        last: Next,
+        invocation: Invocation,
+        results: list[ToolResult],
+    ) -> ToolResult:
+        """Carry out a call with hooks around it.
+
+        Args:
+            hooks: those that are asked about the call's tool.
+            place: the first of them that has not been asked.
+            last: carries out the call inside of all hooks, and notes the result.
+            invocation: the call.
+            results: those that hooks have got from `next`, to which what this hook makes of them is added.
+        """
+        hook = hooks[place]
+        has_begun = False
+
+        def next(handed: Invocation) -> Awaitable[ToolResult]:
+            nonlocal has_begun
+            handed = self._batch.known(handed)
+            has_begun = True
+            asked, following = hooks, place + 1
+            if handed.tool is not invocation.tool:
+                # Those outside of this one decided about the other tool. The one that changed it is not asked again,
+                # so that there is an end.
+                asked, following = [each for each in hooks if each is not hook], 0
+            if following == len(asked):
+                return last(handed)
+            return self._pass(asked, following, last, handed, results)
+
+        try:
+            if not isinstance(hook, Hooks):
+                answer = await hook(invocation, next)
+            elif matches(hook, invocation.resolved):
+                answer = await hook.around_call(invocation, next)
+            else:
+                return await next(invocation)
+            result = answer if type(answer) is ToolResult else _checked(hook, answer)
+            if results and result is results[-1]:
+                return result
+            is_new = result is answer and not any(result is each for each in results)
+            if is_new and has_begun and results:
+                self._tell_of_change(hook, invocation, results[-1])
+        except Exception as error:
+            result = self._instead(hook, invocation, error, has_begun)
+        results.append(result)
+        return result
+
+    def _instead(
+        self, hook: AnyHook, invocation: Invocation, error: Exception, has_begun: bool
+    ) -> ToolResult:
+        """The result of a call that a hook blocks, skips or breaks. A call that has begun can only be broken."""
+        match error:
+            case BlockTool() if not has_begun:
+                call, name = invocation.call, _name(hook)
+                text = f"Tool '{call.name}' was blocked: {error}"
+                event = {"type": "tool_blocked", "name": call.name, "args": call.args}
+                if self._on_block is not None:
+                    invocation.context.emit({**event, "content": str(error), "hook": name})
+                if self._on_block == "stop":
+                    self._blocked = call.name
+                    self._batch.end_run(invocation.index, StopRun(text), name)
+                return failure(text, error)
+            case SkipTool() if not has_begun:
+                return as_result(error.value)
+            case _:
+                return _failed(hook, self._batch, invocation, error)
+
+    def _tell_of_change(self, hook: AnyHook, invocation: Invocation, before: ToolResult) -> None:
+        """Emit an event with the outcome of a call before a hook changed it."""
+        execution = invocation.execution(before)
+        invocation.context.emit(
+            {
+                "type": "tool_changed",
+                "name": execution.name,
+                "args": execution.args,
+                "status": execution.status,
+                "content": execution.value if execution.error is None else execution.error,
+                "hook": _name(hook),
+            }
+        )
 
 
 async def _enter(
@@ -76,17 +216,26 @@ async def _enter(
 ) -> ToolResult:
     invocation = batch.known(invocation)
     try:
-        result: Any = await layer(invocation, inner)
-    except StopRun as why:
-        return batch.end_run(invocation.index, why, _name(layer))
+        return _checked(layer, await layer(invocation, inner))
     except Exception as error:
-        name = _name(layer)
-        logger.exception("Hook %s failed around a call to %r", name, invocation.call.name)
-        return failure(f"Hook {name} failed: {reason(error)}", error)
-    if type(result) is ToolResult or (hasattr(result, "outcome") and hasattr(result, "error")):
+        return _failed(layer, batch, invocation, error)
+
+
+def _checked(layer: Any, result: Any) -> ToolResult:
+    if hasattr(result, "outcome") and hasattr(result, "error"):
         return cast("ToolResult", result)
     kind = type(result).__name__
     return failure(f"Hook {_name(layer)} failed: it must return a ToolResult, but returned {kind}")
+
+
+def _failed(layer: Any, batch: CallBatch, invocation: Invocation, error: Exception) -> ToolResult:
+    name = _name(layer)
+    if isinstance(error, StopRun):
+        return batch.end_run(invocation.index, error, name)
+    logger.exception("Hook %s failed around a call to %r", name, invocation.call.name)
+    # With a `BlockTool`, the result would say that the call did not run.
+    cause = None if isinstance(error, BlockTool) else error
+    return failure(f"Hook {name} failed: {reason(error)}", cause)
 
 
 def _name(layer: Any) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..calls.records import ToolExecution
 from ..errors import ConfigError, StopRun
 from ..guards.arguments import check_list, refused
-from ..tools.context import Deps, ToolContext
+from ..guards.misnamed import HOOKS
 from ..tools.toolbox import ResolvedCall, names_of
-from ..types import ToolCall, ToolResult
+from ..types import ToolResult
 from .invocation import AroundCall, Invocation, Next
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_HOOKS",
     "AnyHook",
-    "HookContext",
     "HookList",
     "Hooks",
     "NextReconcile",
@@ -36,32 +33,17 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class HookContext(ToolContext[Deps], Generic[Deps]):
-    """What a hook around a call can know of the call.
-
-    Attributes:
-        state: what hooks have written so far. The hooks and tools that run later see what is written here.
-    """
-
-    state: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
 class Hooks:
     """Base class of hooks: override any of the methods, as `def` or as `async def`; `around_call` as `async def`.
 
-    The three for calls run wherever calls run; the others only in an `Agent`. Any of them may raise `StopRun`. Any
-    other exception is the error of the run, and names the hook; raised before or after a call of `execute_tools`, it is
-    the error of that call. What `around_call` raises is always the error of its call alone.
+    `around_call` runs wherever calls run; the others only in an `Agent`. Any of them may raise `StopRun`. Any other
+    exception is the error of the run, and names the hook; what `around_call` raises is the error of its call alone.
 
     Args:
-        matcher: a pattern for tool names, as `fnmatch` has them (`"fs_*"`), or several patterns; the hooks for calls
-            run only for tools of which a name matches: the one that prompts list, or `server__tool` of a server's tool.
+        matcher: a pattern for tool names, as `fnmatch` has them (`"fs_*"`), or several patterns; `around_call` runs
+            only for tools of which a name matches: the one that prompts list, or `server__tool` of a server's tool.
         priority: hooks with a higher priority run first, and are outermost around a call; among equal ones, those that
             are first in the list. A plain function in the list has priority 0.
-
-    If `before_tool_execute` makes of a call one of another tool, the hooks that have been asked about the first are
-    asked again, about the new one, except for those that changed the tool themselves.
 
     Raises:
         ConfigError: `matcher` is neither a pattern nor several; or a subclass has another method that is named like a
@@ -138,32 +120,19 @@ class Hooks:
         """
         return response
 
-    def before_tool_execute(
-        self, ctx: HookContext[Any], call: ToolCall
-    ) -> ToolCall | Awaitable[ToolCall]:
-        """Look at a call before any call of its batch runs; the calls of a batch pass in their order.
+    async def around_call(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Carry out a call with `next`, change it, block or answer it, or run it again; see `AroundCall`.
+
+        If it makes of the call one of another tool, all hooks are asked about that one, except for those that have
+        changed the tool.
 
         Returns:
-            The call to run: the same, or another.
+            The result to keep: that of `next`, or another; a failure can become a success.
 
         Raises:
-            BlockTool: to keep the call from running; the model reads why.
-            SkipTool: to give the call this value as its result, without running it.
+            BlockTool: before `next` is called: the call does not run, and the model reads why.
+            SkipTool: before `next` is called: the call does not run, and this value is its result.
         """
-        return call
-
-    def after_tool_execute(
-        self, ctx: HookContext[Any], execution: ToolExecution
-    ) -> ToolExecution | Awaitable[ToolExecution]:
-        """Look at the outcome of a call.
-
-        Returns:
-            The execution to keep: the same, or another; with another `result`, a failure can become a success.
-        """
-        return execution
-
-    async def around_call(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Carry out a call with `next`, change it, answer it, or run it again; see `AroundCall`."""
         return await next(invocation)
 
     async def around_reconcile(self, call: UnsettledCall, next: NextReconcile) -> Outcome:
@@ -189,6 +158,8 @@ _PREFIXES = ("before_", "after_", "on_", "around_")
 def _unknown_hook(cls: type[Hooks], name: str) -> str:
     import difflib  # here, since only this error needs it
 
+    if name in HOOKS:
+        return f"{cls.__name__}.{name} would never run: write {HOOKS[name]}"
     hooks = [known for known in vars(Hooks) if known.startswith(_PREFIXES)]
     nearest = difflib.get_close_matches(name, hooks, n=1)
     meant = f"; did you mean {nearest[0]}?" if nearest else "."
@@ -206,15 +177,15 @@ class HookList(NamedTuple):
 
     Attributes:
         objects: the `Hooks` objects.
-        for_batches: the same, if one of them has a method before or after calls.
-        around: the functions around each call, the outermost first.
-        given: those of them that were in the list, so that they are also around a result that was found out.
+        given: those that are around calls, the outermost first.
+        outer: the run's own functions around calls, outside of `given`.
+        inner: the same, inside of it.
     """
 
     objects: tuple[Hooks, ...] = ()
-    for_batches: tuple[Hooks, ...] = ()
-    around: tuple[AroundCall, ...] = ()
-    given: tuple[AroundCall, ...] = ()
+    given: tuple[AnyHook, ...] = ()
+    outer: tuple[AroundCall, ...] = ()
+    inner: tuple[AroundCall, ...] = ()
 
     @classmethod
     def of(cls, hooks: Iterable[AnyHook] | HookList) -> HookList:
@@ -243,34 +214,18 @@ class HookList(NamedTuple):
                 raise refused("hooks", each, _ACCEPTED, f"write hooks=[{_written(each)}]")
             elif not callable(each):
                 raise refused("hooks", each, _ACCEPTED, advice)
-        if not objects:
-            return cls((), (), tuple(listed), tuple(listed))
-        listed.sort(key=_order)
-        objects.sort(key=_order)
-        decide = any(has(each, "before_tool_execute", "after_tool_execute") for each in objects)
-        around = tuple(
-            _AroundMatching(each) if isinstance(each, Hooks) else each
-            for each in listed
-            if not isinstance(each, Hooks) or has(each, "around_call")
+        if objects:
+            listed.sort(key=_order)
+            objects.sort(key=_order)
+        around = (
+            each for each in listed if not isinstance(each, Hooks) or has(each, "around_call")
         )
-        return cls(tuple(objects), tuple(objects) if decide else (), around, around)
+        return cls(tuple(objects), tuple(around))
 
-    def around_also(self, outer: Iterable[AroundCall], inner: Iterable[AroundCall]) -> HookList:
-        """These, with `outer` around all that is around a call, and `inner` inside."""
-        return self._replace(around=(*outer, *self.around, *inner))
-
-
-class _AroundMatching:
-    """The `around_call` of hooks, for calls that their matcher is for."""
-
-    def __init__(self, hooks: Hooks) -> None:
-        self._hooks = hooks
-        self.__qualname__ = type(hooks).__name__
-
-    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
-        if matches(self._hooks, invocation.resolved):
-            return await self._hooks.around_call(invocation, next)
-        return await next(invocation)
+    @property
+    def is_around_calls(self) -> bool:
+        """Whether anything is around calls."""
+        return bool(self.given or self.outer or self.inner)
 
 
 def _order(hook: AnyHook) -> int:
@@ -286,13 +241,10 @@ def _written(hook: Any) -> str:
     return hook.__name__ if inspect.isroutine(hook) else f"{name}()"
 
 
-def has(hooks: Hooks, *methods: str) -> bool:
-    """Whether hooks override one of these methods."""
-    for method in methods:
-        own = getattr(hooks, method)
-        if getattr(own, "__func__", own) is not getattr(Hooks, method):
-            return True
-    return False
+def has(hooks: Hooks, method: str) -> bool:
+    """Whether hooks override a method."""
+    own = getattr(hooks, method)
+    return getattr(own, "__func__", own) is not getattr(Hooks, method)
 
 
 def matches(hooks: Hooks, resolved: ResolvedCall) -> bool:

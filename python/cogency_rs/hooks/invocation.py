@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ..calls.records import ToolExecution
+from ..calls.records import CallRecord, ToolExecution, status_of
 from ..errors import StopRun
 from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall
@@ -17,22 +17,26 @@ from ..types import ToolCall, ToolResult
 __all__ = ["AroundCall", "CallBatch", "Executor", "Invocation", "Next"]
 
 
-class CallDetails(Protocol):
-    """Makes the parts of an `Invocation` that most hooks never ask for."""
-
-    def id(self, index: int) -> str: ...
-    def context(self, index: int, call: ToolCall) -> ToolContext[Any]: ...
-    def held(self, index: int) -> AbstractContextManager[None]: ...
-
-
-class CallBatch(CallDetails, Protocol):
+class CallBatch(Protocol):
     """The calls of a batch, as what is around them needs to know them.
 
     Attributes:
-        resolved: the calls as they are now, with their tools.
+        state: the dict that hooks write to.
     """
 
-    resolved: list[tuple[ToolCall, Any]]
+    state: dict[str, Any]
+
+    def id(self, index: int) -> str:
+        """The id of a call."""
+        ...
+
+    def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
+        """What a call's tool is told."""
+        ...
+
+    def held(self, index: int) -> AbstractContextManager[None]:
+        """A context whose time does not count for a call."""
+        ...
 
     def known(self, invocation: object) -> Invocation:
         """An invocation with the tool that its call means now.
@@ -65,6 +69,7 @@ class Invocation:
         executor: runs the tool elsewhere; `None` to run it here.
         agreed: what the tool's preview said when the call was approved; the call runs only if it says the same when
             is its turn. `None` to run it in any case.
+        state: what hooks have written so far. The hooks and tools that run later see what is written here.
     """
 
     id: str
@@ -75,10 +80,11 @@ class Invocation:
     index: int = 0
     executor: Executor | None = None
     agreed: str | None = None
-    _source: CallDetails | None = field(default=None, repr=False, compare=False)
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    _source: CallBatch | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, source: CallDetails, index: int, call: ToolCall, tool: Any) -> Invocation:
+    def of(cls, source: CallBatch, index: int, call: ToolCall, tool: Any) -> Invocation:
         """Make an invocation whose `id` and `context` are made when first read: most hooks never read them."""
         made = cls.__new__(cls)
         fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
@@ -101,6 +107,14 @@ class Invocation:
         object.__setattr__(made, "__dict__", {**vars(self), "executor": executor})
         return made
 
+    def execution(self, result: ToolResult) -> ToolExecution:
+        """The call as it was carried out, with this result, and its record: its status, times and attempts."""
+        if self._source is not None:
+            return self._source.execution_of(self.index, result)
+        call, status = self.call, status_of(result)
+        record = CallRecord(self.id, "", self.index, call.name, call.server, status, self.attempt)
+        return ToolExecution(call, result, record)
+
     def waiting(self) -> AbstractContextManager[None]:
         """`with invocation.waiting():` pauses the call's time limit.
 
@@ -115,31 +129,33 @@ class _Later:
     It is put into the class after `@dataclass` has run, which would take it for the field's default.
     """
 
-    def __init__(self, name: str, make: Callable[[CallDetails, Invocation], Any]) -> None:
+    def __init__(self, name: str, make: Callable[[CallBatch, Invocation], Any]) -> None:
         self._name = name
         self._make = make
 
     def __get__(self, invocation: Invocation | None, owner: type) -> Any:
-        source: CallDetails | None = None if invocation is None else vars(invocation).get("_source")
+        source: CallBatch | None = None if invocation is None else vars(invocation).get("_source")
         if invocation is None or source is None:
             raise AttributeError(f"{owner.__name__} has no {self._name}")
         return vars(invocation).setdefault(self._name, self._make(source, invocation))
 
 
-setattr(Invocation, "id", _Later("id", lambda source, made: source.id(made.index)))  # noqa: B010
-setattr(  # noqa: B010
-    Invocation,
-    "context",
-    _Later("context", lambda source, made: source.context(made.index, made.call)),
-)
+_LATER: dict[str, Callable[[CallBatch, Invocation], Any]] = {
+    "id": lambda source, made: source.id(made.index),
+    "context": lambda source, made: source.context(made.index, made.call),
+    "state": lambda source, _: source.state,
+}
+for _name, _make in _LATER.items():
+    setattr(Invocation, _name, _Later(_name, _make))
 
 Next = Callable[[Invocation], Awaitable[ToolResult]]
 """Carries out a call. Called again, it makes another attempt. Whatever the tool does is in the result: it raises only
 `asyncio.CancelledError`, when the call must stop."""
 
 AroundCall = Callable[[Invocation, Next], Awaitable[ToolResult]]
-"""A function around calls: it may change a call, answer it, run it again, or look at its result. It runs in the call's
-own task and context. If it raises, or returns anything but a `ToolResult`, the call fails; `StopRun` ends the run."""
+"""A function around calls: it may change a call, block or answer it, run it again, and change its result. It runs in
+the call's own task and context. In place of calling `next`, it may raise `BlockTool` or `SkipTool`. If it raises
+anything else, or returns anything but a `ToolResult`, the call fails; `StopRun` ends the run."""
 
 
 class Executor(ABC):

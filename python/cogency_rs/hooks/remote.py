@@ -19,7 +19,7 @@ def check_remote(tools: Mapping[str, Any], hooks: HookList) -> None:
     Raises:
         ConfigError: a tool says `remote=...` and no executor takes it, or an executor takes a tool that it cannot run.
     """
-    executors = [each for each in hooks.around if isinstance(each, Executor)]
+    executors = [each for each in hooks.given if isinstance(each, Executor)]
     for name, tool in tools.items():
         taking = [executor for executor in executors if executor.takes(tool)]
         for executor in taking:

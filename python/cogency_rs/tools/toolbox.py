@@ -194,11 +194,14 @@ class Toolbox:
         return [*map(self.resolve, listed)]
 
     def resolve_instead(self, call: Any, before: ResolvedCall) -> ResolvedCall:
-        """Find the tool of a call that takes the place of another.
+        """Find the tool of a call that takes the place of another, whose id it gets.
 
         If it has the other's server and another name, only the name was changed, and the tool may be anywhere.
         """
         name, server = before.identity
+        id = getattr(before.call, "id", None)
+        if isinstance(call, ToolCall) and call.id != id:
+            call = replace(call, id=id)
         if server is not None and isinstance(call, ToolCall) and call.name != name:
             call = replace(call, server=None) if call.server == server else call
         return self.resolve(call)

@@ -109,7 +109,7 @@ class Accumulator:
         _check_storage(execution.storage)
         tools = self._toolbox(execution.tools)
         self._options, self._hooks = CallOptions.of(calls), HookList.of(hooks)
-        if self._hooks.around or tools.options:
+        if self._hooks.is_around_calls or tools.options:
             check_remote(tools.names, self._hooks)
         self._tools = tools if type(execution.tools) is tuple else None  # a list may change
         self.user_id = user_id
@@ -180,7 +180,7 @@ class Accumulator:
             self.executions, self.waiting, self.untold = [], [], []
             self._resolved, self._asking = (), ()
             text = unread_text_of(events)
-            eager = self._options.eager and self._may_have_early_calls()
+            eager = self._options.eager and may_have_early_calls(self._tool_options())
             if text is None:
                 turn = Turn(stream=self.stream, errors="event", eager=eager, goes_on=goes_on)
                 enter = partial(self._enter_event, turn, eager)
@@ -348,13 +348,10 @@ class Accumulator:
         turn.event(kind, content)
         return None
 
-    def _may_have_early_calls(self) -> bool:
-        return may_have_early_calls(self._hooks, self._tool_options())
-
     def _may_hold(self, calls: Sequence[ResolvedCall]) -> bool:
         """Whether one of these calls may have to wait for something before its tool is started."""
-        hooks, most = self._hooks, self._options.max_concurrency
-        if hooks.objects or hooks.around or len(calls) > (most or len(calls)):
+        most = self._options.max_concurrency
+        if self._hooks.is_around_calls or len(calls) > (most or len(calls)):
             return True
         wants = all_options([tool for _, tool in calls])
         return any(want.asks_when or (want.sequential and calls[1:]) for want in wants)

@@ -17,7 +17,6 @@ from ..calls.records import ToolExecution
 from ..execution.batch import ToolBatch
 from ..execution.shielded_wait import outlast
 from ..execution.tool_events import ToolEvents
-from ..hooks.hooks import HookList
 from ..tools.options import ToolOptions
 from ..tools.registry import refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
@@ -41,9 +40,9 @@ def may_begin_early(options: ToolOptions) -> bool:
     return reads and not options.sequential and options.asks_when is False
 
 
-def may_have_early_calls(hooks: HookList, tools: Sequence[ToolOptions]) -> bool:
-    """Whether any call may begin early. None may if there are hooks that run for all calls before any call starts."""
-    return not hooks.for_batches and any(map(may_begin_early, tools))
+def may_have_early_calls(tools: Sequence[ToolOptions]) -> bool:
+    """Whether any call of these tools may begin early."""
+    return any(map(may_begin_early, tools))
 
 
 class EarlyCalls:
