@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, Hooks, RunLimits, ToolCall, tool
-from cogency_rs.errors import StopReason
+from cogency_rs.errors import HookError, StopReason
 from cogency_rs.models import Usage
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, model_of
@@ -225,6 +225,15 @@ async def test_calls_of_the_child_are_approved_by_its_own_approve_or_else_by_its
     child = agent(SEND, "done", tools=[send], approve=own, hooks=[Look()])
     result = await with_child(child, ASK, "done", approve=callers).run("?")
     assert (seen, result.status) == ([answer], "completed")
+
+
+async def test_a_failing_hook_of_the_child_is_the_error_of_the_caller_s_run():
+    class Fails(Hooks):
+        def before_step(self, ctx: Any) -> None:
+            raise OSError("no")
+
+    with pytest.raises(HookError, match=r"Fails\.before_step failed: OSError: no"):
+        await with_child(agent("42", hooks=[Fails()]), ASK, "done").run("?")
 
 
 async def test_agents_may_be_nested_to_any_depth():
