@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Literal, cast
 
-from ..calls.records import status_of
+from ..calls.status import status_of
 from ..calls.tool_result import as_result, failure, reason
 from ..errors import BlockTool, SkipTool, StopRun
 from ..types import ToolResult

@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ..calls.records import CallRecord, ToolExecution, status_of
+from ..calls.records import CallRecord, ToolExecution
+from ..calls.status import status_of
 from ..errors import StopRun
 from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall
