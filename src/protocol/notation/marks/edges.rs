@@ -28,15 +28,26 @@ impl Edges {
             neighbours.iter().map(|text| text.as_bytes()).filter(|text| !text.is_empty()).collect();
         let begins: HashSet<&[u8]> = whole.iter().copied().flat_map(prefixes).collect();
         let ended: HashSet<&[u8]> = whole.iter().copied().flat_map(suffixes).collect();
+        // Most halves have another byte next to the cut: that is seen sooner than each of their ends is looked up.
+        let [mut first_bytes, mut last_bytes] = [[false; 256]; 2];
+        for text in &whole {
+            first_bytes[usize::from(text[0])] = true;
+            last_bytes[usize::from(text[text.len() - 1])] = true;
+        }
         let [mut ends, mut beginnings] = [const { Vec::new() }; 2];
         let is_cut = |mark: &[u8], at: usize| mark[at] & 0xc0 != 0x80;
         for mark in marks {
             for at in (1..mark.len()).filter(|&at| is_cut(mark, at)) {
                 let (first, second) = mark.split_at(at);
-                if begins.contains(second) || prefixes(second).any(|text| whole.contains(text)) {
+                if first_bytes[usize::from(second[0])]
+                    && (begins.contains(second)
+                        || prefixes(second).any(|text| whole.contains(text)))
+                {
                     ends.push(first.to_vec());
                 }
-                if ended.contains(first) || suffixes(first).any(|text| whole.contains(text)) {
+                if last_bytes[usize::from(first[first.len() - 1])]
+                    && (ended.contains(first) || suffixes(first).any(|text| whole.contains(text)))
+                {
                     beginnings.push(second.to_vec());
                 }
             }
