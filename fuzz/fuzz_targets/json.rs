@@ -9,9 +9,9 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
+use cogency_rs::json::{Container, Controls, Fault, Scanner, Token};
 use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::canonical::{Writer, canonical_string, json_string};
-use cogency_rs::json::{Container, Controls, Fault, Scanner, Token};
 use cogency_rs::protocol::{Call, stored::stored_call};
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser};
 use cogency_rs_fuzz::conversation::StoredCall;

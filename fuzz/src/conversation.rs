@@ -2,8 +2,8 @@
 
 use crate::json::Layout;
 use cogency_rs::context::{Message, Role, Rules, ShownReport, Tags};
-use cogency_rs::protocol::Text;
 use cogency_rs::json::{Controls, Fault, FaultKind};
+use cogency_rs::protocol::Text;
 
 use crate::json::{self, Node, Reading, Value};
 use crate::text::{is_blank, leading_space};

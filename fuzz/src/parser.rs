@@ -11,8 +11,8 @@ mod tags;
 use std::ops::Range;
 
 use crate::json::Layout;
-use cogency_rs::protocol::advice::MAX_REPORTS;
 use cogency_rs::json::{Controls, Fault, FaultKind};
+use cogency_rs::protocol::advice::MAX_REPORTS;
 use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind};
 

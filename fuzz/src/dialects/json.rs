@@ -2,8 +2,8 @@
 
 use crate::json::Layout;
 use cogency_rs::dialect::{DecisionKeys, Json, JsonShape, Str};
-use cogency_rs::protocol::Call;
 use cogency_rs::json::{Controls, FaultKind};
+use cogency_rs::protocol::Call;
 
 use super::cursor::{Cursor, No, Read};
 use super::values::{depth, object, string, units};

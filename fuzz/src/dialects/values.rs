@@ -1,7 +1,7 @@
 //! Values and calls, made of what was read.
 
-use cogency_rs::protocol::Call;
 use cogency_rs::json::Controls;
+use cogency_rs::protocol::Call;
 
 use super::cursor::{No, Read, trimmed};
 use crate::json::{Layout, Node, Units, Value, dumps, read, units_of};

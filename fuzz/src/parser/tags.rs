@@ -1,7 +1,7 @@
 //! Where the tags of a text are.
 
-use cogency_rs::protocol::Limits;
 use cogency_rs::json::{Controls, Fault, FaultKind};
+use cogency_rs::protocol::Limits;
 
 use super::syntax::{END_OF_RESULTS, OPEN, OPENING, RESULTS, Source, TextRun, closes};
 use crate::json;
