@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cogency_rs::agent::{Log, LogRow, MemoryLog, TurnSetup, ask, fold, take_turn};
 use cogency_rs::context::{Message, Role};
 use cogency_rs::net::{Client, Reading, Request, Settings, Timeouts, Watch};
+use cogency_rs::protocol::Event;
 use cogency_rs::turn::{Breaker, Decision, Emission, Situation, decide};
 use cogency_rs::wire::{Api, Options, Reader, Secret};
 use serde_json::json;
