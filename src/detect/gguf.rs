@@ -7,6 +7,9 @@ use std::io::{self, BufRead, Read};
 const LONGEST: u64 = 1 << 20;
 const MOST_KEYS: u64 = 100_000;
 
+/// Bytes of the longest head: the texts of a million tokens, and as many merges of two, are less.
+const LONGEST_HEAD: u64 = 256 << 20;
+
 const TEMPLATE: &str = "tokenizer.chat_template";
 
 /// The chat templates, each with its name; that of the default one is empty.
@@ -14,7 +17,7 @@ const TEMPLATE: &str = "tokenizer.chat_template";
 /// # Errors
 /// It is not GGUF, it is cut, or it says something that cannot be.
 pub fn read(file: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
-    let mut head = Head { file };
+    let mut head = Head { file, left: LONGEST_HEAD };
     if &head.bytes::<4>()? != b"GGUF" {
         return Err(wrong("it does not begin with GGUF"));
     }
@@ -46,13 +49,23 @@ const ARRAY: u32 = 9;
 
 struct Head<'f, F> {
     file: &'f mut F,
+    /// How much more may be read.
+    left: u64,
 }
 
 impl<F: BufRead> Head<'_, F> {
     fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        self.spend(N as u64)?;
         let mut bytes = [0; N];
         self.file.read_exact(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn spend(&mut self, length: u64) -> io::Result<()> {
+        let left = self.left.checked_sub(length);
+        self.left =
+            left.ok_or_else(|| wrong("it has a longer head than a model's file can have"))?;
+        Ok(())
     }
 
     fn number(&mut self) -> io::Result<u64> {
@@ -64,6 +77,7 @@ impl<F: BufRead> Head<'_, F> {
         if length > longest {
             return Err(wrong("it has a longer text than a model's file can have"));
         }
+        self.spend(length)?;
         let mut bytes = Vec::new();
         if self.file.by_ref().take(length).read_to_end(&mut bytes)? as u64 != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -73,27 +87,28 @@ impl<F: BufRead> Head<'_, F> {
 
     /// Passes over a value of this kind.
     fn skip(&mut self, kind: u32, depth: u32) -> io::Result<()> {
+        if let Some(size) = size_of(kind) {
+            return self.pass(size);
+        }
         match kind {
-            0 | 1 | 7 => self.pass(1),
-            2 | 3 => self.pass(2),
-            4..=6 => self.pass(4),
-            10..=12 => self.pass(8),
             STRING => {
                 let length = self.number()?;
                 self.pass(length)
             }
             ARRAY if depth < 4 => {
                 let kind = u32::from_le_bytes(self.bytes()?);
-                for _ in 0..self.number()? {
-                    self.skip(kind, depth + 1)?;
+                let items = self.number()?;
+                match size_of(kind) {
+                    Some(size) => self.pass(size.saturating_mul(items)),
+                    None => (0..items).try_for_each(|_| self.skip(kind, depth + 1)),
                 }
-                Ok(())
             }
             _ => Err(wrong("it has a value of a kind that GGUF does not have")),
         }
     }
 
     fn pass(&mut self, mut length: u64) -> io::Result<()> {
+        self.spend(length)?;
         while length > 0 {
             let held = self.file.fill_buf()?.len() as u64;
             if held == 0 {
@@ -104,6 +119,17 @@ impl<F: BufRead> Head<'_, F> {
             length -= taken;
         }
         Ok(())
+    }
+}
+
+/// Bytes of a value of this kind, if all have as many.
+const fn size_of(kind: u32) -> Option<u64> {
+    match kind {
+        0 | 1 | 7 => Some(1),
+        2 | 3 => Some(2),
+        4..=6 => Some(4),
+        10..=12 => Some(8),
+        _ => None,
     }
 }
 

@@ -46,11 +46,11 @@ pub fn detect(source: &Source) -> Option<Detected> {
     match render(source) {
         Rendered::Calls(calls, declared) => Reading::best(&source.template, &calls)
             .map(|reading| declared::worded(reading.detected(), &declared)),
-        _ if !knows_tools(&source.template) => told(),
+        Rendered::Failed(why) => marks::detect(&source.template, Some(&why)),
+        Rendered::NoCalls(_) if !knows_tools(&source.template) => told(),
         Rendered::NoCalls(declared) => marks::detect(&source.template, None)
             .map(|detected| declared::worded(detected, &declared))
             .or_else(told),
-        Rendered::Failed(why) => marks::detect(&source.template, Some(&why)),
     }
 }
 

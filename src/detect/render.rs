@@ -1,9 +1,10 @@
 //! What a template writes for a conversation with one call.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::sync::mpsc::channel;
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -27,6 +28,9 @@ const LONGEST_TIME: Duration = Duration::from_secs(1);
 
 /// How much a template may do: a real one needs a hundredth of it.
 const FUEL: u64 = 400_000;
+
+/// Bytes that a template may write: a real one writes a hundredth of it.
+const MOST_WRITTEN: usize = 4 << 20;
 
 /// What came of rendering.
 pub enum Rendered {
@@ -53,7 +57,8 @@ pub fn render(source: &Source) -> Rendered {
         return Rendered::Failed(why);
     }
     // Jinja's parser calls itself for what is nested, and has no bound for some of it: the stack has room for the longest tag.
-    // Fuel bounds what a template does, but a list that it repeats a hundred million times is written in one step.
+    // Fuel bounds what a template does, but a list that it repeats a hundred million times is written in one step: the writer
+    // refuses what is too long or too late, so that the thread ends too.
     let (sender, receiver) = channel();
     let source = source.clone();
     let work = move || sender.send(rendered(&source));
@@ -95,8 +100,9 @@ fn rendered(source: &Source) -> Rendered {
         Ok(template) => template,
         Err(error) => return Rendered::Failed(words(&error)),
     };
-    let rendered = |messages: &serde_json::Value, tools: &serde_json::Value| {
-        template.render(Value::from(Serde(json!({
+    let until = Instant::now() + LONGEST_TIME;
+    let rendered = |messages: &serde_json::Value, tools: &serde_json::Value| -> Result<_, Error> {
+        let given = Value::from(Serde(json!({
             "messages": messages,
             "tools": tools,
             "functions": tools.get(0).map(ToString::to_string),
@@ -104,7 +110,10 @@ fn rendered(source: &Source) -> Rendered {
             "add_generation_prompt": false,
             "bos_token": source.bos,
             "eos_token": source.eos,
-        }))))
+        })));
+        let mut page = Page { text: Vec::new(), until };
+        template.render_captured_to(given, &mut page)?;
+        Ok(String::from_utf8_lossy(&page.text).into_owned())
     };
     let write = |messages: &serde_json::Value, tools: &[serde_json::Value]| match tools {
         // Some templates want a list even then.
@@ -123,7 +132,12 @@ fn rendered(source: &Source) -> Rendered {
             for content in [json!(""), serde_json::Value::Null] {
                 match written(&conversation(id, &arguments, &content)) {
                     Ok(text) => calls.extend(called(&text, header)),
-                    Err(error) if error.kind() == ErrorKind::OutOfFuel => {
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            ErrorKind::OutOfFuel | ErrorKind::WriteFailure
+                        ) =>
+                    {
                         return Rendered::Failed("it does too much".into());
                     }
                     Err(error) => failed = Some(words(&error)),
@@ -138,6 +152,26 @@ fn rendered(source: &Source) -> Rendered {
         _ if !calls.is_empty() => Rendered::Calls(calls, declared(write)),
         Some(why) => Rendered::Failed(why),
         None => Rendered::NoCalls(declared(write)),
+    }
+}
+
+/// What a template writes, up to a length and a time.
+struct Page {
+    text: Vec<u8>,
+    until: Instant,
+}
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.text.len() + bytes.len() > MOST_WRITTEN || Instant::now() > self.until {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

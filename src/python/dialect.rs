@@ -180,7 +180,8 @@ impl Dialect {
                 let tool = tool?;
                 let (name, schema) = tool_of(&tool)?;
                 let full = full.call1((tool,))?;
-                Ok((name, if full.is_none() { schema } else { value_of(&full)? }))
+                let schema = if full.is_none() { schema } else { schema_of(&name, &full)? };
+                Ok((name, schema))
             })
             .collect();
         let wanted = Wanted { form, calls, parallel, reasoning };
@@ -437,12 +438,26 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
         let name = inner.get_item("name")?.ok_or_else(|| type_error("tools", wanted, tool))?;
         let schema = ["parameters", "input_schema", "inputSchema"];
         let schema = schema.into_iter().find_map(|key| inner.get_item(key).ok().flatten());
-        let schema = schema.map_or(Ok(Value::Null), |schema| value_of(&schema))?;
-        return Ok((tool_name(&name)?, schema));
+        let name = tool_name(&name)?;
+        let schema = schema.map_or(Ok(Value::Null), |schema| schema_of(&name, &schema))?;
+        return Ok((name, schema));
     }
     let name = tool.getattr("name").map_err(|_| type_error("tools", wanted, tool))?;
     let schema = tool.getattr("schema").map_err(|_| type_error("tools", wanted, tool))?;
-    Ok((tool_name(&name)?, as_json_schema(value_of(&schema)?)))
+    let name = tool_name(&name)?;
+    let schema = as_json_schema(schema_of(&name, &schema)?);
+    Ok((name, schema))
+}
+
+/// The schema of the tool of this name; an error says whose it is.
+fn schema_of(name: &str, schema: &Bound<'_, PyAny>) -> PyResult<Value> {
+    value_of(schema).map_err(|error| {
+        let py = schema.py();
+        if !error.is_instance_of::<ConfigError>(py) {
+            return error;
+        }
+        ConfigError::new_err(format!("the schema of tool {name:?}: {}", error.value(py)))
+    })
 }
 
 fn tool_name(name: &Bound<'_, PyAny>) -> PyResult<String> {

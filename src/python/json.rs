@@ -3,7 +3,7 @@
 //! Python's own `json` decides and writes. For a value of plain types [`check_json`] saves that work: it walks over the value,
 //! decides the same, and does not build any text.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRecursionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -159,6 +159,12 @@ fn step(key: &Bound<'_, PyAny>) -> String {
 
 /// A Python value as JSON.
 pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    let text: String = json(value.py())?.call_method1("dumps", (value,))?.extract()?;
-    serde_json::from_str(&text).map_err(|error| ConfigError::new_err(error.to_string()))
+    let too_deep = || ConfigError::new_err("it is nested deeper than 127 levels");
+    let text = json(value.py())?.call_method1("dumps", (value,)).map_err(|error| {
+        if error.is_instance_of::<PyRecursionError>(value.py()) { too_deep() } else { error }
+    })?;
+    serde_json::from_str(&text.extract::<String>()?).map_err(|error| {
+        let error = error.to_string();
+        if error.starts_with("recursion limit") { too_deep() } else { ConfigError::new_err(error) }
+    })
 }

@@ -379,6 +379,9 @@ HOSTILE = {
     "doubles": "{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
     "repeats a text": "{{ 'a' * 99999999 }}",
     "repeats a list": "{{ [1] * 3000000 }}",
+    "repeats a list of lists": "{% set a = [0] * 99999 %}{% set b = [a] * 99999 %}{{ b }}",
+    "repeats it as JSON": "{% set a = [0] * 99999 %}{% set b = [a] * 99999 %}{{ b | tojson }}",
+    "joins it": "{% set a = [0] * 99999 %}{% set b = [a] * 99999 %}{{ b ~ b }}",
     "calls itself": "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
     "imports": "{% import 'x' as y %}{% include 'z' %}",
     "is long": "x" * 10_000_000 + "{{ 1 }}",
@@ -399,6 +402,32 @@ def test_a_template_that_means_no_good_is_left_in_time(template):
     found = Dialect.detect(template + "{% if tools %}{% endif %}")
     assert found is None or found.doubts
     assert monotonic() - began < 60  # each takes about a second at most
+
+
+def test_what_cannot_be_rendered_is_told_by_its_marks_and_says_so():
+    found = Dialect.detect("{{ 1 / 0 }}[TOOL_CALLS]{% for x in y %}[AVAILABLE_FUN]{% endfor %}")
+    assert found is None or any("rendered" in doubt for doubt in found.doubts)
+    assert Dialect.detect("{% import 'x' as y %}{{ y.z }}") is None
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        struct.pack("<IQ", 8, 1 << 60),
+        struct.pack("<IIQ", 9, 8, 1 << 60),
+        struct.pack("<IIQ", 9, 0, 1 << 60),
+        struct.pack("<IIQ", 9, 9, 1 << 60),
+    ],
+    ids=["a text", "texts", "bytes", "arrays"],
+)
+def test_a_head_that_lies_about_its_sizes_is_left_in_time(tmp_path, fact):
+    path = tmp_path / "large.gguf"
+    key = b"lie"
+    with path.open("wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQQ", 3, 0, 2, len(key)) + key + fact)
+        file.truncate(100 << 30)
+    with pytest.raises(ConfigError, match=r"longer head|kind that GGUF does not have"):
+        Dialect.detect(path)
 
 
 def test_a_large_file_is_read_by_its_head_alone(tmp_path):

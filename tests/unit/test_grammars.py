@@ -89,11 +89,21 @@ def test_what_cannot_be_made_says_why(wanted, error):
     assert error in str(raised.value)
 
 
-def test_a_schema_that_is_too_deep_is_refused():
+@pytest.mark.parametrize("levels", [130, 300, 1000])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda inner: {"type": "array", "items": inner},
+        lambda inner: {"type": "object", "properties": {"x": inner}},
+        lambda inner: {"anyOf": [inner]},
+    ],
+    ids=["arrays", "objects", "alternatives"],
+)
+def test_a_schema_that_is_too_deep_is_refused(levels, wrap):
     deep: dict[str, object] = {"type": "string"}
-    for _ in range(300):
-        deep = {"type": "array", "items": deep}
-    with pytest.raises(ConfigError):
+    for _ in range(levels):
+        deep = wrap(deep)
+    with pytest.raises(ConfigError, match='the schema of tool "deep": it is nested deeper than'):
         Dialect("hermes").grammar([{"name": "deep", "parameters": {"properties": {"x": deep}}}])
 
 
