@@ -1,4 +1,7 @@
-"""The example of tools on Ray: results in call order, state that is kept, and a lost worker that affects one call."""
+"""The example of tools on Ray: results in call order, state that is kept, and a lost worker that affects one call.
+
+The page on Ray opens with it and shows what it prints.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import sys
 
 import pytest
 
+from support.pages import CHECKOUT
 from support.ray_environment import ray_variables
 
 pytestmark = [
@@ -37,3 +41,5 @@ def test_each_call_has_its_result(examples, tmp_path):
         "success  write: 2",
         "the notebook here: []",
     ]
+    shown = "\n".join(ran.stdout.splitlines()[-6:])
+    assert f"{shown}\n```" in (CHECKOUT / "docs" / "remote.md").read_text(encoding="utf-8")
