@@ -230,7 +230,7 @@ def main() -> None:
             "How late one delta in a hundred is, with more and more streams of 20 deltas a second:",
             late_table(late),
             "![How late deltas are, by the number of streams](transport.svg)",
-            f"What 200 streams may bring before one delta in a hundred is {LATE_MS} ms late:",
+            f"How many deltas 200 streams can carry before one in a hundred is {LATE_MS} ms late:",
             rate_table(rates),
             "1,000 agents with a log in SQLite, answers of 5 seconds with 20 deltas a second, for a minute:",
             agents_table(agents),

@@ -26,8 +26,8 @@ fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
     }
 }
 
-/// Reads on in a string from `at`, which is not inside of an escape. Returns whether it ends: then `at` is behind its quote, else
-/// at the end of the text or of its last whole escape.
+/// Continues reading a string at `at`, which must not be inside an escape. Returns whether it ends in this text: if so, `at` is
+/// now just after its quote, and otherwise at the end of the text or of its last whole escape.
 pub fn read_string(text: &[u8], at: &mut usize) -> Result<bool, Fault> {
     loop {
         let Some(found) = memchr::memchr2(b'"', b'\\', &text[*at..]) else {

@@ -36,7 +36,7 @@ def inert_value(value: Any) -> Any:
 
 
 def exact_args(args: dict[str, Any], written: str) -> dict[str, Any]:
-    """The arguments that a model means which wrote them as `written`: it may have copied what it was shown."""
+    """The arguments as the model meant them; `written`, its call's text, may copy what it was shown."""
     if not any(joiner in written for joiner in _JOINERS):
         return args
     exact: dict[str, Any] = _changed(args, any_model().exact)

@@ -92,8 +92,8 @@ def ask(
 ) -> None:
     """Ask a model that can use tools, and print its answer while it arrives.
 
-    The answer goes to standard output, and the calls that ran to standard error. If the answer is incomplete, what
-    there is of it is printed, and the exit code is not 0.
+    The answer goes to standard output, and the calls that ran to standard error. An incomplete answer
+    is printed as far as it goes, and the exit code is not 0.
     """
     if conversation is not None and db is None:
         raise UnusableError("--conversation names one of a log; name that with --db FILE")
