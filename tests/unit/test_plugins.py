@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import json
+import logging
 from importlib.metadata import entry_points
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Dialect, ToolCall
+from cogency_rs.plugins import shared
 from cogency_rs.reader import served_dialect
 from support import server_interfaces as servers
 
@@ -92,7 +93,7 @@ def test_vllm_gets_the_same_whole_and_streamed(text: str, content: str | None, c
     reading = parser("cogency_hermes")
     assert streamed(reading, list(text)) == expected
     # vLLM sends what of these it has not seen streamed, and takes the number of calls from them.
-    assert [json.dumps(call["arguments"]) for call in reading.prev_tool_call_arr] == (
+    assert [call["arguments"] for call in reading.prev_tool_call_arr] == (
         reading.streamed_args_for_tool
     )
     assert len(reading.prev_tool_call_arr) == calls
@@ -186,6 +187,60 @@ def test_nothing_raises_within_a_stream(tools: list[Any], choice: Any):
         assert "".join(piece.normal_text for piece in pieces) == shown, name
         assert detector.detect_and_parse(text, tools).normal_text == shown, name
         assert not any(piece.calls for piece in pieces), name
+
+
+@pytest.mark.parametrize("digits", [1, 5_000])
+def test_a_number_of_any_length_is_passed_on(digits: int):
+    number = "1" * digits
+    text = CALL.replace('"a": 1', f'"a": {number}')
+    expected = {"content": None, "calls": [("add", f'{{"a": {number}}}')]}
+    assert whole(parser("cogency_hermes"), text) == expected
+    assert streamed(parser("cogency_hermes"), list(text)) == expected
+    detector: Any = servers.detectors()[0]["cogency_hermes"]()
+    [call] = detector.detect_and_parse(text, [ADD]).calls
+    assert call.parameters == f'{{"a": {number}}}'
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(depth):
+        schema = {"properties": {"a": schema}}
+    return schema
+
+
+UNREADABLE_SCHEMAS: dict[str, dict[str, Any]] = {
+    "not a number": {"default": float("nan")},
+    "deep": nested(300),
+    "too deep for Python": nested(100_000),
+    "a lone surrogate": {"description": "\ud800"},
+    "a long integer": {"default": 10**5_000},
+    "not JSON": {"default": {1}},
+}
+
+
+@pytest.mark.parametrize("schema", UNREADABLE_SCHEMAS.values(), ids=UNREADABLE_SCHEMAS)
+def test_a_tool_with_a_schema_that_cannot_be_read_is_known_by_its_name(
+    schema: dict[str, Any], caplog: pytest.LogCaptureFixture
+):
+    shared._warn.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    bad = SimpleNamespace(function=SimpleNamespace(name="bad", parameters=schema))
+    no_text = SimpleNamespace(function=SimpleNamespace(name="\ud800", parameters={}))
+    tools: list[Any] = [ADD, bad, no_text]
+    text = f"{CALL.replace('add', 'bad')}{CALL}{CALL.replace('add', 'rm')}"
+    expected = {
+        "content": CALL.replace("add", "rm"),
+        "calls": [("bad", '{"a": 1}'), ("add", '{"a": 1}')],
+    }
+    request: Any = SimpleNamespace(tools=tools)
+    with caplog.at_level(logging.WARNING, "cogency_rs.plugins"):
+        assert whole(parser("cogency_hermes"), text, request) == expected
+        assert streamed(parser("cogency_hermes"), list(text), request) == expected
+        detector: Any = servers.detectors()[0]["cogency_hermes"]()
+        pieces = [detector.parse_streaming_increment(piece, tools) for piece in text]
+        pieces.append(detector.finish(tools))
+    assert "".join(piece.normal_text for piece in pieces) == expected["content"]
+    assert [call.name for piece in pieces for call in piece.calls] == ["bad", "add"]
+    assert ["'bad'" in record.message for record in caplog.records].count(True) == 1
 
 
 def through_vllm(text: str, prompt: str = "") -> tuple[str, str, list[str]]:

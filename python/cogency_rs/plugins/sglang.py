@@ -5,39 +5,31 @@ SGLang calls `register` by the entry point `sglang.srt.plugins`, before it reads
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, ClassVar
 
 from .._core import ChatReader
-from .shared import (
-    AnswerText,
-    BeforeServersOwn,
-    Dialects,
-    chat_reader,
-    dialects_of,
-    marks,
-    parser_names,
-    reasoning_marks,
-)
+from . import shared
+from .shared import AnswerText, BeforeServersOwn, Deltas, Dialects
 
 __all__ = ["register"]
 
 
 def register() -> None:
     """Give SGLang our parsers by their names."""
-    calls: Any = import_module("sglang.srt.function_call.base_format_detector").BaseFormatDetector
-    of_calls: Any = import_module("sglang.srt.function_call.function_call_parser")
-    of_reasoning: Any = import_module("sglang.srt.parser.reasoning_parser")
-    reasoning: Any = of_reasoning.BaseReasoningFormatDetector
-    for name in parser_names("sglang"):
-        fields = {"parser_name": name, "__module__": __name__}
-        of_calls.FunctionCallParser.ToolCallParserEnum[name] = type(
-            name, (CallDetector, calls), fields
-        )
-        of_reasoning.ReasoningParser.DetectorMap[name] = type(
-            name, (ReasoningDetector, reasoning), fields
-        )
+    base: Any = import_module("sglang.srt.function_call.base_format_detector").BaseFormatDetector
+    calls: Any = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser
+    reasoning: Any = import_module("sglang.srt.parser.reasoning_parser")
+    for table, own, theirs in (
+        (calls.ToolCallParserEnum, CallDetector, base),
+        (
+            reasoning.ReasoningParser.DetectorMap,
+            ReasoningDetector,
+            reasoning.BaseReasoningFormatDetector,
+        ),
+    ):
+        for name in shared.parser_names("sglang"):
+            table[name] = type(name, (own, theirs), {"parser_name": name, "__module__": __name__})
 
 
 class CallDetector(BeforeServersOwn):
@@ -47,27 +39,27 @@ class CallDetector(BeforeServersOwn):
 
     def __init__(self, tokenizer: Any = None) -> None:
         super().__init__()
-        self._dialects: Dialects = dialects_of(self.parser_name, "sglang", tokenizer)
+        self._dialects: Dialects = shared.dialects_of(self.parser_name, "sglang", tokenizer)
         self._text = AnswerText(self._dialects)
         self._reader: ChatReader | None = None
 
     def has_tool_call(self, text: str) -> bool:
         """Whether the text may be more than text for the user; if not, SGLang does not ask for its calls."""
-        if any(mark in text for mark in marks(self._dialects, "open")):
+        if any(mark in text for mark in shared.marks(self._dialects, "open")):
             return True
         found = self.detect_and_parse(text, None)
         return bool(found.calls) or found.normal_text != text
 
     def detect_and_parse(self, text: str, tools: Any) -> Any:
         """Read a whole answer."""
-        reader = chat_reader(self._dialects, tools)
+        reader = shared.chat_reader(self._dialects, tools)
         deltas = [*reader.feed(text), *reader.finish()[0]]
         return self._result(AnswerText(self._dialects), deltas, is_last=True)
 
     def parse_streaming_increment(self, new_text: str, tools: Any) -> Any:
         """Read the next piece of an answer."""
         if self._reader is None:
-            self._reader = chat_reader(self._dialects, tools)
+            self._reader = shared.chat_reader(self._dialects, tools)
         return self._result(self._text, self._reader.feed(new_text), is_last=False)
 
     def finish(self, tools: Any) -> Any:
@@ -87,7 +79,7 @@ class CallDetector(BeforeServersOwn):
         """Part of SGLang's interface, which does not call it, since `supports_structural_tag` is false."""
         raise NotImplementedError("a dialect of cogency-rs has no structural tag")
 
-    def _result(self, text: AnswerText, deltas: Iterable[dict[str, Any]], *, is_last: bool) -> Any:
+    def _result(self, text: AnswerText, deltas: Deltas, *, is_last: bool) -> Any:
         types: Any = import_module("sglang.srt.function_call.core_types")
         normal, calls = text.take(deltas, is_last=is_last)
         items = [
@@ -107,5 +99,7 @@ class ReasoningDetector(BeforeServersOwn):
     parser_name: ClassVar[str]
 
     def __init__(self, *arguments: Any, tokenizer: Any = None, **options: Any) -> None:
-        opened, closed = reasoning_marks(dialects_of(self.parser_name, "sglang", tokenizer))
+        opened, closed = shared.reasoning_marks(
+            shared.dialects_of(self.parser_name, "sglang", tokenizer)
+        )
         super().__init__(opened, closed, *arguments, **options)

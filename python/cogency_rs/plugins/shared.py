@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Literal
 
-from .._core import ChatReader, Dialect
+from .._core import ChatReader, Dialect, ToolSchemas
 from ..errors import ConfigError
 from ..reader.served_names import served_dialect, served_names
 from ..tools.signature import is_object
@@ -13,6 +15,7 @@ from ..tools.signature import is_object
 __all__ = [
     "AnswerText",
     "BeforeServersOwn",
+    "Deltas",
     "Dialects",
     "chat_reader",
     "dialects_of",
@@ -21,8 +24,11 @@ __all__ = [
     "reasoning_marks",
 ]
 
+Deltas = list[dict[str, Any]]
 Dialects = Dialect | tuple[Dialect, ...]
 Server = Literal["vllm", "sglang"]
+
+logger: logging.Logger = logging.getLogger(__name__)
 
 PREFIX = "cogency"
 """`cogency` detects the dialect from the model's chat template; `cogency_<name>` names it."""
@@ -57,12 +63,33 @@ def chat_reader(dialects: Dialects, request_tools: Any, tool_choice: Any = "auto
 
 
 def _declared(tools: Iterable[Any] | None) -> Iterator[dict[str, Any]]:
-    """The tools of a request as declarations; what is not a function is left out."""
+    """The tools of a request as declarations, with an empty schema where their own cannot be read.
+
+    What is not a function is left out, and a function that no text can name.
+    """
     for tool in tools or ():
         function: Any = getattr(tool, "function", tool)
         name: Any = getattr(function, "name", None)
-        if isinstance(name, str):
-            yield {"name": name, "parameters": getattr(function, "parameters", None) or {}}
+        schemas: list[Any] = [getattr(function, "parameters", None) or {}, {}]
+        for schema in schemas:
+            declared: dict[str, Any] = {"name": name, "parameters": schema}
+            if isinstance(name, str) and _is_readable(declared):
+                yield declared
+                break
+
+
+def _is_readable(tool: dict[str, Any]) -> bool:
+    try:
+        ToolSchemas([tool])
+    except Exception as error:  # no stream may end for it
+        _warn(tool["name"], str(error))
+        return False
+    return True
+
+
+@lru_cache  # so that it is said once, and not in each answer
+def _warn(name: str, why: str) -> None:
+    logger.warning("the tool %r cannot be read and has an empty schema: %s", name, why)
 
 
 def reasoning_marks(dialects: Dialects) -> tuple[str, str]:
@@ -89,9 +116,7 @@ class AnswerText:
         self._marks = reasoning_marks(dialects)
         self._thinks = False
 
-    def take(
-        self, deltas: Iterable[dict[str, Any]], *, is_last: bool
-    ) -> tuple[str, list[dict[str, Any]]]:
+    def take(self, deltas: Deltas, *, is_last: bool) -> tuple[str, Deltas]:
         """The text of the next deltas, and their calls."""
         text, calls = list[str](), list[dict[str, Any]]()
         for delta in deltas:

@@ -7,23 +7,14 @@ them, since they move between versions.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from .._core import ChatReader
-from .shared import (
-    AnswerText,
-    BeforeServersOwn,
-    Dialects,
-    chat_reader,
-    dialects_of,
-    marks,
-    parser_names,
-    reasoning_marks,
-)
+from . import shared
+from .shared import AnswerText, BeforeServersOwn, Deltas, Dialects
 
 __all__ = ["register"]
 
@@ -35,7 +26,7 @@ def register() -> None:
     """Give vLLM our parsers by their names."""
     for manager in (_tools().ToolParserManager, _reasoning().ReasoningParserManager):
         kind = "tools" if hasattr(manager, "get_tool_parser") else "reasoning"
-        for name in parser_names("vllm"):
+        for name in shared.parser_names("vllm"):
             manager.register_lazy_module(name, __name__, f"{kind}:{name}")
 
 
@@ -70,7 +61,7 @@ class ToolCalls(BeforeServersOwn):
 
     def __init__(self, tokenizer: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(tokenizer, *arguments, **options)
-        self._dialects: Dialects = dialects_of(self.parser_name, "vllm", tokenizer)
+        self._dialects: Dialects = shared.dialects_of(self.parser_name, "vllm", tokenizer)
         self._text = AnswerText(self._dialects)
         self._reader: ChatReader | None = None
         self.prev_tool_call_arr: list[dict[str, Any]] = []
@@ -87,11 +78,9 @@ class ToolCalls(BeforeServersOwn):
         reader = self._open(request)
         deltas = reader.feed(model_output)
         content, made = self._take([*deltas, *reader.finish()[0]], is_last=True)
-        types = self._types()
+        types: Any = import_module(_tools().DeltaMessage.__module__)
         calls = [
-            types.ToolCall(
-                id=call["id"], type="function", function=types.FunctionCall(**call["function"])
-            )
+            types.ToolCall(id=call["id"], type="function", function=call["function"])
             for call in made
         ]
         return types.ExtractedToolCallInformation(
@@ -120,37 +109,24 @@ class ToolCalls(BeforeServersOwn):
 
     def _open(self, request: Any) -> ChatReader:
         self._text = AnswerText(self._dialects)
-        return chat_reader(
+        return shared.chat_reader(
             self._dialects, getattr(request, "tools", None), getattr(request, "tool_choice", None)
         )
 
-    def _delta(self, deltas: list[dict[str, Any]], *, is_last: bool) -> Any:
+    def _delta(self, deltas: Deltas, *, is_last: bool) -> Any:
         content, made = self._take(deltas, is_last=is_last)
         if not (content or made):
             return None
-        types = self._types()
-        calls = [
-            types.DeltaToolCall(**{**call, "function": types.DeltaFunctionCall(**call["function"])})
-            for call in made
-        ]
-        return types.DeltaMessage(
-            content=content or None, **({"tool_calls": calls} if calls else {})
-        )
+        called = {"tool_calls": made} if made else {}
+        return _tools().DeltaMessage(content=content or None, **called)
 
-    def _take(
-        self, deltas: list[dict[str, Any]], *, is_last: bool
-    ) -> tuple[str, list[dict[str, Any]]]:
+    def _take(self, deltas: Deltas, *, is_last: bool) -> tuple[str, Deltas]:
         """The text and the calls of deltas; and what vLLM looks up of the calls itself."""
         content, calls = self._text.take(deltas, is_last=is_last)
         for call in calls:
-            function = call["function"]
-            arguments = json.loads(function["arguments"])
-            self.prev_tool_call_arr.append({"name": function["name"], "arguments": arguments})
-            self.streamed_args_for_tool.append(function["arguments"])
+            self.prev_tool_call_arr.append(call["function"])
+            self.streamed_args_for_tool.append(call["function"]["arguments"])
         return content, calls
-
-    def _types(self) -> Any:
-        return import_module(_tools().DeltaMessage.__module__)
 
 
 class Reasoning(BeforeServersOwn):
@@ -165,9 +141,9 @@ class Reasoning(BeforeServersOwn):
     def __init__(self, tokenizer: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(tokenizer, *arguments, **options)
         self._tokenizer = tokenizer
-        dialects = dialects_of(self.parser_name, "vllm", tokenizer)
-        self._open_mark, self._close_mark = reasoning_marks(dialects)
-        self._turn_ends = marks(dialects, "turn_end")
+        dialects = shared.dialects_of(self.parser_name, "vllm", tokenizer)
+        self._open_mark, self._close_mark = shared.reasoning_marks(dialects)
+        self._turn_ends = shared.marks(dialects, "turn_end")
         self._held = ""
         self._has_begun = False
         self._is_open = False
