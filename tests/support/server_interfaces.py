@@ -131,6 +131,9 @@ class ReasoningParser:
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         self.model_tokenizer = tokenizer
 
+    def adjust_request(self, request: Any) -> Any:
+        return request
+
 
 class ReasoningParserManager(LazyManager):
     lazy_parsers: dict[str, tuple[str, str]] = {}  # noqa: RUF012

@@ -111,7 +111,13 @@ def test_vllm_is_asked_for_special_tokens_and_not_to_hold_the_model_to_json():
     request = servers.request(tools=[ADD], tool_choice="required")
     assert parser("cogency_mistral").adjust_request(request).skip_special_tokens is False
     assert parser("cogency_mistral").supports_required_and_named is False
-    assert parser("cogency").adjust_request(servers.request()).skip_special_tokens is None
+    without_tools = servers.request()
+    shown = without_tools.skip_special_tokens
+    assert parser("cogency").adjust_request(without_tools).skip_special_tokens is shown
+    reasoning: Any = servers.parser_of_reasoning("cogency_mistral")(Tokenizer())
+    assert reasoning.adjust_request(without_tools).skip_special_tokens is False
+    other = SimpleNamespace()  # of an API without this option
+    assert vars(reasoning.adjust_request(other)) == {}
 
 
 @pytest.mark.parametrize("dialect", Dialect.presets())

@@ -149,6 +149,12 @@ class Reasoning(BeforeServersOwn):
         self._is_open = False
         self._has_ended = False
 
+    def adjust_request(self, request: Any) -> Any:
+        """Ask for the text with its special tokens, which are marks of reasoning in many dialects."""
+        if hasattr(request, "skip_special_tokens"):
+            request.skip_special_tokens = False
+        return request
+
     @property
     def reasoning_start_str(self) -> str:
         """The mark that opens reasoning."""
