@@ -107,6 +107,32 @@ def test_vllm_gets_text_where_no_call_is_wanted():
     assert streamed(parser("cogency_hermes"), list(CALL), request) == expected
 
 
+def chosen(name: str) -> list[Any]:
+    """A choice of a tool by name, in each shape that a server may give."""
+    function = SimpleNamespace(name=name)
+    return [
+        {"type": "function", "function": {"name": name}},
+        {"type": "function", "name": name},
+        SimpleNamespace(type="function", function=function),
+        function,
+    ]
+
+
+def test_vllm_gets_calls_of_a_chosen_tool_alone():
+    sub = servers.tool("sub", {})
+    text = f"{CALL}{CALL.replace('add', 'sub')}"
+    for choice in chosen("sub"):
+        request: Any = SimpleNamespace(tools=[ADD, sub], tool_choice=choice)
+        expected: dict[str, Any] = {"content": CALL, "calls": [("sub", '{"a": 1}')]}
+        assert whole(parser("cogency_hermes"), text, request) == expected
+        assert streamed(parser("cogency_hermes"), list(text), request) == expected
+    for choice, tools in [*((choice, [ADD]) for choice in chosen("sub")), (chosen("add")[0], [])]:
+        request = SimpleNamespace(tools=tools, tool_choice=choice)
+        expected = {"content": text, "calls": []}
+        assert whole(parser("cogency_hermes"), text, request) == expected
+        assert streamed(parser("cogency_hermes"), list(text), request) == expected
+
+
 def test_vllm_is_asked_for_special_tokens_and_not_to_hold_the_model_to_json():
     request = servers.request(tools=[ADD], tool_choice="required")
     assert parser("cogency_mistral").adjust_request(request).skip_special_tokens is False

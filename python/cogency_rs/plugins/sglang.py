@@ -19,14 +19,10 @@ def register() -> None:
     """Give SGLang our parsers by their names."""
     base: Any = import_module("sglang.srt.function_call.base_format_detector").BaseFormatDetector
     calls: Any = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser
-    reasoning: Any = import_module("sglang.srt.parser.reasoning_parser")
+    parser: Any = import_module("sglang.srt.parser.reasoning_parser")
     for table, own, theirs in (
         (calls.ToolCallParserEnum, CallDetector, base),
-        (
-            reasoning.ReasoningParser.DetectorMap,
-            ReasoningDetector,
-            reasoning.BaseReasoningFormatDetector,
-        ),
+        (parser.ReasoningParser.DetectorMap, ReasoningDetector, parser.BaseReasoningFormatDetector),
     ):
         for name in shared.parser_names("sglang"):
             table[name] = type(name, (own, theirs), {"parser_name": name, "__module__": __name__})
@@ -52,14 +48,14 @@ class CallDetector(BeforeServersOwn):
 
     def detect_and_parse(self, text: str, tools: Any) -> Any:
         """Read a whole answer."""
-        reader = shared.chat_reader(self._dialects, tools)
+        reader = shared.chat_reader(self._dialects, {"tools": tools})
         deltas = [*reader.feed(text), *reader.finish()[0]]
         return self._result(AnswerText(self._dialects), deltas, is_last=True)
 
     def parse_streaming_increment(self, new_text: str, tools: Any) -> Any:
         """Read the next piece of an answer."""
         if self._reader is None:
-            self._reader = shared.chat_reader(self._dialects, tools)
+            self._reader = shared.chat_reader(self._dialects, {"tools": tools})
         return self._result(self._text, self._reader.feed(new_text), is_last=False)
 
     def finish(self, tools: Any) -> Any:
@@ -99,7 +95,6 @@ class ReasoningDetector(BeforeServersOwn):
     parser_name: ClassVar[str]
 
     def __init__(self, *arguments: Any, tokenizer: Any = None, **options: Any) -> None:
-        opened, closed = shared.reasoning_marks(
-            shared.dialects_of(self.parser_name, "sglang", tokenizer)
-        )
+        dialects = shared.dialects_of(self.parser_name, "sglang", tokenizer)
+        opened, closed = shared.reasoning_marks(dialects)
         super().__init__(opened, closed, *arguments, **options)

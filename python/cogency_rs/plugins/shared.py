@@ -55,11 +55,20 @@ def dialects_of(name: str, server: Server, tokenizer: Any) -> Dialects:
     return found.dialect if found else Dialect("hermes")
 
 
-def chat_reader(dialects: Dialects, request_tools: Any, tool_choice: Any = "auto") -> ChatReader:
+def chat_reader(dialects: Dialects, request: Any) -> ChatReader:
     """The reader of one answer to a request. Reasoning was taken out of its text before, or begins with its mark."""
-    tools = list(_declared(request_tools))
-    choice = tool_choice if tool_choice in ("none", "required") else "auto"
+    tools = list(_declared(_field(request, "tools")))
+    chosen = _field(request, "tool_choice")
+    choice: Any = "none" if chosen == "none" else "auto"
+    if isinstance(name := _field(_field(chosen, "function", chosen), "name"), str):
+        is_there = any(tool["name"] == name for tool in tools)
+        choice = {"name": name} if is_there else "none"
     return ChatReader(dialects, tools or None, tool_choice=choice, begins_in_think=False)
+
+
+def _field(value: Any, name: str, default: Any = None) -> Any:
+    """A field of one of the server's objects, or of a dict."""
+    return value.get(name, default) if is_object(value) else getattr(value, name, default)
 
 
 def _declared(tools: Iterable[Any] | None) -> Iterator[dict[str, Any]]:
@@ -68,9 +77,9 @@ def _declared(tools: Iterable[Any] | None) -> Iterator[dict[str, Any]]:
     What is not a function is left out, and a function that no text can name.
     """
     for tool in tools or ():
-        function: Any = getattr(tool, "function", tool)
-        name: Any = getattr(function, "name", None)
-        schemas: list[Any] = [getattr(function, "parameters", None) or {}, {}]
+        function: Any = _field(tool, "function", tool)
+        name: Any = _field(function, "name")
+        schemas: list[Any] = [_field(function, "parameters") or {}, {}]
         for schema in schemas:
             declared: dict[str, Any] = {"name": name, "parameters": schema}
             if isinstance(name, str) and _is_readable(declared):

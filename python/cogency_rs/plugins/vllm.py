@@ -7,7 +7,7 @@ them, since they move between versions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -109,9 +109,7 @@ class ToolCalls(BeforeServersOwn):
 
     def _open(self, request: Any) -> ChatReader:
         self._text = AnswerText(self._dialects)
-        return shared.chat_reader(
-            self._dialects, getattr(request, "tools", None), getattr(request, "tool_choice", None)
-        )
+        return shared.chat_reader(self._dialects, request)
 
     def _delta(self, deltas: Deltas, *, is_last: bool) -> Any:
         content, made = self._take(deltas, is_last=is_last)
@@ -180,9 +178,7 @@ class Reasoning(BeforeServersOwn):
         """Whether the mark that closes reasoning was read, or there is no reasoning."""
         return self._has_ended
 
-    def is_reasoning_end_streaming(
-        self, input_ids: Sequence[int], delta_ids: Iterable[int]
-    ) -> bool:
+    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Any) -> bool:
         """The same, while an answer streams."""
         return self.is_reasoning_end(input_ids)
 
