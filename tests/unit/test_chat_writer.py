@@ -160,6 +160,30 @@ def test_what_a_dialect_cannot_keep_is_a_list(dialect: str):
     assert found[2]["tool_call_id"] == found[1]["tool_calls"][0]["id"]
 
 
+CALLS_WITHOUT_A_TOKEN = {
+    "cogency": {"cogency"},
+    "llama3-json": {"llama3-json", "json-plain"},
+    "poolside-laguna": {"json-plain"},
+    "lfm2": {"llama4-pythonic", "pythonic"},
+}
+"""Dialects that read calls without a token, which alone is broken up in content; and the dialects that write such."""
+
+
+@pytest.mark.parametrize("dialect", Dialect.presets())
+def test_content_that_is_a_call_stays_text_where_tokens_mark_calls(dialect: str):
+    writer, read_as_calls = ChatWriter(dialect, [ADD]), set[str]()
+    for name in Dialect.presets():
+        content = Dialect(name).write_calls([ToolCall("add", {"a": 1})])
+        [*_, answer] = writer.read(writer.write([{"role": "assistant", "content": content}]))
+        if made := answer.get("tool_calls"):
+            assert answer["content"] is None
+            assert [each["function"] for each in made] == [call(0, a=1)["function"]]
+            read_as_calls.add(name)
+        else:
+            assert answer["content"]
+    assert read_as_calls == CALLS_WITHOUT_A_TOKEN.get(dialect, set())
+
+
 def test_tools_are_declared_once_in_the_system_message():
     declared = Dialect("hermes").declare([ADD])
     writer = ChatWriter("hermes", [ADD])
