@@ -13,11 +13,10 @@ from cogency_rs import Dialect
 from cogency_rs.reader import served_dialect
 from support import server_interfaces as servers
 
+from .cases import CALL, CASES
 from .theirs import READERS, Server, load_plugins, pieces, tokenizer
 
 HERMES = Dialect("hermes")
-
-CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
 
 TOOL = {
     "type": "function",
@@ -26,19 +25,6 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}},
     },
 }
-
-CASES = [
-    ("", f"<think>hm</think>Now. {CALL}", "hm", "Now. ", 1),
-    ("", f"<think>hm</think>{CALL}{CALL}", "hm", "", 2),
-    ("", f"Hi {CALL} there", "", "Hi  there", 1),
-    ("", "<thi", "", "<thi", 0),
-    ("", "<think>a </thin", "a </thin", "", 0),
-    ("", "<think>hm</think>a <tool_", "hm", "a <tool_", 0),
-    ("", CALL.replace("add", "rm"), "", CALL.replace("add", "rm"), 0),
-    ("<think>\n", f"hm</think>{CALL}", "hm", "", 1),
-    ("<think>\n\n</think>\n\n", f"Hi {CALL}", "", "Hi ", 1),
-    ("<think>a</think>b<|im_end|>\n", f"<think>hm</think>Hi {CALL}", "hm", "Hi ", 1),
-]
 
 
 @pytest.fixture(autouse=True, scope="module")

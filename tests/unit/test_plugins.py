@@ -15,13 +15,14 @@ import pytest
 from cogency_rs import Dialect, ToolCall
 from cogency_rs.plugins import shared
 from cogency_rs.reader import served_dialect
+from servers.cases import CALL, CASES
+from servers.theirs import pieces
 from support import server_interfaces as servers
 
 ADD = servers.tool("add", {"type": "object", "properties": {"a": {"type": "integer"}}})
 REQUEST = servers.request(tools=[ADD])
 
 THOUGHT = "<think>hm</think>"
-CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
 
 
 class Tokenizer:
@@ -275,15 +276,15 @@ def test_a_tool_with_a_schema_that_cannot_be_read_is_known_by_its_name(
     assert ["'bad'" in record.message for record in caplog.records].count(True) == 1
 
 
-def through_vllm(text: str, prompt: str = "") -> tuple[str, str, list[str]]:
-    """The reasoning, the content and the names of calls as vLLM streams them, a character at a time."""
-    reasoning_parser: Any = servers.parser_of_reasoning("cogency_hermes")(Tokenizer())
-    tool_parser, names = parser("cogency_hermes"), list[str]()
+def through_vllm(name: str, prompt: str, chunks: list[str]) -> tuple[str, str, list[str]]:
+    """The reasoning, the content and the arguments of calls as vLLM streams them."""
+    reasoning_parser: Any = servers.parser_of_reasoning(name)(Tokenizer())
+    tool_parser, calls = parser(name), list[str]()
     reasoning = content = seen = rest = ""
     has_ended = reasoning_parser.is_reasoning_end([*map(ord, prompt)])
-    for character in text:
-        piece = character
-        before, seen = seen, seen + character
+    for chunk in chunks:
+        piece = chunk
+        before, seen = seen, seen + chunk
         if not has_ended:
             delta = reasoning_parser.extract_reasoning_streaming(before, seen, piece, [], [], [])
             has_ended = reasoning_parser.is_reasoning_end([*map(ord, seen)])
@@ -295,33 +296,56 @@ def through_vllm(text: str, prompt: str = "") -> tuple[str, str, list[str]]:
         before, rest = rest, rest + piece
         delta = tool_parser.extract_tool_calls_streaming(before, rest, piece, [], [], [], REQUEST)
         content += (delta and delta.content) or ""
-        names += [call.function.name for call in (delta.tool_calls if delta else ())]
+        calls += [call.function.arguments for call in (delta.tool_calls if delta else ())]
     for delta in (reasoning_parser.finish_streaming(), tool_parser.finish_streaming()):
         reasoning += (delta and delta.reasoning) or ""
         content += (delta and delta.content) or ""
-    return reasoning, content, names
+    return reasoning, content, calls
 
 
-@pytest.mark.parametrize(
-    ("prompt", "text", "expected"),
-    [
-        ("", f"{THOUGHT}Now. {CALL}", ("hm", "Now. ", ["add"])),
-        ("", f" \n{THOUGHT}{CALL}", ("hm", "", ["add"])),
-        ("", f"Hi {CALL}", ("", "Hi ", ["add"])),
-        ("", CALL, ("", "", ["add"])),
-        ("", "<thi", ("", "<thi", [])),
-        ("", "<think>a </thin", ("a </thin", "", [])),
-        ("<think>\n", f"hm</think>{CALL}", ("hm", "", ["add"])),
-        ("<think>\n", f"<think>hm</think>{CALL}", ("hm", "", ["add"])),
-        ("<think></think>", f"Hi {CALL}", ("", "Hi ", ["add"])),
-        ("<think>a</think>b<|im_end|>", f"{THOUGHT}Hi {CALL}", ("hm", "Hi ", ["add"])),
-        ("What is <think>?<|im_end|>", f"Hi {CALL}", ("", "Hi ", ["add"])),
-    ],
-)
+MORE_CASES = [
+    ("", f" \n{THOUGHT}{CALL}", "hm", "", 1),
+    ("", CALL, "", "", 1),
+    ("<think>\n", f"<think>hm</think>{CALL}", "hm", "", 1),
+    ("<think></think>", f"Hi {CALL}", "", "Hi ", 1),
+    ("What is <think>?<|im_end|>", f"Hi {CALL}", "", "Hi ", 1),
+]
+
+
+@pytest.mark.parametrize("name", ["cogency", "cogency_hermes", "cogency_qwen3_json"])
+@pytest.mark.parametrize(("prompt", "text", "reasoning", "content", "calls"), [*CASES, *MORE_CASES])
 def test_reasoning_and_calls_share_a_stream_of_vllm(
-    prompt: str, text: str, expected: tuple[str, str, list[str]]
+    name: str, prompt: str, text: str, reasoning: str, content: str, calls: int
 ):
-    assert through_vllm(text, prompt) == expected
+    expected = (reasoning, content, ['{"a": 1}'] * calls)
+    for chunks in (list(text), pieces(Dialect("hermes"), text), [text]):
+        assert through_vllm(name, prompt, chunks) == expected
+    if not prompt:
+        reading: Any = servers.parser_of_reasoning(name)(Tokenizer())
+        thought, rest = reading.extract_reasoning(text, REQUEST)
+        found = whole(parser(name), rest or "")
+        made = [arguments for _, arguments in found["calls"]]
+        assert (thought or "", found["content"] or "", made) == expected
+
+
+@pytest.mark.parametrize("name", ["cogency", "cogency_hermes", "cogency_qwen25"])
+@pytest.mark.parametrize(("prompt", "text", "reasoning", "content", "calls"), CASES)
+def test_calls_of_sglang_leave_reasoning_between_its_marks(
+    name: str, prompt: str, text: str, reasoning: str, content: str, calls: int
+):
+    """Reading reasoning is SGLang's own there: `make servers` runs these cases with it."""
+    text = f"<think>{text}" if prompt.endswith("<think>\n") else text
+    shown = f"<think>{reasoning}</think>{content}" if reasoning else content
+    make: Any = servers.detectors()[0][name]
+    for chunks in (list(text), pieces(Dialect("hermes"), text), [text]):
+        detector = make()
+        found = [detector.parse_streaming_increment(chunk, [ADD]) for chunk in chunks]
+        found.append(detector.finish([ADD]))
+        assert "".join(piece.normal_text for piece in found) == shown
+        made = [call.parameters for piece in found for call in piece.calls]
+        assert made == ['{"a": 1}'] * calls
+    answer = make().detect_and_parse(text, [ADD])
+    assert (answer.normal_text, len(answer.calls)) == (shown, calls)
 
 
 def test_reasoning_of_a_whole_answer_is_taken_from_its_start():
