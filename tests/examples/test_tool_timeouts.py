@@ -22,7 +22,7 @@ def test_each_call_has_its_own_result_in_call_order(printed, examples):
         "failure  divide: Tool execution failed: ZeroDivisionError: division by zero",
         f"success  count_lines: Success: {lines}",
         "failure  divide: Invalid arguments for tool 'divide': argument 'a' must be a number, "
-        'and was a string: "one"',
+        'got a string: "one"',
         "success  divide: 0.25",
     ]
 
