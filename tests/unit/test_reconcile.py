@@ -17,59 +17,15 @@ from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool, ConfigError
 from cogency_rs.execution import Happened, NotHappened, Reconcile, Unknown, UnsettledCall
 from cogency_rs.hooks import ToolDenied
-from cogency_rs.ids import uuid7
-from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview
+from support.bank import STARTED, Bank, hang, leave, told
 from support.clock import in_exact_time
 from support.storages import every_log
 
 __all__ = ["every_log"]
 
 pytestmark = pytest.mark.timeout(60)
-
-STARTED = 1_000.5
-
-
-async def leave(log: Any, *, name: str = "pay", **fields: Any) -> CallRecord:
-    """Leave a conversation as a killed program does: with a call that may have happened."""
-    record = CallRecord(uuid7(), uuid7(), 0, name, None, "open", 1, STARTED, None, "far:1")
-    record = record._replace(**fields)
-    rows = [("user", "Go.", 1.0), ("call", json.dumps({"name": name, "args": {"n": 5}}), 2.0)]
-    await log.append("c", user_id="ada", rows=rows, calls=[record])
-    return record
-
-
-class Bank:
-    """Pays, and tells whether it did."""
-
-    def __init__(self, answer: Any, **options: Any) -> None:
-        self.paid: list[str] = []
-        self.asked: list[UnsettledCall] = []
-        self._answer = answer
-        reconcile = Reconcile(self.look, **options) if options else self.look
-        self.pay = tool(self._pay, name="pay", description="Pay.", reconcile=reconcile)
-
-    async def _pay(self, n: int, context: ToolContext[Any]) -> str:
-        self.paid.append(context.execution_id)
-        return f"paid {n}"
-
-    async def look(self, call: UnsettledCall) -> Any:
-        self.asked.append(call)
-        answer = self._answer
-        if isinstance(answer, BaseException):
-            raise answer
-        return await answer() if answer is hang else answer
-
-    def agent(self, log: Any, *answers: str, **options: Any) -> Agent[Any, str]:
-        return Agent(ScriptedModel(answers or ["done"]), tools=[self.pay], storage=log, **options)
-
-
-async def told(log: Any) -> Any:
-    """What the model reads of the call."""
-    [row] = [row for row in (await log.read("c")).rows if row["type"] == "result"]
-    [result] = json.loads(row["content"])
-    return result["content"]
 
 
 async def test_a_reconcile_is_told_what_the_log_knows_of_the_call(every_log):
@@ -126,10 +82,6 @@ async def test_a_call_that_did_not_happen_runs_with_the_same_id_and_its_start_is
     assert (record.status, record.attempt, record.worker) == ("success", 2, worker())
     assert record.started_at > STARTED
     assert json.loads(record.settling)["answer"] == "not_happened"
-
-
-async def hang() -> None:
-    await asyncio.get_running_loop().create_future()
 
 
 DOUBTS: dict[str, tuple[Any, str]] = {
