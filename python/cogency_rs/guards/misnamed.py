@@ -109,7 +109,9 @@ METHODS: Mapping[str, str] = {
         "async for event in agent.run(…)", "stream", "run_stream", "run_streamed", "iter", "astream"
     ),
     **_same("await agent.run(…), or agent.run_sync(…)", "invoke", "ainvoke"),
-    **_same("a function that makes an agent for each model or setting", "override", "clone", "copy"),
+    **_same(
+        "a function that makes an agent for each model or setting", "override", "clone", "copy"
+    ),
     **_same(
         "@tool(ends_run=True), which raises ToolError for a wrong answer",
         "output_validator",
