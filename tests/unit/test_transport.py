@@ -16,6 +16,7 @@ from cogency_rs import Agent, OpenAIModel
 from cogency_rs.errors import ConfigError
 from cogency_rs.models import ModelRequest, TextDelta
 from cogency_rs.models.connection import Question, StatusError, TransportError
+from cogency_rs.models.loops import inbox_of_loop
 from cogency_rs.models.retries import seconds_before_retry
 from cogency_rs.models.settings import ModelSettings
 from cogency_rs.telemetry import Telemetry
@@ -153,7 +154,7 @@ async def test_a_compressed_line_without_an_end_is_one_error_and_is_not_held():
 class Proactor(asyncio.SelectorEventLoop):
     """A loop that does not wait for sockets, as Windows' own does not."""
 
-    def add_reader(self, *_: Any) -> None:
+    def add_reader(self, *_: Any) -> Any:
         raise NotImplementedError
 
     remove_reader = add_reader
@@ -179,6 +180,36 @@ def test_every_event_loop_is_woken(make):
 
     with ModelServer([HELLO] * 30) as server, asyncio.Runner(loop_factory=make) as runner:
         assert runner.run(main(server.url)) == ["Hello"] * 30
+
+
+@pytest.mark.parametrize("make", LOOPS.values(), ids=LOOPS)
+def test_a_loop_has_no_task_of_ours_that_a_program_could_wait_for_or_cancel(make):
+    async def main(url: str) -> list[str]:
+        texts: list[str] = []
+        async with OpenAIModel("m", base_url=f"{url}/v1") as model:
+            for _ in range(2):
+                texts.append(text_of(await ask(model)))
+                assert asyncio.all_tasks() == {asyncio.current_task()}
+        return texts
+
+    with ModelServer([HELLO] * 2) as server, asyncio.Runner(loop_factory=make) as runner:
+        assert runner.run(main(server.url)) == ["Hello"] * 2
+
+
+@pytest.mark.parametrize("steps", range(4))
+@pytest.mark.parametrize("make", LOOPS.values(), ids=LOOPS)
+def test_a_first_request_that_is_cancelled_leaves_the_loop_to_the_next(make, steps):
+    async def main(url: str) -> list[str]:
+        begun = asyncio.create_task(inbox_of_loop())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        begun.cancel()
+        async with OpenAIModel("m", base_url=f"{url}/v1") as model:
+            answers = await asyncio.gather(*(ask(model) for _ in range(3)))
+        return [text_of(pieces) for pieces in answers]
+
+    with ModelServer([HELLO] * 3) as server, asyncio.Runner(loop_factory=make) as runner:
+        assert runner.run(main(server.url)) == ["Hello"] * 3
 
 
 def test_a_model_may_be_asked_in_several_loops_at_the_same_time():

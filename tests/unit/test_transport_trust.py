@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import OpenAIModel
-from cogency_rs.errors import ConfigError
+from cogency_rs.errors import ArgumentError, ConfigError, LLMError
 from cogency_rs.testing import HOLD, ModelServer, Reply
 from support.openai_served import (
     ask,
@@ -241,3 +243,43 @@ def test_a_file_of_certificates_that_is_none_is_refused(tmp_path):
         with pytest.raises(ConfigError, match="verify cannot be used: ") as raised:
             OpenAIModel("m", base_url="https://localhost/v1", verify=path)
         assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("given", [False, True, 1])
+def test_certificates_are_always_checked(given: Any):
+    with pytest.raises(ArgumentError) as raised:
+        OpenAIModel("m", base_url="https://localhost/v1", verify=given)
+    assert str(raised.value) == (
+        f"verify must be the path of a PEM file of certificates, got {given}; certificates are always checked: "
+        "give the file of the one that the server has"
+    )
+
+
+async def test_a_key_stays_hidden_while_requests_with_later_keys_are_sent():
+    keys = iter(["sk-first-of-two", "sk-second-of-two"])
+    later: list[LLMError] = []
+
+    async def key() -> str:
+        return next(keys)
+
+    async def refused(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        sent = re.findall("sk-[a-z-]+", head)[0]
+        if sent == "sk-first-of-two":  # answered after the request with the next key
+            later.append(await error_of(model))
+        body = json.dumps({"error": {"message": f"Incorrect API key provided: {sent}"}})
+        writer.write(
+            f"HTTP/1.1 401 No\r\nx-key: {sent}\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refused, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        model = OpenAIModel("m", base_url=f"http://127.0.0.1:{port}/v1", api_key=key, max_retries=0)
+        first = await error_of(model)
+    for error in (first, *later):
+        shown = f"{error} {dict(error.headers)} {error.__cause__!r} {error.__context__!r}"
+        assert "[api_key]" in shown
+        assert "sk-" not in shown
+    assert len(later) == 1

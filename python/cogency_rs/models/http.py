@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from .._core import Exchange, HttpClient, __version__
 from ..errors import ConfigError
+from ..guards.arguments import refused
 from ..guards.json_text import read_json
 from ..guards.secrets import Found, Secrets, in_headers, in_url, key, proxies
 from .connection import Question, Read, StatusError, TransportError
@@ -79,7 +80,7 @@ class HttpConnection:
         self._headers_of = headers_of
         self._models_path = models_path
         self._proxy = proxy
-        self._certificates = None if verify is None else fspath(verify)
+        self._certificates = None if verify is None else _path_of(verify)
         self._hidden = Secrets()
         self._clients: dict[float, HttpClient] = {}
         _check_proxies(proxy)
@@ -140,7 +141,7 @@ class HttpConnection:
             inbox.inbox,
             "GET",
             address,
-            await self._headers({}),
+            self._headers(await self._asked_key(), {}),
             b"",
             read_timeout=_OFFERED.read,
             total_timeout=_OFFERED.total,
@@ -154,30 +155,34 @@ class HttpConnection:
     async def _posted(self, question: Question, body: bytes, timeout: Timeout) -> HttpAnswer:
         """The answer to one request, once it has begun."""
         operation, of_call = question.operation, question.settings.of_call
-        headers = await self._headers(of_call.get("extra_headers") or {})
+        asked = await self._asked_key()
+        question.secrets.extend(key("api_key", asked))
         inbox = await inbox_of_loop()
         exchange = self._client(timeout.connect).send(
             inbox.inbox,
             "POST",
             self._address(operation.path, of_call.get("extra_query") or {}),
-            headers,
+            self._headers(asked, of_call.get("extra_headers") or {}),
             body,
             read_timeout=timeout.read,
             total_timeout=timeout.total,
             api=operation.api,
-            secrets=[*question.secrets, *key("api_key", self._key)],
+            secrets=question.secrets,
             until=question.until,
         )
         return await _begun(HttpAnswer(inbox, exchange))
 
-    async def _headers(self, extra: Mapping[str, Any]) -> list[tuple[str, str]]:
+    async def _asked_key(self) -> str | None:
         if callable(self._api_key):
             self._key = await self._api_key()
             self._hidden = Secrets(key("api_key", self._key))  # kept out of logs from here on
+        return self._key
+
+    def _headers(self, key: str | None, extra: Mapping[str, Any]) -> list[tuple[str, str]]:
         headers = {
             "accept": "text/event-stream, application/json",
             "content-type": "application/json",
-            **self._headers_of(self._key),
+            **self._headers_of(key),
         }
         for name, value in extra.items():
             headers.pop(name.lower(), None)
@@ -276,6 +281,18 @@ class HttpAnswer:
         while (arrived := self._exchange.take()) is None:
             await self.more()
         return arrived
+
+
+def _path_of(verify: str | PathLike[str]) -> str:
+    """The path of a file of certificates; `True` and `False` are what other clients take here."""
+    if not isinstance(verify, str | PathLike):
+        raise refused(
+            "verify",
+            verify,
+            "the path of a PEM file of certificates",
+            "certificates are always checked: give the file of the one that the server has",
+        )
+    return fspath(verify)
 
 
 _PROXIES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 
 from .._core import Inbox
@@ -29,9 +29,26 @@ async def inbox_of_loop() -> LoopInbox:
         if (left := _of_loops.pop(other, None)) is not None:
             left.close()  # its loop was closed without an end to its generators
     inbox = LoopInbox(loop)
+    try:
+        await inbox.begin()
+    except BaseException:
+        inbox.close()
+        raise
+    if (first := _of_loops.get(loop)) is not None:  # that of a request which was sent meanwhile
+        inbox.close()
+        return first
     _of_loops[loop] = inbox
-    await anext(inbox.until_the_end)
     return inbox
+
+
+class _Bytes(asyncio.Protocol):
+    """Calls a function when bytes come."""
+
+    def __init__(self, woken: Callable[[], None]) -> None:
+        self._woken = woken
+
+    def data_received(self, data: bytes) -> None:
+        self._woken()
 
 
 class LoopInbox:
@@ -50,11 +67,17 @@ class LoopInbox:
         self._socket = socket.socket(fileno=self.inbox.socket)
         self._socket.setblocking(False)
         self._waiting: dict[int, asyncio.Future[None]] = {}
-        self._listening: asyncio.Task[None] | None = None
+        self._transport: asyncio.Transport | None = None
+
+    async def begin(self) -> None:
+        """Wait for bytes from here on, until the loop ends."""
+        await anext(self.until_the_end)
         try:
-            loop.add_reader(self._socket, self._read)
+            self._loop.add_reader(self._socket, self._read)
         except NotImplementedError:  # Windows' proactor waits for reads, not for sockets
-            self._listening = loop.create_task(self._listen())
+            # No task of ours would do: a program may wait for all tasks, or cancel them.
+            connected = self._loop.create_connection(lambda: _Bytes(self._wake), sock=self._socket)
+            self._transport, _ = await connected
 
     def next_of(self, number: int) -> asyncio.Future[None]:
         """What is done once the exchange of this number has something to take."""
@@ -67,12 +90,16 @@ class LoopInbox:
 
     def close(self) -> None:
         """Close the socket; nothing is woken after this."""
-        _of_loops.pop(self._loop, None)
-        if self._listening is not None:
-            self._listening.cancel()
-        elif not self._loop.is_closed():
-            self._loop.remove_reader(self._socket)
-        self._socket.close()
+        if _of_loops.get(self._loop) is self:
+            del _of_loops[self._loop]
+        if self._loop.is_closed():
+            self._socket.close()
+        elif self._transport is not None:
+            self._transport.close()
+        else:
+            with suppress(NotImplementedError):
+                self._loop.remove_reader(self._socket)
+            self._socket.close()
 
     def _read(self) -> None:
         with suppress(BlockingIOError):
@@ -84,10 +111,6 @@ class LoopInbox:
             future = self._waiting.pop(number, None)
             if future is not None and not future.done():
                 future.set_result(None)
-
-    async def _listen(self) -> None:
-        while await self._loop.sock_recv(self._socket, 64):
-            self._wake()
 
     async def _until_the_end(self) -> AsyncGenerator[None, None]:
         try:

@@ -6,13 +6,13 @@ request and a `Connection` sends it, again until an answer begins. An answer tha
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, Self
 
 from ..calls.trace_context import trace_parent
 from ..errors import LLMError
-from ..guards.secrets import Secrets, in_proxies, in_settings
+from ..guards.secrets import Found, Secrets, in_proxies, in_settings
 from .connection import BeganAnswer, Operation, Question
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
@@ -103,8 +103,11 @@ class ServedModel:
             given: Mapping[str, Any] = settings.of_call.get("extra_headers") or {}
             settings.of_call["extra_headers"] = {**traced, **given}
         body = {"model": self.name, **self._endpoint.body(request)}
-        service = self._service._replace(secrets=lambda: self._secrets_of(request.settings))
-        began = await self._began(body, settings, service, request.until)
+        secrets = self._secrets_of(request.settings).pairs
+        service = self._service._replace(
+            secrets=lambda: self._secrets_of(request.settings, secrets)
+        )
+        began = await self._began(body, settings, service, secrets, request.until)
         answer = Answer(self._endpoint.operation.api, began.declared)
         async with aclosing(began):
             while not answer.is_over:
@@ -122,6 +125,7 @@ class ServedModel:
         body: Mapping[str, Any],
         settings: ModelSettings,
         service: Service,
+        secrets: list[Found],
         until: tuple[str, ...] | None,
     ) -> BeganAnswer:
         """The answer, once it has begun."""
@@ -129,7 +133,6 @@ class ServedModel:
         while True:
             sent = endpoint.complete(body, of_service)
             try:
-                secrets = service.secrets().pairs
                 question = Question(endpoint.operation, sent, settings, secrets, until)
                 return await self._connection.ask(question)
             except Exception as error:
@@ -139,9 +142,15 @@ class ServedModel:
             # Out of the block that caught the error, so that its context is not that one, with its secrets.
             raise failed from failed.cause
 
-    def _secrets_of(self, settings: Mapping[str, Any]) -> Secrets:
-        """What an error must not show. A key may be of the request, or a new one of the connection."""
+    def _secrets_of(self, settings: Mapping[str, Any], found: Iterable[Found] = ()) -> Secrets:
+        """What an error must not show. A key may be of the request, or a new one of the connection.
+
+        Args:
+            settings: those of the request.
+            found: what else was found; an earlier key, as long as its answer is open.
+        """
         return Secrets(
+            found,
             self._connection.secrets(),
             in_settings(self._settings),
             in_settings(settings),
