@@ -192,6 +192,31 @@ async def test_a_message_is_what_the_sdk_makes_of_it(stream, cuts):
     assert read("messages", stream, list(range(len(stream)))) == expected
 
 
+def ever(size: int, stream: bytes) -> list[int]:
+    return list(range(0, len(stream), size))
+
+
+async def test_recorded_streams_are_what_the_sdks_make_of_them(recordings):
+    """Text at the boundaries that providers sent it at, in both protocols, cut in several ways."""
+    lines = (recordings / "streams.jsonl").read_text(encoding="utf-8").splitlines()
+    assert lines
+    for tokens in (json.loads(line)["tokens"] for line in lines):
+        stream = b"".join(
+            [
+                *(chunk(content=token) for token in tokens),
+                sse({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+                sse("[DONE]"),
+            ]
+        )
+        expected = joined(of_completions(await objects("completions", stream)))
+        for size in (1, 7, 1400, len(stream)):
+            assert read("completions", stream, ever(size, stream)) == expected
+        stream = b"".join([start(), *text(0, *tokens), *end("end_turn")])
+        expected = joined(of_messages(await objects("messages", stream)))
+        for size in (1, 7, 1400, len(stream)):
+            assert read("messages", stream, ever(size, stream)) == expected
+
+
 # A client whose streams something has wrapped
 
 
