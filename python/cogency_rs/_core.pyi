@@ -80,7 +80,7 @@ class Limits:
         max_block_bytes: how many UTF-8 bytes the body of an execute block may have. Longer pieces of other text are
             emitted in parts of this size.
         max_depth: how many brackets may be open at once in an execute block.
-        max_calls: how many calls an execute block may have.
+        max_calls: how many calls a batch may have, in all its blocks.
 
     Raises:
         ConfigError: a value is not a whole number above 0.

@@ -7,7 +7,7 @@ pub struct Limits {
     pub max_block_bytes: usize,
     /// Brackets or elements open at once in a block.
     pub max_depth: usize,
-    /// Calls in a block.
+    /// Calls in a batch, which in many dialects is several blocks.
     pub max_calls: usize,
 }
 

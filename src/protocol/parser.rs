@@ -132,8 +132,6 @@ pub struct Parser {
     begun: usize,
     /// How many calls of the open block were handed out as ready.
     ready_calls: usize,
-    /// Whether calls were handed out that wait for their execute event.
-    is_batch_open: bool,
     /// What is known of the text that is no longer held.
     before: Before,
     /// Whether there will be no more text.
@@ -171,7 +169,7 @@ impl Parser {
             grammar,
             stream,
             unread,
-            scope: Scope { limits, strictness, tools, is_watched, starts_early },
+            scope: Scope { limits, strictness, tools, is_watched, starts_early, batch: 0 },
             fed: 0,
             held: Vec::new(),
             at: 0,
@@ -182,7 +180,6 @@ impl Parser {
             state,
             begun: 0,
             ready_calls: 0,
-            is_batch_open: false,
             before: Before::new(),
             is_whole: false,
             is_thought_apart: false,
@@ -293,7 +290,7 @@ impl Parser {
         if is_batch {
             self.say_rest(events);
         }
-        self.is_batch_open |= said.iter().any(|event| matches!(event, Event::Call(_)));
+        self.scope.batch += said.iter().filter(|event| matches!(event, Event::Call(_))).count();
         for event in said {
             let event = match event {
                 Event::Call(call) => Event::Call(self.exact(&block.opening, call)),
@@ -309,14 +306,19 @@ impl Parser {
 
     /// Asks that the calls that were handed out are run.
     fn execute(&mut self, events: &mut Vec<Event>) {
-        self.is_batch_open = false;
+        self.scope.batch = 0;
         self.say(Event::Execute, events);
+    }
+
+    /// Whether calls were handed out that wait for their execute event.
+    fn is_batch_open(&self) -> bool {
+        self.scope.batch > 0
     }
 
     /// Ends the model's turn.
     fn end_turn(&mut self, events: &mut Vec<Event>) {
         self.say_rest(events);
-        if self.is_batch_open {
+        if self.is_batch_open() {
             self.execute(events);
         }
         self.state = State::Done;

@@ -69,7 +69,7 @@ pub enum ProblemKind {
     #[error("brackets are nested deeper than {0}")]
     TooDeep(usize),
     /// More calls than [`Limits::max_calls`](super::Limits::max_calls).
-    #[error("more than {0} calls in one block")]
+    #[error("more than {0} calls in one batch")]
     TooManyCalls(usize),
     /// More elements, and stretches of text between them, in the arguments of one call than
     /// [`MAX_ELEMENTS`](super::limits::MAX_ELEMENTS).

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::convert::{bytes_of, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
@@ -134,6 +135,14 @@ impl ChatReader {
         let deltas = self.open.take(py, self.ids.as_ref())?;
         self.open = Answer::new(&self.grammar, &self.options);
         Ok((deltas, finished.name()))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.ids)
+    }
+
+    fn __clear__(&mut self) {
+        self.ids = None;
     }
 }
 

@@ -355,7 +355,16 @@ impl Folding {
     fn call(&mut self, content: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = content.py();
         if self.options.form == Form::Text {
-            if let Some(call) = call_of(content)? {
+            let call = match call_of(content) {
+                // A program of another kind wrote it, or only its beginning is there: the model is shown what there is.
+                Err(_)
+                    if self.options.rules == Rules::Own && content.is_instance_of::<PyString>() =>
+                {
+                    return self.respond(content);
+                }
+                call => call?,
+            };
+            if let Some(call) = call {
                 self.passages.call(call);
             }
             return Ok(());

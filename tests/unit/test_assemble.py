@@ -228,3 +228,10 @@ async def test_a_profile_that_cannot_be_loaded_is_an_error():
     with pytest.raises(RuntimeError, match="gone") as caught:
         await prompt(Store(profile=error), profile_enabled=True)
     assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("stored", ['{"name":"t","args":{"a":"x', "nonsense", "", "[" * 100_000])
+async def test_a_stored_call_of_which_only_a_part_is_there_is_shown_as_it_is(stored):
+    events = [user("1"), {"type": "call", "content": stored}, respond(" 2"), user("3")]
+    messages = await prompt(Store(events))
+    assert messages[1:] == [by_user("1"), by_assistant(f"{stored}\n 2"), by_user("3")]

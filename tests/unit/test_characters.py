@@ -11,6 +11,7 @@ import pytest
 from cogency_rs import Agent, Dialect, Parser, SQLite, ToolCall, tool
 from cogency_rs.errors import ConfigError
 from cogency_rs.models import Finish, ReasoningDelta, TextDelta
+from cogency_rs.models.http import json_of
 from cogency_rs.protocol import Limits
 from cogency_rs.testing import ScriptedModel
 
@@ -122,3 +123,25 @@ def test_half_a_character_is_an_escape_in_json():
     parser = Parser(dialect="hermes")
     [call] = [event for event in parser.feed(written) if event["type"] == "call"]
     assert json.loads(call["content"])["args"] == {"x": "a\ud83d"}
+
+
+@pytest.mark.parametrize("driver", ["text", "native"])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("a\ud83d", "a\ufffd"), ("\ud83d\ude00b", "😀b"), ("ü", "ü")]
+)
+async def test_what_users_and_instructions_say_is_stored_and_sent_in_whole_characters(
+    driver, text, expected
+):
+    model = ScriptedModel([["ok", Finish("stop")], ["ok", Finish("stop")]])
+    agent = Agent(model, driver=driver, instructions=f"Say {text}.", storage=SQLite(":memory:"))
+    for _ in range(2):
+        await agent.run(text, conversation_id="c")
+    system, *said = model.requests[-1].messages
+    assert f"Say {expected}." in system["content"]
+    assert [each["content"] for each in said if each["role"] == "user"] == [expected] * 2
+
+
+def test_a_request_has_no_half_of_a_character():
+    sent = json_of({"messages": [{"content": "a\ud83d"}, {"content": "\ud83d\ude00 ü"}]})
+    assert json.loads(sent) == {"messages": [{"content": "a\ufffd"}, {"content": "😀 ü"}]}
+    assert b"\\u" not in sent

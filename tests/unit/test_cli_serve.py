@@ -118,7 +118,7 @@ async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
             "0.25",
             "Tool execution failed: ZeroDivisionError: by nothing",
             "[1, 2]",
-            "half of ?",
+            "half of \ufffd",
         ]
         assert [(event["progress"], event["total"]) for event in events] == [(1, 2), (2, 2)]
 

@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 from cogency_rs._core import Folding, FoldOptions, Parser, Source, Turn
+from cogency_rs.reader import ChatReader
 from cogency_rs.turn import CircuitBreaker
 
 
@@ -47,7 +48,17 @@ def source():
     return items
 
 
-@pytest.mark.parametrize("make", [breaker, folding, source])
+def chat_reader():
+    class Ids:
+        def next(self, name, arguments):
+            return name
+
+    ids = Ids()
+    ids.reader = ChatReader("hermes", ids=ids.next)
+    return ids
+
+
+@pytest.mark.parametrize("make", [breaker, folding, source, chat_reader])
 def test_a_circle_is_collected(make):
     watched = weakref.ref(make())
     gc.collect()

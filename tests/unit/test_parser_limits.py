@@ -78,6 +78,22 @@ def test_a_block_with_too_many_calls_or_levels_still_ends_at_a_tag_outside_its_s
     ]
 
 
+@pytest.mark.parametrize("stream", ["event", "token"])
+@pytest.mark.parametrize("size", [1, 1000])
+def test_the_calls_of_a_batch_are_counted_in_all_its_blocks(size, stream):
+    text = '<tool_call>{"name": "a", "arguments": {}}</tool_call>\n' * 5
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    options = {"dialect": "hermes", "stream": stream, "errors": "event"}
+    kinds = [event["type"] for event in parse(pieces, limits=Limits(max_calls=3), **options)]
+    assert [kind for kind in kinds if kind != "respond"] == [
+        *["call"] * 3,
+        *["error"] * 2,
+        "execute",
+    ]
+    kinds = [event["type"] for event in parse(pieces, limits=Limits(max_calls=5), **options)]
+    assert [kind for kind in kinds if kind != "respond"] == [*["call"] * 5, "execute"]
+
+
 def test_a_block_with_too_many_bytes_ends_at_its_first_closing_tag():
     body = f'["</execute>", "{"x" * 100}"]'
     events = outline(parse([block(body)], limits=Limits(max_block_bytes=50)))

@@ -12,6 +12,7 @@ from ..errors import ConfigError
 from ..execution.call_options import CallOptions
 from ..guards import misnamed
 from ..guards.arguments import check_instance, check_text, refused
+from ..guards.json_text import whole_characters
 from ..guards.misnamed import refuses_misnamed
 from ..hooks import AnyHook, Approve
 from ..hooks.approval import Approval
@@ -395,6 +396,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         parent: Run | None = None,
     ) -> Run:
         check_text("question", question)
+        question = whole_characters(question)
         is_new = not conversation_id
         ctx = self._context(conversation_id or uuid7(), user_id, deps, question, limits, parent)
         return Run(self._settings, ctx, is_new=is_new, parent=parent)

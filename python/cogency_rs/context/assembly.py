@@ -17,6 +17,7 @@ from .._core import (
 from ..calls.records import CallRecord
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
+from ..guards.json_text import whole_characters
 from ..protocol.codec import tool_line
 from ..tools.cogency import guidance_for
 from ..tools.declared import DeclaredTool
@@ -75,7 +76,8 @@ def prompt_parts(
     paragraphs = guidance_for(name for name, *_ in listed)
     if instructions:
         paragraphs.append(instructions)
-    return write_parts(listed, identity or None, "\n\n".join(paragraphs) or None, dialect)
+    said, asked = whole_characters(identity or ""), whole_characters("\n\n".join(paragraphs))
+    return write_parts(listed, said or None, asked or None, dialect)
 
 
 def listed_tool(tool: Any) -> tuple[str, str, str, Any]:

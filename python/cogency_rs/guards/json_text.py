@@ -7,6 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 
+def whole_characters(text: str) -> str:
+    """A text in which halves of surrogate pairs are joined; a lone one, which nothing can store or send, is U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 class TooDeepError(ValueError):
     """JSON that is nested deeper than Python reads."""
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from .._core import Exchange, HttpClient, __version__
 from ..errors import ConfigError
 from ..guards.arguments import refused
-from ..guards.json_text import read_json
+from ..guards.json_text import read_json, whole_characters
 from ..guards.secrets import Found, Secrets, in_headers, in_url, key, proxies
 from .connection import Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
@@ -358,8 +358,8 @@ def json_of(body: Mapping[str, Any]) -> bytes:
         TypeError: JSON cannot hold one of the settings.
         ValueError: JSON cannot hold one of its numbers.
     """
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:
-        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
-    except UnicodeEncodeError:  # a lone surrogate, which JSON can write by its number
-        return json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which services cannot read
+        return whole_characters(text).encode()

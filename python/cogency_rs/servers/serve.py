@@ -25,6 +25,7 @@ from mcp_types import (
 
 from .._core import __version__
 from ..execution.executor import execute_tool
+from ..guards.json_text import whole_characters
 from ..tools.signature import parameters_of
 from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
@@ -156,15 +157,10 @@ def _answer(result: ToolResult) -> CallToolResult:
         return CallToolResult(content=[_text(result.outcome)])
     if isinstance(content, str):
         return CallToolResult(content=[_text(content)])
-    text = _unicode(json.dumps(content, ensure_ascii=False))
+    text = whole_characters(json.dumps(content, ensure_ascii=False))
     structured: Any = json.loads(text) if isinstance(content, dict) else None
     return CallToolResult(content=[_text(text)], structured_content=structured)
 
 
 def _text(text: str) -> TextContent:
-    return TextContent(type="text", text=_unicode(text))
-
-
-def _unicode(text: str) -> str:
-    """A text without lone surrogates, which Python's text can hold and the protocol's cannot."""
-    return text.encode("utf-8", "replace").decode()
+    return TextContent(type="text", text=whole_characters(text))

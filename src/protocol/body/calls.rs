@@ -22,6 +22,8 @@ pub struct Scope {
     pub is_watched: bool,
     /// Whether the caller takes each call as soon as it is complete.
     pub starts_early: bool,
+    /// How many calls of the batch came in blocks before this one.
+    pub batch: usize,
 }
 
 /// The calls of a block.
@@ -69,7 +71,7 @@ impl Calls {
     /// A call begins at this byte. More than the limits allow are refused.
     pub fn begin(&mut self, at: usize) {
         let most = self.scope.limits.max_calls;
-        if self.count == most {
+        if self.scope.batch + self.count >= most {
             self.refuse(ProblemKind::TooManyCalls(most), at);
         }
         self.note(|| Note::Start);

@@ -36,7 +36,7 @@ impl Parser {
         if let Some(report) = report {
             self.say(report.into(), events);
         }
-        if self.is_batch_open && !matches!(ending, Ending::Broken(_) | Ending::Refused(_)) {
+        if self.is_batch_open() && !matches!(ending, Ending::Broken(_) | Ending::Refused(_)) {
             self.execute(events);
         }
         self.state = State::Done;
@@ -99,7 +99,8 @@ impl Parser {
                 State::Text => {
                     let report = self.cut_answer(ending, text, self.place());
                     let rest = std::mem::take(text).into();
-                    let blank = if self.is_batch_open { BlankRun::Hidden } else { BlankRun::Shown };
+                    let blank =
+                        if self.is_batch_open() { BlankRun::Hidden } else { BlankRun::Shown };
                     self.end_run(TextRun::Respond, rest, blank, events);
                     return report;
                 }

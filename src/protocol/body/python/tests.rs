@@ -279,7 +279,7 @@ fn limits_hold_at_their_bound() {
     };
     assert_eq!(read("[f(x=[]), g()]"), "2");
     assert_eq!(read("[f(x=[[]]), g()]"), "brackets are nested deeper than 3 at 6");
-    assert_eq!(read("[f(), g(), h()]"), "more than 2 calls in one block at 11");
+    assert_eq!(read("[f(), g(), h()]"), "more than 2 calls in one batch at 11");
 }
 
 #[test]

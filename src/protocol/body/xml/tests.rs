@@ -405,7 +405,7 @@ fn limits_hold_at_their_bound() {
     assert_eq!(read("<a><b><c>1</c><c>2</c></b></a>"), deep(36));
     let none = Scope { limits, ..scope.clone() };
     let text = "<tool_name>g</tool_name></tool>";
-    let expected = "more than 0 calls in one block at line 1, column 1.";
+    let expected = "more than 0 calls in one batch at line 1, column 1.";
     assert_eq!(read_with(&forge(), &none, text), Err(expected.to_owned()));
 }
 
