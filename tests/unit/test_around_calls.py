@@ -474,6 +474,40 @@ async def test_a_sequential_call_is_a_barrier():
     ]
 
 
+@pytest.mark.parametrize("most", [None, 1, 2])
+@pytest.mark.parametrize("order", ["alone free free", "free alone free", "free free alone"])
+@pytest.mark.parametrize("slow", ["alone", "free"])
+async def test_a_hook_may_hold_a_lock_around_calls_of_which_one_is_a_barrier(slow, order, most):
+    journal: list[str] = []
+    lock = asyncio.Lock()
+
+    async def work(**_: Any) -> None:
+        await rounds(2)
+
+    async def later(invocation: Invocation, next: Any) -> ToolResult:
+        if invocation.call.name == slow:
+            await rounds(5)
+        return await next(invocation)
+
+    async def one_at_a_time(invocation: Invocation, next: Any) -> ToolResult:
+        async with lock:
+            journal.append(f"{invocation.call.name} begins")
+            result = await next(invocation)
+            journal.append(f"{invocation.call.name} ends")
+            return result
+
+    tools = FunctionTool("free", work), tool_with("alone", work, sequential=True)
+    async with asyncio.timeout(20):
+        results = await execute(
+            [call(name) for name in order.split()],
+            *tools,
+            hooks=[later, one_at_a_time],
+            calls=CallOptions(max_concurrency=most),
+        )
+    assert [result.error for result in results] == [False] * 3
+    assert journal == [f"{name} {what}" for name in order.split() for what in ("begins", "ends")]
+
+
 @pytest.mark.parametrize("before", ["missing", "refused", "raises"])
 async def test_a_barrier_does_not_wait_for_calls_that_failed(before):
     tools = (

@@ -388,10 +388,11 @@ class ToolBatch:
         if self._in_run is not None:
             self._in_run()
         note = self._notes[index]
-        note.began = time()
-        if self._timetable is not None:
-            self._timetable.start_clock(index, self.resolved[index][1])
         try:
+            if self._timetable is not None:
+                await self._timetable.turn(index)
+                self._timetable.start_clock(index, self.resolved[index][1])
+            note.began = time()
             result = await carry_out(Invocation.of(self, index, *self.resolved[index]))
         except asyncio.CancelledError as error:
             if index not in self._late:

@@ -47,6 +47,7 @@ class Timetable:
         self._options = options
         self._has_limits = options.timeout is not None or any(want.timeout for want in wants)
         self._has_barriers = any(want.sequential for want in wants)
+        self._first_barrier = math.inf
         most = options.max_concurrency
         self._schedule = Schedule(0, concurrency=most and min(most, sys.maxsize))
         self._stop = stop
@@ -88,6 +89,18 @@ class Timetable:
                 self.leave(index)
             raise
 
+    async def turn(self, index: int) -> None:
+        """Wait until the sequential calls before this one are over; if it is one itself, until all before it are.
+
+        What is around a call begins only then: a hook that holds a lock must not wait for a call that waits for it.
+
+        Raises:
+            asyncio.CancelledError: as `admission`.
+        """
+        if index >= self._first_barrier:
+            await self.admission(index)
+            self.leave(index)
+
     def add(self, calls: Sequence[tuple[Any, Any]]) -> None:
         """Add calls, with their tools, after those that are there."""
         first = self._schedule.count
@@ -95,6 +108,7 @@ class Timetable:
         if self._has_barriers:
             for index, (_, tool) in enumerate(calls, first):
                 if options_of(tool).sequential:
+                    self._first_barrier = min(self._first_barrier, index)
                     self.set_sequential(index)
         self.arm()
 
