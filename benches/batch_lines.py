@@ -1,4 +1,4 @@
-"""Shows where a batch of tools that do nothing spends its bytecodes, beside `asyncio.gather` of the same functions.
+"""Shows where a batch of tools that do nothing spends its bytecodes, next to `asyncio.gather` of the same functions.
 
     python benches/batch_lines.py
 

@@ -42,7 +42,7 @@ class Question(NamedTuple):
         operation: what is asked of it.
         body: the body of the request.
         settings: the settings; those for the service are in the body.
-        secrets: what no error of the answer may show. Whoever sends it adds the key that it is sent with.
+        secrets: what no error of the answer may show. Who sends it adds the key that it is sent with.
         until: see `ModelRequest`.
     """
 
