@@ -4,7 +4,7 @@ PYTHON ?= python3
 PYTHONS ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
-RUST   := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
+RUST   := $(shell find src arguments -name '*.rs') Cargo.toml arguments/Cargo.toml Cargo.lock pyproject.toml
 CORE   := $(VENV)/.built
 DEMO   := $(VENV)/.demo
 DEV    := $(VENV)/.dev
@@ -50,7 +50,7 @@ EMBED = PYO3_PYTHON=$(PYTHON) LD_LIBRARY_PATH=$$($(PYTHON) -c 'import sysconfig;
 # The examples are built in a folder of their own: two builds of a library for Python, with other features, have one file name.
 EXAMPLE  = --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --features python
 
-TEST_CORE    = cargo test --quiet --no-default-features --features tokio
+TEST_CORE    = cargo test --quiet --workspace --no-default-features --features tokio
 # These wait more than they compute: to optimise the core once more would take longer.
 TEST_EMBEDDING = CARGO_PROFILE_TEST_OPT_LEVEL=0 $(EMBED) cargo test --quiet --no-default-features --features python-tools,sqlite
 TEST_EXAMPLE = $(EMBED) cargo test --quiet $(EXAMPLE) --test over_http
@@ -79,7 +79,7 @@ test-python: $(DEV)  ## The package's tests
 test-random: $(DEV) | rust  ## Every test in a random order, each property on random examples; SEED=N does so again
 	@seed=$(or $(SEED),$$($(PYTHON) -c 'import random; print(random.randrange(2**32))')); \
 	echo "make test-random SEED=$$seed"; \
-	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=600 cargo test --quiet --no-default-features --features tokio && \
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=600 $(TEST_CORE) && \
 	$(PYTEST) --hypothesis-profile=random --hypothesis-seed=$$seed --order=$$seed tests || \
 	{ echo "make test-random SEED=$$seed failed"; exit 1; }
 
@@ -293,12 +293,12 @@ NOT_IN_PARSER := fancy-regex|jsonschema|minijinja
 
 # What needs no package: its check runs while the core is built, if `make` is given several jobs.
 lint-rust: | rust
-	cargo fmt --check
+	cargo fmt --all --check
 	cargo fmt --check --manifest-path examples/rust/Cargo.toml
-	cargo clippy --quiet --all-targets -- -D warnings
-	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
-	cargo clippy --quiet --all-targets --no-default-features --features tokio -- -D warnings
-	cargo clippy --quiet --all-targets --no-default-features --features detect,net,python-tools,sqlite -- -D warnings
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --workspace --all-targets --no-default-features -- -D warnings
+	cargo clippy --quiet --workspace --all-targets --no-default-features --features tokio -- -D warnings
+	cargo clippy --quiet --workspace --all-targets --no-default-features --features detect,net,python-tools,sqlite -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features detect,net,python-tools,sqlite --no-deps
 	@! cargo tree --locked --edges normal --prefix none --target all | grep -E '^($(NOT_IN_WHEEL)) ' || \
 		{ echo "the wheel is built from a crate that only Rust programs may have; deny.toml says why"; exit 1; }
@@ -324,7 +324,7 @@ types: $(TYPES)  ## What type checkers and editors know of the package
 	$(BIN)/python -m pyright
 
 format: $(DEV)  ## Format the sources
-	cargo fmt
+	cargo fmt --all
 	cargo fmt --manifest-path examples/rust/Cargo.toml
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .

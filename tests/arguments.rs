@@ -3,6 +3,8 @@
 #![allow(clippy::needless_pass_by_value, clippy::too_many_lines, reason = "tables")]
 
 use cogency_rs::execution::arguments::{ArgumentSchema, BigInteger, Members, SchemaForm, Value};
+use cogency_rs::protocol::canonical::canonical;
+use proptest::prelude::*;
 use serde_json::{Value as Schema, json};
 
 /// A value from JSON; `"\u{0}NaN"` and the like stand for values that JSON cannot hold.
@@ -359,5 +361,37 @@ fn a_number_is_compared_by_its_value_and_in_draft_4_by_how_it_is_written() {
     for (given, is_one) in [(json!(5), true), (json!(5.0), false), (json!(5.5), false)] {
         let said = check(&draft_4, SchemaForm::JsonSchema, &json!({"x": given}));
         assert_eq!(said.is_empty(), is_one, "{given}: {said}");
+    }
+}
+
+/// Holds a float in a message to the core's JSON, which has a function of its own.
+fn is_shown_as_in_json(number: f64) {
+    let text = canonical(format!("{number:e}").as_bytes()).expect("a number");
+    let said = format!("argument 'x' must be a string, got a number: {text}");
+    assert_eq!(faults(json!({"type": "string"}), json!(number)), said);
+}
+
+#[test]
+fn a_message_shows_a_float_as_json_has_it_where_two_texts_are_near_or_the_form_changes() {
+    let tie = 4_938_271_560_493_827.0 / 4.0; // 1234567890123456.75
+    let powers = [-1022, -44, -24, 60, 1023].map(|exponent| 2_f64.powi(exponent)); // the next one below is nearer
+    let forms = [1e-5, 1e-4, 0.000_123, 1e15, 1e16, 1.5e16, 1e22, 1e23, 100.0, 0.1, 0.0];
+    let ends = [f64::MAX, f64::MIN_POSITIVE, 5e-324];
+    for number in powers.into_iter().chain(forms).chain(ends).chain([tie]) {
+        is_shown_as_in_json(number);
+        is_shown_as_in_json(-number);
+    }
+    assert!(faults(json!({"type": "string"}), json!(tie)).ends_with(" 1234567890123456.8"));
+}
+
+proptest! {
+    #[test]
+    fn a_message_shows_any_float_as_json_has_it(bits in any::<u64>(), whole in any::<i64>(), part in 1..4096_u16) {
+        let number = f64::from_bits(bits);
+        if number.is_finite() {
+            is_shown_as_in_json(number);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "any float does")]
+        is_shown_as_in_json(whole as f64 / f64::from(part));
     }
 }

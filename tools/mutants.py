@@ -39,7 +39,7 @@ Mutant = dict[str, Any]
 
 def drawn(seed: int, count: int) -> list[Mutant]:
     """So many of the core's mutants, those of this seed. Their names are kept: a run that goes on has the same ones."""
-    command = ["cargo", "mutants", "--list", "--json"]
+    command = ["cargo", "mutants", "--workspace", "--list", "--json"]
     listed = subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True, text=True)
     core = [each for each in json.loads(listed.stdout) if "/python/" not in each["file"]]
     names = FOLDER / f"{seed}-{count}.json"
@@ -99,7 +99,8 @@ def outcome(mutant: Mutant) -> str:
 
 def run(options: list[str]) -> bool:
     """Whether `cargo test` of the copy succeeds in time."""
-    command = ["cargo", "test", "--quiet", "--no-default-features", "--features", "tokio", *options]
+    command = ["cargo", "test", "--quiet", "--workspace", "--no-default-features"]
+    command += ["--features", "tokio", *options]
     environment = {
         **os.environ,
         "CARGO_TARGET_DIR": str(FOLDER / "target"),

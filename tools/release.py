@@ -2,8 +2,8 @@
 
     python tools/release.py v0.1.0
 
-The version is in Cargo.toml, from which the package takes it, and in Cargo.lock; CHANGELOG.md must have a section
-`## [0.1.0] - 2026-01-31` with entries, and none left in `## [Unreleased]`.
+The version is in Cargo.toml, from which the package takes it, in that of the crate `arguments`, and in Cargo.lock;
+CHANGELOG.md must have a section `## [0.1.0] - 2026-01-31` with entries, and none left in `## [Unreleased]`.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ def against(tag: str, checkout: Path) -> list[str]:
 
 def versions(checkout: Path) -> dict[str, str]:
     """The version in each file that has one."""
-    manifest = tomllib.loads((checkout / "Cargo.toml").read_text(encoding="utf-8"))
-    lock = tomllib.loads((checkout / "Cargo.lock").read_text(encoding="utf-8"))
+    files = ("Cargo.toml", "arguments/Cargo.toml", "Cargo.lock")
+    *manifests, lock = (tomllib.loads((checkout / file).read_text("utf-8")) for file in files)
     [locked] = [package for package in lock["package"] if package["name"] == PACKAGE]
-    return {"Cargo.toml": manifest["package"]["version"], "Cargo.lock": locked["version"]}
+    packages = (*(manifest["package"] for manifest in manifests), locked)
+    return {file: package["version"] for file, package in zip(files, packages, strict=True)}
 
 
 def changelog_faults(text: str, version: str) -> list[str]:

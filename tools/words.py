@@ -38,7 +38,7 @@ CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PLACES = {
     "docs": ("*.md", "docs/**/*.md", "examples/*.md"),
     "python": ("python/**/*.py", "python/**/*.pyi"),
-    "src": ("src/**/*.rs",),
+    "src": ("src/**/*.rs", "arguments/**/*.rs"),
     "the rest": ("tests/**/*.py", "tests/**/*.rs", "tools/*.py", "benches/**/*.py", "fuzz/**/*.rs"),
 }
 

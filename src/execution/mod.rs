@@ -5,10 +5,11 @@
 //! time are tested with no clock and no thread. Two programs drive it: the Python package on asyncio, and the module
 //! `tokio` (feature `tokio`) in a Rust program.
 
-#[cfg(feature = "arguments")]
-pub mod arguments;
 mod schedule;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
+#[cfg(feature = "arguments")]
+#[doc(inline)]
+pub use cogency_rs_arguments as arguments;
 pub use schedule::{Admission, Due, Moment, Schedule, Ticket};

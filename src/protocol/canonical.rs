@@ -427,7 +427,7 @@ fn push_number(out: &mut Vec<u8>, number: &[u8]) {
 }
 
 /// Python's `repr` of a float, or `NaN`, `Infinity` or `-Infinity`.
-pub(crate) fn float_repr(value: f64) -> String {
+fn float_repr(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();
     }

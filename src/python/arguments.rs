@@ -115,10 +115,11 @@ fn value_of<'py>(
         return Ok(Value::Object(Members::new(members)));
     }
     let foreign = Box::new(PythonObject(value.clone()));
-    Ok(match form {
-        SchemaForm::JsonSchema => Value::Foreign(foreign),
+    Ok(if form == SchemaForm::Flat {
         // The flat form counts a value of any other type as an object.
-        SchemaForm::Flat => Value::ForeignObject(foreign, Members::default()),
+        Value::ForeignObject(foreign, Members::default())
+    } else {
+        Value::Foreign(foreign)
     })
 }
 

@@ -102,7 +102,11 @@ class Crate:
         return {found for at in starts if (found := self.home(*at)) is not None} - {file}
 
 
-CRATES = {"core": CHECKOUT / "src", "fuzz": CHECKOUT / "fuzz" / "src"}
+CRATES = {
+    "core": CHECKOUT / "src",
+    "arguments": CHECKOUT / "arguments" / "src",
+    "fuzz": CHECKOUT / "fuzz" / "src",
+}
 PROTOCOL = CRATES["core"] / "protocol" / "mod.rs"
 
 

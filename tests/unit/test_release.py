@@ -26,9 +26,11 @@ RELEASED = """
 WITHOUT_UNRELEASED = RELEASED.replace("    ## [Unreleased]\n", "")
 
 
-def checkout(folder, *, manifest="1.2.0", lock="1.2.0", changelog=RELEASED):
+def checkout(folder, *, manifest="1.2.0", member="1.2.0", lock="1.2.0", changelog=RELEASED):
     """A folder with the files that name the version."""
-    (folder / "Cargo.toml").write_text(f'[package]\nversion = "{manifest}"\n')
+    (folder / "arguments").mkdir()
+    for place, version in {"": manifest, "arguments": member}.items():
+        (folder / place / "Cargo.toml").write_text(f'[package]\nversion = "{version}"\n')
     packages = {"memchr": "9.9.9", "cogency-rs": lock}
     (folder / "Cargo.lock").write_text(
         "".join(
@@ -53,6 +55,7 @@ def test_a_version_that_every_file_has_and_the_changelog_describes_may_be_releas
     ("files", "fault"),
     [
         ({"manifest": "1.1.0"}, "Cargo.toml has version 1.1.0, not the tag's 1.2.0"),
+        ({"member": "1.1.0"}, "arguments/Cargo.toml has version 1.1.0, not the tag's 1.2.0"),
         ({"lock": "1.1.0"}, "Cargo.lock has version 1.1.0, not the tag's 1.2.0"),
         (
             {"changelog": RELEASED.replace("[Unreleased]", "[Unreleased]\n\n    - More.")},

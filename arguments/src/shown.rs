@@ -2,8 +2,8 @@
 
 use serde_json::Value as Schema;
 
+use super::float::float_repr;
 use super::value::{Value, quoted};
-use crate::protocol::canonical::float_repr;
 
 /// Characters of a value that fit into a message.
 const MOST: usize = 60;
@@ -127,7 +127,7 @@ fn quoted_start(text: &mut String, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execution::arguments::value::Members;
+    use crate::Members;
 
     #[test]
     fn a_value_is_shown_as_json_with_its_type() {

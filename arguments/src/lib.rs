@@ -2,11 +2,17 @@
 //!
 //! While all arguments fit, text is read only for a keyword that asks for it, and none is written. Faults are put into words
 //! for a language model, which has to correct its call.
+//!
+//! This room is a crate because the validator is generic: its code for our [`Value`] is compiled here, and is large. The
+//! profile `release` wants it small. Programs use it as `cogency_rs::execution::arguments`, with the feature `arguments`.
+
+#![forbid(unsafe_code)]
 
 mod declared;
 mod depth;
 mod fault;
 mod flat;
+mod float;
 mod json;
 mod names;
 mod pattern;

@@ -13,7 +13,7 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object, cmp};
 use serde_json::{Number, Value as Schema};
 
-use crate::protocol::canonical::float_repr;
+use super::float::float_repr;
 
 /// Text that its owner, such as Python, reads on demand.
 pub trait ArgumentText {
