@@ -271,7 +271,9 @@ words:           ## Count the words of the documentation, and list phrases that 
 
 wheel: $(VENV)/.created | rust  ## A wheel and the source distribution it is built from, in dist/
 	rm -rf dist
-	$(BIN)/maturin build --release --locked --quiet --compression-level 9 --sdist --out dist
+	$(BIN)/pip install --quiet --disable-pip-version-check 'deflate>=0.9,<1'
+	$(BIN)/maturin build --release --locked --quiet --sdist --out dist
+	$(BIN)/python tools/distributions.py pack dist/*.whl
 
 test-wheel: $(DEV) wheel  ## Every test on the installed wheel, for each Python of PYTHONS
 	$(BIN)/python tools/distributions.py contents dist/*

@@ -36,7 +36,9 @@ async def wheel(bench: Bench) -> Samples:
 def _built(folder: Path) -> Path:
     # As `make wheel` and the workflow build the wheel that is published.
     build = [sys.executable, "-m", "maturin", "build", "--release", "--quiet"]
-    build += ["--compression-level", "9", "--out", str(folder)]
+    build += ["--locked", "--out", str(folder)]
     subprocess.run(build, cwd=CHECKOUT, check=True, stderr=subprocess.DEVNULL)
     (wheel,) = folder.glob("*.whl")
+    pack = [sys.executable, str(CHECKOUT / "tools" / "distributions.py"), "pack", str(wheel)]
+    subprocess.run(pack, check=True, stdout=subprocess.DEVNULL)
     return wheel

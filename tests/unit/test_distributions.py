@@ -130,6 +130,29 @@ def test_a_source_distribution_has_what_the_manifest_includes(tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"{SOURCE}: {len(IN_SOURCE) + 1} files, ")
 
 
+def test_a_packed_wheel_is_smaller_and_has_the_same_files(tmp_path, capsys):
+    pytest.importorskip("deflate")
+    path = tmp_path / WHEEL
+    library = zipfile.ZipInfo("cogency_rs/_core.abi3.so", (1980, 1, 1, 0, 0, 0))
+    library.external_attr = 0o100755 << 16
+    library.compress_type = zipfile.ZIP_DEFLATED
+    text = " ".join(str(number * number) for number in range(20_000))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr(library, text, compresslevel=9)
+        archive.writestr("cogency_rs/py.typed", "")
+    size = path.stat().st_size
+
+    distributions.pack(path)
+
+    assert path.stat().st_size < 0.99 * size
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == [WHEEL]
+    with zipfile.ZipFile(path) as archive:
+        [module, marker] = archive.infolist()
+        assert archive.read(module) == text.encode()
+        assert (module.external_attr, module.date_time) == (0o100755 << 16, library.date_time)
+        assert (marker.filename, archive.read(marker)) == ("cogency_rs/py.typed", b"")
+
+
 def without(files, name):
     """The files without one of them."""
     assert name in files
