@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ..guards.secrets import Found
@@ -76,12 +76,8 @@ class BeganAnswer(Protocol):
 
     declared: str
 
-    def take(self) -> Read | None:
-        """What has come since it was last taken; `None` for nothing."""
-        ...
-
-    def more(self) -> Awaitable[object]:
-        """Wait until something has come."""
+    async def read(self) -> Read:
+        """Wait until something has come, and take it. A wait that is cancelled loses nothing."""
         ...
 
     async def aclose(self) -> None:

@@ -218,9 +218,8 @@ class HttpAnswer:
     """An answer over HTTP."""
 
     def __init__(self, inbox: LoopInbox, exchange: Exchange) -> None:
-        self._inbox = inbox
         self._exchange = exchange
-        self._number = exchange.number
+        self._arrival = inbox.arrival_of(exchange.number)
         self._early: Read | None = None
         self.declared = ""
 
@@ -249,25 +248,22 @@ class HttpAnswer:
             raise TransportError("redirect", headers.get("location", ""))
         raise StatusError(status, _body_of(end), headers)
 
-    def take(self) -> Read | None:
+    async def read(self) -> Read:
         """See `BeganAnswer`."""
         if self._early is not None:
             early, self._early = self._early, None
             return early
-        arrived = self._exchange.take()
-        if arrived is None:
-            return None
+        while (
+            arrived := self._exchange.take()
+        ) is None:  # no call of `_arrived`: this is done for each delta
+            await self._arrival
         _, deltas, end = arrived
         return Read(deltas) if end is None else _read_of(deltas, end)
 
-    def more(self) -> Awaitable[object]:
-        """See `BeganAnswer`."""
-        return self._inbox.next_of(self._number)
-
     async def body(self) -> bytes:
         """The whole body of an answer that is not read as deltas."""
-        while (read := self.take()) is None or not read.is_over:
-            await self.more()
+        while not (read := await self.read()).is_over:
+            pass
         if read.error is not None:
             raise read.error
         return b"".join(read.deltas)
@@ -275,11 +271,11 @@ class HttpAnswer:
     async def aclose(self) -> None:
         """See `BeganAnswer`."""
         self._exchange.close()
-        self._inbox.forget(self._number)
+        self._arrival.forget()
 
     async def _arrived(self) -> tuple[Any, list[Any], Any]:
         while (arrived := self._exchange.take()) is None:
-            await self.more()
+            await self._arrival
         return arrived
 
 

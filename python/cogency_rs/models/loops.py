@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
+from contextvars import Context
+from typing import Any
 
 from .._core import Inbox
 
-__all__ = ["LoopInbox", "inbox_of_loop"]
+__all__ = ["Arrival", "LoopInbox", "inbox_of_loop"]
 
 _of_loops: dict[asyncio.AbstractEventLoop, LoopInbox] = {}
 
@@ -66,7 +69,8 @@ class LoopInbox:
         self._loop = loop
         self._socket = socket.socket(fileno=self.inbox.socket)
         self._socket.setblocking(False)
-        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._waiting: dict[int, Arrival] = {}
+        self._arrived: deque[int] = deque()
         self._transport: asyncio.Transport | None = None
 
     async def begin(self) -> None:
@@ -79,14 +83,9 @@ class LoopInbox:
             connected = self._loop.create_connection(lambda: _Bytes(self._wake), sock=self._socket)
             self._transport, _ = await connected
 
-    def next_of(self, number: int) -> asyncio.Future[None]:
-        """What is done once the exchange of this number has something to take."""
-        future = self._waiting[number] = self._loop.create_future()
-        return future
-
-    def forget(self, number: int) -> None:
-        """Nobody waits for this exchange any longer."""
-        self._waiting.pop(number, None)
+    def arrival_of(self, number: int) -> Arrival:
+        """Awaited until the exchange of this number has something to take, as often as it had nothing."""
+        return Arrival(number, self._loop, self._waiting)
 
     def close(self) -> None:
         """Close the socket; nothing is woken after this."""
@@ -102,18 +101,92 @@ class LoopInbox:
             self._socket.close()
 
     def _read(self) -> None:
-        with suppress(BlockingIOError):
+        try:
             self._socket.recv(64)
+        except BlockingIOError:  # the byte comes after what it tells of
+            return
         self._wake()
 
     def _wake(self) -> None:
-        for number in self.inbox.take():
-            future = self._waiting.pop(number, None)
-            if future is not None and not future.done():
-                future.set_result(None)
+        arrived = self._arrived
+        arrived += self.inbox.take()
+        try:
+            while arrived:
+                arrival = self._waiting.pop(arrived.popleft(), None)
+                if arrival is not None:
+                    arrival.tell()
+        finally:
+            if arrived:  # `KeyboardInterrupt` went through a task, and the loop may be run again
+                self._loop.call_soon(self._wake)
 
     async def _until_the_end(self) -> AsyncGenerator[None, None]:
         try:
             yield
         finally:
             self.close()
+
+
+class Arrival:
+    """What a task awaits until its exchange has something to take. One task at a time.
+
+    To the task it is a future. But a future schedules its task, which is one more turn of the loop for each delta, and
+    costs more than reading it: from this one the task goes on where the loop learns what has come.
+    """
+
+    __slots__ = (
+        "_asyncio_future_blocking",
+        "_cancelled",
+        "_loop",
+        "_number",
+        "_task",
+        "_waiting",
+    )
+
+    def __init__(
+        self, number: int, loop: asyncio.AbstractEventLoop, waiting: dict[int, Arrival]
+    ) -> None:
+        self._number = number
+        self._loop = loop
+        self._waiting = waiting
+        self._asyncio_future_blocking = False
+        self._cancelled: asyncio.CancelledError | None = None
+        self._task: tuple[Callable[[Arrival], object], Context] | None = None
+
+    def __await__(self) -> Generator[Any, None, None]:
+        self._waiting[self._number] = self
+        self._asyncio_future_blocking = True
+        yield self
+
+    def forget(self) -> None:
+        """Nobody waits for this exchange any longer."""
+        self._waiting.pop(self._number, None)
+
+    def tell(self) -> None:
+        """Let the task go on. The caller is not a task."""
+        task, self._task = self._task, None
+        if task is not None:
+            go_on, context = task
+            context.run(go_on, self)
+
+    # What a task asks of a future: https://docs.python.org/3/library/asyncio-future.html#asyncio.isfuture
+
+    def add_done_callback(self, callback: Callable[[Arrival], object], *, context: Context) -> None:
+        """Note how the task goes on."""
+        self._task = callback, context
+
+    def cancel(self, msg: object = None) -> bool:
+        """Let the task go on, with a `CancelledError`; false if it was let already."""
+        task, self._task = self._task, None
+        if task is None:
+            return False
+        self.forget()
+        self._cancelled = asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg)
+        go_on, context = task
+        self._loop.call_soon(go_on, self, context=context)
+        return True
+
+    def result(self) -> None:
+        """What the task goes on with."""
+        cancelled, self._cancelled = self._cancelled, None
+        if cancelled is not None:
+            raise cancelled

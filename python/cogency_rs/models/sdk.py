@@ -115,26 +115,19 @@ class SdkAnswer:
         self._stream = stream
         self._pieces = pieces
         self._reader = reader
-        self._read: Read | None = None
 
-    def take(self) -> Read | None:
-        """See `BeganAnswer`."""
-        read, self._read = self._read, None
-        return read
-
-    async def more(self) -> None:
+    async def read(self) -> Read:
         """See `BeganAnswer`. After the answer it waits for the end of the bytes, which frees their connection."""
         if self._reader.is_done:
             await self._drain()
-            self._read = Read([], is_over=True)
-            return
+            return Read([], is_over=True)
         try:
-            self._read = Read(self._reader.feed(await anext(self._pieces)))
+            return Read(self._reader.feed(await anext(self._pieces)))
         except StopAsyncIteration:
-            self._read = Read(self._reader.finish(), is_over=True)
+            return Read(self._reader.finish(), is_over=True)
         except Exception as error:
             deltas = self._reader.break_off(type(error).__name__)
-            self._read = Read(deltas, is_over=True, error=error)
+            return Read(deltas, is_over=True, error=error)
 
     async def _drain(self) -> None:
         """A server may keep its connection open."""

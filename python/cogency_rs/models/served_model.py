@@ -111,10 +111,7 @@ class ServedModel:
         answer = Answer(self._endpoint.operation.api, began.declared)
         async with aclosing(began):
             while not answer.is_over:
-                if (read := began.take()) is None:
-                    await began.more()
-                    continue
-                for delta in answer.take(read):
+                for delta in answer.take(await began.read()):
                     yield delta
             if answer.fault is not None:
                 failed = service.broken(answer.fault)
