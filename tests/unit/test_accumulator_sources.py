@@ -11,6 +11,7 @@ import pytest
 from cogency_rs import parse_tokens
 from cogency_rs.errors import ToolParseError
 from cogency_rs.protocol import Limits
+from cogency_rs.protocol.parser import LateEvents
 from support.tools import (
     FAIL,
     OK,
@@ -44,6 +45,26 @@ pytestmark = [in_both_ways, pytest.mark.timeout(20)]
 
 
 # The source
+
+
+async def test_a_text_that_is_there_only_once_something_was_asked_is_read_as_any_other():
+    def asked(source: Chunks) -> LateEvents:
+        async def make() -> Any:
+            await rounds(1)
+            return parse_tokens(source)
+
+        return LateEvents(make)
+
+    def contents(events: list[Any]) -> list[str]:
+        return [each["content"] for each in events]
+
+    source = Chunks("a ", "b")
+    turns = accumulator(with_tools(storage=Log()), stream="token")
+    shown = [event async for event in turns.process(asked(source))]
+    assert (contents(shown), source.closed) == (["a ", "b"], 1)
+    source = Chunks("a ", "b")
+    alone = [event async for event in asked(source)]
+    assert (contents(alone), source.closed) == (["a b"], 1)
 
 
 @only_at_the_end("the source is read on while calls that began early run")

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+)
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from .._core import (
@@ -182,6 +190,21 @@ class ClosedOnce(Source):
             await close()
         except Exception:
             logger.warning("The source of a model's text could not be closed", exc_info=True)
+
+
+class LateEvents:
+    """A `parse_tokens(...)` that can be made only once something was asked: the dialect, of a server.
+
+    An accumulator reads the text of what is made then, as that of any other.
+    """
+
+    def __init__(self, make: Callable[[], Awaitable[AsyncGenerator[Event, None]]]) -> None:
+        self.make = make
+
+    async def __aiter__(self) -> AsyncGenerator[Event, None]:
+        async with aclosing(await self.make()) as events:
+            async for event in events:
+                yield event
 
 
 async def _whole(text: str) -> AsyncGenerator[str, None]:

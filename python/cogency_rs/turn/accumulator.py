@@ -25,7 +25,7 @@ from ..hooks.approval import Approval, need_of
 from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
 from ..protocol.codec import format_call_agent, parse_tool_call
-from ..protocol.parser import ClosedOnce, unread_text_of
+from ..protocol.parser import ClosedOnce, LateEvents, unread_text_of
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import is_log
 from ..tools.options import ToolOptions, all_options
@@ -179,6 +179,8 @@ class Accumulator:
             self.replaced_characters = 0
             self.executions, self.waiting, self.untold = [], [], []
             self._resolved, self._asking = (), ()
+            if isinstance(events, LateEvents):
+                events = await events.make()
             text = unread_text_of(events)
             eager = self._options.eager and may_have_early_calls(self._tool_options())
             if text is None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
-from contextlib import aclosing
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, Self, TypeAlias
 
 from ..._core import (
@@ -20,7 +19,7 @@ from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
 from ...guards.arguments import check_choice, check_flag, refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from ...protocol.parser import parse_tokens
+from ...protocol.parser import LateEvents, parse_tokens
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
 from ...types import CallMode, Dialects
@@ -134,7 +133,7 @@ class TextDriver:
         """Make one step; see `Driver.step`."""
         # A mock has every attribute.
         if self.may_learn and getattr(runtime.model, "tells_template", False) is True:
-            return self._learned(run, runtime)
+            return LateEvents(partial(self._learned, run, runtime))
         return self._read_step(run, runtime)
 
     async def _learned(self, run: RunContext[Any], runtime: Runtime) -> AsyncGenerator[Any]:
@@ -144,9 +143,7 @@ class TextDriver:
             self.may_learn = False
             self._speak(found.dialect)
         # Its own copy: what another run learns meanwhile is not for this step.
-        async with aclosing(copy(self)._read_step(run, runtime)) as events:
-            async for event in events:
-                yield event
+        return copy(self)._read_step(run, runtime)
 
     def _read_step(self, run: RunContext[Any], runtime: Runtime) -> AsyncGenerator[Any]:
         return parse_tokens(
