@@ -111,7 +111,9 @@ def test_an_argument_that_is_a_file_stays_readable(tmp_path):
 
 def test_the_password_of_a_proxy_is_a_secret(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://ada:s3cret@proxy:3128")
-    assert Secrets(in_proxies()).hide("407 for s3cret") == "407 for [password]"
+    monkeypatch.setenv("https_proxy", "http://ada:another@proxy:3128")
+    hidden = Secrets(in_proxies()).hide("407 for s3cret, 407 for another")
+    assert hidden == "407 for [password], 407 for [password]"
 
 
 # Errors

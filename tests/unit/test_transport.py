@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, OpenAIModel
-from cogency_rs.errors import ConfigError
+from cogency_rs.errors import ConfigError, LLMError
 from cogency_rs.models import ModelRequest, TextDelta
 from cogency_rs.models.connection import Question, StatusError, TransportError
 from cogency_rs.models.loops import inbox_of_loop
@@ -61,6 +61,23 @@ async def test_a_wait_that_is_cancelled_loses_nothing():
                 is_over = read.is_over
         await began.aclose()
     assert text == "".join(words)
+
+
+async def test_a_reader_hides_the_secrets_of_its_own_request(monkeypatch):
+    model = OpenAIModel("m", base_url="http://127.0.0.1:1/v1", api_key="sk-0123456789")
+    hidden: list[list[str]] = []
+
+    async def ask_none(question: Question) -> Any:
+        hidden.append([text for text, _ in question.secrets])
+        raise TransportError("broken", "")
+
+    monkeypatch.setattr(model._connection, "ask", ask_none)
+    for team in ("red-secret", "red-secret", "blue-secret"):
+        with pytest.raises(LLMError):
+            await ask(model, settings={"extra_headers": {"x-team-key": team}})
+    assert all("sk-0123456789" in texts for texts in hidden)
+    teams = [[text for text in texts if text.endswith("-secret")] for texts in hidden]
+    assert teams == [["red-secret"], ["red-secret"], ["blue-secret"]]
 
 
 async def test_who_is_slow_stops_the_reading_of_its_own_answer_and_of_no_other():

@@ -113,20 +113,11 @@ class Secrets:
     """
 
     def __init__(self, *found: Iterable[Found]) -> None:
-        self._shown: dict[str, str] = {}
-        for text, instead in (each for some in found for each in some):
-            for form in _forms(text):
-                if form != instead:
-                    self._shown.setdefault(form, instead)
+        self._shown = dict(written(each for some in found for each in some))
         longest_first = sorted(self._shown, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(_pattern_of, longest_first)))
         if self._shown:
             _guard_logs(self)
-
-    @property
-    def pairs(self) -> list[Found]:
-        """Each of them, with what is shown in its place."""
-        return [*self._shown.items()]
 
     @property
     def longest(self) -> int:
@@ -170,6 +161,16 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         waiting += filter(None, (each.__cause__, each.__context__))
         if isinstance(each, BaseExceptionGroup):
             waiting += cast("BaseExceptionGroup[BaseException]", each).exceptions
+
+
+def written(found: Iterable[Found]) -> list[Found]:
+    """Each secret in all the forms in which it may be written, with what is shown in its place."""
+    shown: dict[str, str] = {}
+    for text, instead in found:
+        for form in _forms(text):
+            if form != instead:
+                shown.setdefault(form, instead)
+    return [*shown.items()]
 
 
 def _forms(text: str) -> Iterator[str]:
@@ -305,16 +306,15 @@ def in_settings(settings: Mapping[str, Any], label: str = "setting") -> Iterator
             yield from named(f"{label} {name}", str(name), value)
 
 
-def proxies() -> dict[str, str]:
-    """The addresses of proxies that the environment names, by their variables in capital letters.
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
-    As `urllib.request` reads them, which takes ten milliseconds to import: small letters go first.
+
+def proxies() -> dict[str, str]:
+    """The addresses of proxies that the environment names, by their variables.
+
+    If one is named in small letters and in capitals, clients differ in which they use.
     """
-    found: dict[str, str] = {}
-    for name, value in sorted(os.environ.items()):  # small letters come last
-        if name.lower().endswith("_proxy") and name.lower() != "no_proxy" and value:
-            found[name.upper()] = value
-    return found
+    return {name: value for name in _PROXIES if (value := os.environ.get(name))}
 
 
 def in_proxies() -> Iterator[Found]:

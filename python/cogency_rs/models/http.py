@@ -81,6 +81,7 @@ class HttpConnection:
         self._models_path = models_path
         self._proxy = proxy
         self._certificates = None if verify is None else _path_of(verify)
+        self._in_addresses = [*in_url(self.url), *(in_url(proxy) if proxy else ())]
         self._hidden = Secrets()
         self._clients: dict[float, HttpClient] = {}
         _check_proxies(proxy)
@@ -89,8 +90,7 @@ class HttpConnection:
     def secrets(self) -> list[Found]:
         """The key, the address, and what is sent with each request."""
         headers = self._headers_of(self._key)
-        proxy = in_url(self._proxy) if self._proxy else ()
-        return [*key("api_key", self._key), *in_url(self.url), *in_headers(headers), *proxy]
+        return [*key("api_key", self._key), *self._in_addresses, *in_headers(headers)]
 
     def kind_of(self, error: Exception) -> str | None:
         """See `Connection`."""

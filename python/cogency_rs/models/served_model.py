@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 from ..calls.trace_context import trace_parent
 from ..errors import LLMError
-from ..guards.secrets import Found, Secrets, in_proxies, in_settings
+from ..guards.secrets import Found, Secrets, in_proxies, in_settings, written
 from .connection import BeganAnswer, Operation, Question
 from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
@@ -82,6 +82,8 @@ class ServedModel:
         self._connection = service.connection
         self.transport = service.connection.transport
         self._settings = dict(settings)
+        self._found_last: list[Found] = []
+        self._written_last: list[Found] = []
         self._secrets = self._secrets_of({})  # kept out of logs as long as this exists
 
     def __repr__(self) -> str:
@@ -103,11 +105,11 @@ class ServedModel:
             given: Mapping[str, Any] = settings.of_call.get("extra_headers") or {}
             settings.of_call["extra_headers"] = {**traced, **given}
         body = {"model": self.name, **self._endpoint.body(request)}
-        secrets = self._secrets_of(request.settings).pairs
+        secrets = [*self._written_secrets(request.settings)]
         service = self._service._replace(
             secrets=lambda: self._secrets_of(request.settings, secrets)
         )
-        began = await self._began(body, settings, service, secrets, request.until)
+        began = await self._began(request, body, settings, service, secrets)
         answer = Answer(self._endpoint.operation.api, began.declared)
         async with aclosing(began):
             while not answer.is_over:
@@ -119,18 +121,18 @@ class ServedModel:
 
     async def _began(
         self,
+        request: ModelRequest,
         body: Mapping[str, Any],
         settings: ModelSettings,
         service: Service,
         secrets: list[Found],
-        until: tuple[str, ...] | None,
     ) -> BeganAnswer:
         """The answer, once it has begun."""
         endpoint, of_service = self._endpoint, settings.of_service
         while True:
             sent = endpoint.complete(body, of_service)
             try:
-                question = Question(endpoint.operation, sent, settings, secrets, until)
+                question = Question(endpoint.operation, sent, settings, secrets, request.until)
                 return await self._connection.ask(question)
             except Exception as error:
                 if endpoint.learns_from(error, sent, of_service):
@@ -139,20 +141,25 @@ class ServedModel:
             # Out of the block that caught the error, so that its context is not that one, with its secrets.
             raise failed from failed.cause
 
+    def _written_secrets(self, settings: Mapping[str, Any]) -> list[Found]:
+        """What a reader of the answer must not show. Nearly always that is the same as for the request before."""
+        found = self._found(settings)
+        if found != self._found_last:
+            self._found_last, self._written_last = found, written(found)
+        return self._written_last
+
     def _secrets_of(self, settings: Mapping[str, Any], found: Iterable[Found] = ()) -> Secrets:
-        """What an error must not show. A key may be of the request, or a new one of the connection.
+        """What an error must not show.
 
         Args:
             settings: those of the request.
-            found: what else was found; an earlier key, as long as its answer is open.
+            found: what else was found: the key that the request was sent with, if the connection has a new one since.
         """
-        return Secrets(
-            found,
-            self._connection.secrets(),
-            in_settings(self._settings),
-            in_settings(settings),
-            in_proxies(),
-        )
+        return Secrets(found, self._found(settings))
+
+    def _found(self, settings: Mapping[str, Any]) -> list[Found]:
+        found = self._connection.secrets()
+        return [*found, *in_settings(self._settings), *in_settings(settings), *in_proxies()]
 
     async def __call__(
         self, messages: Sequence[Mapping[str, Any]]
