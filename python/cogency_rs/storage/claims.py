@@ -16,10 +16,8 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections import deque
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar, Token
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ReferenceType, ref
@@ -84,6 +82,7 @@ class Claim:
         conversation_id: its id.
         owner: identifies the lease; never used twice. "" if the storage has no leases.
         number: grows with every claim on the conversation that is granted; 0 until this one is.
+        place: what is done when it is first in line; `None` if it was from the start.
         is_lost: whether another process has taken the lease, since this one did not renew it in time. Nothing more can
             be appended under it.
     """
@@ -98,6 +97,7 @@ class Claim:
         self._claims = claims
         self._leases = leases
         self._wait = wait
+        self.place: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         # Weak: the task refers to this, and what is over must be freed without a garbage collection.
         self._task: ReferenceType[asyncio.Task[Any]] | None = None
@@ -148,7 +148,7 @@ class Claim:
             except BaseException:
                 self._let_go()
                 raise
-            self._arm(self._leases)
+            self._arm()
         task = asyncio.current_task()
         self._task = None if task is None else ref(task)
 
@@ -232,15 +232,16 @@ class Claim:
                 error,
             )
 
-    def _arm(self, leases: Leases) -> None:
-        self._timer = self._loop.call_later(RENEWAL, self._renew, leases)
+    def _arm(self) -> None:
+        self._timer = self._loop.call_later(RENEWAL, self._renew)
 
-    def _renew(self, leases: Leases) -> None:
-        with contextlib.suppress(StorageError):  # the storage was closed
-            renewed = leases.renew(self.conversation_id, self.owner)
-            renewed.add_done_callback(partial(self._renewed, leases))
+    def _renew(self) -> None:
+        if self._leases is not None:
+            with contextlib.suppress(StorageError):  # the storage was closed
+                renewed = self._leases.renew(self.conversation_id, self.owner)
+                renewed.add_done_callback(self._renewed)
 
-    def _renewed(self, leases: Leases, renewed: asyncio.Future[bool]) -> None:
+    def _renewed(self, renewed: asyncio.Future[bool]) -> None:
         if renewed.cancelled() or self._claims.first(self.conversation_id) is not self:
             return
         if (error := renewed.exception()) is not None:
@@ -254,7 +255,7 @@ class Claim:
                 self.conversation_id,
             )
             return
-        self._arm(leases)
+        self._arm()
 
 
 class ClaimOfRun(AbstractAsyncContextManager["Claim | None"]):
@@ -267,6 +268,8 @@ class ClaimOfRun(AbstractAsyncContextManager["Claim | None"]):
         given: what the storage returned. One that is not a `Claim` is entered as it is.
         check: awaited when the conversation has been claimed; if it raises, the claim is given back.
     """
+
+    __slots__ = ("_check", "_given")
 
     def __init__(
         self,
@@ -345,14 +348,14 @@ class Claims:
         """Forget all claims, as the child of a fork must: they are the parent's."""
         # Reentrant: the garbage collector may close a coroutine, which leaves the line, while this thread has the lock.
         self._lock = threading.RLock()
-        self._lines: dict[str, deque[tuple[Claim, asyncio.Future[None] | None]]] = {}
+        self._lines: dict[str, list[Claim]] = {}
         self._numbers = count(1)
 
     def first(self, conversation_id: str) -> Claim | None:
         """The claim that has a conversation, or is about to take it."""
         line = self._lines.get(conversation_id)
         try:
-            return line[0][0] if line else None
+            return line[0] if line else None
         except IndexError:  # another thread left
             return None
 
@@ -375,18 +378,19 @@ class Claims:
             BusyError: it would have to wait, and `wait` is false.
         """
         with self._lock:
+            claim.place = None
             line = self._lines.get(claim.conversation_id)
             if line:
                 self.pass_over_abandoned(claim.conversation_id)
                 line = self._lines.get(claim.conversation_id)
             if not line:
-                self._lines[claim.conversation_id] = deque([(claim, None)])
+                self._lines[claim.conversation_id] = [claim]
                 return None
             if not wait:
                 raise claim.busy("another run of this process")
-            place = asyncio.get_running_loop().create_future()
-            line.append((claim, place))
-            return place
+            claim.place = asyncio.get_running_loop().create_future()
+            line.append(claim)
+            return claim.place
 
     def leave(self, claim: Claim) -> None:
         """Leave the line, from any place in it; wake the claim that is first then."""
@@ -394,31 +398,30 @@ class Claims:
             line = self._lines.get(claim.conversation_id)
             if not line:
                 return
-            if line[0][0] is claim:
-                line.popleft()
+            if line[0] is claim:
+                del line[0]
                 self._wake_first(claim.conversation_id)
-                return
-            for entry in [entry for entry in line if entry[0] is claim]:
-                line.remove(entry)
+            else:
+                line[:] = [other for other in line if other is not claim]
 
     def pass_over_abandoned(self, conversation_id: str) -> None:
         """Take claims out of the line whose event loop was closed before they could leave."""
         with self._lock:
             line = self._lines.get(conversation_id)
-            if line and line[0][0].is_abandoned:
-                line.popleft()
+            if line and line[0].is_abandoned:
+                del line[0]
                 self._wake_first(conversation_id)
 
     def _wake_first(self, conversation_id: str) -> None:
         line = self._lines[conversation_id]
         while line:
-            _, place = line[0]
+            place = line[0].place
             if place is None:  # it was first from the start and waits for nothing
                 return
             try:
                 place.get_loop().call_soon_threadsafe(_settle, place)
             except RuntimeError:  # its loop was closed
-                line.popleft()
+                del line[0]
             else:
                 return
         del self._lines[conversation_id]

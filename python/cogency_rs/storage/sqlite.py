@@ -138,6 +138,7 @@ class SQLite(SqlLog):
         self.is_durable = self.db_path != MEMORY
         self._user = user = object()
         self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
+        self._leases = FileLeases(self._database)
         weakref.finalize(self, Database.forget, self._database, user).atexit = False
 
     def save_messages(self, rows: Sequence[MessageRow]) -> asyncio.Future[list[str]]:
@@ -242,7 +243,7 @@ class SQLite(SqlLog):
             StorageError: the file cannot be written.
         """
         database = self._open()
-        return database.claims.claim(conversation_id, wait=wait, leases=FileLeases(database))
+        return database.claims.claim(conversation_id, wait=wait, leases=self._leases)
 
     def _stored(
         self,
