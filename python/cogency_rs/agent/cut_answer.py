@@ -6,7 +6,7 @@ follow the same rule, so that a run which another program resumes has the same a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..guards.json_text import read_json
@@ -30,7 +30,7 @@ class Answer:
 
     def __init__(self, *, is_exact: bool = False) -> None:
         self._is_exact = is_exact
-        self._texts: list[str] = []
+        self._texts: Sequence[str] = ()
         self.is_open = False
 
     @property
@@ -52,7 +52,7 @@ class Answer:
 
     def forget(self) -> None:
         """Drop the parts: what follows is another answer."""
-        self._texts, self.is_open = [], False
+        self._texts, self.is_open = (), False
 
     def _joined(self, content: StepContent) -> list[str]:
         texts = content.texts

@@ -21,6 +21,8 @@ class Deadline:
         is_over: whether it has ended the step.
     """
 
+    __slots__ = ("_account", "is_over")
+
     def __init__(self, account: Account) -> None:
         self._account = account
         self.is_over = False

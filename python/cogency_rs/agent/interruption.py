@@ -16,6 +16,8 @@ class Interruption:
     The run takes the cancellation back, so it goes no further.
     """
 
+    __slots__ = ("_before", "_is_asked", "_is_over", "_is_sent", "_items", "_task")
+
     def __init__(self) -> None:
         self._items: weakref.ref[Any] | None = None
         self._task: asyncio.Task[Any] | None = None

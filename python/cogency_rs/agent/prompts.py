@@ -1,4 +1,4 @@
-"""The system prompts of an agent. Each is written once, since it is the same in every run with the same tools."""
+"""What prompts of an agent are made of. It is made once, since it is the same in every run with the same tools."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _T = TypeVar("_T")
 __all__ = ["Prompts"]
 
 MOST_KEPT = 64
-"""How many prompts are kept; tools that are visible only in some runs lead to several."""
+"""How many values are kept; tools that are visible only in some runs lead to several."""
 
 
 class Prompts:
-    """The prompts written so far, by the values that they depend on."""
+    """What was made so far, by the values that it depends on."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable, write: Callable[[], _T]) -> _T:
-        """The prompt of a key; `write` makes it if it is not kept."""
+        """The value of a key; `write` makes it if it is not kept."""
         kept: _T | None = self._kept.get(key)
         if kept is None:
             kept = write()

@@ -19,6 +19,8 @@ class Repetition:
         limit: after how many of them a run stops; `None` for never.
     """
 
+    __slots__ = ("_count", "_last", "_limit")
+
     def __init__(self, limit: int | None) -> None:
         self._limit = limit
         self._last: ErrorKey | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from time import time
@@ -66,7 +66,7 @@ _CUT = (
 Shown = Literal["tokens", "events", "steps", "nothing"]
 """What a run yields: events with text as it arrives, events with whole texts, steps, or nothing."""
 
-Beginning = tuple[list[dict[str, Any]], RunningStep | None]
+Beginning = tuple[Sequence[dict[str, Any]], RunningStep | None]
 """The events with which a run begins, and the step to go on with if an earlier run left one."""
 
 _NO_CONTEXT = nullcontext()
@@ -143,87 +143,83 @@ class Run:
     # What is not shown is not yielded: each piece of a long answer would pass through all that wait for the run.
 
     async def _items(self, *, shows_events: bool, shows_steps: bool) -> AsyncGenerator[Any, None]:
-        enter = self._interruption.enter
-        self._interruption.note()
-        async with (
-            _Interruptible(self),
-            self._claimed() as self.triggers.claim,
-            self._served(),
-        ):
-            self.ctx.account.begin()
-            self.status = "in_progress"
-            try:
+        interruption = self._interruption
+        interruption.note()
+        try:
+            async with self._claimed() as self.triggers.claim, self._served():
+                self.ctx.account.begin()
+                self.status = "in_progress"
                 try:
-                    await self.triggers.tell("before_run")
-                    self._prepare()
-                    events, step = await (
-                        self._go_on() if self._is_resumed else self._ask_question()
-                    )
-                    for event in events if shows_events else ():
-                        yield event
-                    # The steps are here and not in their own generators, because every event would pass through
-                    # those.
-                    while step is not None or (step := await self._next_step()) is not None:
-                        content = step.content
-                        try:
-                            async for event in step.events:
-                                content.take(event)
-                                if shows_events:
-                                    yield event
-                                    enter()
-                        finally:
-                            await step.events.aclose()
-                        done = await self._finish_step(step)
-                        step = None
-                        for event in done.reports if shows_events else ():
+                    try:
+                        await self.triggers.tell("before_run")
+                        self._prepare()
+                        events, step = await (
+                            self._go_on() if self._is_resumed else self._ask_question()
+                        )
+                        for event in events if shows_events else ():
                             yield event
-                        if shows_steps:
-                            yield done.step
+                        events = ()  # not needed any longer
+                        # The steps are here and not in their own generators, because every event would pass through
+                        # those.
+                        while step is not None or (step := await self._next_step()) is not None:
+                            content = step.content
+                            try:
+                                async for event in step.events:
+                                    content.take(event)
+                                    if shows_events:
+                                        yield event
+                                        interruption.enter()
+                            finally:
+                                await step.events.aclose()
+                            done = await self._finish_step(step)
+                            step = None
+                            for event in done.reports if shows_events else ():
+                                yield event
+                            if shows_steps:
+                                yield done.step
+                            if shows_events:
+                                yield self._stepping.metric(done)
+                            if done.error is not None:
+                                raise done.error
+                    except asyncio.CancelledError:
+                        if not self._is_interrupted():
+                            raise
+                    interruption.close()
+                    if (why := self._stopped_by_person()) is not None:
+                        cancelled = await self._log.cancelled(why)
                         if shows_events:
-                            yield self._stepping.metric(done)
-                        if done.error is not None:
-                            raise done.error
-                except asyncio.CancelledError:
-                    if not self._is_interrupted():
-                        raise
-                self._interruption.close()
-                if (why := self._stopped_by_person()) is not None:
-                    cancelled = await self._log.cancelled(why)
-                    if shows_events:
-                        yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
-                        yield cancelled
-                await self._finish()
-            except (asyncio.CancelledError, GeneratorExit) as left:
-                if self.status == "in_progress":
-                    self.status = "stopped"
+                            yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
+                            yield cancelled
+                    await self._finish()
+                except (asyncio.CancelledError, GeneratorExit) as left:
+                    if self.status == "in_progress":
+                        self.status = "stopped"
+                        self.ctx.add(
+                            StopRun("cancelled", reason=StopReason.USER_REQUESTED, source="user")
+                        )
+                        await self._log.note_cancellation()
+                    elif isinstance(
+                        left, GeneratorExit
+                    ):  # the run is over, and only its end was not read
+                        await self._finish_unread()
+                    self.result = self.result or self._make_result()
+                    raise
+                except Exception as error:
+                    self.status = "failed"
                     self.ctx.add(
-                        StopRun("cancelled", reason=StopReason.USER_REQUESTED, source="user")
+                        StopRun(str(error), reason=StopReason.ERROR, source=self._settings.name)
                     )
-                    await self._log.note_cancellation()
-                elif isinstance(
-                    left, GeneratorExit
-                ):  # the run is over, and only its end was not read
-                    await self._finish_unread()
-                self.result = self.result or self._make_result()
+                    self.result = self._make_result()
+                    await self._log.note_failure(error)
+                    await self._tell_of(error)
+                    raise
+        except asyncio.CancelledError:
+            # What waits for the conversation or the servers may be asked to end, too.
+            if not self._is_interrupted():
                 raise
-            except Exception as error:
-                self.status = "failed"
-                self.ctx.add(
-                    StopRun(str(error), reason=StopReason.ERROR, source=self._settings.name)
-                )
-                self.result = self._make_result()
-                await self._log.note_failure(error)
-                await self._tell_of(error)
-                raise
+            self.result = self._make_result()
 
     # Its beginning
-
-    def is_given_up(self, error: BaseException | None) -> bool:
-        """Whether this error is a request to end the run, which has not begun yet; then it has its result."""
-        if not (isinstance(error, asyncio.CancelledError) and self._is_interrupted()):
-            return False
-        self.result = self._make_result()
-        return True
 
     def _claimed(self) -> AbstractAsyncContextManager[Claim | None]:
         """Claim the conversation for this run alone, if the log has claims, and check that it is the user's.
@@ -470,19 +466,6 @@ class Run:
                 await self._finish()
         except Exception:
             logger.exception("A hook failed on %r", error)
-
-
-class _Interruptible:
-    """Lets a run that waits for its beginning be cancelled."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    async def __aenter__(self) -> None:
-        pass
-
-    async def __aexit__(self, _: object, error: BaseException | None, trace: object) -> bool:
-        return self._run.is_given_up(error)
 
 
 def _status_of(signal: StopRun) -> RunStatus:

@@ -39,7 +39,8 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         # Neither refers back to the handle, so a run is closed as soon as its handle is dropped. The coroutine is made
         # at once, so that Python warns of a run that nobody awaits or watches.
         self._coroutine: Coroutine[Any, Any, RunResult[Output]] | None = _to_its_end(run)
-        self._watched: tuple[Shown, AsyncGenerator[Any, None]] | None = None
+        self._shown: Shown | None = None
+        self._items: AsyncGenerator[Any, None] | None = None
 
     @property
     def result(self) -> RunResult[Output]:
@@ -95,8 +96,8 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
 
     async def aclose(self) -> None:
         """End the run, if it is watched and not over. One that a task awaits ends when that task is cancelled."""
-        if self._watched is not None:
-            await self._watched[1].aclose()
+        if self._items is not None:
+            await self._items.aclose()
         elif not self._is_awaited:
             self.close()
 
@@ -147,25 +148,24 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
     def _awaited(self) -> Coroutine[Any, Any, RunResult[Output]]:
         """What carries out the run, or the rest of one that was watched."""
         if self._coroutine is None:
-            self._coroutine = _to_its_end(self._run, self._watched and self._watched[1])
+            self._coroutine = _to_its_end(self._run, self._items)
         return self._coroutine
 
     def _watch(self, shown: Shown) -> AsyncGenerator[Any, None]:
         """The items of the run. Asked for again, they are those that were not taken yet."""
-        if self._watched is None:
+        if self._items is None:
             if self._is_awaited:
                 raise RuntimeError(
                     "the run is already being awaited: to watch it, iterate over it instead"
                 )
             self.close()
             self._coroutine = None
-            self._watched = shown, self._run.items(shown)
-        begun, items = self._watched
-        if begun != shown:
+            self._shown, self._items = shown, self._run.items(shown)
+        if self._shown != shown:
             raise RuntimeError(
-                f"the run is already yielding its {begun}, so it cannot yield its {shown} too"
+                f"the run is already yielding its {self._shown}, so it cannot yield its {shown} too"
             )
-        return items
+        return self._items
 
 
 _OF_COROUTINES = frozenset(

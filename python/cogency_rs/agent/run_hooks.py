@@ -64,6 +64,8 @@ class Triggers:
         claim: the claim of the run on its conversation, if it has one; what hooks do is part of it.
     """
 
+    __slots__ = ("_ctx", "_hooks", "claim")
+
     def __init__(self, hooks: Sequence[Hooks], ctx: RunContext[Any]) -> None:
         self.claim: Claim | None = None
         self._ctx = ctx

@@ -26,6 +26,8 @@ class RunLog:
     Each method saves to the end, even when the run is cancelled meanwhile.
     """
 
+    __slots__ = ("_ctx", "_has_begun")
+
     def __init__(self, ctx: RunContext[Any]) -> None:
         self._ctx = ctx
         self._has_begun = False  # a run that has written no row writes none about its end either

@@ -38,6 +38,7 @@ from ..tools.cogency import guidance_for
 from ..tools.options import options_of
 from ..tools.toolbox import Toolbox
 from ..types import Dialects, Execution, StreamMode
+from .growing_text import decoded, encoded
 from .inert import any_model
 from .own_prompt import SystemPrompt, own_prompt
 from .prompts import Prompts
@@ -89,22 +90,23 @@ class Runtime:
     output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None
     used: Usage = NO_USAGE
-    refused: list[ToolExecution] = field(init=False)
+    refused: Sequence[ToolExecution] = ()
     error: Exception | None = None
     reasoning: dict[int, list[dict[str, Any]]] = field(init=False)
     prompts: Prompts = field(default_factory=Prompts)
     visible_tools: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.refused, self.reasoning = [], {}
+        self.reasoning = {}
         self._begins_with = self.instructions if isinstance(self.instructions, str) else ""
         self._pin = Pin()
-        self._options: dict[tuple[str, Dialects], FoldOptions] = {}
         # Once in each run: the list must not change between two of its prompts.
         tools = self.execution.tools
         listed = [place for place, tool in enumerate(tools) if _is_visible(tool, self.ctx)]
         self._visible = tuple(listed)
-        self.visible_tools = [tools[place] for place in listed]
+        self.visible_tools = self.prompts.get(
+            ("visible", self._visible), lambda: [tools[place] for place in listed]
+        )
 
     async def ask_instructions(self) -> None:
         """Ask for the instructions of the next step, if a function gives them.
@@ -219,9 +221,8 @@ class Runtime:
     def _fold_options(
         self, form: Literal["text", "native", "react"], dialect: Dialects
     ) -> FoldOptions:
-        options = self._options.get((form, dialect))
-        if options is None:
-            options = self._options[form, dialect] = FoldOptions(
+        def make() -> FoldOptions:
+            return FoldOptions(
                 form=form,
                 escape_tags=True,
                 max_result_chars=self.history.max_result_chars,
@@ -229,7 +230,8 @@ class Runtime:
                 tool_names=None if form == "text" else self.toolbox.other_names(),
                 dialect=dialect,
             )
-        return options
+
+        return self.prompts.get(("fold", form, dialect), make)
 
     async def rows(self) -> Sequence[Any]:
         """The rows that the history leaves, oldest first: for drivers that write their own prompt."""
@@ -294,16 +296,16 @@ class Runtime:
                     if piece is not None:
                         yield piece
             else:
-                take, written = answer.take, answer.written
+                written = answer.written
                 async for delta in source:
                     if type(delta) is str:
-                        written.append(delta)
+                        written += encoded(delta)
                         yield delta
                         continue
                     if type(delta) is TextDelta:  # most are
-                        written.append(delta.text)
+                        written += encoded(delta.text)
                     else:
-                        delta = take(delta)
+                        delta = answer.take(delta)
                     piece = delta if read is None else read(delta)
                     if piece is not None:
                         yield piece
@@ -339,10 +341,12 @@ class Runtime:
 class _Answer:
     """Observes an answer while it passes: how many tokens it uses, and why it ends."""
 
+    __slots__ = ("_count", "_reported", "_request", "finish_reason", "written")
+
     def __init__(self, request: ModelRequest, history: History) -> None:
         self._request = request
         self._count = history.count_tokens
-        self.written: list[str] = []
+        self.written = bytearray()
         self._reported: Usage | None = None
         self.finish_reason: str | None = None
 
@@ -354,11 +358,11 @@ class _Answer:
             case Finish(reason):
                 self.finish_reason = reason
             case TextDelta(text) | ReasoningDelta(text):
-                self.written.append(text)
+                self.written += encoded(text)
             case ToolCallDelta():
-                self.written.append(delta.arguments)
+                self.written += encoded(delta.arguments)
             case str():
-                self.written.append(delta)
+                self.written += encoded(delta)
             case _:
                 kind = type(delta).__name__
                 raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")
@@ -371,9 +375,9 @@ class _Answer:
         if reported is not None and not reported.is_estimate:
             return reported
         if reported is not None:  # reported so far, if the answer was closed before its end
-            return replace(reported, output_tokens=self._count("".join(self.written)))
+            return replace(reported, output_tokens=self._count(decoded(self.written)))
         read = tokens_of(self._request.messages, self._count)
-        written = self._count("".join(self.written))
+        written = self._count(decoded(self.written))
         return Usage(input_tokens=read, output_tokens=written, is_estimate=True)
 
 

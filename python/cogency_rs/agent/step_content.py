@@ -9,6 +9,7 @@ from ..calls.records import ToolExecution
 from ..runs.run_result import StepKind
 from ..tools.registry import tool_call
 from ..types import ToolCall, TurnOutcome
+from .growing_text import decoded, encoded
 from .repetition import ErrorKey
 
 __all__ = ["EMPTY", "UNFIT", "StepContent", "kind_of", "paragraphs"]
@@ -26,25 +27,13 @@ class StepContent:
     Attributes:
         calls: its calls, as the model wrote them.
         errors: its events that say what is wrong with the answer.
-        begins_in_text: whether no reasoning comes before its text.
-        ends_in_text: whether no reasoning comes after its text.
     """
 
-    __slots__ = (
-        "_last",
-        "_texts",
-        "_thoughts",
-        "begins_in_text",
-        "calls",
-        "ends_in_text",
-        "errors",
-    )
+    __slots__ = ("_last", "_written", "calls", "errors")
 
     def __init__(self) -> None:
-        self._texts: list[list[str]] = []  # the pieces of each
-        self._thoughts: list[list[str]] = []
+        self._written: list[tuple[str, bytearray]] = []  # each text and thought, by its type
         self._last = ""  # the type of the event before
-        self.begins_in_text = self.ends_in_text = False
         self.calls: list[ToolCall] = []
         self.errors: list[Mapping[str, Any]] = []
 
@@ -52,18 +41,24 @@ class StepContent:
         """Take the next event."""
         type = event["type"]
         if type in ("respond", "think"):
-            texts = self._texts if type == "respond" else self._thoughts
             if self._last != type:
-                self.ends_in_text = type == "respond"
-                if not (self._texts or self._thoughts):
-                    self.begins_in_text = self.ends_in_text
-                texts.append([])
-            texts[-1].append(event["content"])
+                self._written.append((type, bytearray()))
+            self._written[-1][1].extend(encoded(event["content"]))
         elif type == "call":
             self.calls.append(tool_call(event["content"]))
         elif type == "error":
             self.errors.append(event)
         self._last = type
+
+    @property
+    def begins_in_text(self) -> bool:
+        """Whether it has text, and no reasoning comes before it."""
+        return bool(self._written) and self._written[0][0] == "respond"
+
+    @property
+    def ends_in_text(self) -> bool:
+        """Whether it has text, and no reasoning comes after it."""
+        return bool(self._written) and self._written[-1][0] == "respond"
 
     @property
     def text(self) -> str:
@@ -73,12 +68,15 @@ class StepContent:
     @property
     def texts(self) -> list[str]:
         """The texts for the user, as they came."""
-        return ["".join(pieces) for pieces in self._texts]
+        return self._of("respond")
 
     @property
     def reasoning(self) -> str:
         """The model's reasoning, in the same form."""
-        return paragraphs(["".join(pieces) for pieces in self._thoughts])
+        return paragraphs(self._of("think"))
+
+    def _of(self, type: str) -> list[str]:
+        return [decoded(written) for kind, written in self._written if kind == type]
 
     @property
     def is_cut(self) -> bool:

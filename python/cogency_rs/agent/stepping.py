@@ -137,7 +137,7 @@ class Stepping:
         self._own = own
         self._log = log
         named = (ToolCall(name, {}) for name in self._ctx.limits.stop_at_tools)
-        self._stop_at = {runtime.toolbox.resolve(call).call.name for call in named}
+        self._stop_at = tuple(runtime.toolbox.resolve(call).call.name for call in named)
         self._may_end = bool(self._stop_at) or any(
             options.ends_run for options in runtime.toolbox.options
         )
@@ -172,7 +172,7 @@ class Stepping:
     ) -> RunningStep:
         runtime = self._runtime
         runtime.used, runtime.finish_reason = NO_USAGE, None
-        runtime.refused, runtime.error = [], None
+        runtime.refused, runtime.error = (), None
         if self._call_limit is not None:
             self._call_limit.begin_step()
         goes_on = self.answer.is_open
@@ -363,7 +363,9 @@ class Stepping:
         settings, ctx, limit = self._settings, self._ctx, self._call_limit
         if limit is not None:
             inner = [limit.layer, *inner]
-        calls = settings.calls
+        calls, hooks = settings.calls, settings.hooks
+        if self._own or inner:
+            hooks = hooks._replace(outer=tuple(self._own), inner=tuple(inner))
         if calls.on_failure == "raise":
             calls = replace(calls, on_failure="continue")  # raised later, when the step is over
         accumulator = Accumulator(
@@ -373,9 +375,10 @@ class Stepping:
             stream=self._runtime.stream,
             max_failures=_NEVER,
             calls=calls,
-            hooks=settings.hooks._replace(outer=tuple(self._own), inner=tuple(inner)),
+            hooks=hooks,
             approve=approve,
             on_dropped=None if limit is None else limit.give_back,
+            toolbox=self._runtime.toolbox,
         )
         accumulator.state, accumulator.claim = ctx.state, self._triggers.claim
         return accumulator

@@ -170,7 +170,7 @@ class ConversationRows(Protocol):
         ...
 
 
-@dataclass
+@dataclass(slots=True)
 class Pin:
     """Where the history of a run begins.
 

@@ -217,6 +217,8 @@ class HttpConnection:
 class HttpAnswer:
     """An answer over HTTP."""
 
+    __slots__ = ("_early", "_exchange", "_inbox", "_number", "declared")
+
     def __init__(self, inbox: LoopInbox, exchange: Exchange) -> None:
         self._exchange = exchange
         self._arrival = inbox.arrival_of(exchange.number)

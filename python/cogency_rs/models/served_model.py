@@ -100,34 +100,27 @@ class ServedModel:
             LLMError: there was no answer, or it broke off. The message says what to do.
             ConfigError: the request has a part that this API does not support.
         """
+        secrets = [*self._written_secrets(request.settings)]
+        began = await self._began(request, secrets)
+        answer = Answer(self._endpoint.operation.api, began.declared)
+        try:
+            while not answer.is_over:
+                for delta in answer.take(await began.read()):
+                    yield delta
+            if answer.fault is not None:
+                failed = self._service_of(request, secrets).broken(answer.fault)
+                raise failed from failed.cause
+        finally:
+            await began.aclose()
+
+    async def _began(self, request: ModelRequest, secrets: list[Found]) -> BeganAnswer:
+        """The answer, once it has begun. What is made to ask for it is not kept while it comes."""
         settings = ModelSettings(self._settings, request.settings)
         if traced := trace_parent():
             given: Mapping[str, Any] = settings.of_call.get("extra_headers") or {}
             settings.of_call["extra_headers"] = {**traced, **given}
         body = {"model": self.name, **self._endpoint.body(request)}
-        secrets = [*self._written_secrets(request.settings)]
-        service = self._service._replace(
-            secrets=lambda: self._secrets_of(request.settings, secrets)
-        )
-        began = await self._began(request, body, settings, service, secrets)
-        answer = Answer(self._endpoint.operation.api, began.declared)
-        async with aclosing(began):
-            while not answer.is_over:
-                for delta in answer.take(await began.read()):
-                    yield delta
-            if answer.fault is not None:
-                failed = service.broken(answer.fault)
-                raise failed from failed.cause
-
-    async def _began(
-        self,
-        request: ModelRequest,
-        body: Mapping[str, Any],
-        settings: ModelSettings,
-        service: Service,
-        secrets: list[Found],
-    ) -> BeganAnswer:
-        """The answer, once it has begun."""
+        service = self._service_of(request, secrets)
         endpoint, of_service = self._endpoint, settings.of_service
         while True:
             sent = endpoint.complete(body, of_service)
@@ -140,6 +133,10 @@ class ServedModel:
                 failed = await service.not_asked(error)
             # Out of the block that caught the error, so that its context is not that one, with its secrets.
             raise failed from failed.cause
+
+    def _service_of(self, request: ModelRequest, found: Iterable[Found]) -> Service:
+        """The service, with what no error about this request may show."""
+        return self._service._replace(secrets=lambda: self._secrets_of(request.settings, found))
 
     def _written_secrets(self, settings: Mapping[str, Any]) -> list[Found]:
         """What a reader of the answer must not show. Nearly always that is the same as for the request before."""

@@ -49,6 +49,8 @@ class Answer:
         fault: why it is not complete; the deltas before that were handed out.
     """
 
+    __slots__ = ("_declared", "_gives_up", "_has_begun", "fault", "is_over")
+
     def __init__(self, api: str, declared: str) -> None:
         self._gives_up = api == "completions"  # a server may say so with a finish_reason
         self._declared = declared

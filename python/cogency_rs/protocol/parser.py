@@ -100,7 +100,7 @@ def parse_tokens(
         lenient=lenient,
         begins_in_think=begins_in_think,
     )
-    return _events(TextStream(source, reading), Parser(stream=stream, **reading))
+    return aiter(TextStream(source, reading, stream))
 
 
 def parse_execute_block(text: str) -> list[ToolCall]:
@@ -136,13 +136,18 @@ class ReadingOptions(TypedDict):
 
 
 class TextStream:
-    """The source of a `parse_tokens(...)`, for one reader only.
+    """A text, for one reader only: whoever iterates over it gets its events.
 
     An accumulator reads the source itself, in its own streaming mode, so that no event is made only to be read again.
     """
 
+    __slots__ = ("_source", "_stream", "reading", "taken")
+
     def __init__(
-        self, source: AsyncIterable[str | ReasoningDelta | Finish] | str, reading: ReadingOptions
+        self,
+        source: AsyncIterable[str | ReasoningDelta | Finish] | str,
+        reading: ReadingOptions,
+        stream: StreamMode,
     ) -> None:
         if not isinstance(source, str) and not hasattr(source, "__aiter__"):
             raise TypeError(
@@ -152,8 +157,12 @@ class TextStream:
         if limits is not None and not isinstance(limits, Limits):
             raise ConfigError(f"limits must be a Limits, got {limits!r}")
         self._source = source
+        self._stream: StreamMode = stream
         self.reading = reading
         self.taken: bool = False
+
+    def __aiter__(self) -> AsyncGenerator[Event, None]:
+        return _events(self, Parser(stream=self._stream, **self.reading))
 
     def open(self, sink: Parser | Turn) -> ClosedOnce:
         """Begin to read the text into `sink`."""
@@ -175,7 +184,7 @@ class ClosedOnce(Source):
         sink: Parser | Turn,
         enter: Callable[[Any], Any] | None = None,
     ) -> None:
-        self._close = getattr(iterator, "aclose", None)
+        self._open: AsyncIterator[Any] | None = iterator
         self.failed: Exception | None = None
 
     async def aclose(self) -> None:
@@ -183,7 +192,8 @@ class ClosedOnce(Source):
 
         Its items are no longer needed, so a failure to close is logged and has no other effect.
         """
-        close, self._close = self._close, None
+        close = getattr(self._open, "aclose", None)
+        self._open = None
         if close is None:
             return
         try:
@@ -198,11 +208,11 @@ class LateEvents:
     An accumulator reads the text of what is made then, as that of any other.
     """
 
-    def __init__(self, make: Callable[[], Awaitable[AsyncGenerator[Event, None]]]) -> None:
+    def __init__(self, make: Callable[[], Awaitable[TextStream]]) -> None:
         self.make = make
 
     async def __aiter__(self) -> AsyncGenerator[Event, None]:
-        async with aclosing(await self.make()) as events:
+        async with aclosing(aiter(await self.make())) as events:
             async for event in events:
                 yield event
 
@@ -213,7 +223,9 @@ async def _whole(text: str) -> AsyncGenerator[str, None]:
 
 
 def unread_text_of(events: Any) -> TextStream | None:
-    """The text that `events` of `parse_tokens` will read; `None` if they are not, or have begun to read."""
+    """The text that `events` will be read from; `None` if they are not ours, or have begun to read."""
+    if isinstance(events, TextStream):
+        return None if events.taken else events
     # Read from the generator's frame: a weak registry would leak every generator that its own source refers to.
     is_ours = getattr(events, "ag_code", None) is _events.__code__
     frame = events.ag_frame if is_ours else None

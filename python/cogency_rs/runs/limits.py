@@ -107,6 +107,8 @@ class Account:
         usage: tokens.
     """
 
+    __slots__ = ("_began", "_limits", "_parent", "steps", "tool_calls", "usage")
+
     def __init__(self, limits: RunLimits, parent: Account | None = None) -> None:
         self._limits = limits
         self._parent = parent

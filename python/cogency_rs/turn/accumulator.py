@@ -63,6 +63,7 @@ class Accumulator:
         on_busy: what to do if another run, in any program, has the conversation: `"wait"` for its end, or raise an
             `"error"`. Needs a storage with `claim`. With `None`, the conversation is not claimed.
         on_dropped: called with the executions of calls that began early and do not count, when they are over.
+        toolbox: the tools of `execution` by their names, if somebody has sorted them already.
 
     Attributes:
         circuit_breaker: counts the batches for `max_failures`, from one `process` to the next; closed when the model
@@ -102,12 +103,13 @@ class Accumulator:
         approve: Approve | Approval | Literal["wait"] | None = None,
         on_busy: Literal["wait", "error"] | None = None,
         on_dropped: OnDropped | None = None,
+        toolbox: Toolbox | None = None,
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         check_execution(execution)
         check_function("on_dropped", on_dropped)
         _check_storage(execution.storage)
-        tools = self._toolbox(execution.tools)
+        tools = self._toolbox(execution.tools) if toolbox is None else toolbox
         self._options, self._hooks = CallOptions.of(calls), HookList.of(hooks)
         if self._hooks.is_around_calls or tools.options:
             check_remote(tools.names, self._hooks)

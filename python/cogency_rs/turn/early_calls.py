@@ -58,6 +58,8 @@ class EarlyCalls:
             else `None`.
     """
 
+    __slots__ = ("_batch", "_events", "_log", "_on_dropped", "_start", "stopped")
+
     def __init__(
         self,
         log: TurnLog,

@@ -75,14 +75,16 @@ class TurnLog:
         self._may_be_held = may_be_held
         self._written_ids = written_ids
         self.is_torn = False  # whether a row may be missing, since its save was cancelled or failed
-        self._known = list(known)
+        self._known = known
         self._storage: Any = storage
         self._conversation_id, self._user_id = conversation_id, user_id
         self._way = way_to_save(storage)
-        self.calls: list[ResolvedCall] = []
+        self.calls: Sequence[ResolvedCall] = ()
         self.needs: Sequence[Need] = ()
         self.records: list[CallRecord] = []
-        self._early: list[CallRecord] = []  # of calls that have begun and have no row yet, in order
+        self._early: Sequence[
+            CallRecord
+        ] = ()  # of calls that have begun and have no row yet, in order
         self._batch: str | None = None
         self._places = 0  # how many places of the batch have a call
         self._executions: Executions | None = None
@@ -210,7 +212,7 @@ class TurnLog:
             pairs = zip(calls, records, strict=True)
             recall = self.tools.recall
             self._add([recall(call, each.name, each.server) for (call, _), each in pairs], records)
-            del self._known[: len(calls)]
+            self._known = self._known[len(calls) :]
             return
         opened = self._opened(calls) if calls else []
         before = [_before_its_start(record) for record in opened]
@@ -245,7 +247,7 @@ class TurnLog:
         """Note in the log that a call begins before its row is known; returns its record from before."""
         [record] = self._new([call], "early")
         # Before the save, so that the call is settled even if that is cancelled.
-        self._early.append(record)
+        self._early = [*self._early, record]
         cancelled = await self._append_records([record])
         if cancelled is not None:
             raise cancelled
@@ -336,7 +338,7 @@ class TurnLog:
         Calls that began early are no longer early, even if it is not known whether the save will have succeeded.
         """
         begun = [record._replace(status="open") for record in self._early[: len(calls)]]
-        del self._early[: len(calls)]
+        self._early = self._early[len(calls) :]
         left = calls[len(begun) :]
         if left and self._may_be_held([*self.calls, *calls]):
             return [*begun, *self._new(left, "saved")]
@@ -368,13 +370,13 @@ class TurnLog:
             for number, (call, _) in enumerate(calls)
         ]
 
-    def _add(self, calls: list[ResolvedCall], records: list[CallRecord]) -> None:
-        self.calls += calls
-        self.records += records
+    def _add(self, calls: Sequence[ResolvedCall], records: Sequence[CallRecord]) -> None:
+        self.calls = [*self.calls, *calls]
+        self.records = [*self.records, *records]
 
     def _close(self) -> None:
         """Forget the calls of a batch that is over."""
-        self.calls, self.records, self._executions, self.needs = [], [], None, ()
+        self.calls, self.records, self._executions, self.needs = (), [], None, ()
         self._batch, self._places, self._tools = None, 0, None
 
     def _settled(self) -> list[CallRecord]:

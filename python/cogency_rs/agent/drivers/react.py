@@ -172,7 +172,8 @@ class ReActDriver:
         """Note a decision that cannot be used; after too many of them in a row the run fails."""
         call, now = ToolCall(refusal.name, {"text": refusal.raw}), time()
         record = CallRecord(uuid7(), "", 0, call.name, None, "failure", 0, now, now)
-        runtime.refused.append(ToolExecution(call, failure(refusal.problem), record))
+        refused = ToolExecution(call, failure(refusal.problem), record)
+        runtime.refused = (*runtime.refused, refused)
         before = 0
         for step in reversed(run.steps):
             if not any(each.name in _PSEUDO_CALLS for each in step.executions):

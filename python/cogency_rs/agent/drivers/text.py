@@ -19,7 +19,7 @@ from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
 from ...guards.arguments import check_choice, check_flag, refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from ...protocol.parser import LateEvents, parse_tokens
+from ...protocol.parser import LateEvents, ReadingOptions, TextStream
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
 from ...types import CallMode, Dialects
@@ -109,7 +109,6 @@ class TextDriver:
         self._constrain = constrain if tools_in == "prompt" else False
         self._parallel = parallel
         self._prompt = prompt if tools_in == "prompt" else _without_tools
-        self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
         self.may_learn = False
 
     def _speak(self, dialect: Dialects) -> None:
@@ -120,6 +119,7 @@ class TextDriver:
         self._first = written_dialect(self.dialect)
         self._stop = tuple(self._first.stop)
         self._turning = tuple(turning_marks(self.dialect))
+        self._reading: tuple[Sequence[Any], ReadingOptions] | None = None
 
     def speaking(self, dialect: Dialects, *, until_told: bool = False) -> Self:
         """A driver like this one, with this dialect; only until the model's server tells another, with `until_told`."""
@@ -136,7 +136,7 @@ class TextDriver:
             return LateEvents(partial(self._learned, run, runtime))
         return self._read_step(run, runtime)
 
-    async def _learned(self, run: RunContext[Any], runtime: Runtime) -> AsyncGenerator[Any]:
+    async def _learned(self, run: RunContext[Any], runtime: Runtime) -> TextStream:
         """A step in the dialect that the model's server tells, which is that of the steps after it too."""
         found = await runtime.model.detect_dialect()
         if found is not None:
@@ -145,30 +145,29 @@ class TextDriver:
         # Its own copy: what another run learns meanwhile is not for this step.
         return copy(self)._read_step(run, runtime)
 
-    def _read_step(self, run: RunContext[Any], runtime: Runtime) -> AsyncGenerator[Any]:
-        return parse_tokens(
-            self._text(run, runtime),
-            dialect=self.dialect,
-            tools=self._tools(runtime),
-            stream=runtime.stream,
-            calls=self._calls,
-            limits=self._limits,
-            errors="event",
-            lenient=self._lenient,
-            begins_in_think=self._begins_in_think,
-        )
+    def _read_step(self, run: RunContext[Any], runtime: Runtime) -> TextStream:
+        reading = self._reading_for(runtime.execution.tools)
+        return TextStream(self._text(run, runtime), reading, runtime.stream)
 
     def call_form(self, tools: Iterable[Any]) -> str:
         """A call of one of these tools as an example, for a model that wrote none; "" without tools."""
         call = example_call(tools)
         return "" if call is None else self._first.write_calls([call]).strip()
 
-    def _tools(self, runtime: Runtime) -> ToolSchemas:
-        """The schemas of the tools, read once for all runs with these tools."""
-        tools = runtime.execution.tools
-        if self._schemas is None or self._schemas[0] is not tools:
-            self._schemas = (tools, ToolSchemas(spelled(tools)))
-        return self._schemas[1]
+    def _reading_for(self, tools: Sequence[Any]) -> ReadingOptions:
+        """How answers are read, made once for all runs with these tools."""
+        if self._reading is None or self._reading[0] is not tools:
+            reading = ReadingOptions(
+                dialect=self.dialect,
+                tools=ToolSchemas(spelled(tools)),
+                calls=self._calls,
+                limits=self._limits,
+                errors="event",
+                lenient=self._lenient,
+                begins_in_think=self._begins_in_think,
+            )
+            self._reading = (tools, reading)
+        return self._reading[1]
 
     def _text(
         self, run: RunContext[Any], runtime: Runtime
