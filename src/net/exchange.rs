@@ -217,8 +217,8 @@ impl Task {
         // They hold the buffer that they were read into.
         drop(std::mem::take(response.headers_mut()));
         match reading {
-            Reading::Answer(reader) if is_well => self.answer(response, *reader, end).await,
-            _ => self.body(response, end).await,
+            Reading::Answer(reader) if is_well => self.answer(&mut response, reader, end).await,
+            _ => self.body(&mut response, end).await,
         }
     }
 
@@ -237,10 +237,10 @@ impl Task {
         }
     }
 
-    async fn answer(self, mut response: Response, mut reader: Reader, end: Option<Instant>) {
+    async fn answer(&self, response: &mut Response, mut reader: Box<Reader>, end: Option<Instant>) {
         let mut deltas: Vec<Delta> = Vec::new();
         let failure = loop {
-            match self.bytes(&mut response, end).await {
+            match self.bytes(response, end).await {
                 Ok(Some(bytes)) => reader.feed(bytes.as_ref(), &mut deltas),
                 Ok(None) => {
                     reader.finish(&mut deltas);
@@ -268,10 +268,10 @@ impl Task {
         }
     }
 
-    async fn body(self, mut response: Response, end: Option<Instant>) {
+    async fn body(&self, response: &mut Response, end: Option<Instant>) {
         let mut body = Vec::new();
         // An error's words count, whether all of them came or not.
-        while let Ok(Some(bytes)) = self.bytes(&mut response, end).await {
+        while let Ok(Some(bytes)) = self.bytes(response, end).await {
             let left = MAX_BODY - body.len();
             let bytes = bytes.as_ref();
             body.extend_from_slice(&bytes[..bytes.len().min(left)]);
