@@ -38,7 +38,16 @@ class Watched:
         self.missing = 0
         self.held = 0.0
         self.answers = 0
+        self.collection = 0.0
+        self._collecting = 0.0
         self.memory: list[tuple[float, int]] = []
+
+    def collected(self, phase: str, seen: dict[str, int]) -> None:
+        """Look how long full garbage collections take; see `gc.callbacks`."""
+        now = time.perf_counter()
+        if seen["generation"] == 2 and phase == "stop":
+            self.collection = max(self.collection, now - self._collecting)
+        self._collecting = now
 
     async def read(self, agent: Agent[Any, Any], deltas: int) -> None:
         """Read one answer.
@@ -86,6 +95,13 @@ class Watched:
         return 0.0
 
 
+def collected_in() -> float:
+    """Seconds of a full garbage collection."""
+    begin = time.perf_counter()
+    gc.collect()
+    return time.perf_counter() - begin
+
+
 def resident() -> int:
     """Bytes of memory that this process has."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
@@ -102,7 +118,9 @@ async def main(options: Any) -> None:
         storage = SQLite(Path(folder) / "log.db")
         agent: Any = Agent(model(options), storage=storage)
         await Watched().read(agent, deltas)  # what is loaded and made once does not count
+        alone = collected_in()
         watched = Watched()
+        gc.callbacks.append(watched.collected)
         before = resident()
         end = time.perf_counter() + seconds
 
@@ -116,6 +134,7 @@ async def main(options: Any) -> None:
             *(one(number / options.streams * options.answer) for number in range(options.streams))
         )
         beating.cancel()
+        gc.callbacks.clear()
     settled = [memory for at, memory in watched.memory if SETTLED < at < seconds]
     half = len(settled) // 2
     result = {
@@ -125,6 +144,8 @@ async def main(options: Any) -> None:
         "late_ms": watched.late_ms(0.5),
         "late_p99_ms": watched.late_ms(0.99),
         "held_ms": watched.held * 1e3,
+        "collection_ms": watched.collection * 1e3,
+        "collection_alone_ms": alone * 1e3,
         "kb_a_stream": (max(settled, default=0) - before) / options.streams / 1024,
         "growth": mean(settled[half:]) / mean(settled[:half]) if half else 1.0,
     }

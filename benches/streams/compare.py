@@ -165,13 +165,16 @@ def agents_table(figures: Mapping[str, Figures]) -> str:
             f"{each['late_ms']:.1f} ms",
             f"{each['late_p99_ms']:.0f} ms",
             f"{each['held_ms']:.0f} ms",
+            f"{each['collection_ms']:.0f} ms",
+            f"{each['collection_alone_ms']:.0f} ms",
             f"{each['kb_a_stream']:.0f} KB",
             f"{each['growth']:.2f}x",
         ]
         for name, each in figures.items()
     ]
     head = ["", "deltas", "lost", "late, median", "late, p99", "loop held, at most"]
-    return table([*head, "memory a stream", "second half to first"], rows)
+    collections = ["full collection, at most", "one without agents"]
+    return table([*head, *collections, "memory a stream", "second half to first"], rows)
 
 
 def main() -> None:

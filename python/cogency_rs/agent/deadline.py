@@ -27,11 +27,8 @@ class Deadline:
         self._account = account
         self.is_over = False
 
-    def until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    async def until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """Yield the events that come in time, then close their source: its calls are cancelled and settled."""
-        return events if self._account.seconds_left is None else self._until(events)
-
-    async def _until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         async with aclosing(events):
             while (left := self._account.seconds_left) is not None:
                 if left <= 0:

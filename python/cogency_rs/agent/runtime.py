@@ -19,7 +19,16 @@ from typing import Any, Literal
 from .._core import Dialect, FoldOptions, PromptParts
 from ..calls.records import ToolExecution
 from ..context.assembly import StoredRows, assemble_after, bounds_of, prompt_parts
-from ..context.history import History, Messages, Pin, after_system, copied, tokens_of
+from ..context.history import (
+    History,
+    Messages,
+    Pin,
+    after_system,
+    copied,
+    estimate_tokens,
+    tokens_in,
+    tokens_of,
+)
 from ..errors import ConfigError
 from ..guards.arguments import check_text
 from ..models import (
@@ -296,14 +305,13 @@ class Runtime:
                     if piece is not None:
                         yield piece
             else:
-                written = answer.written
                 async for delta in source:
                     if type(delta) is str:
-                        written += encoded(delta)
+                        answer.write(delta)
                         yield delta
                         continue
                     if type(delta) is TextDelta:  # most are
-                        written += encoded(delta.text)
+                        answer.write(delta.text)
                     else:
                         delta = answer.take(delta)
                     piece = delta if read is None else read(delta)
@@ -341,12 +349,13 @@ class Runtime:
 class _Answer:
     """Observes an answer while it passes: how many tokens it uses, and why it ends."""
 
-    __slots__ = ("_count", "_reported", "_request", "finish_reason", "written")
+    __slots__ = ("_characters", "_count", "_reported", "_request", "_written", "finish_reason")
 
     def __init__(self, request: ModelRequest, history: History) -> None:
         self._request = request
         self._count = history.count_tokens
-        self.written = bytearray()
+        self._characters = 0  # they are enough for the estimate
+        self._written = bytearray()
         self._reported: Usage | None = None
         self.finish_reason: str | None = None
 
@@ -358,15 +367,29 @@ class _Answer:
             case Finish(reason):
                 self.finish_reason = reason
             case TextDelta(text) | ReasoningDelta(text):
-                self.written += encoded(text)
+                self.write(text)
             case ToolCallDelta():
-                self.written += encoded(delta.arguments)
+                self.write(delta.arguments)
             case str():
-                self.written += encoded(delta)
+                self.write(delta)
             case _:
                 kind = type(delta).__name__
                 raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")
         return delta
+
+    def write(self, text: str) -> None:
+        """Count a piece of text."""
+        if self._count is estimate_tokens:
+            self._characters += len(text)
+        else:
+            self._written += encoded(text)
+
+    @property
+    def _tokens(self) -> int:
+        """The tokens of what was written."""
+        if self._count is estimate_tokens:
+            return tokens_in(self._characters)
+        return self._count(decoded(self._written))
 
     @property
     def usage(self) -> Usage:
@@ -375,10 +398,9 @@ class _Answer:
         if reported is not None and not reported.is_estimate:
             return reported
         if reported is not None:  # reported so far, if the answer was closed before its end
-            return replace(reported, output_tokens=self._count(decoded(self.written)))
+            return replace(reported, output_tokens=self._tokens)
         read = tokens_of(self._request.messages, self._count)
-        written = self._count(decoded(self.written))
-        return Usage(input_tokens=read, output_tokens=written, is_estimate=True)
+        return Usage(input_tokens=read, output_tokens=self._tokens, is_estimate=True)
 
 
 async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:

@@ -22,20 +22,14 @@ UNFIT = frozenset({"invalid_output", "no_tool_call"})
 
 
 class StepContent:
-    """The content of a step's events so far.
+    """The content of a step's events so far."""
 
-    Attributes:
-        calls: its calls, as the model wrote them.
-        errors: its events that say what is wrong with the answer.
-    """
-
-    __slots__ = ("_last", "_written", "calls", "errors")
+    __slots__ = ("_last", "_others", "_written")
 
     def __init__(self) -> None:
         self._written: list[tuple[str, bytearray]] = []  # each text and thought, by its type
+        self._others: list[ToolCall | Mapping[str, Any]] = []  # its calls, and its events of errors
         self._last = ""  # the type of the event before
-        self.calls: list[ToolCall] = []
-        self.errors: list[Mapping[str, Any]] = []
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take the next event."""
@@ -45,10 +39,20 @@ class StepContent:
                 self._written.append((type, bytearray()))
             self._written[-1][1].extend(encoded(event["content"]))
         elif type == "call":
-            self.calls.append(tool_call(event["content"]))
+            self._others.append(tool_call(event["content"]))
         elif type == "error":
-            self.errors.append(event)
+            self._others.append(event)
         self._last = type
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """Its calls, as the model wrote them."""
+        return [each for each in self._others if isinstance(each, ToolCall)]
+
+    @property
+    def errors(self) -> list[Mapping[str, Any]]:
+        """Its events that say what is wrong with the answer."""
+        return [each for each in self._others if not isinstance(each, ToolCall)]
 
     @property
     def begins_in_text(self) -> bool:

@@ -69,10 +69,16 @@ class RunningStep:
         self.content = StepContent()
         self.accumulator = accumulator
         self.began = monotonic()
-        self.deadline = Deadline(account)
-        self.events: AsyncGenerator[Any, None] = self.deadline.until(
-            accumulator.process(source, known=known, goes_on=goes_on)
+        events = accumulator.process(source, known=known, goes_on=goes_on)
+        self.deadline = None if account.seconds_left is None else Deadline(account)
+        self.events: AsyncGenerator[Any, None] = (
+            events if self.deadline is None else self.deadline.until(events)
         )
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the time of its run has ended it."""
+        return self.deadline is not None and self.deadline.is_over
 
 
 class FinishedStep(NamedTuple):
@@ -182,7 +188,7 @@ class Stepping:
         """Put together the results of a step whose events have been read."""
         runtime, content, accumulator = self._runtime, running.content, running.accumulator
         outcome = accumulator.outcome or TurnOutcome.FAILED
-        if running.deadline.is_over:
+        if running.is_out_of_time:
             outcome = TurnOutcome.TRUNCATED
             for event in accumulator.untold:
                 content.take(event)
@@ -245,7 +251,7 @@ class Stepping:
             text=text,
             is_refused=bool(reports),
             is_answer=is_answer and not reports and text != "",
-            is_left=running.deadline.is_over,
+            is_left=running.is_out_of_time,
             waiting=tuple(accumulator.asking),
             signals=tuple(self._signals(executions, resolved, running, finish_reason, ending)),
             error=runtime.error or self._error_of(executions),
@@ -327,7 +333,7 @@ class Stepping:
             yield StopRun(running.content.error or "", reason=StopReason.REFUSED, source="model")
         if self._empty > 1:
             yield StopRun(_NO_ANSWER, reason=StopReason.EMPTY_ANSWER, source="model")
-        if running.deadline.is_over:
+        if running.is_out_of_time:
             yield self._ctx.account.out_of_time()
         limit = self._call_limit
         if limit is not None and (refused := limit.reached(executions)) is not None:

@@ -56,7 +56,12 @@ _FIRST_LOAD = 64
 
 def estimate_tokens(text: str) -> int:
     """Estimate how many tokens a text has: a quarter of its characters, rounded up."""
-    return -(-len(text) // 4)
+    return tokens_in(len(text))
+
+
+def tokens_in(characters: int) -> int:
+    """The same, of a text with so many characters."""
+    return -(-characters // 4)
 
 
 class CountedMessages(list[dict[str, Any]]):

@@ -136,7 +136,7 @@ class ReadingOptions(TypedDict):
 
 
 class TextStream:
-    """A text, for one reader only: whoever iterates over it gets its events.
+    """A text, for one reader only: iterating over it gives its events.
 
     An accumulator reads the source itself, in its own streaming mode, so that no event is made only to be read again.
     """

@@ -138,7 +138,7 @@ class Accumulator:
         self._resolved: Sequence[tuple[ToolCall, Any]] = ()
         self.waiting: list[ToolCall] = []
         self._asking: Sequence[ToolCall] = ()
-        self.untold: list[TurnEvent] = []
+        self.untold: Sequence[TurnEvent] = ()
 
     async def process(
         self,
@@ -179,8 +179,8 @@ class Accumulator:
                 self.claim = claim
             self.outcome = self.finish_reason = self.stop = None
             self.replaced_characters = 0
-            self.executions, self.waiting, self.untold = [], [], []
-            self._resolved, self._asking = (), ()
+            self.executions, self.waiting = [], []
+            self.untold, self._resolved, self._asking = (), (), ()
             if isinstance(events, LateEvents):
                 events = await events.make()
             text = unread_text_of(events)
