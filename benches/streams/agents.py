@@ -1,9 +1,10 @@
 """Runs many agents at once, each with a log in SQLite, and prints how late they were and what they held, as JSON.
 
     python benches/streams/agents.py URL [--certificate FILE] [--streams 1000] [--every 50] [--answer 5] [--seconds 60]
-        [--collects 1]
+        [--collects 1] [--alone 0]
 
-Each agent asks again as soon as its answer is over. A delta's text is the time at which it was written.
+Each agent asks again as soon as its answer is over. A delta's text is the time at which it was written. With
+`--alone 1` there are no agents and no log: the model's answers are read.
 """
 
 from __future__ import annotations
@@ -15,19 +16,24 @@ import json
 import tempfile
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from side import TIMES, headers, model
+from side import HI, TIMES, headers, model
 
 from cogency_rs import Agent, SQLite
+from cogency_rs.models import ModelRequest, TextDelta
 
 BEAT = 0.005
 """Seconds between two looks at the clock by the event loop, which is held while it looks late."""
 
 SETTLED = 15.0
 """Seconds until each agent has had its first answers, and memory should grow no more."""
+
+
+Ask = Callable[[], AsyncIterator[Any]]
 
 
 class Watched:
@@ -49,7 +55,7 @@ class Watched:
             self.collection = max(self.collection, now - self._collecting)
         self._collecting = now
 
-    async def read(self, agent: Agent[Any, Any], deltas: int) -> None:
+    async def read(self, ask: Ask, deltas: int) -> None:
         """Read one answer.
 
         Raises:
@@ -57,11 +63,10 @@ class Watched:
         """
         last = seen = 0
         rest = ""
-        async for event in agent.run("Hi"):
-            if event["type"] != "respond":
-                continue
+        async for item in ask():
+            text = text_of(item)
             now = time.time_ns()
-            whole = rest + event["content"]
+            whole = rest + text
             found = TIMES.findall(whole.encode())
             rest = whole if not found else whole.rpartition(" ")[2]
             for written in map(int, found):
@@ -95,6 +100,13 @@ class Watched:
         return 0.0
 
 
+def text_of(item: Any) -> str:
+    """The text of an agent's event, or of a model's delta; "" if it has none for the user."""
+    if isinstance(item, dict):
+        return item["content"] if item["type"] == "respond" else ""
+    return item.text if isinstance(item, TextDelta) else ""
+
+
 def collected_in() -> float:
     """Seconds of a full garbage collection."""
     begin = time.perf_counter()
@@ -116,8 +128,14 @@ async def main(options: Any) -> None:
     deltas = int(headers(options)["x-deltas"])
     with tempfile.TemporaryDirectory() as folder:
         storage = SQLite(Path(folder) / "log.db")
-        agent: Any = Agent(model(options), storage=storage)
-        await Watched().read(agent, deltas)  # what is loaded and made once does not count
+        asked: Any = model(options)
+        agent: Any = Agent(asked, storage=storage)
+        ask: Ask = (
+            (lambda: asked.stream(ModelRequest(HI)))
+            if options.alone
+            else lambda: aiter(agent.run("Hi"))
+        )
+        await Watched().read(ask, deltas)  # what is loaded and made once does not count
         alone = collected_in()
         watched = Watched()
         gc.callbacks.append(watched.collected)
@@ -127,7 +145,7 @@ async def main(options: Any) -> None:
         async def one(at: float) -> None:
             await asyncio.sleep(at)
             while time.perf_counter() < end:
-                await watched.read(agent, deltas)
+                await watched.read(ask, deltas)
 
         beating = asyncio.create_task(watched.beat())
         await asyncio.gather(
@@ -161,4 +179,5 @@ if __name__ == "__main__":
     parser.add_argument("--answer", type=float, default=5, help="how long an answer takes")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--collects", type=int, default=1, help="0: without garbage collection")
+    parser.add_argument("--alone", type=int, default=0, help="1: without agents")
     asyncio.run(main(parser.parse_args()))

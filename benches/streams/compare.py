@@ -212,10 +212,12 @@ def main() -> None:
                 }
             )
             rates = {side: measure.rate(side, options.seconds) for side in LATE} if late else {}
-            ways = {"as Python is": 1, "without its garbage collector": 0}
-            agents = (
-                {name: measure.agents(collects=way) for name, way in ways.items()} if late else {}
-            )
+            ways: Mapping[str, Mapping[str, float]] = {
+                "as Python is": {},
+                "without its garbage collector": {"collects": 0},
+                "the answers alone, without agents and log": {"alone": 1},
+            }
+            agents = {name: measure.agents(**way) for name, way in ways.items()} if late else {}
     text = [
         "What one delta costs, with 200 streams of 50 deltas a second each:",
         cost_table(cost),
