@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use cogency_rs::dialect::{Dialect, presets};
 use cogency_rs::protocol::limits::Strictness;
+use cogency_rs::protocol::stored::ShownCall;
+use cogency_rs::protocol::write::{Renderer, TurnPart};
 use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Stream};
 
 fn events(grammar: &Arc<Grammar>, chunks: &[&str], options: Options) -> Vec<Event> {
@@ -118,8 +120,51 @@ fn reasoning_that_ends_with_a_quotation_ends_where_an_answer_begins_with_one() {
             ("<think>\"Hi\"</think>\"Ho\"", &["think \"Hi\"", "respond \"Ho\""]),
             ("<think>\"Hi.\"</think>\"Ho\"", &["think \"Hi.\"", "respond \"Ho\""]),
             ("<think>a \"</think>\" b</think>c", &["think a \"</think>\" b", "respond c"]),
+            ("<think>`f(); `</think>`a`", &["think `f(); `", "respond `a`"]),
+            ("<think>``a`b;``</think>`a`", &["think ``a`b;``", "respond `a`"]),
+            ("<think>\n```</think>```\na", &["think \n```", "respond ```\na"]),
+            ("<think>say ```</think>``` a", &["think say ```</think>``` a"]),
+            ("<think>``a `</think>` b``</think>c", &["think ``a `</think>` b``", "respond c"]),
+            ("<think>5\" not \"</think>\"</think>c", &["think 5\" not \"</think>\"", "respond c"]),
+            ("<think>don't '</think>'</think>c", &["think don't '</think>'", "respond c"]),
+            ("<think>\u{8a9e}\"</think>\"</think>c", &["think \u{8a9e}\"</think>\"", "respond c"]),
+            ("```\n<think>`f();`</think>`a`<end>", &["respond ```\n<think>`f();`</think>`a`<end>"]),
         ],
     );
+}
+
+#[test]
+fn in_every_dialect_the_call_runs_where_reasoning_and_answer_meet_at_a_quote() {
+    let quoted =
+        [("`", "f()"), ("`", "a;"), ("\"", "[1];"), ("'", "\u{e9}"), ("```", "\npy\n\na;\n")];
+    let mut seen = 0;
+    for (name, (quote, text)) in
+        presets::names().flat_map(|name| quoted.map(|quoted| (name, quoted)))
+    {
+        let dialect = presets::preset(name).expect("a name of the table");
+        if dialect.reasoning.is_empty() {
+            continue;
+        }
+        let thought = format!("Run {quote}{text}{quote}");
+        let words = format!("{quote}json{quote} is what follows.\n");
+        let [tool, args] = ["\"t\"", "{}"].map(str::to_owned);
+        let mut calls = [ShownCall { name: tool, args, id: None, server: None }];
+        let renderer = Renderer::new(dialect);
+        renderer.give_ids(&mut calls, 0);
+        let parts = [
+            TurnPart::Thought(thought.as_bytes()),
+            TurnPart::Words(words.as_bytes()),
+            TurnPart::Calls(&calls),
+        ];
+        let turn = renderer.turn(&parts).expect("a turn").to_string();
+        for strictness in [Strictness::Strict, Strictness::Lenient] {
+            let options = Options { strictness, ..Options::default() };
+            let said = read(&Grammar::preset(name).expect("a name of the table"), &turn, &options);
+            assert!(said.contains(&"call t".to_owned()), "{name}: {turn:?}: {said:?}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 100, "most dialects have reasoning");
 }
 
 #[test]
@@ -178,6 +223,9 @@ fn a_call_that_is_quoted_or_in_a_fence_runs() {
         format!("```\nnever closed\n\n<tool_call>{json}</tool_call>"),
         format!("`<tool_call>` it is: <tool_call>{json}</tool_call>"),
         format!("```\n<tool_call>\n```\n<tool_call>{json}</tool_call>"),
+        format!("<think>Run `f()`</think>```json\n<tool_call>{json}</tool_call>\n```"),
+        format!("<think>So:\n```py\n\nf();\n```</think>```json\n<tool_call>{json}</tool_call>"),
+        format!("```\n<think>Run `f();`</think>`x`\n<tool_call>{json}</tool_call>"),
     ] {
         let said = said("hermes", &text);
         assert!(said.contains(&"call t".to_owned()), "{text:?}: {said:?}");

@@ -1,5 +1,5 @@
 //! A complete, valid call runs wherever it is in an answer: after words, after marks that are quoted, in a fence, after a fence
-//! that was never closed, directly after a quote.
+//! that was never closed, directly after a quote; also where reasoning ends with a quotation and the answer begins with the same quote.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -54,6 +54,10 @@ const WORDS: [&str; 17] = [
     "`",
 ];
 
+/// What reasoning may end with in quotes.
+const QUOTED: [&str; 8] =
+    ["f()", "a;", "so", "[1]", "\u{e9}", "\u{8a9e}\u{3002}", "{x: 1}", "py\n\nf();\n"];
+
 #[derive(Debug)]
 struct Input {
     dialect: &'static str,
@@ -77,6 +81,15 @@ impl Arbitrary<'_> for Input {
 fn words(input: &mut Unstructured<'_>, dialect: &Dialect) -> Result<String> {
     let marks = marks(dialect);
     let mut said = String::new();
+    if let Some(pair) = dialect.reasoning.first() {
+        let quote = *input.choose(&["`", "\"", "'", "``", "```"])?;
+        let text = input.choose(&QUOTED)?;
+        let is_fence = text.ends_with('\n');
+        let quote = if is_fence { "```" } else { quote };
+        let line = if is_fence { "\n" } else { " " };
+        let (open, close) = (&pair.open, &pair.close);
+        said.push_str(&format!("{open}I run{line}{quote}{text}{quote}{close}{quote}"));
+    }
     for _ in 0..u8::arbitrary(input)? % 12 {
         if u8::arbitrary(input)? % 3 == 0 {
             let quote = input.choose(&["`", "\"", "'"])?;

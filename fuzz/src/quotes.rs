@@ -18,10 +18,38 @@ pub fn quote_around(
     }
 }
 
-/// Whether the quote before byte `at` rather ends a quotation, so that the tag there closes its reasoning or results.
+/// Whether reasoning or results that begin with `text` have a quote there at the end that ends a quotation.
 #[must_use]
-pub fn ends_quotation(text: &[u8], at: usize) -> bool {
-    at >= 2 && (text[at - 2].is_ascii_alphanumeric() || b".,!?".contains(&text[at - 2]))
+pub fn ends_quotation(text: &[u8]) -> bool {
+    let Some(quote) = text.last().filter(|byte| b"`\"'".contains(byte)) else { return false };
+    // Nothing is open at the start of a paragraph.
+    let is_blank = |line: &[u8]| line.iter().all(|byte| b" \t\r\n".contains(byte));
+    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    let first = lines.iter().rposition(|line| is_blank(line)).map_or(0, |blank| blank + 1);
+    let paragraph = lines[first..].concat();
+    // The quotes: what is before each of them, and how many there are, which is one but for backticks.
+    let mut open: Option<usize> = None;
+    let mut ends = false;
+    let mut at = 0;
+    while let Some(start) = paragraph[at..].iter().position(|byte| byte == quote) {
+        let start = at + start;
+        let count = paragraph[start..].iter().take_while(|byte| *byte == quote).count();
+        let count = if *quote == b'`' { count } else { 1 };
+        let after_word = start > 0
+            && (paragraph[start - 1].is_ascii_alphanumeric()
+                || b".,!?)]}>".contains(&paragraph[start - 1]));
+        let line = paragraph[..start].rsplit(|byte| *byte == b'\n').next().unwrap_or(b"");
+        at = start + count;
+        let count = count.min(255);
+        let closes = open == Some(count);
+        ends = closes || after_word || (count >= 3 && is_blank(line));
+        match open {
+            None if !after_word => open = Some(count),
+            Some(_) if closes => open = None,
+            _ => {}
+        }
+    }
+    ends
 }
 
 /// Whether a tag that follows the text read so far is in a fence.

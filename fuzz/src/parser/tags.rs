@@ -84,7 +84,7 @@ pub(super) fn closing_tag(
 ) -> Option<(usize, Answer)> {
     let close = closes(run);
     (start..text.len()).filter(|at| text[*at..].starts_with(close)).find_map(|at| {
-        if ends_quotation(text, at) {
+        if ends_quotation(&text[start..at]) {
             return Some((at, Answer::Yes));
         }
         match quote_around(text, (at, at + close.len()), *source != Source::Open) {

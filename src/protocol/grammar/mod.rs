@@ -21,7 +21,7 @@ use table::Table;
 pub use begins::{body_begins, may_be_empty, opens_itself, unmarked_begins};
 pub use heads::{Addressee, Headed};
 pub use mark::{Entry, Inner, Mark, Opening, Reopened, Span};
-pub use quotes::{Fence, ends_quotation, is_quote};
+pub use quotes::{Fence, Quotations, is_quote};
 pub use recovery::Recovery;
 
 /// One dialect, or several that are read together.

@@ -24,10 +24,9 @@ pub fn is_quote(byte: u8) -> bool {
     matches!(byte, b'`' | b'"' | b'\'')
 }
 
-/// Whether a quote after this byte is more likely to end what it quotes than to begin it: after a word or a sentence.
-#[must_use]
-pub fn ends_quotation(before: u8) -> bool {
-    before.is_ascii_alphanumeric() || b".,!?".contains(&before)
+/// Whether a quote after this byte ends a quotation, whatever was before: after a word, a sentence or a closing bracket.
+fn ends_quotation(before: u8) -> bool {
+    before.is_ascii_alphanumeric() || b".,!?)]}>".contains(&before)
 }
 
 impl Grammar {
@@ -295,6 +294,95 @@ impl Line {
     }
 }
 
+/// Which quotes are open in a stretch of reasoning or results, after the bytes that were read.
+///
+/// A `"` or `'` ends a quotation if one is open, or after a word, a sentence or a closing bracket; else it begins one. Backticks
+/// do the same, where as many as began the code end it, as in `CommonMark`. At a blank line nothing is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quotations {
+    is_double_open: bool,
+    is_single_open: bool,
+    /// How many backticks the code began with that is open; 0 if none is.
+    code: u8,
+    /// How many backticks were read last, with nothing after them.
+    ticks: u8,
+    /// Whether these backticks are the first of their line, but for space.
+    is_fence: bool,
+    /// The last byte that is not one of these backticks.
+    last: u8,
+    /// Whether the line is nothing but space so far.
+    is_blank: bool,
+}
+
+impl Default for Quotations {
+    fn default() -> Self {
+        Self {
+            is_double_open: false,
+            is_single_open: false,
+            code: 0,
+            ticks: 0,
+            is_fence: false,
+            last: b'\n',
+            is_blank: true,
+        }
+    }
+}
+
+impl Quotations {
+    /// Whether this quote, which was read last, ends a quotation. A line of three or more backticks does: no mark is mentioned
+    /// between two of them, and a fence may end the reasoning.
+    #[must_use]
+    pub fn end_with(self, quote: u8) -> bool {
+        match quote {
+            b'"' => !self.is_double_open,
+            b'\'' => !self.is_single_open,
+            _ => {
+                let is_fence = self.is_fence && self.ticks >= Run::SHORTEST;
+                is_fence || self.ticks == self.code || ends_quotation(self.last)
+            }
+        }
+    }
+
+    /// Reads on.
+    #[inline]
+    pub fn read(&mut self, text: &[u8]) {
+        let has_quote = self.ticks > 0 || memchr::memchr3(b'"', b'\'', b'`', text).is_some();
+        if has_quote || find_byte(b'\n', text).is_some() {
+            text.iter().for_each(|byte| self.step(*byte));
+        } else if let Some(last) = text.last() {
+            self.last = *last;
+            self.is_blank &= text.iter().all(|byte| b" \t\r".contains(byte));
+        }
+    }
+
+    fn step(&mut self, byte: u8) {
+        if byte == b'`' {
+            self.is_fence = if self.ticks == 0 { self.is_blank } else { self.is_fence };
+            self.ticks = self.ticks.saturating_add(1);
+            self.is_blank = false;
+            return;
+        }
+        if self.ticks > 0 {
+            let begins = self.code == 0 && !ends_quotation(self.last);
+            self.code = match std::mem::take(&mut self.ticks) {
+                ticks if begins => ticks,
+                ticks if ticks == self.code => 0,
+                _ => self.code,
+            };
+            self.last = b'`';
+        }
+        let begins = |is_open: bool| !is_open && !ends_quotation(self.last);
+        match byte {
+            b'"' => self.is_double_open = begins(self.is_double_open),
+            b'\'' => self.is_single_open = begins(self.is_single_open),
+            b'\n' if self.is_blank => *self = Self::default(),
+            _ => {}
+        }
+        self.is_blank = byte == b'\n' || self.is_blank && b" \t\r".contains(&byte);
+        self.last = byte;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -370,6 +458,40 @@ mod tests {
         let mut fence = stepped("```\n```");
         fence.call();
         assert_eq!(fence, Fence::default(), "the call comes after the fence");
+    }
+
+    #[test]
+    fn a_quote_ends_a_quotation_or_begins_one() {
+        for (text, ends) in [
+            ("`", false),
+            ("a `", false),
+            ("a `b; `", true),
+            ("a `b; ` `", false),
+            ("`f()`", true),
+            ("``a ` b``", true),
+            ("``a `", false),
+            ("``a` `` `", false),
+            ("\u{8a9e}`", false),
+            ("`\u{8a9e}`", true),
+            ("a ```", false),
+            ("a ```b;```", true),
+            ("```py\n\nf();\n  ```", true),
+            ("`a\nb;`", true),
+            ("`a\n \n;`", false),
+            ("\"a\nb;\"", true),
+            ("\"a\n\n;\"", false),
+            ("5\" and \"", false),
+            ("don't; '", false),
+            ("(it's)'", true),
+            ("'\u{8a9e}'", true),
+            ("\"`\"", true),
+        ] {
+            let quote = *text.as_bytes().last().expect("a quote");
+            let (mut whole, mut bytes) = (Quotations::default(), Quotations::default());
+            whole.read(text.as_bytes());
+            text.bytes().for_each(|byte| bytes.read(&[byte]));
+            assert_eq!((whole.end_with(quote), bytes), (ends, whole), "{text:?}");
+        }
     }
 
     #[test]

@@ -118,6 +118,7 @@ impl Parser {
                         continue;
                     }
                     if self.before.is_fenced() {
+                        self.before.quoted(text, at + mark);
                         (self.state, self.at) = (State::Quoted(span), at + mark);
                         self.read_on(text, events);
                         continue;
@@ -125,6 +126,8 @@ impl Parser {
                     // As with a complete array, the first closing mark ends it, even inside a string.
                     self.end_run(TextRun::Respond, text[..at].into(), BlankRun::Hidden, events);
                     self.state = State::Inside(span, None);
+                    self.before.mark(at + mark);
+                    self.before.drop(text, at + mark);
                     text.drain(..at + mark);
                     self.at = 0;
                     self.read_on(text, events);

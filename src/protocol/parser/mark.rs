@@ -1,7 +1,7 @@
 //! Whether a mark in the text counts. A quoted mark does not.
 
 use super::super::Event;
-use super::super::grammar::{Grammar, Inner, Span, ends_quotation, is_quote};
+use super::super::grammar::{Grammar, Inner, Span, is_quote};
 use super::super::marks::{Search, Undecided};
 use super::super::run::TextRun;
 use super::Parser;
@@ -20,7 +20,7 @@ impl Parser {
         start: usize,
         end: usize,
     ) -> Result<Option<u8>, Undecided> {
-        let quote = self.before.byte(text, start, 1);
+        let quote = self.before.byte(text, start);
         match text.get(end) {
             _ if !is_quote(quote) => Ok(None),
             None if !self.is_whole => Err(Undecided),
@@ -57,7 +57,7 @@ impl Parser {
         if inner == Inner::Block {
             return Ok(false); // it decides nothing there
         }
-        if inner == Inner::Close && ends_quotation(self.before.byte(text, start, 2)) {
+        if inner == Inner::Close && self.before.ends_quotation(text, start) {
             return Ok(false);
         }
         self.quote_around(text, start, end).map(|quote| quote.is_some())

@@ -109,7 +109,10 @@ impl Parser {
                 self.state =
                     State::Perhaps(Perhaps::Block(mark, 0, Lookahead::default()), at - *start);
             }
-            Mark::Span(span) if is_quoted => self.state = State::Quoted(*span),
+            Mark::Span(span) if is_quoted => {
+                self.before.quoted(text, end);
+                self.state = State::Quoted(*span);
+            }
             _ if is_quoted => {}
             meaning => {
                 self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
@@ -277,6 +280,7 @@ impl Parser {
             .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
         match is_array {
             Some(true) if self.before.is_fenced() => {
+                self.before.quoted(text, after);
                 (self.state, self.at) = (State::Quoted(span), after);
             }
             Some(true) => {
@@ -316,8 +320,10 @@ impl Parser {
         let Search::Found { mark, start: end, end: after } = search else {
             self.at = search.or_end(text);
             *start += self.stream_run(span.run, &text[*start..self.at], events);
+            self.before.read_inside(text, *start);
             return false;
         };
+        self.before.read_inside(text, end);
         let inner = if span.inside.is_some() { Some(span.marks[mark]) } else { None };
         if inner.is_none() && grammar.at_line_start && !self.before.is_line(text, end) {
             self.at = after;
