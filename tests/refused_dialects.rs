@@ -1,6 +1,9 @@
 //! Dialects that cannot be read: each is refused by its place, before a reader could panic, loop or run out of memory over it.
 
+use std::sync::Arc;
+
 use cogency_rs::dialect::{Dialect, presets};
+use cogency_rs::protocol::write::{Renderer, TurnPart};
 use serde_json::{Value, json};
 
 /// The preset of this name, with `value` at `place`, a JSON pointer; a key that is not there is added.
@@ -194,4 +197,24 @@ fn all_texts_together_are_not_so_long_that_they_take_the_memory() {
     }
     // Only what a reader looks for counts as a mark.
     assert!(Dialect::from_json(changed("hermes", "/models", json!("x".repeat(100_000)))).is_ok());
+}
+
+/// If every beginning of such a text were looked at, this would take minutes.
+#[test]
+fn with_the_longest_texts_a_dialect_is_written_at_once() {
+    for text in ["a".repeat(250_000), format!("<{}", "a".repeat(250_000))] {
+        for place in [
+            "/prompt/turn/text/before",
+            "/prompt/turn/joints/thought",
+            "/prompt/calls/between",
+            "/prompt/results/each/before",
+            "/prompt/tools/around/before",
+        ] {
+            let dialect = Dialect::from_json(changed("hermes", place, json!(text)));
+            let renderer = Renderer::new(Arc::new(dialect.expect("it is short enough")));
+            let parts = [TurnPart::Thought(b"aa"), TurnPart::Words(b"a")];
+            assert!(renderer.turn(&parts).is_some(), "{place}");
+            assert_eq!(&*renderer.marks().inert(b"b<|im_end|>"), "b<\u{2060}|im_end|>".as_bytes());
+        }
+    }
 }

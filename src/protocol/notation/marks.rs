@@ -68,6 +68,9 @@ pub enum Which {
 /// The least length in bytes of a mark's beginning: anything shorter is found in every text.
 const SHORTEST: usize = 3;
 
+/// The greatest length in bytes of a mark: a longer word is not a mark. See [`Dialect::check`].
+const LONGEST: usize = 512;
+
 impl DialectMarks {
     /// The tokens of this dialect, the marks that it reads by, and the frames of its results and tools.
     #[must_use]
@@ -283,8 +286,8 @@ fn beginning(token: &str) -> Option<String> {
         }
     };
     let start = &token[..end];
-    let is_common = start.len() < SHORTEST || start.bytes().all(|byte| byte == b'`');
-    (!is_common).then(|| start.to_owned())
+    let is_mark = (SHORTEST..=LONGEST).contains(&start.len());
+    (is_mark && start.bytes().any(|byte| byte != b'`')).then(|| start.to_owned())
 }
 
 /// All texts of a dialect that may be marks, except its tokens.

@@ -3,8 +3,6 @@
 //! `]~!b` is harmless at the end of a message until a template adds `[e~[`: then `]~!b[` is a mark. Halves that no text of the
 //! dialect's own prompts can complete are left alone, since almost every text ends in half of some mark.
 
-use std::collections::HashSet;
-
 /// Halves of marks that the texts next to them can complete.
 #[derive(Clone, Debug)]
 pub struct Edges {
@@ -21,33 +19,44 @@ struct Halves {
     outermost: Box<[bool; 256]>,
 }
 
+/// Texts, none of which begins with another.
+struct Beginnings(Vec<Vec<u8>>);
+
+impl Beginnings {
+    fn new(texts: impl Iterator<Item = Vec<u8>>) -> Self {
+        let mut texts: Vec<Vec<u8>> = texts.filter(|text| !text.is_empty()).collect();
+        texts.sort_unstable();
+        texts.dedup_by(|next, kept| next.starts_with(kept));
+        Self(texts)
+    }
+
+    /// Whether `half` begins with one of the texts, or one of them with `half`.
+    fn complete(&self, half: &[u8]) -> bool {
+        let next = self.0.partition_point(|text| &**text <= half);
+        let before = next.checked_sub(1).and_then(|before| self.0.get(before));
+        before.is_some_and(|text| half.starts_with(text))
+            || self.0.get(next).is_some_and(|text| text.starts_with(half))
+    }
+}
+
 impl Edges {
     /// The halves of `marks` that one of `neighbours` can complete, or begin to complete.
+    ///
+    /// # Complexity
+    /// O((n + m) log n) comparisons, for n neighbours and m bytes of marks; the halves of a mark have the square of its length
     pub fn new<'m>(marks: impl Iterator<Item = &'m [u8]>, neighbours: &[&str]) -> Self {
-        let whole: HashSet<&[u8]> =
-            neighbours.iter().map(|text| text.as_bytes()).filter(|text| !text.is_empty()).collect();
-        let begins: HashSet<&[u8]> = whole.iter().copied().flat_map(prefixes).collect();
-        let ended: HashSet<&[u8]> = whole.iter().copied().flat_map(suffixes).collect();
-        // Most halves have another byte next to the cut: that is seen sooner than each of their ends is looked up.
-        let [mut first_bytes, mut last_bytes] = [[false; 256]; 2];
-        for text in &whole {
-            first_bytes[usize::from(text[0])] = true;
-            last_bytes[usize::from(text[text.len() - 1])] = true;
-        }
+        let reversed = |text: &[u8]| text.iter().rev().copied().collect::<Vec<u8>>();
+        let behind = Beginnings::new(neighbours.iter().map(|text| text.as_bytes().to_vec()));
+        let before = Beginnings::new(neighbours.iter().map(|text| reversed(text.as_bytes())));
         let [mut ends, mut beginnings] = [const { Vec::new() }; 2];
-        let is_cut = |mark: &[u8], at: usize| mark[at] & 0xc0 != 0x80;
         for mark in marks {
-            for at in (1..mark.len()).filter(|&at| is_cut(mark, at)) {
+            let backwards = reversed(mark);
+            for at in (1..mark.len()).filter(|&at| mark[at] & 0xc0 != 0x80) {
                 let (first, second) = mark.split_at(at);
-                if first_bytes[usize::from(second[0])]
-                    && (begins.contains(second)
-                        || prefixes(second).any(|text| whole.contains(text)))
-                {
+                if behind.complete(second) {
                     ends.push(first.to_vec());
                 }
-                if last_bytes[usize::from(first[first.len() - 1])]
-                    && (ended.contains(first) || suffixes(first).any(|text| whole.contains(text)))
-                {
+                if before.complete(&backwards[mark.len() - at..]) {
                     beginnings.push(second.to_vec());
                 }
             }
@@ -67,14 +76,6 @@ impl Edges {
     pub fn end(&self, text: &[u8]) -> bool {
         self.ends.any(text.last(), |half| text.ends_with(half))
     }
-}
-
-fn prefixes(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    (1..=text.len()).map(|length| &text[..length])
-}
-
-fn suffixes(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    (0..text.len()).map(|start| &text[start..])
 }
 
 impl Halves {
@@ -101,7 +102,8 @@ mod tests {
     #[test]
     fn only_halves_that_a_neighbour_completes_are_dangerous() {
         let marks = ["]~!b[", "[e~[", "<|im_start|>"];
-        let edges = Edges::new(marks.iter().map(|mark| mark.as_bytes()), &["]~!b[", "[e~[", "\n"]);
+        let neighbours = ["]~!b[", "[e~[", "\n", "[e~[\n", ""];
+        let edges = Edges::new(marks.iter().map(|mark| mark.as_bytes()), &neighbours);
         for (text, ends, begins) in [
             ("", false, false),
             ("a]~!b", true, false),
