@@ -123,7 +123,12 @@ fn plain_key() -> impl Strategy<Value = String> {
 }
 
 fn key(marks: Vec<String>) -> impl Strategy<Value = String> {
-    prop_oneof![3 => plain_key(), 1 => text(marks)]
+    prop_oneof![30 => plain_key(), 10 => text(marks), 1 => long()]
+}
+
+/// A name or key that not every reader takes without quotes.
+fn long() -> impl Strategy<Value = String> {
+    (250..300usize).prop_map(|length| format!("\"{}\"", "n".repeat(length)))
 }
 
 fn scalar(marks: Vec<String>) -> impl Strategy<Value = Typed> {
@@ -182,7 +187,7 @@ fn name(marks: Vec<String>) -> impl Strategy<Value = String> {
         let is_doubled = name.split_once('.').is_some_and(|(first, second)| first == second);
         !name.is_empty() && !is_doubled
     };
-    prop_oneof![4 => plain, 1 => text(marks)].prop_filter("a name", is_name)
+    prop_oneof![40 => plain, 10 => text(marks), 1 => long()].prop_filter("a name", is_name)
 }
 
 fn call(marks: Vec<String>) -> impl Strategy<Value = (ShownCall, Value)> {

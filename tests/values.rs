@@ -334,6 +334,33 @@ proptest! {
     }
 }
 
+#[test]
+fn a_call_with_a_long_name_or_key_reads_back_or_is_refused_with_tools_and_without() {
+    for dialect in presets::names() {
+        let renderer = Renderer::new(presets::preset(dialect).expect("a row"));
+        for length in [200, 255, 256, 257, 300, 5000] {
+            for (tool, key) in [("n".repeat(length), "x".into()), ("f".into(), "k".repeat(length))]
+            {
+                let stored = json!({"name": tool, "args": {&key: "v"}}).to_string();
+                let mut calls = [shown_call(stored.as_bytes()).expect("JSON").expect("a call")];
+                renderer.give_ids(&mut calls, 0);
+                let schema = json!({"type": "object", "properties": {&key: {"type": "string"}}});
+                let tools = Arc::new(Tools::new([(tool, schema)]));
+                let [with, without] =
+                    [Some(&tools), None].map(|tools| renderer.exactly(&calls, true, tools).ok());
+                assert_eq!(with, without, "{dialect} {length}");
+                let Some(text) = with else {
+                    assert!(length > 255, "{dialect} refuses {length} bytes");
+                    continue;
+                };
+                let options = Options { tools: Some(tools), ..Options::default() };
+                let found = read(dialect, options, &text.to_string());
+                assert_eq!(found, [Ok(json!({key: "v"}))], "{dialect} {length}");
+            }
+        }
+    }
+}
+
 /// Whether the dialect holds any value of JSON, since it says of each of which type it is.
 fn says_types(name: &str) -> bool {
     use cogency_rs::dialect::{Args, Body};

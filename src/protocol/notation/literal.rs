@@ -3,6 +3,7 @@
 use super::super::stored::ShownCall;
 use super::json::{members, push_string, string_length};
 use super::marks::first_character;
+use super::name::LONGEST;
 use super::sink::Sink;
 use crate::json::unescaped;
 
@@ -26,7 +27,9 @@ pub fn push_python_call(sink: &mut Sink<'_>, call: &ShownCall) {
 fn is_python_name(name: &[u8], more: &[u8]) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     let is_inside = |&byte: &u8| is_letter(byte) || byte.is_ascii_digit() || more.contains(&byte);
-    name.first().is_some_and(|&first| is_letter(first)) && name.iter().all(is_inside)
+    name.len() <= LONGEST
+        && name.first().is_some_and(|&first| is_letter(first))
+        && name.iter().all(is_inside)
 }
 
 /// Adds canonical JSON as a Python literal.

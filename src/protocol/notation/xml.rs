@@ -4,7 +4,7 @@ use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 
 use super::super::stored::ShownCall;
 use super::json::{Style, elements, members, push_escape, push_json};
-use super::name::is_plain;
+use super::name::{LONGEST, is_plain};
 use super::sink::Sink;
 use crate::json::unescaped;
 use crate::text::trim;
@@ -91,7 +91,7 @@ fn is_object_of_elements(object: &str) -> bool {
 fn is_element_name(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_inside = |c: char| is_letter(c) || c.is_ascii_digit() || "-.".contains(c);
-    name.starts_with(is_letter) && name.chars().all(is_inside)
+    name.len() <= LONGEST && name.starts_with(is_letter) && name.chars().all(is_inside)
 }
 
 fn push_tag(sink: &mut Sink<'_>, form: &Xml, open: &str, name: &str) {
