@@ -20,6 +20,7 @@ from cogency_rs.errors import StorageError
 from cogency_rs.storage import connection, writer
 from support.log_files import select
 from support.programs import started
+from support.users import unprivileged
 
 KILL_ROUNDS = int(os.environ.get("COGENCY_RS_KILL_ROUNDS", "10"))
 
@@ -234,19 +235,6 @@ async def test_rows_saved_until_the_disk_is_full_are_all_there(store, path, smal
 
 
 # The file or its directory refuses
-
-
-@contextlib.contextmanager
-def unprivileged():
-    """Give up the rights of root, whom permission bits do not stop; does nothing for other users."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from support.commands import POSIX, Ended, run
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 from cogency_rs import SQLite, tool
-from cogency_rs.cli.log import rows
+from cogency_rs.cli.log import conversations, rows
 from cogency_rs.errors import LLMError
 from cogency_rs.ids import uuid7
 from cogency_rs.storage import CallRecord
@@ -42,6 +43,17 @@ async def model(messages):
 
 async def answer(messages):
     yield f"Asked: {messages[-1]['content']!r}."
+"""
+
+ELSEWHERE = """\
+import asyncio, sys
+from cogency_rs import SQLite
+
+async def main():
+    async with SQLite(sys.argv[1]) as log:
+        await log.save_message("elsewhere", "", "user", "Hi.", 1.0)
+
+asyncio.run(main())
 """
 
 EOF_KEY = "\x04"
@@ -215,6 +227,31 @@ def test_what_cannot_be_settled_is_an_error_in_one_line(chat, killed, typed):
         "say which call, and what became of it: /settle N RESULT, or /settle N not"
         in ended.out + ended.err
     )
+
+
+# The log while the chat has it open.
+
+
+@POSIX
+@pytest.mark.parametrize("read", ["/history", "/timeline", "/timeline turn.svg"])
+def test_what_was_said_after_a_command_that_reads_the_log_outlives_the_program(place, read):
+    from support.terminals import Terminal
+
+    db = place / "log.db"
+    with Terminal("chat", "--model-from", "own:answer", "--db", "log.db", cwd=place) as terminal:
+        terminal.until("> ")
+        for line in ["First?\n", f"{read}\n"]:
+            terminal.type(line)
+            terminal.until("> ")
+        subprocess.run([sys.executable, "-c", ELSEWHERE, db], check=True, timeout=60)
+        terminal.type("Second?\n")
+        terminal.until("Asked: 'Second?'")
+        terminal.until("> ")
+        terminal.program.kill()
+        terminal.program.wait()
+    first, last = sorted(conversations(db), key=lambda entry: entry.rows)
+    assert (first.conversation_id, first.rows) == ("elsewhere", 1)
+    assert last.rows == 4
 
 
 # Users.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ import pytest
 
 from support import commands, logs
 from support.commands import POSIX
+from support.users import unprivileged
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
@@ -154,19 +157,86 @@ def files(path: Path) -> dict[str, tuple[bytes, int]]:
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_the_newest_rows_are_found_and_no_file_is_changed_or_made(path, state):
-    """Each command runs in its own process, because a process that closes a file loses all its locks on that file."""
+    """Without `-shm`, rows in the WAL cannot be read; it is made, as by any program that opens the log."""
     with state(path):
         before = files(path)
+        made = {f"{path.name}-shm"} if state is copied_with_its_wal else set[str]()
         listed = commands.run("show", path, "--json")
-        assert files(path) == before
         shown = commands.run("show", path, "staging", "--json")
-        assert files(path) == before
         drawn = commands.run("timeline", path, "staging", "-o", "-")
-        assert files(path) == before
+        after = files(path)
+        assert after.keys() - before.keys() == made
+        assert {name: after[name] for name in before} == before
     assert (listed.code, listed.err, shown.code, shown.err) == (0, "", 0, "")
     assert listed.objects[0]["rows"] == len(logs.SESSION) + 1
     assert shown.objects[-1]["content"] == "newer"
     assert (drawn.code, drawn.err, "newer" in drawn.out) == (0, "", True)
+
+
+def written_elsewhere(path: Path) -> None:
+    """Let another program save a row and close the log; if no other has it open, that removes the WAL."""
+    with held(path, NEWER):
+        pass
+
+
+@POSIX
+@pytest.mark.parametrize(
+    "read",
+    [
+        log.conversations,
+        lambda path: log.rows(path, "staging"),
+        log.state,
+        lambda path: log.conversations(path.with_name("link.db")),
+    ],
+    ids=["conversations", "rows", "state", "by a link"],
+)
+async def test_reading_keeps_the_locks_of_a_log_that_the_process_has_open(path, read):
+    path.with_name("link.db").symlink_to(path)
+    async with SQLite(path) as storage:
+        await storage.save_message("mine", "ada", "user", "first", 1e9)
+        read(path)
+        written_elsewhere(path)
+        assert f"{path.name}-wal" in files(path), "the other program took the log for closed"
+        await storage.save_message("mine", "ada", "respond", "second", 1e9 + 1)
+        mine = [row.content for row in log.rows(path, "mine")]
+    assert mine == ["first", "second"]
+    assert log.rows(path, "staging")[-1].content == "newer"
+
+
+AUDITED = """
+import sys
+opened = []
+sys.addaudithook(lambda event, args: event == "open" and opened.append(str(args[0])))
+from cogency_rs.cli import main
+try:
+    main()
+finally:
+    assert any("/" in name for name in opened)
+    assert not [name for name in opened if ".db" in name], opened
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "args"),
+    [
+        *((state, ["show", "LOG", "staging"]) for state in STATES),
+        (open_elsewhere, ["timeline", "LOG", "staging", "-o", "-"]),
+        (open_elsewhere, ["doctor", "LOG"]),
+        (open_elsewhere, ["settle", "LOG"]),
+        (open_elsewhere, ["copy", "LOG", "COPY"]),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else value.__name__,
+)
+def test_no_command_opens_a_log_but_through_sqlite(path, tmp_path, state, args):
+    places = {"LOG": str(path), "COPY": str(tmp_path / "copy.db")}
+    with state(path):
+        ended = subprocess.run(
+            [sys.executable, "-c", AUDITED, *(places.get(arg, arg) for arg in args)],
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+    assert (ended.stderr.decode(), ended.returncode) == ("", 0)
 
 
 WRITER = """
@@ -246,6 +316,41 @@ def test_a_lock_ends_the_command_with_1(command, path, monkeypatch):
     assert (
         ended.err == f"cogency-rs: {path} is locked by another program; try again when it is done\n"
     )
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs the permissions of POSIX")
+def test_rows_in_a_wal_that_cannot_be_read_where_it_is_are_not_left_out(path):
+    place = Path(tempfile.mkdtemp())  # other users can enter it, unlike `tmp_path`
+    copy = place / "log.db"
+    try:
+        with open_elsewhere(path):
+            shutil.copyfile(path, copy)
+            shutil.copyfile(f"{path}-wal", f"{copy}-wal")
+        place.chmod(0o555)
+        with unprivileged(), pytest.raises(UnusableError, match="copy it, with its -wal, to a fol"):
+            log.conversations(copy)
+        place.chmod(0o777)
+        with unprivileged():
+            assert log.rows(copy, "staging")[-1].content == "newer"
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs the permissions of POSIX")
+@pytest.mark.parametrize("state", [at_rest, open_elsewhere, in_rollback_mode])
+def test_a_log_in_a_folder_that_cannot_be_written_is_read(state):
+    place = Path(tempfile.mkdtemp())
+    try:
+        path = logs.write(place / "log.db", logs.SESSION)
+        with state(path):
+            for file in place.iterdir():
+                file.chmod(0o444)
+            place.chmod(0o555)
+            with unprivileged():
+                assert log.rows(path, "staging")[-1].content == "newer"
+            place.chmod(0o777)
+    finally:
+        shutil.rmtree(place)
 
 
 @pytest.fixture

@@ -1,21 +1,21 @@
-"""Reads a log that another program may be using at this moment, and leaves every file as it is.
+"""Reads a log that another program may be using at this moment, and leaves its rows as they are.
 
-The tables are cogency 3.3.0's, and ours if the log has them. How SQLite may open a file without writing next to it
-depends on its state:
+The tables are cogency 3.3.0's, and ours if the log has them. Only SQLite opens the file: a process that opens and
+closes it in any other way loses all its locks on it, those of a log that it has open too. How SQLite may open it
+without writing next to it depends on its state:
 
 - A database in rollback mode is opened read-only.
 - A database in WAL mode that a program has open, or had open when it died, has a file `-shm`. It is opened read-only,
   too: readers then find the newest committed rows, and take part in the locks.
-- A database in WAL mode that no program has open has no `-shm`, and SQLite would have to make one. If all rows are in
-  the main file, it is read as an immutable file; if not, a copy of it is read. Neither takes locks, so reading is
-  repeated if the file was changed meanwhile.
+- One that was copied with rows in its `-wal` has no `-shm`. Reading it makes one.
+- One that no program has open, and whose rows are all in the main file, is read as an immutable file. That takes no
+  locks, so reading is repeated if the file was changed meanwhile.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sqlite3
 import stat
 import time
@@ -23,12 +23,11 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import BinaryIO, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..errors import StorageError
 from ..storage.calls import read_calls_by_row
-from ..storage.connection import is_lock
+from ..storage.connection import code_of, is_lock
 from ..storage.conversations import list_conversations
 from ..storage.log import Conversation
 from ..storage.schema import check_version, has_table
@@ -37,20 +36,15 @@ from .progress import Progress
 from .stored import Doubtful, Lease, Row, choose_user, saved_at, shown_time
 from .text import quoted
 
-try:
-    import fcntl
-except ImportError:  # on Windows a file that is open cannot be removed anyway
-    fcntl = None  # type: ignore[assignment]
-
-__all__ = ["Conversation", "Row", "conversations", "rows", "state"]
+__all__ = ["Conversation", "Row", "conversations", "read_rows", "rows", "state"]
 
 T = TypeVar("T")
 
 _PATIENCE = 5.0
 """Seconds to wait for a lock, or for a file that is not being changed."""
 
-_READERS_LOCK = 510, 0x4000_0002
-"""Length and start of the bytes of a database file that SQLite's readers lock."""
+_HEADER = 100
+"""Bytes that every SQLite database begins with."""
 
 _STEPS = 100_000
 """Instructions of SQLite between two checks of the clock and of Ctrl-C."""
@@ -106,7 +100,12 @@ def _rows(
     ).decode()  # as the shell gave it: any bytes
     users = [str(user) for (user,) in connection.execute(_USERS, (conversation_id,))]
     user = choose_user(path, users, conversation_id, user_id, listed_by=quoted(path))
-    found = connection.execute(_ROWS, (conversation_id, user))
+    return read_rows(connection, conversation_id, user)
+
+
+def read_rows(connection: sqlite3.Connection, conversation_id: str, user_id: str) -> list[Row]:
+    """Read a user's conversation through a connection that is open, in the order of its timestamps."""
+    found = connection.execute(_ROWS, (conversation_id, user_id))
     calls = read_calls_by_row(connection, conversation_id)
     return [
         Row(str(type), content, shown_time(timestamp), saved_at(id), calls.get(id))
@@ -147,116 +146,80 @@ def _works(connection: sqlite3.Connection) -> tuple[list[Lease], list[Doubtful]]
 # Opening.
 
 
-class _Changed(Exception):  # noqa: N818
-    """The file was changed or closed by another program while it was opened or read; look again."""
+class _Way(NamedTuple):
+    """How the state of a file allows it to be opened.
+
+    Attributes:
+        options: SQLite's.
+        version: of an immutable file; must be the same after reading.
+    """
+
+    options: str
+    version: tuple[int, ...] | None = None
 
 
 def _read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    file = Path(os.path.realpath(path))
     deadline = time.monotonic() + _PATIENCE
     while True:
+        way = _way(file, path)
         try:
-            with _connected(path) as connection:
+            with _connection(file, path, way.options) as connection:
                 _check_schema(connection, path)
                 check_version(connection, str(path))
-                return work(connection)
-        except _Changed:
-            if time.monotonic() > deadline:
-                raise StorageError(f"{path} keeps changing; try again") from None
-            time.sleep(0.02)
+                found = work(connection)
         except sqlite3.Error as error:
-            raise _explained(error, path) from error
-
-
-@contextlib.contextmanager
-def _connected(path: Path) -> Generator[sqlite3.Connection, None, None]:
-    """Open the database in the way that its state allows; see the top of this file."""
-    real = Path(os.path.realpath(path))
-    wal, shm = (real.with_name(real.name + suffix) for suffix in ("-wal", "-shm"))
-    with _opened(real, path) as file:
-        if not _is_in_wal_mode(file, path):
-            with _connection(real, path, "mode=ro") as connection:
-                yield connection
-        elif wal.exists() and shm.exists():
-            _hold(file)
-            if not (wal.exists() and shm.exists()):
-                raise _Changed
-            with _connection(real, path, "mode=ro&readonly_shm=1") as connection:
-                yield connection
-        elif _size(wal) == 0:
-            with _unchanged(real), _connection(real, path, "immutable=1") as connection:
-                yield connection
+            if _way(file, path) == way:
+                raise _explained(error, path) from error
+        except Exception:
+            if _way(file, path) == way:
+                raise
         else:
-            with TemporaryDirectory(prefix="cogency-rs-") as folder:
-                copy = Path(folder, "log.db")
-                with _unchanged(real, wal):
-                    shutil.copyfile(real, copy)
-                    shutil.copyfile(wal, copy.with_name("log.db-wal"))
-                with _connection(copy, path, "mode=ro") as connection:
-                    yield connection
+            if way.version is None or _way(file, path) == way:
+                return found
+        if time.monotonic() > deadline:
+            raise StorageError(f"{path} keeps changing; try again")
+        time.sleep(0.02)
 
 
-@contextlib.contextmanager
-def _opened(real: Path, path: Path) -> Generator[BinaryIO, None, None]:
+def _way(file: Path, path: Path) -> _Way:
+    """See the top of this file.
+
+    Raises:
+        UnusableError: the file cannot be a database.
+    """
     such_as = "name the file of a log, such as .cogency/store.db"
     try:
-        kind = real.stat().st_mode
-        if stat.S_ISDIR(kind):
-            raise UnusableError(f"{path} is a folder; {such_as}")
-        if not stat.S_ISREG(kind):
-            raise UnusableError(f"{path} is not a regular file; {such_as}")
-        file = real.open("rb")
+        found = file.stat()
     except FileNotFoundError:
         raise UnusableError(f"{path} does not exist; {such_as}") from None
     except OSError as error:
         raise UnusableError(f"{path} cannot be read ({error.strerror}); {such_as}") from error
-    with file:
-        yield file
-
-
-def _is_in_wal_mode(file: BinaryIO, path: Path) -> bool:
-    header = file.read(20)
-    if not header:
+    if stat.S_ISDIR(found.st_mode):
+        raise UnusableError(f"{path} is a folder; {such_as}")
+    if not stat.S_ISREG(found.st_mode):
+        raise UnusableError(f"{path} is not a regular file; {such_as}")
+    if found.st_size == 0:
         raise UnusableError(f"{path} is empty: nothing was logged to it; name another file")
-    if len(header) < 20 or not header.startswith(b"SQLite format 3\0"):
+    if found.st_size < _HEADER:
         raise UnusableError(f"{path} is not a SQLite database; name the file of a log")
-    return header[18] == 2
+    wal, shm = (file.with_name(file.name + suffix) for suffix in ("-wal", "-shm"))
+    if wal.exists() and shm.exists():
+        return _Way("mode=ro&readonly_shm=1")
+    if _size(wal) > 0 or not _is_in_wal_mode(file):
+        return _Way("mode=ro")
+    version = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return _Way("immutable=1", version)
 
 
-def _hold(file: BinaryIO) -> None:
-    """Take the lock of a reader, so that no program removes `-wal` and `-shm` when it closes the database.
-
-    Otherwise SQLite would recreate them if they are removed between our check and its own.
-    """
-    if fcntl is None:
-        return
+def _is_in_wal_mode(file: Path) -> bool:
+    """Whether SQLite can open the file only with the shared memory of WAL mode, which needs locks."""
     try:
-        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, *_READERS_LOCK)
-    except BlockingIOError:
-        raise _Changed from None  # somebody is closing it right now
-    except OSError:
-        return  # a file system without locks
-
-
-@contextlib.contextmanager
-def _unchanged(*paths: Path) -> Generator[None, None, None]:
-    """Raise `_Changed`, whatever else was raised, if a file was changed while the block ran."""
-    before = [_state(path) for path in paths]
-    try:
-        yield
-    except Exception:
-        if [_state(path) for path in paths] != before:
-            raise _Changed from None
-        raise
-    if [_state(path) for path in paths] != before:
-        raise _Changed
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    try:
-        state = path.stat()
-    except OSError:
-        return ()
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+        with contextlib.closing(_opened(file, "mode=ro&nolock=1")) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.Error as error:
+        return code_of(error) == sqlite3.SQLITE_CANTOPEN
+    return False
 
 
 def _size(path: Path) -> int:
@@ -266,14 +229,18 @@ def _size(path: Path) -> int:
         return 0
 
 
+def _opened(file: Path, options: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{file.as_uri()}?{options}", uri=True, timeout=_PATIENCE, isolation_level=None
+    )
+
+
 _decoded = methodcaller("decode", "utf-8", "replace")
 
 
 @contextlib.contextmanager
 def _connection(file: Path, path: Path, options: str) -> Generator[sqlite3.Connection, None, None]:
-    connection = sqlite3.connect(
-        f"{file.as_uri()}?{options}", uri=True, timeout=_PATIENCE, isolation_level=None
-    )
+    connection = _opened(file, options)
     connection.text_factory = _decoded
     with contextlib.closing(connection), Progress(f"reading {path}") as progress:
         connection.set_progress_handler(progress.at, _STEPS)
@@ -291,6 +258,7 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
 
 
 _FAULTS = {
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; copy it, with its -wal, to a folder that you may write in",
     sqlite3.SQLITE_CORRUPT: "is damaged; name another file, or restore it from a backup",
     sqlite3.SQLITE_NOTADB: "is not a SQLite database; name the file of a log",
     sqlite3.SQLITE_READONLY: "was left in the middle of a transaction; open it once with the program that writes it",
@@ -299,7 +267,7 @@ _FAULTS = {
 
 def _explained(error: sqlite3.Error, path: Path) -> BaseException:
     """The error that a failure of SQLite means for a reader."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = code_of(error)
     if code == sqlite3.SQLITE_INTERRUPT:
         return KeyboardInterrupt()
     if is_lock(error):

@@ -18,6 +18,7 @@ __all__ = [
     "MEMORY",
     "ROW_ERRORS",
     "Connection",
+    "code_of",
     "connect",
     "connect_to_write",
     "explain",
@@ -120,7 +121,7 @@ def _use_wal(connection: Connection) -> None:
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
     except sqlite3.OperationalError as error:
         # A file that cannot be written can still be read, whatever its journal mode.
-        if _code(error) != sqlite3.SQLITE_READONLY:
+        if code_of(error) != sqlite3.SQLITE_READONLY:
             raise
 
 
@@ -180,7 +181,7 @@ def explain(error: Exception, path: str) -> StorageError:
         directory = os.path.dirname(path)
         message = f"{directory} cannot be made a directory ({error.strerror}); choose another path"
     else:
-        what, remedy = _CAUSES.get(_code(error), ("failed", "see the error itself"))
+        what, remedy = _CAUSES.get(code_of(error), ("failed", "see the error itself"))
         message = f"{path} {what} ({error}); {remedy}"
     explained = StorageError(message, cause=error, retryable=is_lock(error))
     explained.__cause__ = error
@@ -189,9 +190,9 @@ def explain(error: Exception, path: str) -> StorageError:
 
 def is_lock(error: Exception) -> bool:
     """Whether another program's lock is the cause, so that the same call may succeed later."""
-    return _CAUSES.get(_code(error)) is _CAUSES[sqlite3.SQLITE_BUSY]
+    return _CAUSES.get(code_of(error)) is _CAUSES[sqlite3.SQLITE_BUSY]
 
 
-def _code(error: Exception) -> int:
+def code_of(error: Exception) -> int:
     """SQLite's primary result code, or 0 if the error is not one of SQLite's."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF

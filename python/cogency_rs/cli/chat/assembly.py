@@ -18,6 +18,7 @@ from ...runs.limits import RunLimits
 from ...storage.postgres.address import is_dsn
 from ...storage.sqlite import SQLite
 from ...types import CallMode
+from .. import log
 from ..exits import UnusableError, words_of
 from ..modules import named_tools, named_value
 from .options import AgentOptions
@@ -42,6 +43,16 @@ class Assembly:
     storage: SQLite
     db: Path
     model: Any
+
+    async def rows(self, conversation_id: str) -> list[log.Row]:
+        """Read a conversation of this user, through the log that the agent has open.
+
+        Raises:
+            StorageError: the log cannot be read.
+        """
+        ask = self.storage._ask  # pyright: ignore[reportPrivateUsage]  (ours)
+        found: list[log.Row] = await ask(log.read_rows, conversation_id, self.options.user)
+        return found
 
     @property
     def model_name(self) -> str:

@@ -10,12 +10,11 @@ from rich.text import Text
 
 from ...calls.reconcile import NotHappened
 from ...tools.options import options_of
-from .. import log
 from ..exits import UnusableError
 from ..page import cut
 from ..show import ConversationPrinter
 from ..text import one_line, signature, visible
-from ..turns import LoggedTurn, turns_of
+from ..turns import LoggedTurn
 from .assembly import opened_model
 from .chart import chart
 from .session import ChatSession
@@ -168,4 +167,4 @@ COMMANDS: dict[str, Callable[[ChatSession, str], None]] = {
 def _turns(session: ChatSession) -> Sequence[LoggedTurn]:
     if not session.is_logged:
         raise UnusableError("nothing has been said yet")
-    return turns_of(log.rows(session.assembly.db, session.conversation_id, session.user))
+    return session.turns()

@@ -14,7 +14,6 @@ from .. import log
 from ..exits import UnusableError, complain, complaints, terminable, terminal_restored
 from ..show import ConversationPrinter
 from ..text import count, one_line, quoted
-from ..turns import turns_of
 from .assembly import Assembly, assembled
 from .background import Background
 from .commands import COMMANDS
@@ -67,7 +66,7 @@ def run_chat(
         if is_first:
             view.note(f"conversations are kept in {kept.log}; --no-save keeps none")
         if resumed is not None:
-            _show_last(view, resumed, session.conversation_id, user)
+            _show_last(view, session)
             with suppress(KeyboardInterrupt):
                 session.offer_to_go_on()
         session.talk()
@@ -106,10 +105,10 @@ def _header(view: View, assembly: Assembly) -> None:
     view.page.hanging(Text.assemble(("cogency-rs chat", "bold"), "   "), facts, "dim")
 
 
-def _show_last(view: View, db: Path, conversation_id: str, user: str) -> None:
+def _show_last(view: View, session: ChatSession) -> None:
     """Show the last turn of a conversation that goes on."""
-    turns = turns_of(log.rows(db, conversation_id, user))
-    ConversationPrinter(view.page).show(conversation_id, turns[-1:], of=len(turns))
+    turns = session.turns()
+    ConversationPrinter(view.page).show(session.conversation_id, turns[-1:], of=len(turns))
 
 
 def _farewell(view: View, session: ChatSession, kept: Kept) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from time import monotonic
 from typing import Any, TypeVar
@@ -18,9 +18,9 @@ from ...ids import uuid7
 from ...models import Usage
 from ...runs.run_result import RunResult
 from ...tools.toolbox import Toolbox
-from .. import log
 from ..exits import UnusableError, words_of
 from ..text import count, one_line, signature
+from ..turns import LoggedTurn, turns_of
 from .approvals import Approvals
 from .assembly import Assembly
 from .background import Background, Watched
@@ -124,11 +124,13 @@ class ChatSession:
     @property
     def is_logged(self) -> bool:
         """Whether the log has anything of the conversation."""
-        db = self.assembly.db
-        return db.exists() and any(
-            (entry.conversation_id, entry.user_id) == (self.conversation_id, self.user)
-            for entry in log.conversations(db)
+        return self.assembly.db.exists() and self.user == self._background.run(
+            self.agent.storage.owner(self.conversation_id)
         )
+
+    def turns(self) -> Sequence[LoggedTurn]:
+        """The turns of the conversation in the log, oldest first."""
+        return turns_of(self._background.run(self.assembly.rows(self.conversation_id)))
 
     def leave(self) -> None:
         """End the conversation after the current line."""
