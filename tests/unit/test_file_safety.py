@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from cogency_rs import SQLite
 from cogency_rs.errors import ConfigError
 from cogency_rs.tools import file_tools
 from support.commands import POSIX
 from support.file_calls import Call, caller, preview, problem
+from support.programs import printed
 
 EVERY_TOOL: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {}),
@@ -41,6 +43,10 @@ def place(tmp_path) -> Path:
 @pytest.fixture
 def call(place) -> Call:
     return caller(place)
+
+
+def names(place: Path) -> set[str]:
+    return {path.name for path in place.iterdir()}
 
 
 def contents(place: Path) -> dict[str, bytes]:
@@ -112,6 +118,47 @@ async def test_git_is_listed_as_closed_and_never_searched(call):
 def test_tools_cannot_be_made_for_a_folder_in_git(place, directory):
     with pytest.raises(ConfigError, match=r"it is in \.git, which is closed to tools"):
         file_tools(place / directory)
+
+
+# The log of the program.
+
+WRITES = """
+async def write():
+    async with SQLite(sys.argv[1]) as log:
+        await log.save_message("c", "u", "respond", "other", 1.5)
+
+asyncio.run(write())
+print("written")
+"""
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_TOOL)
+@pytest.mark.parametrize("part", ["", "-wal", "-shm"])
+async def test_a_log_that_the_program_has_open_is_closed_to_every_tool(
+    call, place, name, args, part
+):
+    async with SQLite(place / "log.db") as log:
+        await log.save_message("c", "u", "user", "token", 1.0)
+        path = f"log.db{part}"
+        assert (
+            problem(await call(name, path=path, **args))
+            == f"{path} is closed to these tools: this program keeps its log in it"
+        )
+    assert "closed to these tools" not in (await call(name, path="log.db", **args)).outcome
+
+
+@POSIX
+async def test_a_search_leaves_a_log_that_the_program_has_open_alone(call, place):
+    """Another program that closes the log would otherwise take it for closed, and remove its WAL."""
+    async with SQLite(place / "log.db") as log:
+        await log.save_message("c", "u", "user", "token", 1.0)
+        found = await call("search_files", text="two")
+        assert printed(WRITES, place / "log.db") == "written\n"
+        assert "log.db-wal" in names(place)
+        await log.save_message("c", "u", "respond", "more", 2.0)
+        assert [row["content"] for row in (await log.read("c")).rows] == ["token", "other", "more"]
+    assert found.content == "a.txt:2: two"
+    assert found.outcome == "1 line in 1 file; 4 files left out: large, not text, or not to be read"
 
 
 # What is not a file.

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from ..errors import StorageError
+from ..guards.held_files import hold
 from .schema import COGENCYS, check_version, upgrade
 
 __all__ = [
@@ -88,6 +89,8 @@ def _connect(path: str, prepare_ours: Callable[[sqlite3.Connection, str], None])
         factory=Connection,
     )
     try:
+        if path != MEMORY:
+            hold(connection, path)  # before its first lock
         _prepare(connection, path, prepare_ours)
         connection.file = _identity(path)
     except BaseException:

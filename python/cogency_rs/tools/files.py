@@ -38,7 +38,8 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
     """Make tools that work on the files of one folder and cannot leave it.
 
     Links are never followed, and neither `..` nor an absolute path leads out; see `cogency_rs.tools.folder`.
-    Nothing in `.git` is opened, and nothing that is not a file: no device, pipe or socket.
+    Nothing in `.git` is opened, nor what is not a file: no device, pipe or socket; nor a log that this process has
+    open.
 
     Args:
         directory: the folder; it must exist.

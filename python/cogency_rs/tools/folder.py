@@ -2,8 +2,8 @@
 
 Invariants: no link is ever followed. Each folder on the way is opened by its name within the folder above, which is
 open already. So neither `..` nor an absolute path leads out, nor does a link that replaces a folder between two looks.
-No name leads into `.git`, which holds credentials, and programs that git runs. A name leads to the old bytes of a file
-or to all of the new ones, even after a crash.
+No name leads into `.git`, which holds credentials, and programs that git runs, nor to the files of a log that this
+process has open. A name leads to the old bytes of a file or to all of the new ones, even after a crash.
 
 Windows cannot open a file within an open folder. There each name is checked before it is used, and the opened file is
 compared with what the path names afterwards. Somebody who swaps a folder for a link between these two moments, and back
@@ -24,6 +24,7 @@ from types import EllipsisType
 from typing import Any, BinaryIO, Literal
 
 from ..errors import ConfigError, ToolError
+from ..guards.held_files import is_held
 from .replacing import Attributes, FileVersion
 
 __all__ = ["Folder", "FolderEntry", "is_git"]
@@ -296,7 +297,13 @@ class _OpenFolder:
             ToolError: the name is not that of a file, or the file may not be written; the error calls it `path`.
         """
         check = _check_is_file if flags == _READ else _check_may_be_changed
-        check(self.stat_of(name, path), path)
+        before = self.stat_of(name, path)
+        check(before, path)
+        if is_held(before):
+            raise ToolError(
+                f"{path} is closed to these tools: this program keeps its log in it",
+                validation_failed=True,
+            )
         with os.fdopen(self.open(name, flags), "rb") as file:
             status = os.fstat(file.fileno())
             check(status, path)
