@@ -11,9 +11,9 @@ import anyio
 import pytest
 import uvloop
 
-from cogency_rs import Agent, ToolCall, tool
+from cogency_rs import Agent, RunLimits, ToolCall, tool
 from cogency_rs.agent import RunHandle
-from cogency_rs.errors import ConfigError
+from cogency_rs.errors import BusyError, ConfigError, LLMError
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, types
 
@@ -147,7 +147,7 @@ async def test_nothing_happens_before_it_is_awaited_or_watched():
         _ = run.result
     await run.aclose()
     assert [event async for event in events] == []
-    with pytest.raises(RuntimeError, match="the run was closed before it began"):
+    with pytest.raises(RuntimeError, match=NEVER_BEGAN):
         await run
 
 
@@ -174,18 +174,166 @@ async def test_a_run_is_watched_in_one_way():
         run.events("word")  # type: ignore[arg-type]
 
 
-async def test_a_run_that_is_awaited_cannot_be_watched_or_awaited_again():
+async def iterated(run: RunHandle[str]) -> Any:
+    async for _ in run:
+        await asyncio.sleep(0)
+
+
+async def seen_by_its_steps(run: RunHandle[str]) -> Any:
+    async for _ in run.steps():
+        pass
+
+
+AWAITS = [awaited, in_a_task, in_anyio, gathered, waited_for]
+WATCHES = [iterated, seen_by_its_steps]
+
+
+async def closed() -> RunHandle[str]:
     run = an_agent().run("?")
-    task = asyncio.create_task(run)
+    await run.aclose()
+    return run
+
+
+async def closed_before_its_first_event() -> RunHandle[str]:
+    run = an_agent().run("?")
+    run.events()
+    await run.aclose()
+    return run
+
+
+async def refused() -> RunHandle[str]:
+    agent = Agent(ScriptedModel([]), limits=RunLimits(on_busy="error"))
+    run = agent.run("?", conversation_id="c")
+    async with agent.storage.claim("c"):
+        with pytest.raises(BusyError):
+            await run
+    return run
+
+
+async def over() -> RunHandle[str]:
+    run = an_agent().run("?")
+    await run
+    return run
+
+
+async def watched_and_over() -> RunHandle[str]:
+    run = an_agent().run("?")
+    await watched(run)
+    await run
+    return run
+
+
+async def failed() -> RunHandle[str]:
+    run = an_agent(LLMError("gone")).run("?")
+    with pytest.raises(LLMError):
+        await run
+    return run
+
+
+async def begun() -> RunHandle[str]:
+    run = an_agent().run("?")
+    run.task = asyncio.create_task(run)  # type: ignore[attr-defined]
     await asyncio.sleep(0)
-    with pytest.raises(RuntimeError, match="being awaited: to watch it, iterate over it instead"):
-        run.events()
-    with pytest.raises(RuntimeError, match="the run is already being awaited"):
-        await run
-    assert (await task).output == "3."
-    with pytest.raises(RuntimeError, match="the run is already being awaited"):
-        await run
-    assert run.result is task.result()
+    return run
+
+
+NEVER_BEGAN = "the run was closed, or failed, before it began: `agent.run` begins another run"
+OVER = "the run is over: `result` has its result, and `agent.run` begins another run"
+NOT_TWICE = (
+    "the run is already being awaited: take its result from there, or from `result` once it is over"
+)
+NOT_BOTH = "the run is already being awaited: to watch a run, iterate over it instead"
+
+
+@pytest.mark.parametrize(
+    ("state", "way", "error"),
+    [
+        *((state, way, NEVER_BEGAN) for state in (closed, refused) for way in [*AWAITS, *WATCHES]),
+        *((closed_before_its_first_event, way, NEVER_BEGAN) for way in AWAITS),
+        *((state, way, OVER) for state in (over, failed) for way in [*AWAITS, *WATCHES]),
+        *((watched_and_over, way, OVER) for way in [*AWAITS, seen_by_its_steps]),
+        *((begun, way, NOT_TWICE) for way in AWAITS),
+        *((begun, way, NOT_BOTH) for way in WATCHES),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+async def test_who_comes_too_late_reads_what_happened_and_what_to_do(state, way, error):
+    run = await state()
+    with pytest.raises((RuntimeError, ExceptionGroup)) as raised:
+        await way(run)
+    found: Any = raised.value
+    while isinstance(found, ExceptionGroup):  # of anyio
+        [found] = found.exceptions
+    assert str(found) == error
+    if state is begun:
+        assert (await run.task).output == "3."  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("state", [closed, closed_before_its_first_event, refused])
+async def test_a_run_that_never_began_has_no_result(state):
+    run = await state()
+    with pytest.raises(RuntimeError, match=f"^{NEVER_BEGAN}$"):
+        _ = run.result
+
+
+ELSEWHERE = "the run is already being watched or awaited elsewhere: "
+
+
+class Waiting:
+    """A run whose model waits in the middle of its answer until it may go on."""
+
+    def __init__(self) -> None:
+        self.waits, self.go_on = asyncio.Event(), asyncio.Event()
+        self.run = Agent(self.model).run("?")
+
+    async def model(self, _messages: Any) -> Any:
+        yield "So, "
+        self.waits.set()
+        await self.go_on.wait()
+        yield "3."
+
+
+@pytest.mark.parametrize("way", [*AWAITS, iterated, RunHandle.aclose], ids=lambda way: way.__name__)
+async def test_what_meets_a_loop_over_the_run_is_refused_and_the_loop_goes_on(way):
+    waiting = Waiting()
+    run = waiting.run
+    loop = asyncio.create_task(seen(run))
+    await waiting.waits.wait()
+    with pytest.raises((RuntimeError, ExceptionGroup)) as raised:
+        await way(run)
+    found: Any = raised.value
+    while isinstance(found, ExceptionGroup):
+        [found] = found.exceptions
+    assert str(found).startswith(ELSEWHERE)
+    waiting.go_on.set()
+    assert await loop == "So, 3."
+    assert run.result.status == "completed"
+
+
+async def seen(run: RunHandle[str]) -> str:
+    return "".join([e["content"] async for e in run if e["type"] == "respond"])
+
+
+async def test_a_loop_over_a_run_of_which_a_task_was_made_is_refused_in_one_sentence():
+    """Between two events nobody waits for the run, so the task goes on with it; the loop then reads why it cannot."""
+    waiting = Waiting()
+    run = waiting.run
+    task = asyncio.create_task(run)
+    with pytest.raises(RuntimeError, match=f"^{ELSEWHERE}iterate over it in one place"):
+        async for _ in run:
+            await asyncio.sleep(0)
+    waiting.go_on.set()
+    assert (await task).output == "So, 3."
+
+
+async def test_two_tasks_cannot_be_made_of_one_run():
+    waiting = Waiting()
+    run = waiting.run
+    first, second = asyncio.create_task(run), asyncio.create_task(run)
+    with pytest.raises(RuntimeError, match=f"^{NOT_TWICE}$"):
+        await second
+    waiting.go_on.set()
+    assert (await first).output == "So, 3."
 
 
 async def test_a_run_that_nobody_awaits_is_warned_of():

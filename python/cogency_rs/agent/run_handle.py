@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
-from inspect import CORO_CREATED, getcoroutinestate
+from functools import partial
+from inspect import CORO_CLOSED, CORO_CREATED, getcoroutinestate
 from typing import TYPE_CHECKING, Any, Generic, Self
+from weakref import ref
 
 from ..guards.arguments import check_choice
 from ..runs.run_result import Output, RunResult, Step
@@ -40,17 +43,22 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         # at once, so that Python warns of a run that nobody awaits or watches.
         self._coroutine: Coroutine[Any, Any, RunResult[Output]] | None = _to_its_end(run)
         self._shown: Shown | None = None
-        self._items: AsyncGenerator[Any, None] | None = None
+        self._items: _Items | None = None
+        self._sender: ref[Any] | None = None  # a task keeps its coroutine
 
     @property
     def result(self) -> RunResult[Output]:
         """The result of the run.
 
         Raises:
-            RuntimeError: the run is not over.
+            RuntimeError: the run is not over, or never began.
         """
         if self._run.result is None:
-            raise RuntimeError("the run is not over: its result is available after its last event")
+            raise RuntimeError(
+                _NEVER_BEGAN
+                if self._is_ended
+                else "the run is not over: its result is available after its last event"
+            )
         return self._run.result
 
     def stop(self, message: str = "") -> None:
@@ -75,7 +83,7 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
             mode: `"token"` for text as it arrives, as `async for event in run` has it; `"event"` for whole texts.
 
         Raises:
-            RuntimeError: the run was begun in another way.
+            RuntimeError: the run was begun in another way, or is over.
         """
         check_choice("mode", mode, "token", "event")
         return self._watch("tokens" if mode == "token" else "events")
@@ -84,7 +92,7 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         """The steps of the run, each when it is over and in the log.
 
         Raises:
-            RuntimeError: the run was begun in another way.
+            RuntimeError: the run was begun in another way, or is over.
         """
         return self._watch("steps")
 
@@ -95,7 +103,11 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         return anext(self.events())
 
     async def aclose(self) -> None:
-        """End the run, if it is watched and not over. One that a task awaits ends when that task is cancelled."""
+        """End the run, if it is watched and not over. One that a task awaits ends when that task is cancelled.
+
+        Raises:
+            RuntimeError: another task waits for its next event.
+        """
         if self._items is not None:
             await self._items.aclose()
         elif not self._is_awaited:
@@ -110,22 +122,16 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
     # What a coroutine has
 
     def __await__(self) -> Generator[Any, Any, RunResult[Output]]:
-        if self._is_awaited:  # a second await would go on in the middle of the first
-            raise RuntimeError(
-                "the run is already being awaited: once it is over, `result` has its result"
-            )
-        return self._awaited().__await__()
+        return self._begun().__await__()
 
     def send(self, value: Any, /) -> Any:
         """Go on to where the run waits next, as `Coroutine.send` does."""
-        return self._awaited().send(value)
+        return self._sent().send(value)
 
     def throw(self, kind: Any, value: Any = None, traceback: Any = None, /) -> Any:
         """Raise an exception where the run waits, as `Coroutine.throw` does."""
         error = kind if value is None else value
-        return self._awaited().throw(
-            error if traceback is None else error.with_traceback(traceback)
-        )
+        return self._sent().throw(error if traceback is None else error.with_traceback(traceback))
 
     def close(self) -> None:
         """Give up a run that was awaited and goes on no more, as `Coroutine.close` does."""
@@ -145,27 +151,114 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         coroutine: Any = self._coroutine
         return coroutine is not None and getcoroutinestate(coroutine) != CORO_CREATED
 
-    def _awaited(self) -> Coroutine[Any, Any, RunResult[Output]]:
-        """What carries out the run, or the rest of one that was watched."""
+    @property
+    def _is_ended(self) -> bool:
+        coroutine: Any = self._coroutine
+        if coroutine is not None:
+            return getcoroutinestate(coroutine) == CORO_CLOSED
+        return self._items is not None and self._items.are_over
+
+    def _begun(self) -> Coroutine[Any, Any, RunResult[Output]]:
+        """What carries out the run, or the rest of one that was watched; has not begun yet."""
+        if self._is_awaited:  # a second await would go on in the middle of the first
+            raise self._refusal("take its result from there, or from `result` once it is over")
         if self._coroutine is None:
+            if self._items is not None:
+                self._items.check("await it only after that")
+                self._items.share()
             self._coroutine = _to_its_end(self._run, self._items)
         return self._coroutine
+
+    def _sent(self) -> Any:
+        """What carries out the run for the task that was made of it, which is one only."""
+        task: Any = asyncio.current_task()
+        if self._sender is None or self._sender() is not task:
+            coroutine: Any = self._begun()  # raises for a second task
+            self._sender = ref(task)
+        else:
+            coroutine = self._coroutine
+        return coroutine
 
     def _watch(self, shown: Shown) -> AsyncGenerator[Any, None]:
         """The items of the run. Asked for again, they are those that were not taken yet."""
         if self._items is None:
             if self._is_awaited:
-                raise RuntimeError(
-                    "the run is already being awaited: to watch it, iterate over it instead"
-                )
+                raise self._refusal("to watch a run, iterate over it instead")
             self.close()
             self._coroutine = None
-            self._shown, self._items = shown, self._run.items(shown)
+            self._shown, self._items = shown, _Items(self._run.items(shown))
+        else:
+            self._items.share()
         if self._shown != shown:
             raise RuntimeError(
-                f"the run is already yielding its {self._shown}, so it cannot yield its {shown} too"
+                _OVER
+                if self._run.result is not None
+                else f"the run is already yielding its {self._shown}, so it cannot yield its {shown} too"
             )
         return self._items
+
+    def _refusal(self, advice: str) -> RuntimeError:
+        """The error for somebody who comes too late; `advice` is for a run that is being awaited."""
+        if self._run.result is not None:
+            return RuntimeError(_OVER)
+        if self._is_ended:
+            return RuntimeError(_NEVER_BEGAN)
+        return RuntimeError(f"the run is already being awaited: {advice}")
+
+
+_OVER = "the run is over: `result` has its result, and `agent.run` begins another run"
+_NEVER_BEGAN = "the run was closed, or failed, before it began: `agent.run` begins another run"
+
+
+class _Items(AsyncGenerator[Any, None]):
+    """What a run yields, to one loop at a time.
+
+    `__anext__` is that of the generator itself until the run is asked for twice: a check costs a tenth of an event.
+    """
+
+    __slots__ = ("__anext__", "_items")
+
+    __anext__: Any
+
+    def __init__(self, items: AsyncGenerator[Any, None]) -> None:
+        self._items: Any = items
+        self.__anext__ = items.__anext__
+
+    @property
+    def are_over(self) -> bool:
+        return self._items.ag_frame is None
+
+    def share(self) -> None:
+        """Check from now on, before each item, that nobody else waits for it."""
+        self.__anext__ = partial(_next_of, self._items)  # a method would keep a dropped run alive
+
+    def check(self, advice: str) -> None:
+        """Check that nobody waits for the next item.
+
+        Raises:
+            RuntimeError: somebody does.
+        """
+        _check(self._items, advice)
+
+    def asend(self, value: Any) -> Any:
+        return self._items.asend(value)
+
+    def athrow(self, *error: Any) -> Any:
+        return self._items.athrow(*error)
+
+    async def aclose(self) -> None:
+        self.check("`cancel` ends it, or the end of that task")
+        await self._items.aclose()
+
+
+def _next_of(items: Any) -> Any:
+    _check(items, "iterate over it in one place, and await it only after that")
+    return items.__anext__()
+
+
+def _check(items: Any, advice: str) -> None:
+    if items.ag_running:
+        raise RuntimeError(f"the run is already being watched or awaited elsewhere: {advice}")
 
 
 _OF_COROUTINES = frozenset(
@@ -173,7 +266,7 @@ _OF_COROUTINES = frozenset(
 )
 
 
-async def _to_its_end(run: Run, items: AsyncGenerator[Any, None] | None = None) -> RunResult[Any]:
+async def _to_its_end(run: Run, items: _Items | None = None) -> RunResult[Any]:
     """Carry out a run, or what is left of it; returns its result."""
     left = run.items("nothing") if items is None else items
     try:
@@ -182,7 +275,7 @@ async def _to_its_end(run: Run, items: AsyncGenerator[Any, None] | None = None) 
     finally:
         await left.aclose()
     if run.result is None:
-        raise RuntimeError("the run was closed before it began")
+        raise RuntimeError(_NEVER_BEGAN)
     return run.result
 
 
