@@ -63,8 +63,8 @@ FLOORS = (
     {"executors", "servers", "storage"},
     {"context", "turn"},
     {"agent"},
-    {"compat", "testing", "plugins"},
-    {"cli"},
+    {"compat", "plugins"},
+    {"cli", "testing"},
     {"__main__"},
 )
 """The rooms, and the files of the hall, from the ground up. `CONTRIBUTING.md` says what each is for."""

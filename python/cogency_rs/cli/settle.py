@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -66,9 +66,8 @@ async def _settled(
 ) -> list[PendingCall]:
     """Settle a call, if one is named; returns those that are left."""
     from ..agent.agent import Agent  # here, since most commands need no agent
-    from ..testing import ScriptedModel
 
-    agent = Agent(ScriptedModel([]), storage=db, limits=RunLimits(on_busy="error"))
+    agent = Agent(_never_asked, storage=db, limits=RunLimits(on_busy="error"))
     try:
         if conversation is not None and call is not None:
             owner = await agent.storage.owner(conversation)
@@ -80,6 +79,11 @@ async def _settled(
         ]
     finally:
         await agent.storage.close()
+
+
+def _never_asked(_messages: object) -> AsyncIterator[str]:
+    """In place of a model: what is done here asks none."""
+    raise ConfigError("this command has no model")
 
 
 def _list(db: str, calls: Sequence[PendingCall]) -> None:
