@@ -105,6 +105,7 @@ struct Answer {
     details: Option<String>,
     refusal: String,
     signature: String,
+    has_choices: bool,
     is_closed: bool,
     is_named: bool,
     is_over: bool,
@@ -123,6 +124,7 @@ impl Answer {
             details: None,
             refusal: String::new(),
             signature: String::new(),
+            has_choices: false,
             is_closed: false,
             is_named: false,
             is_over: false,
@@ -209,8 +211,10 @@ impl Answer {
     fn chunk(&mut self, chunk: &Value) -> Option<FaultKind> {
         self.name(chunk);
         let choices = chunk["choices"].as_array().cloned().unwrap_or_default();
+        self.has_choices |= !choices.is_empty();
+        self.is_closed &= choices.is_empty();
         if !chunk["usage"].is_null() {
-            self.is_closed = choices.is_empty();
+            self.is_closed |= self.has_choices && choices.is_empty();
             self.deltas.push(Delta::Usage(usage(&chunk["usage"])));
         }
         for choice in choices.iter().filter(|choice| is_falsy(&choice["index"])) {

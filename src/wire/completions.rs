@@ -19,9 +19,20 @@ pub struct Completion {
     calls: Calls,
     pub(super) reason: Option<String>,
     refusal: String,
-    /// Whether the usage has come without a choice, as it does after all of them.
-    is_closed: bool,
+    choices: Choices,
     is_named: bool,
+}
+
+/// Whether choices may still come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Choices {
+    /// None has come.
+    #[default]
+    Awaited,
+    Coming,
+    /// The usage has come without a choice, after others: it does so after all of them. Servers that send it before them, or
+    /// between them, go on.
+    Closed,
 }
 
 /// A chunk. Of equal keys the last one counts.
@@ -74,7 +85,7 @@ pub enum Kind<'a> {
 impl Completion {
     /// Whether it is known why the answer ended, or the usage has come after all choices.
     pub fn is_complete(&self) -> bool {
-        self.is_closed || self.reason.is_some()
+        self.choices == Choices::Closed || self.reason.is_some()
     }
 
     /// Whether the model refuses to answer, which needs no reason for the end.
@@ -119,8 +130,12 @@ impl Completion {
     fn take(&mut self, chunk: &Chunk<'_>, sink: &mut Sink<'_>) {
         self.name(chunk.id, chunk.model, sink);
         let usage = chunk.usage.filter(|usage| !usage.is_null());
+        self.choices = match (self.choices, chunk.choices.is_empty()) {
+            (_, false) => Choices::Coming,
+            (Choices::Coming, true) if usage.is_some() => Choices::Closed,
+            (known, true) => known,
+        };
         if let Some(usage) = usage {
-            self.is_closed = chunk.choices.is_empty();
             sink.usage(of_completion(usage));
             extras_of_completion(usage, sink);
         }

@@ -1,6 +1,6 @@
 //! Chat completions and completions as `OpenAI` sends them.
 
-use super::super::{Api, Delta, Extras, Finish, Options, Usage};
+use super::super::{Api, Delta, Extras, FaultKind, Finish, Options, Usage};
 use super::{STOP, call, chat, chunks, events, extra, finish, info, read, read_with, text, usage};
 
 #[test]
@@ -220,6 +220,23 @@ fn of_two_finish_reasons_the_last_one_counts() {
     let note = Delta::Note(super::super::Note::SecondFinish);
     assert_eq!(read(Api::Completions, &events(&[STOP, STOP])), [finish("stop")]);
     assert_eq!(read(Api::Completions, &events(&[STOP, &again])), [note, finish("length")]);
+}
+
+#[test]
+fn a_usage_before_a_choice_closes_nothing() {
+    let usage_alone = &events(&[r#"{"choices":[],"usage":{"prompt_tokens":1}}"#]);
+    let text_alone = &chunks(&[r#""content":"a""#]);
+    for stream in [
+        usage_alone.clone(),
+        format!("{usage_alone}{text_alone}"),
+        format!("{text_alone}{usage_alone}{text_alone}"),
+    ] {
+        for stream in [stream.clone(), format!("{stream}data: [DONE]\n\n")] {
+            let deltas = read(Api::Completions, &stream);
+            let is_incomplete = |delta: &Delta| matches!(delta, Delta::Fault(fault) if fault.kind == FaultKind::Incomplete);
+            assert!(deltas.last().is_some_and(is_incomplete), "{stream} is {deltas:?}");
+        }
+    }
 }
 
 #[test]
