@@ -96,6 +96,8 @@ struct Answer {
     api: Api,
     deltas: Vec<Delta>,
     calls: Vec<(Option<String>, Option<String>)>,
+    /// By their number, the arguments of calls so far.
+    arguments: HashMap<usize, String>,
     /// The number of a call by its index.
     numbers: HashMap<u64, usize>,
     /// Of Anthropic's open calls: the number by the index of the block, and whether there are no arguments yet.
@@ -117,6 +119,7 @@ impl Answer {
             api: Api::Completions,
             deltas: Vec::new(),
             calls: Vec::new(),
+            arguments: HashMap::new(),
             numbers: HashMap::new(),
             open: HashMap::new(),
             counts: HashMap::new(),
@@ -159,7 +162,7 @@ impl Answer {
             _ if event.kind == "error" => Some(FaultKind::Reported),
             Err(_) => Some(FaultKind::NotJson),
             Ok(value) => match self.api {
-                Api::Completions => self.chunk(&value),
+                Api::Completions => self.chunk(&value)?,
                 Api::Messages => self.message(&value),
                 other => unreachable!("the reference does not know {other:?}"),
             },
@@ -208,7 +211,8 @@ impl Answer {
         }
     }
 
-    fn chunk(&mut self, chunk: &Value) -> Option<FaultKind> {
+    /// The fault that a chunk reports, if it does; `None` where the reference does not know.
+    fn chunk(&mut self, chunk: &Value) -> Option<Option<FaultKind>> {
         self.name(chunk);
         let choices = chunk["choices"].as_array().cloned().unwrap_or_default();
         self.has_choices |= !choices.is_empty();
@@ -218,14 +222,14 @@ impl Answer {
             self.deltas.push(Delta::Usage(usage(&chunk["usage"])));
         }
         for choice in choices.iter().filter(|choice| is_falsy(&choice["index"])) {
-            self.choice(choice);
+            self.choice(choice)?;
         }
         let is_error =
             !is_falsy(&chunk["error"]) || chunk["object"] == "error" || chunk["type"] == "error";
-        is_error.then_some(FaultKind::Reported)
+        Some(is_error.then_some(FaultKind::Reported))
     }
 
-    fn choice(&mut self, choice: &Value) {
+    fn choice(&mut self, choice: &Value) -> Option<()> {
         let delta = &choice["delta"];
         let named = ["reasoning_content", "reasoning", "thinking"];
         let reasoning = named.into_iter().find_map(|name| text(delta, name));
@@ -252,24 +256,37 @@ impl Answer {
         self.refusal += delta["refusal"].as_str().unwrap_or_default();
         self.say(Delta::Refusal, delta["refusal"].as_str());
         for call in items(&delta["tool_calls"]) {
-            self.call(call["index"].as_u64(), text(call, "id"), &call["function"]);
+            self.call(call["index"].as_u64(), text(call, "id"), &call["function"])?;
         }
         if delta["function_call"].is_object() {
-            self.call(None, None, &delta["function_call"]);
+            self.call(None, None, &delta["function_call"])?;
         }
         self.say(Delta::Text, choice["text"].as_str());
         self.reason = text(choice, "finish_reason").or(self.reason.take());
+        Some(())
     }
 
-    fn call(&mut self, index: Option<u64>, id: Option<String>, function: &Value) {
+    fn call(&mut self, index: Option<u64>, id: Option<String>, function: &Value) -> Option<()> {
         let name = text(function, "name");
         let known = match index {
             Some(index) => self.numbers.get(&index).copied(),
             None => self.calls.len().checked_sub(1),
         };
-        let is_next = |number: &usize| match (&id, &self.calls[*number]) {
-            (Some(id), (Some(known), _)) => id != known,
-            (_, (_, known)) => index.is_none() && known.is_some() && name.is_some(),
+        let arguments = match &function["arguments"] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let is_whole = match known.filter(|number| self.calls[*number].0.is_none()) {
+            Some(number) => is_whole(&self.arguments[&number])?,
+            None => false,
+        };
+        let is_next = |number: &usize| match (&id, &name, &self.calls[*number]) {
+            (Some(id), _, (Some(known), _)) => id != known,
+            (_, Some(name), (_, Some(known))) => {
+                index.is_none() || name != known || (is_whole && !arguments.is_empty())
+            }
+            _ => false,
         };
         let number = known.filter(|number| !is_next(number)).unwrap_or(self.calls.len());
         if number == self.calls.len() {
@@ -283,17 +300,15 @@ impl Answer {
             number,
             id: if known.0.is_none() { id.clone() } else { None },
             name: if known.1.is_none() { name.clone() } else { None },
-            arguments: match &function["arguments"] {
-                Value::Null => String::new(),
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            },
+            arguments,
         };
+        self.arguments.entry(number).or_default().push_str(&piece.arguments);
         known.0 = known.0.take().or(id);
         known.1 = known.1.take().or(name);
         if piece != (CallDelta { number, ..CallDelta::default() }) {
             self.deltas.push(Delta::Call(piece));
         }
+        Some(())
     }
 
     fn message(&mut self, event: &Value) -> Option<FaultKind> {
@@ -442,6 +457,16 @@ fn usage(counts: &Value) -> Usage {
 /// A string that is not empty.
 fn text(object: &Value, name: &str) -> Option<String> {
     object[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Whether a text begins with a whole object; `None` where `serde_json` refuses what the core may read.
+fn is_whole(text: &str) -> Option<bool> {
+    match serde_json::Deserializer::from_str(text).into_iter::<Value>().next() {
+        _ if !text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{') => Some(false),
+        Some(Ok(_)) => Some(true),
+        Some(Err(error)) if !error.is_eof() && is_beyond(text) => None,
+        _ => Some(false),
+    }
 }
 
 fn items(value: &Value) -> &[Value] {

@@ -43,7 +43,7 @@ pub struct FieldText {
 ///
 /// # Complexity
 /// O(text), however it is cut
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct GrowingObject {
     text: Vec<u8>,
     scanner: Scanner,

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::calls::Calls;
-use super::delta::{CallDelta, Delta, Finish, Info, Note};
+use super::delta::{Delta, Finish, Info, Note};
 use super::options::Extras;
 use super::sink::{Channel, Sink};
 use super::usage::{extras_of_completion, of_completion};
@@ -210,10 +210,11 @@ impl Completion {
         sink: &mut Sink<'_>,
     ) {
         let of_function = |name| function.and_then(|function| function.field(name));
-        let piece = self.calls.piece(index, id, of_function("name").and_then(Raw::text));
+        let (name, arguments) = (of_function("name").and_then(Raw::text), of_function("arguments"));
+        let piece = self.calls.piece(index, id, name, arguments);
         let number = piece.number;
-        sink.call(CallDelta { arguments: String::new(), ..piece });
-        match of_function("arguments") {
+        sink.call(piece);
+        match arguments {
             None => {}
             Some(arguments) => match arguments.quoted() {
                 Some(quoted) => sink.text(Channel::Arguments(number), quoted),
