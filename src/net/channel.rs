@@ -62,7 +62,8 @@ pub enum Watch {
     /// Of each.
     #[default]
     Each,
-    /// From one of these marks in the text on, or from a call on: what comes before is for nobody to see.
+    /// Of what a program may act on: a call that begins or has ended, text up to one of these marks, and after it text that may
+    /// end a call, which every dialect does with a bracket. The rest is for nobody to see.
     From(Vec<String>),
 }
 
@@ -73,6 +74,10 @@ struct State {
     watch: Watch,
     /// The end of the text, as long as the longest mark, which may be the beginning of one.
     tail: String,
+    /// Whether one of the marks has come.
+    has_turned: bool,
+    /// The call whose pieces come.
+    call: Option<usize>,
     has_begun: bool,
     is_over: bool,
     /// Whether the loop found nothing, and waits to be notified.
@@ -181,25 +186,37 @@ impl State {
     fn tells(&mut self, deltas: &[Delta]) -> bool {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let is_full = self.bytes > ROOM / 2;
+        let acts = self.watch == Watch::Each
+            || deltas.iter().fold(false, |acts, delta| self.is_acted_on(delta) || acts);
+        acts || is_first || is_full
+    }
+
+    /// Whether a program may act on what this delta says.
+    fn is_acted_on(&mut self, delta: &Delta) -> bool {
+        let call = match delta {
+            Delta::Call(call) => Some(call.number),
+            Delta::Usage(_) | Delta::Extra(_) | Delta::Note(_) => self.call,
+            _ => None,
+        };
+        let ends = std::mem::replace(&mut self.call, call) != call;
+        ends || matches!(delta, Delta::Text(text) if self.turns(text))
+    }
+
+    /// Whether a call may begin in this text, or end.
+    fn turns(&mut self, text: &str) -> bool {
         let Watch::From(marks) = &self.watch else { return true };
-        let begins = deltas.iter().any(|delta| match delta {
-            Delta::Text(text) => {
-                self.tail.push_str(text);
-                let begins = marks.iter().any(|mark| self.tail.contains(mark));
-                let longest = marks.iter().map(String::len).max().unwrap_or_default();
-                let mut cut = self.tail.len().saturating_sub(longest);
-                while !self.tail.is_char_boundary(cut) {
-                    cut -= 1;
-                }
-                self.tail.drain(..cut);
-                begins
-            }
-            Delta::Call(_) => true,
-            _ => false,
-        });
-        if begins {
-            self.watch = Watch::Each;
+        self.tail.push_str(text);
+        let turns = marks.iter().any(|mark| self.tail.contains(mark));
+        let longest = marks.iter().map(String::len).max().unwrap_or_default();
+        let mut cut = if turns { self.tail.len() } else { self.tail.len().saturating_sub(longest) };
+        while !self.tail.is_char_boundary(cut) {
+            cut -= 1;
         }
-        begins || is_first || is_full
+        self.tail.drain(..cut);
+        self.has_turned |= turns;
+        turns || self.has_turned && text.contains(['>', '}', ']', ')'])
     }
 }
+
+#[cfg(test)]
+mod tests;
