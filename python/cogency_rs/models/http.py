@@ -217,7 +217,7 @@ class HttpConnection:
 class HttpAnswer:
     """An answer over HTTP."""
 
-    __slots__ = ("_early", "_exchange", "_inbox", "_number", "declared")
+    __slots__ = ("_arrival", "_early", "_exchange", "declared")
 
     def __init__(self, inbox: LoopInbox, exchange: Exchange) -> None:
         self._exchange = exchange
