@@ -30,12 +30,16 @@ MARKS = ("<!-- figures: made by `make load`, do not edit -->", "<!-- figures: en
 
 PEERS = ("aiohttp, bytes", "OpenAI SDK, bytes", "OpenAI SDK, objects")
 OURS = ("ours, model", "ours, text driver", "ours, native driver", "ours, await agent.run()")
+FLOOR = "two threads, nothing read"
+"""What reading on another thread takes by itself: see `floor.py`."""
 LATE = (*PEERS, "ours, text driver")
 STREAMS = (50, 200, 500, 1000, 2000)
 FASTER = (40, 28, 20, 14, 10, 7, 5, 3.5)
 """Milliseconds between two deltas of a stream."""
 LATE_MS = 100
 """A side that is later than this does not keep up."""
+
+LIBRARY = ROOT / "target" / "streams" / "release" / "libfloor.so"
 
 Figures = Mapping[str, Any]
 
@@ -63,6 +67,8 @@ class Measure:
         self._reached = [url, "--certificate", str(certificate)]
 
     def __call__(self, side: str, **options: float) -> Figures:
+        if side == FLOOR:
+            return self._figures("floor.py", "--library", str(LIBRARY), **options)
         return self._figures("side.py", side, **options)
 
     def agents(self, **options: float) -> Figures:
@@ -123,6 +129,15 @@ def cost_table(figures: Mapping[str, Figures]) -> str:
         rows.append([side, f"{each['cpu_us']:.0f}", f"{each['loop_us']:.1f}", *ratios, *late])
     of = [f"of {peer}" for peer in PEERS]
     return table(["", "CPU, µs", "of it on the loop, µs", *of, "late, median", "late, p99"], rows)
+
+
+def one_table(figures: Mapping[str, Figures]) -> str:
+    sdk = figures[PEERS[1]]["cpu_us"]
+    rows = [
+        [side, f"{each['cpu_us']:.0f}", f"{each['loop_us']:.0f}", f"{each['cpu_us'] / sdk:.2f}x"]
+        for side, each in figures.items()
+    ]
+    return table(["", "CPU, µs", "of it on the loop, µs", f"of {PEERS[1]}"], rows)
 
 
 def first_table(figures: Mapping[str, Figures]) -> str:
@@ -198,7 +213,11 @@ def main() -> None:
             long = {**pace, "seconds": 4 * options.seconds}
             cost |= measure.in_turn(OURS[-1:], 1, **long)
             one = measure.in_turn(
-                (*PEERS[:2], OURS[1]), options.rounds, streams=1, every=10, seconds=options.seconds
+                (*PEERS[:2], FLOOR, OURS[1]),
+                options.rounds,
+                streams=1,
+                every=10,
+                seconds=options.seconds,
             )
             late = (
                 {}
@@ -221,9 +240,9 @@ def main() -> None:
     text = [
         "What one delta costs, with 200 streams of 50 deltas a second each:",
         cost_table(cost),
-        "One stream, a delta every 10 ms: "
-        + ", ".join(f"{side} {each['cpu_us']:.0f} µs" for side, each in one.items())
-        + ".",
+        "One stream, a delta every 10 ms. Two threads that are woken for each delta and read neither HTTP nor JSON are "
+        "the least that reading outside the interpreter takes:",
+        one_table(one),
         "A first program, from its start to the first word of an answer that a server has at once:",
         first_table(first),
     ]
