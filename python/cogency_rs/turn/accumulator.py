@@ -201,7 +201,7 @@ class Accumulator:
                 may_be_held=self._may_hold,
                 written_ids=text is not None,
             )
-            early = EarlyCalls(log, self._open, self._on_dropped)
+            early: EarlyCalls | None = None  # made for the first call, which most answers lack
             is_over = is_left = is_collected = False
             try:
                 while not is_over:
@@ -225,9 +225,12 @@ class Accumulator:
                     for step in steps:  # running a batch appends its results' steps
                         if isinstance(step, dict):
                             yield step
-                        elif isinstance(step, tuple):
+                            continue
+                        if isinstance(step, tuple):
                             await log.save(step)
-                        elif isinstance(step, EarlyCall):
+                            continue
+                        early = early or EarlyCalls(log, self._open, self._on_dropped)
+                        if isinstance(step, EarlyCall):
                             await early.begin(step.place, step.call)
                         elif isinstance(step, WithdrawnCalls):
                             await early.withdraw(step.place)
@@ -274,11 +277,12 @@ class Accumulator:
             finally:
                 try:
                     try:
-                        if early.has_begun:
+                        if early is not None and early.has_begun:
                             await early.close()
                     finally:  # even if this is cancelled a second time
                         if log.calls:
-                            await self._settle_calls(log, turn, early.stopped)
+                            stopped = None if early is None else early.stopped
+                            await self._settle_calls(log, turn, stopped)
                     if is_left and self._keeps_text and not log.is_torn:
                         left = turn.leave()
                         self.untold = [step for step in left if isinstance(step, dict)]
