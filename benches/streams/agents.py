@@ -101,7 +101,7 @@ class Watched:
 
 
 def text_of(item: Any) -> str:
-    """The text of an agent's event, or of a model's delta; "" if that is not for the user."""
+    """The text of an agent's event, or of a model's delta; "" if it has no text for the user."""
     if isinstance(item, dict):
         return item["content"] if item["type"] == "respond" else ""
     return item.text if isinstance(item, TextDelta) else ""
