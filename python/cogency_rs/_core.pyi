@@ -64,7 +64,7 @@ BUILD: Literal["debug", "release"]
 """How the core was compiled; debug code is many times slower."""
 
 EVENTS: tuple[tuple[str, tuple[str, ...]], ...]
-"""The `type` of each kind of event of turns and parsers, and all its keys in their order."""
+"""The `type` of each kind of event of parsers, turns, hooks and runs, and all its keys in their order."""
 
 _Steps = list[
     TurnEvent | tuple[tuple[str, str, float], ...] | list[str] | EarlyCall | WithdrawnCalls

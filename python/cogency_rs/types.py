@@ -198,6 +198,31 @@ class EndEvent(TypedDict):
     timestamp: float
 
 
+class ToolBlockedEvent(TypedDict):
+    """A hook blocked a call (`BlockTool`): `content` is why, and `hook` is the hook's name."""
+
+    type: Literal["tool_blocked"]
+    content: str
+    timestamp: float
+    execution_id: str
+    name: str
+    args: dict[str, Any]
+    hook: str
+
+
+class ToolChangedEvent(TypedDict):
+    """A hook changed the result of a call: `status` and `content`, a value or an error, are those from before."""
+
+    type: Literal["tool_changed"]
+    content: Any
+    timestamp: float
+    execution_id: str
+    name: str
+    args: dict[str, Any]
+    status: str
+    hook: str
+
+
 TurnEvent = (
     ThinkEvent
     | RespondEvent
@@ -208,8 +233,13 @@ TurnEvent = (
     | ResultEvent
     | ErrorEvent
     | EndEvent
+    | ToolBlockedEvent
+    | ToolChangedEvent
 )
-"""What an accumulator emits."""
+"""What an accumulator emits.
+
+What a tool emits of its own (`ToolContext.emit`), such as an MCP tool's `progress`, has a type that is not among these.
+"""
 
 
 class UserEvent(TypedDict):
@@ -254,7 +284,7 @@ class CancelledEvent(TypedDict):
 
 
 RunEvent = TurnEvent | UserEvent | MetricEvent | InterruptEvent | CancelledEvent
-"""What a run of an agent emits."""
+"""What a run of an agent emits, but for what its tools emit of their own; see `TurnEvent`."""
 
 
 class TurnOutcome(StrEnum):

@@ -1,4 +1,5 @@
-//! Events as dicts. [`Kind`] is the table of their names and keys; nothing else writes them.
+//! Events as dicts. [`Kind`] is the table of their names and keys. A parser's and a turn's are written here; those of runs
+//! and of hooks are made in Python, where a test holds them to the table.
 
 use std::borrow::Cow;
 
@@ -25,11 +26,17 @@ enum Kind {
     WrittenResult,
     Error,
     End,
+    Blocked,
+    Changed,
+    User,
+    Metric,
+    Interrupt,
+    Cancelled,
 }
 
 impl Kind {
     /// In the order of the enum.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 16] = [
         Self::Think,
         Self::Respond,
         Self::CallStart,
@@ -40,6 +47,12 @@ impl Kind {
         Self::WrittenResult,
         Self::Error,
         Self::End,
+        Self::Blocked,
+        Self::Changed,
+        Self::User,
+        Self::Metric,
+        Self::Interrupt,
+        Self::Cancelled,
     ];
 
     /// Its `type`, and its other keys in their order, which is that of cogency 3.3.0.
@@ -58,6 +71,17 @@ impl Kind {
                 ("error", &["content", "timestamp", "kind", "code", "line", "column", "raw"])
             }
             Self::End => ("end", &["timestamp"]),
+            Self::Blocked => {
+                ("tool_blocked", &["content", "timestamp", "execution_id", "name", "args", "hook"])
+            }
+            Self::Changed => (
+                "tool_changed",
+                &["content", "timestamp", "execution_id", "name", "args", "status", "hook"],
+            ),
+            Self::User => ("user", TEXT),
+            Self::Metric => ("metric", &["step", "total", "is_estimate", "timestamp"]),
+            Self::Interrupt => ("interrupt", &["timestamp"]),
+            Self::Cancelled => ("cancelled", TEXT),
         }
     }
 

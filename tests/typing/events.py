@@ -7,7 +7,7 @@ that suppresses nothing.
 
 from __future__ import annotations
 
-from typing import Literal, assert_never, assert_type
+from typing import Any, Literal, assert_never, assert_type
 
 from cogency_rs import Accumulator, Event, Parser, parse_tokens
 from cogency_rs.types import (
@@ -22,6 +22,8 @@ from cogency_rs.types import (
     ResultCounts,
     ResultEvent,
     ThinkEvent,
+    ToolBlockedEvent,
+    ToolChangedEvent,
     TurnEvent,
     WrittenResultEvent,
 )
@@ -36,6 +38,8 @@ Kind = Literal[
     "result",
     "error",
     "end",
+    "tool_blocked",
+    "tool_changed",
 ]
 
 
@@ -59,6 +63,9 @@ def compared(event: Event) -> None:
     elif event["type"] == "tool_call_delta":
         assert_type(event, CallDeltaEvent)
         assert_type(event["content"], str)
+    elif event["type"] == "tool_blocked" or event["type"] == "tool_changed":
+        assert_type(event, ToolBlockedEvent | ToolChangedEvent)
+        assert_type(event["args"], dict[str, Any])
     else:
         assert_type(event, ExecuteEvent | EndEvent)
         event["content"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
@@ -97,6 +104,8 @@ def matched(event: Event) -> str:
             return event["content"]
         case "tool_call_delta":
             return event["content"]
+        case "tool_blocked" | "tool_changed":
+            return event["hook"]
         case "tool_call_start" | "execute" | "end":
             return ""
         case _:
@@ -107,7 +116,7 @@ def matched_but_one(event: Event) -> str:
     match event["type"]:
         case "think" | "respond" | "call" | "result" | "error" | "tool_call_delta":
             return event["content"]
-        case "tool_call_start" | "end":
+        case "tool_call_start" | "tool_blocked" | "tool_changed" | "end":
             return ""
         case _:
             assert_never(event["type"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -546,6 +546,11 @@ class ToolBatch:
             self._run_of(index),
         )
 
+    def emit(self, index: int, event: dict[str, Any]) -> None:
+        """Pass an event about a call to the reader of the turn."""
+        if (run := self._run_of(index)) is not None:
+            run.emit(event)
+
     def end_run(self, index: int, why: StopRun, source: str) -> ToolResult:
         """Ask that the run ends, for a tool or a hook of this name; returns the result of the call that asked."""
         why.source = why.source or source

@@ -7,12 +7,13 @@ import logging
 from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from time import time
 from typing import Any, Literal, cast
 
 from ..calls.status import status_of
 from ..calls.tool_result import as_result, failure, reason
 from ..errors import BlockTool, SkipTool, StopRun
-from ..types import ToolResult
+from ..types import ToolCall, ToolResult
 from .approval import AskFirst
 from .hooks import AnyHook, HookList, Hooks, matches
 from .invocation import AroundCall, CallBatch, Invocation, Next
@@ -184,9 +185,8 @@ class HookChain:
             case BlockTool() if not has_begun:
                 call, name = invocation.call, _name(hook)
                 text = f"Tool '{call.name}' was blocked: {error}"
-                event = {"type": "tool_blocked", "name": call.name, "args": call.args}
                 if self._on_block is not None:
-                    invocation.context.emit({**event, "content": str(error), "hook": name})
+                    self._emit("tool_blocked", str(error), invocation, call, name)
                 if self._on_block == "stop":
                     self._blocked = call.name
                     self._batch.end_run(invocation.index, StopRun(text), name)
@@ -198,17 +198,31 @@ class HookChain:
 
     def _tell_of_change(self, hook: AnyHook, invocation: Invocation, before: ToolResult) -> None:
         """Emit an event with the outcome of a call before a hook changed it."""
-        execution = invocation.execution(before)
-        invocation.context.emit(
-            {
-                "type": "tool_changed",
-                "name": execution.name,
-                "args": execution.args,
-                "status": execution.status,
-                "content": execution.value if execution.error is None else execution.error,
-                "hook": _name(hook),
-            }
-        )
+        was = invocation.execution(before)
+        content = was.value if was.error is None else was.error
+        self._emit("tool_changed", content, invocation, was.call, _name(hook), status=was.status)
+
+    def _emit(
+        self,
+        type: str,
+        content: object,
+        invocation: Invocation,
+        call: ToolCall,
+        hook: str,
+        **more: object,
+    ) -> None:
+        """Tell the reader of the turn what a hook did to a call."""
+        event = {
+            "type": type,
+            "content": content,
+            "timestamp": time(),
+            "execution_id": invocation.context.execution_id,
+            "name": call.name,
+            "args": call.args,
+            **more,
+            "hook": hook,
+        }
+        self._batch.emit(invocation.index, event)
 
 
 async def _enter(

@@ -51,6 +51,10 @@ class CallBatch(Protocol):
         """A call with this result."""
         ...
 
+    def emit(self, index: int, event: dict[str, Any]) -> None:
+        """Pass an event about a call to the reader of the turn."""
+        ...
+
     def end_run(self, index: int, why: StopRun, source: str) -> ToolResult:
         """Ask for the run to end; returns the result of the call that asked."""
         ...

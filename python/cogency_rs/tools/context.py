@@ -8,15 +8,16 @@ from time import time
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
+from .._core import EVENTS
 from ..errors import StopRun
 from ..types import ToolCall
 
-__all__ = ["TURN_EVENTS", "Deps", "ToolContext"]
+__all__ = ["Deps", "ToolContext"]
 
 Deps = TypeVar("Deps")
 
-TURN_EVENTS = frozenset({"think", "respond", "call", "execute", "result", "error", "end"})
-"""The types of events that only a turn makes."""
+_RESERVED = frozenset(type for type, _ in EVENTS)
+"""The types of events that tools do not make."""
 
 
 class RunSignals(Protocol):
@@ -68,13 +69,12 @@ class ToolContext(Generic[Deps]):
 
         Raises:
             TypeError: the event is not a dict, or its `type` is not text.
-            ValueError: its `type` is one of the turn's own: `think`, `respond`, `call`, `execute`, `result`, `error`,
-                `end`.
+            ValueError: its `type` is that of an event of this package; see *Events* in the guide to the protocol.
         """
         given: object = event
         if not isinstance(given, dict) or not isinstance(event.get("type"), str):
             raise TypeError(f'an event is a dict with a "type", which is text, not {event!r:.200}')
-        if event["type"] in TURN_EVENTS:
+        if event["type"] in _RESERVED:
             raise ValueError(
                 f"events of the type {event['type']!r} are the turn's own; give yours another type"
             )

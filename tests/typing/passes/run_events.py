@@ -10,6 +10,8 @@ from cogency_rs.types import (
     ResultCounts,
     RunEvent,
     StepCost,
+    ToolBlockedEvent,
+    ToolChangedEvent,
 )
 
 
@@ -50,6 +52,12 @@ def shown(event: RunEvent) -> str:
         case "error":
             assert_type(event["code"], str | None)
             return event["content"]
+        case "tool_blocked":
+            assert_type(event, ToolBlockedEvent)
+            return f"{event['hook']} blocked {event['name']}: {event['content']}"
+        case "tool_changed":
+            assert_type(event, ToolChangedEvent)
+            return f"{event['hook']} changed what {event['name']} returned"
         case "execute" | "end" | "interrupt":
             return f"{event['type']} at {event['timestamp']}"
         case _:
