@@ -10,6 +10,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, version};
 
+use super::per_process::PerProcess;
+
 /// Why a file of certificates cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{path} has no certificate that can be read ({words})", path = path.display())]
@@ -23,10 +25,11 @@ pub struct NotCertificates {
 /// # Errors
 /// The file of certificates cannot be read, or is empty.
 pub fn configuration(bundle: Option<&Path>) -> Result<ClientConfig, NotCertificates> {
+    static OF_THIS_MACHINE: PerProcess<Known> = PerProcess::new();
     let provider = Arc::new(ring::default_provider());
     let trusted = match bundle {
-        Some(path) => Trusted::In(in_file(path)?, OnceLock::new()),
-        None => Trusted::ByThisMachine,
+        Some(path) => Trusted::In(in_file(path)?, Known::new()),
+        None => Trusted::ByThisMachine(OF_THIS_MACHINE.get_or_make(|| Ok(Known::new()))?),
     };
     let verifier = Verifier { provider: Arc::clone(&provider), trusted };
     let configuration = ClientConfig::builder_with_provider(provider)
@@ -52,17 +55,17 @@ fn in_file(path: &Path) -> Result<Arc<RootCertStore>, NotCertificates> {
 
 /// Whom this machine trusts, or the variables `SSL_CERT_FILE` and `SSL_CERT_DIR`; else the roots that browsers have.
 fn of_this_machine() -> Arc<RootCertStore> {
-    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
-    let roots = ROOTS.get_or_init(|| {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        }
-        Arc::new(roots)
-    });
-    Arc::clone(roots)
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    Arc::new(roots)
 }
+
+/// What certificates are checked with, once they are read. That is on Tokio's thread, and a fork may come at any moment of it: so
+/// each process has its own, which its first client has made a place for.
+type Known = OnceLock<Arc<WebPkiServerVerifier>>;
 
 /// Checks certificates as the library does. Those that the machine trusts are read at the first connection that needs them: it
 /// takes longer than all else that a first program does, and plain HTTP needs none.
@@ -74,22 +77,22 @@ struct Verifier {
 
 #[derive(Debug)]
 enum Trusted {
-    ByThisMachine,
-    In(Arc<RootCertStore>, OnceLock<Arc<WebPkiServerVerifier>>),
+    ByThisMachine(&'static Known),
+    In(Arc<RootCertStore>, Known),
 }
 
 impl Verifier {
     fn inner(&self) -> Result<&WebPkiServerVerifier, Error> {
-        static OF_THIS_MACHINE: OnceLock<Arc<WebPkiServerVerifier>> = OnceLock::new();
-        let (place, roots): (_, &dyn Fn() -> Arc<RootCertStore>) = match &self.trusted {
-            Trusted::ByThisMachine => (&OF_THIS_MACHINE, &of_this_machine),
-            Trusted::In(roots, place) => (place, &|| Arc::clone(roots)),
+        let (place, roots) = match &self.trusted {
+            Trusted::ByThisMachine(place) => (*place, None),
+            Trusted::In(roots, place) => (place, Some(roots)),
         };
         if let Some(known) = place.get() {
             return Ok(known);
         }
+        let roots = roots.map_or_else(of_this_machine, Arc::clone);
         let provider = Arc::clone(&self.provider);
-        let made = WebPkiServerVerifier::builder_with_provider(roots(), provider)
+        let made = WebPkiServerVerifier::builder_with_provider(roots, provider)
             .build()
             .map_err(|error| Error::General(error.to_string()))?;
         Ok(place.get_or_init(|| made))

@@ -189,6 +189,36 @@ def test_after_a_fork_both_may_ask(server, code):
         assert set(ended.stdout.split()) == {"Hello"}
 
 
+def test_a_fork_while_certificates_are_read_leaves_both_able_to_ask(tmp_path):
+    context, bundle = pytest.importorskip("support.certificates").certificate(tmp_path)
+    slow = tmp_path / "slow.pem"
+    os.mkfifo(slow)
+    code = """
+from pathlib import Path
+slow, bundle = sys.argv[3:]
+os.environ["SSL_CERT_FILE"] = slow
+said = []
+asking = threading.Thread(target=lambda: said.append(asyncio.run(whole())))
+asking.start()
+with open(slow, "wb") as certificates:  # goes on once the network's thread reads it
+    child = os.fork()
+    if not child:
+        os.environ["SSL_CERT_FILE"] = bundle
+        try:
+            os.write(1, asyncio.run(whole()).encode() + b" ")
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    certificates.write(Path(bundle).read_bytes())
+asking.join()
+print(*said)
+"""
+    with ModelServer([HELLO] * 2, tls=context) as server:
+        ended = run(OPENED + code, server.url, STREAMS, slow, bundle, seconds=30)
+        assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr[-2000:]
+        assert ended.stdout.split() == ["Hello", "Hello"]
+
+
 def test_an_answer_of_the_parent_is_one_error_in_the_child_and_lives_on(server):
     server.replies[:] = [Reply([delta(content="Hi"), HOLD])]
     code = """
