@@ -1,13 +1,14 @@
 //! The connections to a service.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Proxy, Response, StatusCode, Url};
 use thiserror::Error;
+use tower::util::MapRequestLayer;
 
 use super::certificates;
 use super::per_process::PerProcess;
@@ -51,7 +52,6 @@ pub(super) struct Connections {
     kept: reqwest::Client,
     /// Makes a connection for each request.
     new: reqwest::Client,
-    has_answered: AtomicBool,
     /// How long connecting may take.
     pub connect_timeout: Duration,
 }
@@ -76,9 +76,8 @@ impl Client {
             let new = builder(&self.settings)?.pool_max_idle_per_host(0).build();
             let unmade = |error| NotMade::Other(words(error));
             let (kept, new) = (kept.map_err(unmade)?, new.map_err(unmade)?);
-            let has_answered = AtomicBool::new(false);
             let connect_timeout = self.settings.connect_timeout;
-            Ok(Arc::new(Connections { kept, new, has_answered, connect_timeout }))
+            Ok(Arc::new(Connections { kept, new, connect_timeout }))
         };
         self.connections.get_or_make(made).map(Arc::clone)
     }
@@ -86,19 +85,28 @@ impl Client {
 
 impl Connections {
     /// Sends a request. A server may close a connection that an earlier request has left at the moment in which this one is sent:
-    /// then it is sent once more, over a new one.
+    /// then it is sent once more, over a new one. A request that was sent over a new one is not: the server may have begun with it.
     pub async fn execute(&self, request: reqwest::Request) -> reqwest::Result<Response> {
-        let again = request.try_clone().filter(|_| self.has_answered.load(Ordering::Relaxed));
-        let sent = self.kept.execute(request).await;
-        let sent = match (sent, again) {
-            (Err(error), Some(again)) if is_closed(&error) => self.new.execute(again).await,
-            (sent, _) => sent,
-        };
-        if sent.is_ok() {
-            self.has_answered.store(true, Ordering::Relaxed);
+        let again = request.try_clone();
+        let sending = async { (self.kept.execute(request).await, CONNECTS.with(Cell::get)) };
+        match (CONNECTS.scope(Cell::new(false), sending).await, again) {
+            ((Err(error), false), Some(again)) if is_closed(&error) => {
+                self.new.execute(again).await
+            }
+            ((sent, _), _) => sent,
         }
-        sent
     }
+}
+
+tokio::task_local! {
+    /// Whether a connection was begun for the request that this task sends.
+    static CONNECTS: Cell<bool>;
+}
+
+/// Notes that a connection is begun, on its way to what begins it.
+fn connects<T>(to: T) -> T {
+    let _ = CONNECTS.try_with(|connects| connects.set(true));
+    to
 }
 
 /// Whether a connection was closed before a byte of an answer.
@@ -123,6 +131,7 @@ fn builder(settings: &Settings) -> Result<reqwest::ClientBuilder, NotMade> {
         .redirect(Policy::custom(redirected))
         .referer(false)
         .connect_timeout(settings.connect_timeout)
+        .connector_layer(MapRequestLayer::new(connects))
         .user_agent(&settings.user_agent);
     Ok(match &settings.proxy {
         None => builder,

@@ -21,7 +21,7 @@ from cogency_rs.models.retries import seconds_before_retry
 from cogency_rs.models.settings import ModelSettings
 from cogency_rs.telemetry import Telemetry
 from cogency_rs.testing import HOLD, ModelServer, Pause, Reply, ScriptedModel
-from cogency_rs.testing.server import LocalServer
+from cogency_rs.testing.server import LocalServer, _send, read_request
 from support.chunks import joined
 from support.openai_served import (
     DONE,
@@ -364,8 +364,6 @@ async def test_a_connection_that_the_server_has_closed_meanwhile_is_no_failure()
 
         async def serve(self, reader: Any, writer: Any) -> None:
             reply, *self.replies = self.replies
-            from cogency_rs.testing.server import _send, read_request
-
             self.connections += 1
             self.requests.append(await read_request(reader))
             await _send(reply, reader, writer)
@@ -375,6 +373,23 @@ async def test_a_connection_that_the_server_has_closed_meanwhile_is_no_failure()
         model = OpenAIModel("m", base_url=f"{server.url}/v1", max_retries=0)
         assert [text_of(await ask(model)) for _ in range(3)] == ["Hello"] * 3
         assert server.connections == 3
+
+
+async def test_a_request_that_a_new_connection_does_not_answer_is_not_sent_again():
+    class Dropping(ModelServer):
+        """Answers the first request, and closes each connection."""
+
+        async def serve(self, reader: Any, writer: Any) -> None:
+            self.requests.append(await read_request(reader))
+            if self.replies:
+                await _send(self.replies.pop(), reader, writer)
+
+    closing = reply(delta(content="Hello"), STOP, DONE, headers={"connection": "close"})
+    async with Dropping([closing]) as server:
+        model = OpenAIModel("m", base_url=f"{server.url}/v1", max_retries=0)
+        assert text_of(await ask(model)) == "Hello"
+        assert "broke off before an answer" in str(await error_of(model))
+        assert len(server.requests) == 2
 
 
 async def test_the_pieces_that_came_together_are_one():
