@@ -218,7 +218,12 @@ impl Task {
         drop(std::mem::take(response.headers_mut()));
         match reading {
             Reading::Answer(reader) if is_well => self.answer(&mut response, reader, end).await,
-            _ => self.body(&mut response, end).await,
+            Reading::Body if is_well => self.body(&mut response, end).await,
+            // The words of an error may take as long, in all, as it may take until anything comes.
+            _ => {
+                let error = self.timeouts.read.and_then(|read| Instant::now().checked_add(read));
+                self.body(&mut response, [end, error].into_iter().flatten().min()).await;
+            }
         }
     }
 

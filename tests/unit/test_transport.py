@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import socket
 import threading
 import zlib
@@ -280,6 +281,54 @@ async def test_nobody_who_answers_is_waited_for_as_long_as_timeout_says():
         assert str(await error_of(model)).startswith(f"no answer from {url} in time")
 
 
+class Silent(LocalServer):
+    """Reads requests, and answers those at the beginning only, with the status 503."""
+
+    def __init__(self, busy: int = 0) -> None:
+        super().__init__()
+        self.requests = 0
+        self._busy = busy
+
+    async def serve(self, reader: Any, writer: Any) -> None:
+        while True:
+            await read_request(reader)
+            self.requests += 1
+            if self.requests > self._busy:
+                await reader.read()
+                return
+            writer.write(b"HTTP/1.1 503 Busy\r\nretry-after-ms: 1\r\ncontent-length: 0\r\n\r\n")
+
+
+@pytest.mark.parametrize("busy", [0, 1])
+async def test_all_tries_together_take_no_longer_than_timeout_says(busy):
+    async with Silent(busy) as server:
+        url = f"{server.url}/v1"
+        model = OpenAIModel("m", base_url=url, max_retries=5, timeout={"total": 0.2})
+        assert str(await error_of(model)).startswith(f"no answer from {url} in time")
+        assert server.requests == busy + 1
+
+
+async def test_a_wait_that_would_take_longer_than_timeout_says_is_not_begun():
+    busy = Reply({"error": {"message": "later"}}, 503, {"retry-after": "50"})
+    async with served(busy, timeout={"total": 40}, max_retries=5) as (server, model):
+        assert (await error_of(model)).status == 503
+    assert len(server.requests) == 1
+
+
+async def test_the_words_of_an_error_may_take_as_long_as_timeout_says():
+    trickle: Any = itertools.cycle([b".", Pause(0.01)])
+    async with served(reply(status=500), timeout=1) as (server, model):
+        server.replies[0].pieces = trickle
+        error = await error_of(model)
+    assert (error.status, str(error).startswith(f"{server.url}/v1 failed (500: .")) == (500, True)
+
+
+@pytest.mark.parametrize("timeout", [1e300, 10**400, {"connect": 1e300, "total": 1e300}])
+async def test_a_long_timeout_is_for_ever(timeout):
+    async with served(HELLO, timeout=timeout) as (_, model):
+        assert text_of(await ask(model)) == "Hello"
+
+
 @pytest.mark.parametrize(
     "timeout", [0, -1, "5", True, {"reed": 5}, {"connect": None}, {"read": 0}, float("nan")]
 )
@@ -315,6 +364,7 @@ def test_a_request_is_sent_again_after_a_while(error, least, most):
         StatusError(429, "", {"retry-after": "3600"}),  # the caller decides whether to wait so long
         TransportError("certificate", ""),
         TransportError("redirect", ""),
+        TransportError("slow_in_all", ""),
         ValueError("no setting"),
     ],
 )

@@ -44,6 +44,7 @@ class Question(NamedTuple):
         settings: the settings; those for the service are in the body.
         secrets: what no error of the answer may show. Who sends it adds the key that it is sent with.
         until: see `ModelRequest`.
+        asked: when it was asked first, by the loop's clock, for the bound on the time in all; now if not given.
     """
 
     operation: Operation
@@ -51,6 +52,7 @@ class Question(NamedTuple):
     settings: ModelSettings
     secrets: list[Found]
     until: tuple[str, ...] | None = None
+    asked: float | None = None
 
 
 class Read(NamedTuple):

@@ -97,19 +97,24 @@ class HttpConnection:
         return error.kind if isinstance(error, TransportError) else None
 
     async def ask(self, question: Question) -> HttpAnswer:
-        """Send a question, and again while it is not answered and that may help."""
+        """Send a question, and again while it is not answered, that may help, and there is time in all."""
         sent = json_of({**question.body, "stream": True})
         timeout = timeout_of(question.settings.of_client)
         retries = question.settings.of_client.get("max_retries", _RETRIES)
+        clock = asyncio.get_running_loop().time
+        began = clock() if question.asked is None else question.asked
+        end = began + (float("inf") if timeout.total is None else timeout.total)
         attempt = 0
         while True:
+            if timeout.total is not None:
+                timeout = timeout._replace(total=max(0.0, end - clock()))
             try:
                 return await self._posted(question, sent, timeout)
             except (StatusError, TransportError) as error:
                 from .retries import seconds_before_retry  # here, since most requests are answered
 
                 seconds = seconds_before_retry(error, attempt)
-                if seconds is None or attempt >= retries:
+                if seconds is None or attempt >= retries or clock() + seconds >= end:
                     raise
             attempt += 1
             await asyncio.sleep(seconds)

@@ -13,7 +13,7 @@ __all__ = ["seconds_before_retry"]
 _AGAIN_AFTER = frozenset({408, 409, 429})
 """Statuses that pass, besides those from 500 on."""
 
-_NEVER_AGAIN = frozenset({"certificate", "redirect"})
+_NEVER_AGAIN = frozenset({"certificate", "redirect", "slow_in_all"})
 
 _FIRST, _LONGEST = 0.5, 8.0  # seconds
 _LONGEST_NAMED = 60.0

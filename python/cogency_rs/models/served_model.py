@@ -6,6 +6,7 @@ request and a `Connection` sends it, again until an answer begins. An answer tha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, Self
@@ -122,10 +123,11 @@ class ServedModel:
         body = {"model": self.name, **self._endpoint.body(request)}
         service = self._service_of(request, secrets)
         endpoint, of_service = self._endpoint, settings.of_service
+        asked = asyncio.get_running_loop().time()
         while True:
             sent = endpoint.complete(body, of_service)
             try:
-                question = Question(endpoint.operation, sent, settings, secrets, request.until)
+                question = Question(endpoint.operation, sent, settings, secrets, request.until, asked)
                 return await self._connection.ask(question)
             except Exception as error:
                 if endpoint.learns_from(error, sent, of_service):

@@ -54,6 +54,9 @@ class Timeout(NamedTuple):
     total: float | None = None
 
 
+_FOREVER = 1e9  # seconds: thirty years, which every clock can add
+
+
 def timeout_of(of_client: Mapping[str, Any]) -> Timeout:
     """The setting `timeout`.
 
@@ -71,7 +74,7 @@ def timeout_of(of_client: Mapping[str, Any]) -> Timeout:
         named = cast("Mapping[str, Any]", given)
     is_known = named.keys() <= set(Timeout._fields) and named.get("connect", 1.0) is not None
     if is_known and all(map(_is_time, named.values())):
-        return Timeout(**named)
+        return Timeout(**{name: time and min(time, _FOREVER) for name, time in named.items()})
     raise ConfigError(
         'timeout must be a number of seconds above 0, or {"connect": 10, "read": 600, "total": None}, '
         f"got {given!r}"
