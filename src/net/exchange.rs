@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, Url};
 use thiserror::Error;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::channel::{Arrived, Channel, End, Head, Watch};
@@ -100,6 +100,10 @@ const MAX_BODY: usize = 4 << 20;
 /// How long the end of an answered body is waited for, so that its connection can serve again.
 const DRAINING: Duration = Duration::from_secs(1);
 
+/// The most bytes that are read before others have their turn, since to decompress and to decode never waits; and the most that
+/// are read after an answer, so that its connection can serve again.
+const TURN: usize = 64 << 10;
+
 impl Exchange {
     /// Sends a request; `inbox` is notified of what comes.
     ///
@@ -128,7 +132,7 @@ impl Exchange {
         *built.headers_mut() = headers_of(headers)?;
         *built.body_mut() = (!body.is_empty()).then(|| body.into());
         let channel = Arc::new(Channel::new(inbox, watch));
-        let task = Task { channel: Arc::clone(&channel), timeouts };
+        let task = Task { channel: Arc::clone(&channel), timeouts, turn: 0 };
         let task = runtime.spawn(task.run(connections, built, reading)).abort_handle();
         Ok(Self { process: std::process::id(), live: Some(Live { channel, task }) })
     }
@@ -199,10 +203,12 @@ fn headers_of(headers: Vec<(String, String)>) -> Result<HeaderMap, NotSent> {
 struct Task {
     channel: Arc<Channel>,
     timeouts: Timeouts,
+    /// How much was read since others had their turn.
+    turn: usize,
 }
 
 impl Task {
-    async fn run(self, to: Arc<Connections>, request: reqwest::Request, reading: Reading) {
+    async fn run(mut self, to: Arc<Connections>, request: reqwest::Request, reading: Reading) {
         let end = Instant::now().checked_add(self.timeouts.total.unwrap_or(Duration::MAX));
         let first = self.timeouts.read.map(|read| read.saturating_add(to.connect_timeout));
         // Boxed, so that its state, which is most of this task's, is freed once the answer has begun.
@@ -229,12 +235,21 @@ impl Task {
 
     /// The next bytes; `None` at their end.
     async fn bytes(
-        &self,
+        &mut self,
         response: &mut Response,
         end: Option<Instant>,
     ) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
+        if self.turn >= TURN {
+            self.turn = 0;
+            yield_now().await;
+        }
         match before(self.timeouts.read, end, response.chunk()).await? {
-            Ok(bytes) => Ok(bytes),
+            Ok(bytes) => {
+                if let Some(bytes) = &bytes {
+                    self.turn += bytes.len();
+                }
+                Ok(bytes)
+            }
             Err(error) => {
                 let failure = Failure::of(&error);
                 Err(Failure { kind: FailureKind::Broken, ..failure })
@@ -242,7 +257,12 @@ impl Task {
         }
     }
 
-    async fn answer(&self, response: &mut Response, mut reader: Box<Reader>, end: Option<Instant>) {
+    async fn answer(
+        &mut self,
+        response: &mut Response,
+        mut reader: Box<Reader>,
+        end: Option<Instant>,
+    ) {
         let mut deltas: Vec<Delta> = Vec::new();
         let failure = loop {
             match self.bytes(response, end).await {
@@ -265,7 +285,14 @@ impl Task {
         };
         // What comes after an answer is read, so that its connection can be used again; but a server may keep it open. What has
         // come already is read first: then the next request has the connection.
-        let mut rest = pin!(async { while let Ok(Some(_)) = response.chunk().await {} });
+        let mut rest = pin!(async {
+            let mut length = 0;
+            while length < TURN
+                && let Ok(Some(bytes)) = response.chunk().await
+            {
+                length += bytes.len();
+            }
+        });
         let is_read = poll_fn(|context| Poll::Ready(rest.as_mut().poll(context).is_ready())).await;
         self.channel.put_end(&mut deltas, failure.map_or(End::Answered, End::Failed));
         if !is_read {
@@ -273,7 +300,7 @@ impl Task {
         }
     }
 
-    async fn body(&self, response: &mut Response, end: Option<Instant>) {
+    async fn body(&mut self, response: &mut Response, end: Option<Instant>) {
         let mut body = Vec::new();
         // An error's words count, whether all of them came or not.
         while let Ok(Some(bytes)) = self.bytes(response, end).await {
@@ -298,7 +325,11 @@ async fn before<T>(
     end: Option<Instant>,
     step: impl Future<Output = T>,
 ) -> Result<T, Failure> {
-    let most = Instant::now().checked_add(most.unwrap_or(Duration::MAX));
+    let now = Instant::now();
+    if end.is_some_and(|end| end <= now) {
+        return Err(Failure::slow(FailureKind::SlowInAll)); // a step that never waits does not see it
+    }
+    let most = now.checked_add(most.unwrap_or(Duration::MAX));
     let Some(next) = [most, end].into_iter().flatten().min() else { return Ok(step.await) };
     timeout_at(next, step).await.map_err(|_| {
         Failure::slow(if Some(next) == end {

@@ -79,7 +79,7 @@ pub fn reader_of(
     let extras = if extras { Extras::Kept } else { Extras::Dropped };
     let secrets = secrets.into_iter().map(|(text, shown)| Secret::new(text, shown)).collect();
     let max_bytes = max_bytes.unwrap_or(Options::default().max_bytes);
-    Ok(Reader::new(api, Options { extras, max_bytes, secrets }))
+    Ok(Reader::new(api, Options { extras, max_bytes, secrets, ..Options::default() }))
 }
 
 /// Deltas as the objects of Python.

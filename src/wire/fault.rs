@@ -26,7 +26,7 @@ pub enum FaultKind {
     NotStream,
     /// The data of an event is not JSON.
     NotJson,
-    /// An event is longer than the limit.
+    /// An event, or the whole answer, is longer than the limit.
     TooLong,
     /// The stream ended before the answer did.
     Incomplete,

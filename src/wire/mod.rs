@@ -21,7 +21,8 @@
 //!
 //! Invariants: however the bytes are cut, the deltas are the same, once neighbours of one kind are joined ([`joined`]); what
 //! came before a [`Fault`] is kept, and nothing comes after it; no text of a fault or a note has a secret in it; and of one
-//! line or event, [`Options::max_bytes`] are held at most.
+//! line or event, [`Options::max_bytes`] are held at most; no more is read of an answer than [`Options::max_stream`] and
+//! [`Options::max_answer`] allow.
 //!
 //! The room reads no clock and no socket, and of the others it knows only `json`.
 

@@ -48,13 +48,23 @@ pub struct Options {
     pub extras: Extras,
     /// The most bytes that one line or event may have.
     pub max_bytes: usize,
+    /// The most bytes of an answer in all, once decompressed.
+    pub max_stream: usize,
+    /// The most bytes of what an answer says: its text, its reasoning and its calls.
+    pub max_answer: usize,
     /// What must not be part of a fault.
     pub secrets: Vec<Secret>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { extras: Extras::Dropped, max_bytes: 16 << 20, secrets: Vec::new() }
+        Self {
+            extras: Extras::Dropped,
+            max_bytes: 16 << 20,
+            max_stream: 512 << 20,
+            max_answer: 64 << 20,
+            secrets: Vec::new(),
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Reader {
     answer: Answer,
     body: Body,
     events: Events,
+    /// How many bytes have come.
+    length: usize,
     /// The beginning of what came, as long as it may not be a stream.
     head: Vec<u8>,
     /// Whether a line was a field of an event, or a comment, or JSON.
@@ -81,6 +83,7 @@ impl Reader {
             },
             events: Events::new(options.max_bytes),
             body: Body::Unknown(Beginning::default()),
+            length: 0,
             head: Vec::new(),
             is_stream: false,
             pending: Pending::default(),
@@ -111,7 +114,13 @@ impl Reader {
         }
         let mut pending = std::mem::take(&mut self.pending);
         let mut sink = Sink::new(deltas, &mut pending, self.options.extras);
-        self.read(bytes, &mut sink);
+        let room = self.options.max_stream - self.length;
+        let bytes_read = &bytes[..bytes.len().min(room)];
+        self.length += bytes_read.len();
+        self.read(bytes_read, &mut sink);
+        if bytes.len() > room && self.state != State::Over {
+            self.fail(self.longer("the answer", self.options.max_stream), &mut sink);
+        }
         self.pending = pending;
     }
 
@@ -298,8 +307,13 @@ impl Reader {
         };
         let secrets = &self.options.secrets;
         let fault = match read {
-            Ok(Kind::Part) if self.answer.held() <= self.options.max_bytes => return,
-            Ok(Kind::Part) => self.too_long(TooLong { limit: self.options.max_bytes }),
+            Ok(Kind::Part) if self.answer.held() > self.options.max_bytes => {
+                self.too_long(TooLong { limit: self.options.max_bytes })
+            }
+            Ok(Kind::Part) if sink.said() > self.options.max_answer => {
+                self.longer("what the answer says", self.options.max_answer)
+            }
+            Ok(Kind::Part) => return,
             Ok(Kind::Last) => return self.end(None, sink),
             Ok(Kind::Error(error)) if error.is_null() => Fault::reported(&text, &text, secrets),
             Ok(Kind::Error(error)) => not_stream::reported(error, secrets),
@@ -346,6 +360,11 @@ impl Reader {
 
     fn page(&self) -> Fault {
         not_stream::not_stream("a page", &self.head, &self.options.secrets)
+    }
+
+    fn longer(&self, what: &str, limit: usize) -> Fault {
+        let message = format!("{what} has more than {limit} bytes: the rest is not read");
+        Fault::new(FaultKind::TooLong, &message, "", &self.options.secrets)
     }
 
     fn too_long(&self, too_long: TooLong) -> Fault {

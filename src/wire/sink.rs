@@ -20,6 +20,8 @@ pub struct Pending {
     /// The first half of a surrogate pair, whose other half may be in the next piece.
     half: Option<(Channel, u16)>,
     noted: Vec<Note>,
+    /// How many bytes the answer has said so far, as JSON writes them.
+    said: usize,
 }
 
 /// The deltas of one feed.
@@ -42,8 +44,16 @@ impl<'o> Sink<'o> {
         self.extras
     }
 
+    /// How many bytes of text, reasoning and calls have come so far.
+    pub fn said(&self) -> usize {
+        self.pending.said
+    }
+
     /// Adds a delta that is not joined to others.
     pub fn push(&mut self, delta: Delta) {
+        if let Delta::Signature(text) | Delta::Redacted(text) = &delta {
+            self.pending.said += text.len();
+        }
         self.end_half();
         self.deltas.push(delta);
     }
@@ -53,6 +63,7 @@ impl<'o> Sink<'o> {
         if quoted.is_empty() {
             return;
         }
+        self.pending.said += quoted.len();
         if self.pending.half.is_none() && memchr::memchr(b'\\', quoted.as_bytes()).is_none() {
             return self.tail(channel).push_str(quoted);
         }
@@ -62,6 +73,7 @@ impl<'o> Sink<'o> {
     /// Adds text that is not quoted.
     pub fn plain(&mut self, channel: Channel, text: &str) {
         if !text.is_empty() {
+            self.pending.said += text.len();
             self.end_half();
             self.tail(channel).push_str(text);
         }

@@ -166,6 +166,33 @@ async def test_a_compressed_line_without_an_end_is_one_error_and_is_not_held():
     assert "16777216 bytes" in str(error)
 
 
+def bomb_of(first: bytes) -> Reply:
+    """100 MB of white space in an answer of 100 KB, which come at once and take a second to decompress."""
+    packed = zlib.compressobj(wbits=31)
+    begun = packed.compress(first) + packed.flush(zlib.Z_FULL_FLUSH)
+    block = packed.compress(b"\n" * (1 << 20)) + packed.flush(zlib.Z_FULL_FLUSH)
+    return reply(begun + block * 100, headers={"content-encoding": "gzip"})
+
+
+async def test_a_compressed_bomb_holds_up_no_other_answer():
+    async with (
+        served(bomb_of(delta(content="Hi")), HELLO) as (_, model),
+        aclosing(model.stream(ModelRequest(HI))) as stream,
+    ):
+        assert await anext(stream) == TextDelta("Hi")
+        rest = asyncio.ensure_future(anext(stream))
+        assert text_of(await ask(model)) == "Hello"
+        assert not rest.done()
+        rest.cancel()
+        await asyncio.wait([rest])
+
+
+async def test_a_compressed_bomb_takes_no_longer_than_timeout_says():
+    async with served(bomb_of(delta(content="Hi")), timeout={"total": 0.1}) as (_, model):
+        error = await error_of(model)
+    assert "broke off (the whole answer took too long)" in str(error)
+
+
 # Loops and threads
 
 

@@ -152,6 +152,36 @@ fn anthropic_s_errors_are_reported() {
 }
 
 #[test]
+fn an_answer_that_is_too_long_is_one_fault_and_what_came_is_kept() {
+    let said = chunks(&[
+        r#""content":"aaaa""#,
+        r#""reasoning":"bbbb""#,
+        r#""tool_calls":[{"function":{"name":"f","arguments":"cccc"}}]"#,
+        r#""refusal":"d""#,
+    ]);
+    let expected =
+        [text("aaaa"), super::reasoning("bbbb"), super::call(0, None, Some("f"), "cccc")];
+    let options = Options { max_answer: 12, ..Options::default() };
+    let (kind, message, kept) = fault_of(read_with(Api::Completions, &options, said.as_bytes()));
+    assert_eq!((kind, &kept[..3]), (FaultKind::TooLong, &expected[..]));
+    assert_eq!(message, "what the answer says has more than 12 bytes: the rest is not read");
+    let whole = said.len();
+    for stream in [&said, &"\n".repeat(whole), &"x".repeat(whole), &": x\n".repeat(whole)] {
+        let options = Options { max_stream: whole - 1, ..Options::default() };
+        let read = read_with(Api::Completions, &options, stream.as_bytes());
+        let (kind, message, _) = fault_of(read);
+        assert_eq!(kind, FaultKind::TooLong, "{stream:.20}");
+        let sentence =
+            format!("the answer has more than {} bytes: the rest is not read", whole - 1);
+        assert_eq!(message, sentence);
+    }
+    let complete = said.clone() + &events(&[STOP, "[DONE]"]);
+    let options = Options { max_stream: complete.len() + 1, ..Options::default() };
+    let deltas = read_with(Api::Completions, &options, (complete + "\n\n\n").as_bytes());
+    assert!(matches!(deltas.last(), Some(Delta::Finish(_))), "{deltas:?}");
+}
+
+#[test]
 fn a_line_that_is_too_long_is_one_fault_and_is_not_held() {
     let options = Options { max_bytes: 1000, ..Options::default() };
     for begin in ["data: ", "", ":", "{\"a\": \""] {
