@@ -791,6 +791,7 @@ class HttpClient:
         total_timeout: float | None = None,
         api: str | None = None,
         secrets: Sequence[tuple[str, str]] = (),
+        extras: bool = False,
         until: Sequence[str] | None = None,
     ) -> Exchange:
         """Send a request.
@@ -806,8 +807,10 @@ class HttpClient:
             api: how to read the deltas of an answer whose status is a success; see `AnswerReader`. If not
                 given, its body comes as it is.
             secrets: see `AnswerReader`.
-            until: if given, the inbox is notified of text only from one of these on; always of the first piece, of
-                calls and of the end.
+            extras: see `AnswerReader`.
+            until: if given, the inbox is notified of text only where one of these is in it, and after that of what may
+                end a call: a closing bracket; always of the first piece, of a call that begins or has ended, and of
+                the end.
 
         Raises:
             ValueError: the address, a header or a time is invalid.

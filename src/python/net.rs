@@ -38,9 +38,9 @@ impl HttpClient {
     }
 
     /// Sends a request. `answer` says how the deltas of an answer are read: its API, the secrets, the most bytes of a line.
-    #[pyo3(signature = (inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=Vec::new(), until=None))]
+    #[pyo3(signature = (inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=Vec::new(), extras=false, until=None))]
     #[pyo3(
-        text_signature = "($self, inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=(), until=None)"
+        text_signature = "($self, inbox, method, url, headers, body, *, read_timeout=None, total_timeout=None, api=None, secrets=(), extras=False, until=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "each has its name in Python")]
     fn send(
@@ -54,6 +54,7 @@ impl HttpClient {
         total_timeout: Option<f64>,
         api: Option<&str>,
         secrets: Vec<(String, String)>,
+        extras: bool,
         until: Option<Vec<String>>,
     ) -> PyResult<Exchange> {
         let timeouts = Timeouts {
@@ -61,7 +62,7 @@ impl HttpClient {
             total: total_timeout.map(duration).transpose()?,
         };
         let reading = match api {
-            Some(api) => Reading::Answer(Box::new(reader_of(api, secrets, None, false)?)),
+            Some(api) => Reading::Answer(Box::new(reader_of(api, secrets, None, extras)?)),
             None => Reading::Body,
         };
         let watch = until.map_or(Watch::Each, Watch::From);

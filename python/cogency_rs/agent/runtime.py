@@ -32,6 +32,7 @@ from ..context.history import (
 from ..errors import ConfigError
 from ..guards.arguments import check_text
 from ..models import (
+    ExtraDelta,
     Finish,
     ModelRequest,
     ReasoningDelta,
@@ -372,6 +373,8 @@ class _Answer:
                 self.write(delta.arguments)
             case str():
                 self.write(delta)
+            case ExtraDelta():
+                pass
             case _:
                 kind = type(delta).__name__
                 raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .._core import Finish
 
-__all__ = ["Delta", "Finish", "ReasoningDelta", "TextDelta", "ToolCallDelta", "Usage"]
+__all__ = ["Delta", "ExtraDelta", "Finish", "ReasoningDelta", "TextDelta", "ToolCallDelta", "Usage"]
 
 REDACTED = "redacted_thinking:"
 """The mark before the data of an encrypted block of reasoning, which is sent back; a signature has no colon."""
@@ -49,6 +49,19 @@ class ToolCallDelta:
     id: str | None = None
     name: str | None = None
     arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraDelta:
+    """A field of the answer that has no delta of its own; comes to those who set `extra_fields` or `logprobs`.
+
+    Attributes:
+        path: its name, after the names of what it is in: `choices.logprobs`, `usage.cost`, `system_fingerprint`.
+        json: its value, JSON text, as the service wrote it.
+    """
+
+    path: str
+    json: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +117,5 @@ class Usage:
 NO_USAGE = Usage()
 """The usage before the first request."""
 
-Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Finish
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | ExtraDelta | Usage | Finish
 """A piece of a model's answer. If there are several `Usage`s in one answer, the last counts: providers report sums."""

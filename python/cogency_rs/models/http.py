@@ -173,6 +173,7 @@ class HttpConnection:
             total_timeout=timeout.total,
             api=operation.api,
             secrets=question.secrets,
+            extras=question.settings.extra_fields,
             until=question.until,
         )
         return await _begun(HttpAnswer(inbox, exchange))

@@ -28,6 +28,8 @@ class RequestSettings(TypedDict, total=False):
         extra_headers: further headers.
         extra_query: further parameters of the address.
         extra_body: fields that only your server has.
+        extra_fields: whether fields of the answer that have no delta of their own come as `ExtraDelta`. If not given,
+            they do where `logprobs` are asked for.
     """
 
     timeout: float | Mapping[str, float | None] | None
@@ -35,6 +37,7 @@ class RequestSettings(TypedDict, total=False):
     extra_headers: Mapping[str, str]
     extra_query: Mapping[str, Any]
     extra_body: Mapping[str, Any]
+    extra_fields: bool
 
 
 class Sampling(RequestSettings, total=False):

@@ -93,7 +93,7 @@ class SdkConnection:
         create = attrgetter(operation.resource)(client).create
         stream = await create(**asked, stream=True, extra_body=rest, **settings.of_call)
         await stream.__aenter__()
-        reader = AnswerReader(operation.api, secrets=question.secrets)
+        reader = AnswerReader(operation.api, secrets=question.secrets, extras=settings.extra_fields)
         return SdkAnswer(stream, _pieces_of(stream, self._sdk.AsyncStream), reader)
 
     async def models(self) -> list[str]:

@@ -93,6 +93,8 @@ class ServedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask, and yield the answer while it arrives: text, reasoning and calls in pieces, then `Usage` and `Finish`.
 
+        With the setting `extra_fields`, or `logprobs`, the service's other fields are among them, as `ExtraDelta`.
+
         Closing the iterator closes the HTTP response, and the model stops writing.
 
         If the model refuses to answer, or its provider withholds the answer, the `Finish` is of the kind `"refused"`.

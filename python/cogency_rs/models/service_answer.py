@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..guards.json_text import read_json
 from .connection import Read
-from .deltas import REDACTED, Delta, Finish, ReasoningDelta, TextDelta
+from .deltas import REDACTED, Delta, ExtraDelta, Finish, ReasoningDelta, TextDelta
 
 __all__ = ["Answer", "IncompleteError", "NotStreamError", "ReportedError"]
 
@@ -77,6 +77,8 @@ class Answer:
                     self.fault = self._fault(kind, message, body)
                 case ("redacted", data):
                     taken.append(ReasoningDelta("", f"{REDACTED}{data}"))
+                case ("extra", path, value):
+                    taken.append(ExtraDelta(path, value))
                 case ("note", words):
                     _log.warning("%s", words)
                 case (str(), *_):

@@ -21,6 +21,8 @@ class ModelSettings:
         of_client: `max_retries` and `timeout`.
         of_call: `extra_headers` and `extra_query`.
         of_service: what goes into the body of the request.
+        extra_fields: whether fields of the answer that have no delta of their own are kept: `extra_fields`, or else
+            whether the service is asked for `logprobs`, which is such a field.
 
     Raises:
         ConfigError: the caller may not set one of them.
@@ -37,7 +39,11 @@ class ModelSettings:
                 )
         self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
         self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}
+        wanted = merged.pop("extra_fields", None)
         self.of_service: dict[str, Any] = {**(merged.pop("extra_body", None) or {}), **merged}
+        logprobs = self.of_service.get("logprobs")
+        asks = logprobs is not None and logprobs is not False
+        self.extra_fields: bool = asks if wanted is None else wanted
 
 
 class Timeout(NamedTuple):

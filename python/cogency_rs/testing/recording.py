@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from ..errors import ConfigError, LLMError
 from ..models import (
     Delta,
+    ExtraDelta,
     Finish,
     ModelRequest,
     ReasoningDelta,
@@ -33,6 +34,7 @@ KINDS: dict[str, type[Any]] = {
     "text": TextDelta,
     "reasoning": ReasoningDelta,
     "tool_call": ToolCallDelta,
+    "extra": ExtraDelta,
     "usage": Usage,
     "finish": Finish,
 }
