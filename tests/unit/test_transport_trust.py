@@ -60,6 +60,17 @@ async def test_a_redirect_in_a_circle_is_one_error():
         assert "points to" in str(await error_of(model))
 
 
+@pytest.mark.parametrize("status", [300, 304])
+async def test_a_status_that_points_nowhere_says_so(status):
+    async with served(Reply([], status), api_key="k") as (server, model):
+        error = await error_of(model)
+    assert str(error) == (
+        f"{server.url}/v1 gave neither an answer nor the address of one (status {status}); "
+        "is base_url the address of an API, with its path, such as /v1?"
+    )
+    assert error.status == status
+
+
 async def test_a_proxy_is_asked_for_the_whole_address(monkeypatch):
     monkeypatch.delenv("NO_PROXY")
     monkeypatch.delenv("no_proxy")
@@ -85,6 +96,37 @@ async def test_a_proxy_that_refuses_is_one_error():
         proxy.replies.clear()
     assert error.startswith(f"the proxy did not connect to {url} (")
     assert error.endswith("); correct proxy=, or HTTPS_PROXY and NO_PROXY")
+
+
+@pytest.mark.parametrize(
+    ("host", "variables", "is_proxy"),
+    [
+        ("api.invalid", {"http_proxy": ""}, True),
+        ("api.invalid", {"all_proxy": ""}, True),
+        ("api.invalid", {"http_proxy": "", "no_proxy": "invalid"}, False),
+        ("127.0.0.1", {"http_proxy": "", "no_proxy": "10.0.0.1, 127.0.0.0/8"}, False),
+        ("api.invalid", {"https_proxy": ""}, False),
+    ],
+)
+async def test_a_proxy_where_nothing_listens_is_what_does_not_answer(
+    monkeypatch, host, variables, is_proxy
+):
+    async with ModelServer() as gone:
+        dead = gone.url
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value or dead)
+    url = f"http://{host}:{dead.rpartition(':')[2]}/v1"
+    error = str(await error_of(OpenAIModel("m", base_url=url, api_key="k", max_retries=0)))
+    if is_proxy:
+        assert error.startswith(f"the proxy did not connect to {url} (")
+        assert error.endswith("); correct proxy=, or HTTP_PROXY and NO_PROXY")
+    else:
+        assert error.startswith(f"no server answers at {url} (")
+    named = OpenAIModel("m", base_url=url, api_key="k", proxy=dead, max_retries=0)
+    assert str(await error_of(named)).startswith(f"the proxy did not connect to {url} (")
 
 
 async def test_the_key_is_asked_for_before_each_request():

@@ -146,7 +146,7 @@ class StatusError(Exception):
     """
 
     def __init__(self, status_code: int, body: object, headers: Mapping[str, str]) -> None:
-        super().__init__(f"status {status_code}: {body}")
+        super().__init__(f"status {status_code}: {body}" if body else f"status {status_code}")
         self.status_code = status_code
         self.body = body
         self.headers = headers

@@ -37,6 +37,11 @@ _FAILED = _Advice("failed", "nothing is wrong with the request: try again later"
 _TOO_LONG = _Advice("refused a prompt that is too long", _SEND_LESS)
 _NO_CREDIT = _Advice("asks for payment first", "add credit to the account, or raise its limit")
 
+_NOWHERE = _Advice(
+    "gave neither an answer nor the address of one",
+    "is base_url the address of an API, with its path, such as /v1?",
+)
+
 _BY_STATUS = {
     401: _Advice("refused the key", "set {key}, or give api_key=", auth_failed=True),
     402: _NO_CREDIT,
@@ -86,7 +91,7 @@ _UNREACHABLE = {
         "{url} has a certificate that is not trusted here ({words}); correct base_url, or give the file of "
         "certificates that it goes with as verify="
     ),
-    "proxy": "the proxy did not connect to {url} ({words}); correct proxy=, or HTTPS_PROXY and NO_PROXY",
+    "proxy": "the proxy did not connect to {url} ({words}); correct proxy=, or {scheme}_PROXY and NO_PROXY",
     "redirect": (
         "{url} points to {target}, where a request with a key is not sent; if that is the API, give it as base_url"
     ),
@@ -165,7 +170,10 @@ class Service(NamedTuple):
     def _unreachable(self, error: Exception, kind: str) -> str:
         words = self._words_of(error.__cause__ or error)
         sentence = _UNREACHABLE[kind if kind in _UNREACHABLE else "slow"]
-        return sentence.format(url=self.url, words=words, target=shown_url(str(error)))
+        scheme = self.url.partition(":")[0].upper()
+        return sentence.format(
+            url=self.url, words=words, target=shown_url(str(error)), scheme=scheme
+        )
 
     def _is_missing(self, error: Exception) -> bool:
         return _status_of(error) == 404 or "model_not_found" in _codes_of(error)
@@ -210,6 +218,8 @@ def _advice_of(status: int, words: str) -> _Advice:
         for word, advice in _BY_WORD.items():
             if word in words:
                 return advice
+    if status < 400:
+        return _NOWHERE
     return _BY_STATUS.get(status) or (_FAILED if status >= 500 else _REFUSED)
 
 
@@ -251,8 +261,11 @@ def _code_of(error: Exception) -> str:
 
 def _status_of(error: Exception) -> int | None:
     """The HTTP status; for an error inside a stream, the status that its code or type stands for."""
+    sent = _sent_status_of(error)
+    if sent is not None and 300 <= sent < 600:
+        return sent
     reported = _reported(error)
-    for named in (getattr(error, "status_code", None), reported.get("code"), reported.get("type")):
+    for named in (reported.get("code"), reported.get("type")):
         status = str(_STATUS_OF_TYPE.get(str(named), named))
         if status.isdigit() and 400 <= int(status) < 600:
             return int(status)

@@ -6,7 +6,8 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from ipaddress import ip_address
+from contextlib import suppress
+from ipaddress import ip_address, ip_network
 from os import PathLike, fspath
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
@@ -94,7 +95,25 @@ class HttpConnection:
 
     def kind_of(self, error: Exception) -> str | None:
         """See `Connection`."""
-        return error.kind if isinstance(error, TransportError) else None
+        if not isinstance(error, TransportError):
+            return None
+        return "proxy" if error.kind == "unreachable" and self._has_proxy() else error.kind
+
+    def _has_proxy(self) -> bool:
+        """Whether requests go to a proxy first: where nothing listens, it is the proxy that does not."""
+        if self._proxy is not None:
+            return bool(self._proxy)
+        from urllib import request  # here, since only an error needs it
+
+        environment: Any = request  # type checkers know one of the functions on some systems only
+        address, named = urlsplit(self.url), environment.getproxies_environment()
+        host = address.hostname or ""
+        for network in named.get("no", "").split(","):  # `urllib` knows names only
+            with suppress(ValueError):
+                if ip_address(host) in ip_network(network.strip(), strict=False):
+                    return False
+        is_named = address.scheme in named or "all" in named
+        return is_named and not environment.proxy_bypass_environment(host, named)
 
     async def ask(self, question: Question) -> HttpAnswer:
         """Send a question, and again while it is not answered, that may help, and there is time in all."""
@@ -252,8 +271,8 @@ class HttpAnswer:
             return
         while end is None:
             _, _, end = await self._arrived()
-        if 300 <= status < 400:
-            raise TransportError("redirect", headers.get("location", ""))
+        if 300 <= status < 400 and (place := headers.get("location")):
+            raise TransportError("redirect", place)
         raise StatusError(status, _body_of(end), headers)
 
     async def read(self) -> Read:
