@@ -5,24 +5,43 @@ Their shapes, key names and order of fields are those of cogency 3.3.0, so that 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    NamedTuple,
-    NotRequired,
-    Protocol,
-    TypeAlias,
-    TypedDict,
-    final,
-    runtime_checkable,
-)
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from .loading import lazy_names
+from .loading.dataclass import Later, dataclass, field
 
 if TYPE_CHECKING:
     from ._core import Dialect
+    from .shapes import (
+        BreakerOpened as BreakerOpened,
+        CallDeltaEvent as CallDeltaEvent,
+        CallEvent as CallEvent,
+        CallStartEvent as CallStartEvent,
+        CancelledEvent as CancelledEvent,
+        EndEvent as EndEvent,
+        ErrorEvent as ErrorEvent,
+        Event as Event,
+        ExecuteEvent as ExecuteEvent,
+        InterruptEvent as InterruptEvent,
+        Message as Message,
+        MessageMatch as MessageMatch,
+        MetricEvent as MetricEvent,
+        RespondEvent as RespondEvent,
+        ResultCounts as ResultCounts,
+        ResultEvent as ResultEvent,
+        RunEvent as RunEvent,
+        StepCost as StepCost,
+        Storage as Storage,
+        ThinkEvent as ThinkEvent,
+        Tool as Tool,
+        ToolBlockedEvent as ToolBlockedEvent,
+        ToolChangedEvent as ToolChangedEvent,
+        TurnEvent as TurnEvent,
+        UserEvent as UserEvent,
+        WrittenResultEvent as WrittenResultEvent,
+    )
 
 __all__ = [
     "Access",
@@ -76,217 +95,6 @@ Access = Literal["sandbox", "project", "system"]
 """How far tools that work on files and run programs may reach; every tool is given it as `access`."""
 
 
-class ThinkEvent(TypedDict):
-    """Reasoning, not meant for the user."""
-
-    type: Literal["think"]
-    content: str
-    timestamp: float
-
-
-class RespondEvent(TypedDict):
-    """Text for the user; with `errors="respond"`, also reports of malformed output."""
-
-    type: Literal["respond"]
-    content: str
-    timestamp: float
-
-
-class CallEvent(TypedDict):
-    """One tool call.
-
-    `content` is `json.dumps({"name": ..., "args": ...})`, with `id` and `server` if the call has them.
-    """
-
-    type: Literal["call"]
-    content: str
-    timestamp: float
-
-
-class CallStartEvent(TypedDict):
-    """The model has begun to write a call. The event comes again when the call's name is known.
-
-    `index` numbers the calls of a text from 0, including those of blocks that turn out to be broken.
-    """
-
-    type: Literal["tool_call_start"]
-    timestamp: float
-    index: int
-    name: str | None
-
-
-class CallDeltaEvent(TypedDict):
-    """The next piece of a call's arguments, as the model writes them."""
-
-    type: Literal["tool_call_delta"]
-    content: str
-    timestamp: float
-    index: int
-
-
-class ExecuteEvent(TypedDict):
-    """The batch is complete, and its calls run now."""
-
-    type: Literal["execute"]
-    timestamp: float
-
-
-@final
-class ResultCounts(TypedDict):
-    """How many calls of a batch ran, succeeded and failed."""
-
-    tools_executed: int
-    success_count: int
-    failure_count: int
-
-
-@final
-class BreakerOpened(TypedDict):
-    """Why a turn ends after too many failures in a row."""
-
-    outcome: str
-    content: str
-    error: bool
-
-
-class ResultEvent(TypedDict):
-    """Results of a batch: `content` is a JSON array in call order, and `payload` counts them.
-
-    If the circuit breaker opens, another such event follows. Its only item says so, and its `payload` is a
-    `BreakerOpened`.
-    """
-
-    type: Literal["result"]
-    payload: ResultCounts | BreakerOpened
-    content: str
-    timestamp: float
-
-
-class WrittenResultEvent(TypedDict):
-    """Text that the model itself wrote between `<results>` tags. A parser emits it, and an accumulator drops it."""
-
-    type: Literal["result"]
-    content: str
-    timestamp: float
-    payload: NotRequired[None]
-
-
-class ErrorEvent(TypedDict):
-    """Output that cannot be read: a malformed block of calls, or an answer that was cut.
-
-    `code` tells why. A parser has `"invalid_payload"` for a block that cannot be read, `"missing_tool_name"` for one
-    with a call that has no name, and otherwise `None`; drivers and runs have their own codes.
-    `content` is the message to the model. `raw` is the block as the model wrote it, from its opening tag on, and
-    `line` and `column` are the place of the error in it, from 1. If the answer was cut outside every block, `raw` is
-    empty and the place is `None`.
-    """
-
-    type: Literal["error"]
-    content: str
-    timestamp: float
-    kind: Literal["malformed", "unfinished", "truncated", "refused"]
-    code: str | None
-    line: int | None
-    column: int | None
-    raw: str
-
-
-class EndEvent(TypedDict):
-    """The model wrote that it is done."""
-
-    type: Literal["end"]
-    timestamp: float
-
-
-class ToolBlockedEvent(TypedDict):
-    """A hook blocked a call (`BlockTool`): `content` is why, and `hook` is the hook's name."""
-
-    type: Literal["tool_blocked"]
-    content: str
-    timestamp: float
-    execution_id: str
-    name: str
-    args: dict[str, Any]
-    hook: str
-
-
-class ToolChangedEvent(TypedDict):
-    """A hook changed the result of a call: `status` and `content`, a value or an error, are those from before."""
-
-    type: Literal["tool_changed"]
-    content: Any
-    timestamp: float
-    execution_id: str
-    name: str
-    args: dict[str, Any]
-    status: str
-    hook: str
-
-
-TurnEvent = (
-    ThinkEvent
-    | RespondEvent
-    | CallStartEvent
-    | CallDeltaEvent
-    | CallEvent
-    | ExecuteEvent
-    | ResultEvent
-    | ErrorEvent
-    | EndEvent
-    | ToolBlockedEvent
-    | ToolChangedEvent
-)
-"""What an accumulator emits.
-
-What a tool emits of its own (`ToolContext.emit`), such as an MCP tool's `progress`, has a type that is not among these.
-"""
-
-
-class UserEvent(TypedDict):
-    """The question of a run."""
-
-    type: Literal["user"]
-    content: str
-    timestamp: float
-
-
-class StepCost(TypedDict):
-    """Tokens read and written, and seconds."""
-
-    input: int
-    output: int
-    duration: float
-
-
-class MetricEvent(TypedDict):
-    """What a step of a run cost, and all its steps so far; `is_estimate` says whether the step's tokens are a guess."""
-
-    type: Literal["metric"]
-    step: StepCost
-    total: StepCost
-    is_estimate: bool
-    timestamp: float
-
-
-class InterruptEvent(TypedDict):
-    """A person asked a run to stop, and it stops here."""
-
-    type: Literal["interrupt"]
-    timestamp: float
-
-
-class CancelledEvent(TypedDict):
-    """The end of a run that a person asked to stop; `content` is what they said."""
-
-    type: Literal["cancelled"]
-    content: str
-    timestamp: float
-
-
-RunEvent = TurnEvent | UserEvent | MetricEvent | InterruptEvent | CancelledEvent
-"""What a run of an agent emits, but for what its tools emit of their own; see `TurnEvent`."""
-
-
 class TurnOutcome(StrEnum):
     """How a turn came out. It decides what to do next."""
 
@@ -308,19 +116,8 @@ class TurnOutcome(StrEnum):
     """The turn was given up: no call succeeded in too many batches in a row, or the log failed."""
 
 
-Event = TurnEvent | WrittenResultEvent
-"""What a parser or an accumulator emits."""
-
-
-class Message(TypedDict):
-    """One entry of a prompt; `role` is `system`, `user` or `assistant`."""
-
-    role: str
-    content: str
-
-
 @dataclass
-class ToolCall:
+class ToolCall(Later):
     """What the model asked for.
 
     Attributes:
@@ -337,7 +134,7 @@ class ToolCall:
 
 
 @dataclass
-class ToolResult:
+class ToolResult(Later):
     """What a tool returns.
 
     Attributes:
@@ -353,48 +150,8 @@ class ToolResult:
     exception: BaseException | None = field(default=None, repr=False, compare=False)
 
 
-class MessageMatch(NamedTuple):
-    """A past user message found by `Storage.search_messages`."""
-
-    content: str
-    timestamp: float
-    conversation_id: str
-
-
-@runtime_checkable
-class Tool(Protocol):
-    """What a tool offers.
-
-    `schema` is flat, `{"arg": {"type": "string", "required": True, ...}}`, or JSON Schema,
-    `{"type": "object", "properties": ...}`.
-    """
-
-    name: str
-    description: str
-    schema: dict[str, Any]
-
-    def execute(self, **kwargs: Any) -> Awaitable[Any]:
-        """Run with the model's arguments and the injected ones (`storage`, `access`, ...)."""
-        ...
-
-
-class Storage(Protocol):
-    """The one method of a log that a turn needs; `SQLite` has the rest of cogency's protocol."""
-
-    async def save_message(
-        self,
-        conversation_id: str,
-        user_id: str,
-        type: str,
-        content: str,
-        timestamp: float | None = None,
-    ) -> Any:
-        """Save one row; returning means it is safe."""
-        ...
-
-
 @dataclass(frozen=True)
-class Execution:
+class Execution(Later):
     """The log, the tools, and what tools are given.
 
     Attributes:
@@ -412,3 +169,38 @@ class Execution:
     sandbox_dir: str = ".cogency/sandbox"
     access: Access = "sandbox"
     deps: Any = None
+
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "..shapes": (
+            "BreakerOpened",
+            "CallDeltaEvent",
+            "CallEvent",
+            "CallStartEvent",
+            "CancelledEvent",
+            "EndEvent",
+            "ErrorEvent",
+            "Event",
+            "ExecuteEvent",
+            "InterruptEvent",
+            "Message",
+            "MessageMatch",
+            "MetricEvent",
+            "RespondEvent",
+            "ResultCounts",
+            "ResultEvent",
+            "RunEvent",
+            "StepCost",
+            "Storage",
+            "ThinkEvent",
+            "Tool",
+            "ToolBlockedEvent",
+            "ToolChangedEvent",
+            "TurnEvent",
+            "UserEvent",
+            "WrittenResultEvent",
+        )
+    },
+)

@@ -23,7 +23,7 @@ from cogency_rs.errors import ArgumentError, BusyError, ConfigError
 from cogency_rs.guards import misnamed
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import ToolOptions
-from cogency_rs.tools.options import ToolKeywords
+from cogency_rs.tools.keywords import ToolKeywords
 from support.agents import adding, agent, agent_and_model, calls
 from support.mcp_servers import small
 

@@ -23,15 +23,11 @@ from ..runs.context import RunContext
 from ..runs.limits import RunLimits
 from ..runs.run_result import Deps, Output, RunResult
 from ..storage.log import is_log
-from ..telemetry import Telemetry, tracing_of
-from ..tools.context import ToolContext
+from ..telemetry import tracing_of
 from ..tools.registry import listed_tools
 from ..tools.toolbox import Toolbox, told_apart
 from ..types import Dialects
-from .argument_types import AnyModel, ToolObject
-from .delegate import Delegate, has_delegate
 from .drivers import Driver
-from .first_prompt import Prompt, first_prompt
 from .forking import Forking
 from .options import (
     DriverName,
@@ -48,28 +44,31 @@ from .prompts import Prompts
 from .run import Run
 from .run_handle import RunHandle
 from .runtime import Instructions, check_model
-from .script_run import run_in_script
 from .serving import Serving, is_server
 from .settings import AgentSettings
-from .stored_state import Decisions
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
     from typing_extensions import TypeForm
 
     from ..servers.mcp import MCPServer
+    from ..telemetry import Telemetry
+    from ..tools.context import ToolContext
     from ..tools.function_tool import FunctionTool
+    from .argument_types import AnyModel, ToolObject
+    from .first_prompt import Prompt
+    from .stored_state import Decisions
+
+    class RunOptions(TypedDict, Generic[Deps], total=False):
+        """The options of `Agent.run`."""
+
+        conversation_id: str | None
+        user_id: str
+        deps: Deps | None
+        limits: RunLimits | None
+
 
 __all__ = ["Agent"]
-
-
-class RunOptions(TypedDict, Generic[Deps], total=False):
-    """The options of `Agent.run`."""
-
-    conversation_id: str | None
-    user_id: str
-    deps: Deps | None
-    limits: RunLimits | None
 
 
 class Agent(PendingCalls, Forking, Generic[Deps, Output]):
@@ -175,7 +174,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             name=name,
             tracing=tracing_of(telemetry),
             prompts=Prompts(),
-            calls_agents=has_delegate(listed),
+            calls_agents=bool(listed) and _calls_agents(listed),
         )
         check_limits(self._settings.limits, self._settings)
         check_remote(self._settings.toolbox.names, sorted_hooks)
@@ -241,6 +240,8 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         """
         check_text("message", message, or_none=True)
         check_text("user_id", user_id)
+        from .first_prompt import first_prompt  # here, since few programs look at it
+
         return first_prompt(self._settings, message, user_id, deps)
 
     async def __aenter__(self) -> Self:
@@ -335,6 +336,8 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         Raises:
             RuntimeError: an event loop is already running here: `await agent.run(...)` instead.
         """
+        from .script_run import run_in_script
+
         if _is_in_loop():
             raise RuntimeError(
                 "an event loop is already running here: write `await agent.run(...)`"
@@ -359,6 +362,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             the call.
         """
         from ..tools.function_tool import tool  # here, since most agents are not tools
+        from .delegate import Delegate
 
         delegate = Delegate(self.name, self._answer_call)
         return tool(
@@ -456,3 +460,9 @@ def _is_in_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _calls_agents(tools: Iterable[Any]) -> bool:
+    from .delegate import has_delegate
+
+    return has_delegate(tools)

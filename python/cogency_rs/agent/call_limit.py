@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..calls.records import ToolExecution
 from ..calls.tool_result import failure
 from ..errors import BlockTool, StopRun
 from ..hooks import Invocation, Next
 from ..runs.limits import Account
-from ..types import ToolResult
+
+if TYPE_CHECKING:
+    from ..types import ToolResult
 
 __all__ = ["CallLimit"]
 

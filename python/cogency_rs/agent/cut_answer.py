@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..guards.json_text import read_json
-from ..tools.signature import is_object
 from .step_content import StepContent, paragraphs
 
 __all__ = ["Answer", "answer_in", "report_of"]
@@ -95,6 +94,8 @@ def answer_in(rows: Iterable[Mapping[str, Any]], *, is_exact: bool) -> tuple[Ans
 
 def report_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The event of a row `error`; another program may have written any text."""
+    from ..tools.signature import is_object
+
     try:
         report = read_json(row["content"])
     except ValueError:

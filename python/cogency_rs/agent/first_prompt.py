@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..ids import uuid7
+from ..loading.dataclass import replace
 from ..models import ModelRequest
 from ..runs.context import RunContext
 from ..storage.memory import Memory
@@ -73,7 +74,7 @@ def first_prompt(settings: AgentSettings, message: str | None, user_id: str, dep
             missing.append(_SERVERS)
         else:
             box = Toolbox.of(listed)
-            settings = settings._replace(tools=listed, toolbox=box, prompts=Prompts())
+            settings = replace(settings, tools=listed, toolbox=box, prompts=Prompts())
     learns = getattr(settings.driver, "may_learn", False) is True
     if learns and getattr(settings.model, "tells_template", False) is True:
         missing.append(_TEMPLATE)
@@ -107,7 +108,7 @@ async def _first_request(
         rows = [("user", message, time())]
         await storage.append(ctx.conversation_id, user_id=user_id, rows=rows)
     asked = _Asked(settings.model)
-    settings = settings._replace(model=asked)
+    settings = replace(settings, model=asked)
     runtime = settings.runtime(ctx, settings.execution(ctx), Triggers((), ctx), "token")
     await runtime.ask_instructions()
     try:

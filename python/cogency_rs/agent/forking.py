@@ -6,11 +6,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..guards.arguments import check_count, check_text
-from ..ids import uuid7
-from ..storage.claims import ClaimOfRun
-from ..storage.users import check_user
 from .settings import AgentSettings
-from .stored_state import rows_before_open_calls
 
 __all__ = ["Forking"]
 
@@ -53,6 +49,11 @@ class Forking:
             BusyError: a run has the new conversation.
             StorageError: the log could not be read or written.
         """
+        from ..ids import uuid7
+        from ..storage.claims import ClaimOfRun
+        from ..storage.users import check_user
+        from .stored_state import rows_before_open_calls
+
         check_text("conversation_id", conversation_id)
         check_text("new_id", new_id, or_none=True)
         check_text("user_id", user_id)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from os import PathLike, fsdecode, fspath
-from pathlib import Path
 from typing import Any, Literal, cast
 
 from .._core import Dialect
@@ -63,12 +61,15 @@ def storage_of(storage: Any) -> Any:
     return storage
 
 
-_HOST = re.compile(r"[\w.-]+:\d+(/.*)?|[\w.:-]+@[\w.:-]+/.*")
+_HOST = r"[\w.-]+:\d+(/.*)?|[\w.:-]+@[\w.:-]+/.*"
 """A host with a port, or with a user: an address that lacks its scheme."""
 
 
 def _log_at(place: str | bytes) -> Any:
     """The log in a file, or in a database that an address names."""
+    import re  # here, since most agents are given a log, or have one in memory
+    from pathlib import Path
+
     place = fsdecode(place)
     if not place.strip():
         raise ConfigError(f"storage={place!r} names no file")
@@ -84,7 +85,7 @@ def _log_at(place: str | bytes) -> Any:
             f"storage cannot be an address that begins with {scheme}://; there is postgresql://user@host/database, and "
             "the path of a file is for SQLite"
         )
-    if _HOST.fullmatch(place) and not Path(place).exists():
+    if re.fullmatch(_HOST, place) and not Path(place).exists():
         raise ConfigError(
             f"storage={place!r} could be a file or a database on a server; write postgresql://user@host/database for "
             f"the server, and ./{place} for a file"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from ..loading.dataclass import Later, dataclass
 from ..runs.run_result import NO_OUTPUT
 
 __all__ = [
@@ -15,7 +16,8 @@ __all__ = [
 ]
 
 
-class Fault(NamedTuple):
+@dataclass(frozen=True)
+class Fault(Later):
     """Why an answer does not have the type that was asked for.
 
     Attributes:

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..calls.reconcile import Happened, NotHappened
-from ..calls.records import CallRecord, utc
-from ..calls.status import status_of
-from ..calls.tool_result import as_result
 from ..errors import ConfigError, ToolParseError
 from ..guards.arguments import check_text, refused
-from ..hooks.approval import need_of
-from ..protocol.codec import parse_tool_call
-from ..storage.claims import ClaimOfRun
+from ..loading.dataclass import Later, dataclass
 from ..storage.log import Row, is_log
-from ..storage.users import check_user
-from ..tools.toolbox import Toolbox
-from ..turn.uncancelled_saves import save_to_the_end
-from ..types import ToolCall
 from .settings import AgentSettings
-from .settling import settled, told_later, why_unknown
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ..calls.reconcile import Happened, NotHappened
+    from ..calls.records import CallRecord
+    from ..tools.toolbox import Toolbox
+    from ..types import ToolCall
 
 __all__ = ["PendingCall", "PendingCalls"]
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCall:
+@dataclass(frozen=True)
+class PendingCall(Later):
     """A call that waits for a person.
 
     Attributes:
@@ -121,6 +116,13 @@ class PendingCalls:
             OwnerError: it is another user's conversation.
             StorageError: the log could not be read or written.
         """
+        from ..calls.reconcile import Happened
+        from ..calls.status import status_of
+        from ..calls.tool_result import as_result
+        from ..storage.claims import ClaimOfRun
+        from ..storage.users import check_user
+        from ..turn.uncancelled_saves import save_to_the_end
+
         for name, text in (
             ("conversation_id", conversation_id),
             ("call_id", call_id),
@@ -140,6 +142,8 @@ class PendingCalls:
             await check_user(storage, conversation_id, user_id)
             rows, records = await _conversation(storage, conversation_id, user_id)
             record = _named(call_id, conversation_id, records)
+            from .settling import settled, told_later
+
             now, news = settled(record, outcome, "person"), tuple[Row, ...]()
             if record.status == "unknown":  # the row of results is there, and the model has read it
                 call = _calls_of(rows, records).get((record.batch, record.position))
@@ -156,6 +160,9 @@ class PendingCalls:
 
     async def _is_asked_about(self, record: CallRecord, call: ToolCall | None) -> bool:
         """Whether a person must decide about a call that waits; other calls wait for that."""
+        from ..hooks.approval import need_of
+        from ..types import ToolCall
+
         if record.decision is not None:
             return False
         tools: Toolbox = self._settings.toolbox
@@ -167,6 +174,9 @@ class PendingCalls:
 def _pending(
     conversation_id: str, user_id: str, record: CallRecord, call: ToolCall | None
 ) -> PendingCall:
+    from ..calls.records import utc
+    from .settling import why_unknown
+
     return PendingCall(
         conversation_id=conversation_id,
         user_id=user_id,
@@ -194,6 +204,8 @@ def _calls_of(
     rows: Sequence[Mapping[str, Any]], records: Sequence[CallRecord]
 ) -> dict[tuple[str, int], ToolCall]:
     """The calls of a conversation, by batch and position: its rows and its records are in the same order."""
+    from ..protocol.codec import parse_tool_call
+
     with_row = [each for each in records if each.status != "early" and not each.is_dropped]
     written = [row["content"] for row in rows if row["type"] == "call"]
     found: dict[tuple[str, int], ToolCall] = {}
@@ -207,6 +219,9 @@ def _calls_of(
 
 
 def _outcome(result: Any) -> Happened | NotHappened:
+    from ..calls.reconcile import Happened, NotHappened
+    from ..calls.tool_result import as_result
+
     if isinstance(result, NotHappened):
         return result
     given = result if isinstance(result, Happened) else Happened(result)

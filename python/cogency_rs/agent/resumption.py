@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..calls.records import CallRecord, write_new_result
@@ -13,6 +12,7 @@ from ..calls.tool_result import unknown
 from ..errors import ConfigError
 from ..hooks import AroundCall, Invocation, Next, ToolApproved, ToolDenied
 from ..hooks.approval import Approval, Decision, Undecided, denied, need_of, read_decision
+from ..loading.dataclass import replace
 from ..protocol.codec import format_call_agent
 from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall, Toolbox, server_of

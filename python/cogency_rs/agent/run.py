@@ -14,45 +14,34 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from time import time
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import decide
-from ..calls.records import CallRecord
-from ..calls.worker_process import worker
 from ..errors import StopReason, StopRun
-from ..hooks import ToolApproved, ToolDenied
-from ..hooks.approval import Approval
-from ..protocol.codec import format_results_array
+from ..loading.dataclass import replace
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import Row, is_log
-from ..storage.users import check_user
 from ..telemetry import current
 from ..tools.toolbox import Toolbox
 from ..turn.turn_log import started
 from ..types import StreamMode, ToolCall, TurnOutcome
 from .cut_answer import answer_in
-from .delegate import calling
 from .interruption import Interruption
 from .output import Fault, text_of
 from .prompts import Prompts
-from .resumption import (
-    approved_by,
-    calls_again,
-    check_decisions,
-    denied_before,
-    not_twice,
-    recalled,
-    undecided,
-)
 from .run_hooks import Triggers
 from .run_log import RunLog
-from .serving import Serving
 from .settings import AgentSettings
-from .settling import reconciled
 from .stepping import FinishedStep, Refused, RunningStep, Stepping
-from .stored_state import OpenBatch, StoredState, decisions_of, given_up_records
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
+    from ..hooks import AroundCall, Decision, ToolApproved, ToolDenied
+    from ..hooks.approval import Approval
+    from .serving import Serving
+    from .stored_state import OpenBatch
 
 __all__ = ["Run", "Shown"]
 
@@ -102,7 +91,11 @@ class Run:
     ) -> None:
         self.ctx = ctx
         self._stream: StreamMode = "event"
-        self._decisions = decisions_of(decisions)
+        self._decisions: Mapping[str, Decision] = {}
+        if decisions is not None:
+            from .stored_state import decisions_of
+
+            self._decisions = decisions_of(decisions)
         self._is_new = is_new
         self._is_resumed = is_resumed
         self._parent = parent
@@ -231,11 +224,13 @@ class Run:
         if not hasattr(type(given), "claim"):
             return _NO_CONTEXT
         ctx = self.ctx
-        is_to_check = is_log(storage) and not self._is_new
-        return ClaimOfRun(
-            storage.claim(ctx.conversation_id, wait=ctx.limits.on_busy == "wait"),
-            partial(check_user, storage, ctx.conversation_id, ctx.user_id) if is_to_check else None,
-        )
+        check = None
+        if is_log(storage) and not self._is_new:
+            from ..storage.users import check_user
+
+            check = partial(check_user, storage, ctx.conversation_id, ctx.user_id)
+        claim = storage.claim(ctx.conversation_id, wait=ctx.limits.on_busy == "wait")
+        return ClaimOfRun(claim, check)
 
     def _served(self) -> AbstractAsyncContextManager[None]:
         """Start the agent's servers, with the tools that they offer now."""
@@ -247,7 +242,7 @@ class Run:
         async with serving:
             tools = await serving.tools(self._settings.tools)
             toolbox = Toolbox.of(tools)
-            self._use(self._settings._replace(tools=tools, toolbox=toolbox, prompts=Prompts()))
+            self._use(replace(self._settings, tools=tools, toolbox=toolbox, prompts=Prompts()))
             yield
 
     def _use(self, settings: AgentSettings) -> None:
@@ -261,7 +256,11 @@ class Run:
         runtime = settings.runtime(self.ctx, self._execution, self.triggers, self._stream)
         approve = self._approve()
         waits = approve is None and self._parent is None and is_log(settings.storage)
-        layers = (calling(self),) if settings.calls_agents else ()
+        layers: tuple[AroundCall, ...] = ()
+        if settings.calls_agents:
+            from .delegate import calling
+
+            layers = (calling(self),)
         self._stepping = Stepping(
             settings, runtime, self._log, "wait" if waits else approve, layers
         )
@@ -277,6 +276,9 @@ class Run:
         rows: list[Row] = []
         calls: list[CallRecord] = []
         if not self._is_new and is_log(storage):
+            from ..protocol.codec import format_results_array
+            from .stored_state import StoredState, given_up_records
+
             state = await StoredState.before_question(storage, ctx.conversation_id, ctx.user_id)
             calls += given_up_records(state.stale)
             if state.batch is not None:
@@ -289,6 +291,9 @@ class Run:
 
     async def _go_on(self) -> Beginning:
         """Go on where an earlier run stopped."""
+        from .resumption import check_decisions
+        from .stored_state import StoredState, given_up_records
+
         ctx = self.ctx
         state = await StoredState.read(self._settings.storage, ctx.conversation_id, ctx.user_id)
         check_decisions(ctx.conversation_id, state, self._decisions)
@@ -313,6 +318,17 @@ class Run:
 
     async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
         """Carry out calls that an earlier run left, unless one still waits for a decision."""
+        from ..calls.worker_process import worker
+        from .resumption import (
+            approved_by,
+            calls_again,
+            denied_before,
+            not_twice,
+            recalled,
+            undecided,
+        )
+        from .settling import reconciled
+
         approve, calls, left = self._approve(), recalled(batch, self._tools), batch
         batch = await reconciled(batch, calls, self.ctx, self._settings.hooks.objects)
         waiting = [] if approve is not None else await undecided(batch, calls)

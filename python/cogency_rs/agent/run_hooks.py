@@ -4,54 +4,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..calls.tool_result import reason
 from ..errors import HookError, StopRun
-from ..hooks.hooks import Hooks
-from ..models import ModelRequest
 from ..runs.context import RunContext
-from ..runs.response import ModelResponse
-from ..runs.run_result import RunResult, Step
 from ..storage.claims import Claim, part_of
+
+if TYPE_CHECKING:
+    from ..hooks.hooks import Hooks
+    from .hook_rules import Rule
 
 __all__ = ["Triggers"]
 
 T = TypeVar("T")
 
 
-class _Rule(NamedTuple):
-    """What a trigger may return.
+_TRIGGERS = (
+    "before_run",
+    "after_run",
+    "before_step",
+    "after_step",
+    "on_stop",
+    "on_error",
+    "before_model_request",
+    "after_model_response",
+)
 
-    Attributes:
-        kind: the class of the value; `None` if the trigger returns nothing.
-        fixed: the fields that must not change.
-        may_return_nothing: whether `None` leaves the value as it is. It does where the value exists already and an
-            error would only hide it, not where the value decides what is sent or run.
-    """
-
-    kind: type[Any] | None = None
-    fixed: tuple[str, ...] = ()
-    may_return_nothing: bool = False
-
-
-_RULES = {
-    "before_run": _Rule(),
-    "after_run": _Rule(
-        RunResult,
-        ("run_id", "conversation_id", "status", "steps", "usage"),
-        may_return_nothing=True,
-    ),
-    "before_step": _Rule(),
-    "after_step": _Rule(Step, ("index", "executions", "usage"), may_return_nothing=True),
-    "on_stop": _Rule(),
-    "on_error": _Rule(),
-    "before_model_request": _Rule(ModelRequest, ("id",)),
-    "after_model_response": _Rule(ModelResponse, ("request_id", "usage")),
-}
-
-
-_NO_HOOKS: dict[str, list[Hooks]] = {name: [] for name in _RULES}
+_NO_HOOKS: dict[str, list[Hooks]] = {name: [] for name in _TRIGGERS}
 
 
 class Triggers:
@@ -70,7 +49,7 @@ class Triggers:
         self.claim: Claim | None = None
         self._ctx = ctx
         self._hooks = (
-            {name: [each for each in hooks if _has(each, name)] for name in _RULES}
+            {name: [each for each in hooks if _has(each, name)] for name in _TRIGGERS}
             if hooks
             else _NO_HOOKS
         )
@@ -96,7 +75,7 @@ class Triggers:
         value: Any = given
         for hooks in self._hooks[trigger]:
             answer = await self._ask(hooks, trigger, value)
-            if answer is None and _RULES[trigger].may_return_nothing:
+            if answer is None and _rule_of(trigger).may_return_nothing:
                 continue
             if answer is not value:
                 self._check(hooks, trigger, value, answer)
@@ -105,13 +84,15 @@ class Triggers:
         return changed
 
     async def _ask(self, hooks: Hooks, trigger: str, *given: Any) -> Any:
+        from ..calls.tool_result import reason
+
         try:
             with part_of(self.claim):
                 answer = getattr(hooks, trigger)(self._ctx, *given)
                 return await answer if inspect.isawaitable(answer) else answer
         except StopRun as stop:
             self._ctx.add(stop.told_by(type(hooks).__name__))
-            return given[0] if _RULES[trigger].kind is not None else None
+            return given[0] if _rule_of(trigger).kind is not None else None
         except Exception as error:
             raise HookError(
                 f"Hook {type(hooks).__name__}.{trigger} failed: {reason(error)}",
@@ -121,7 +102,7 @@ class Triggers:
             ) from error
 
     def _check(self, hooks: Hooks, trigger: str, given: Any, answer: Any) -> None:
-        rule, name = _RULES[trigger], type(hooks).__name__
+        rule, name = _rule_of(trigger), type(hooks).__name__
         if rule.kind is not None and not isinstance(answer, rule.kind):
             raise HookError(
                 f"Hook {name}.{trigger} must return a {rule.kind.__name__}, but returned "
@@ -140,5 +121,13 @@ class Triggers:
 
 def _has(hooks: Hooks, trigger: str) -> bool:
     """Whether a class of hooks overrides a trigger."""
+    from ..hooks.hooks import Hooks
+
     own: Any = getattr(type(hooks), trigger, None)
     return own is not getattr(Hooks, trigger)
+
+
+def _rule_of(trigger: str) -> Rule:
+    from .hook_rules import RULES
+
+    return RULES[trigger]

@@ -6,14 +6,16 @@ import json
 import logging
 from collections.abc import Sequence
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import check_json
-from ..calls.records import CallRecord
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT
 from ..storage.log import Row
 from ..turn.uncancelled_saves import save_to_the_end
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
 
 __all__ = ["RunLog"]
 

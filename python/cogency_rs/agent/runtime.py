@@ -13,11 +13,9 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Dialect, FoldOptions, PromptParts
-from ..calls.records import ToolExecution
 from ..context.assembly import StoredRows, assemble_after, bounds_of, prompt_parts
 from ..context.history import (
     History,
@@ -31,6 +29,7 @@ from ..context.history import (
 )
 from ..errors import ConfigError
 from ..guards.arguments import check_text
+from ..loading.dataclass import Later, dataclass, field, replace
 from ..models import (
     ExtraDelta,
     Finish,
@@ -40,19 +39,19 @@ from ..models import (
     ToolCallDelta,
     Usage,
 )
-from ..models.deltas import NO_USAGE
 from ..runs.context import RunContext
-from ..runs.response import ModelResponse
 from ..telemetry import current
 from ..tools.cogency import guidance_for
-from ..tools.options import options_of
-from ..tools.toolbox import Toolbox
 from ..types import Dialects, Execution, StreamMode
 from .growing_text import decoded, encoded
-from .inert import any_model
-from .own_prompt import SystemPrompt, own_prompt
 from .prompts import Prompts
 from .run_hooks import Triggers
+
+if TYPE_CHECKING:
+    from ..calls.records import ToolExecution
+    from ..runs.response import ModelResponse
+    from ..tools.toolbox import Toolbox
+    from .own_prompt import SystemPrompt
 
 __all__ = ["Instructions", "Runtime"]
 
@@ -61,7 +60,7 @@ Instructions = str | Callable[[RunContext[Any]], str | Awaitable[str]]
 
 
 @dataclass
-class Runtime:
+class Runtime(Later):
     """The objects that the steps of one run share. It is made once in each run, before its first step.
 
     Attributes:
@@ -99,7 +98,7 @@ class Runtime:
     eager: bool = False
     output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None
-    used: Usage = NO_USAGE
+    used: Usage = field(default_factory=Usage)
     refused: Sequence[ToolExecution] = ()
     error: Exception | None = None
     reasoning: dict[int, list[dict[str, Any]]] = field(init=False)
@@ -167,11 +166,11 @@ class Runtime:
             tools = self.visible_tools if declares_tools else ()
             begins_with, answer_form = self._begins_with or None, self.answer_form or None
             parts = prompt_parts(tools, begins_with, answer_form, dialect)
-            return (
-                parts
-                if prompt is None
-                else own_prompt(prompt, parts, dialect, tools, answer_form or "")
-            )
+            if prompt is None:
+                return parts
+            from .own_prompt import own_prompt
+
+            return own_prompt(prompt, parts, dialect, tools, answer_form or "")
 
         visible = self._visible if declares_tools else ()
         written = self.prompts.get((dialect, id(prompt), visible, self._begins_with), write)
@@ -215,12 +214,16 @@ class Runtime:
             complete: completes the messages after the last question, before the history transforms them. The calls
                 among these have `reasoning`: what the log knows of the reasoning that led to them, without a signature.
         """
+        from .inert import any_model
+
         options = self._fold_options("native", any_model())
         _, messages = await self.history.load(self._stored, options, self._pin, complete)
         return after_system(prompt, messages)
 
     async def react_messages(self) -> Messages:
         """The conversation as thoughts, actions and observations, for `after_system`; else like `native_messages`."""
+        from .inert import any_model
+
         options = self._fold_options("react", any_model())
         return (await self.history.unsent(self._stored, options, self._pin))[1]
 
@@ -331,6 +334,8 @@ class Runtime:
         self, request: ModelRequest, source: AsyncIterator[Any], answer: _Answer
     ) -> ModelResponse:
         """The whole answer, as hooks leave it."""
+        from ..runs.response import ModelResponse
+
         deltas: list[Any] = []
         async for delta in source:
             answer.take(delta)
@@ -442,6 +447,8 @@ async def _whole(text: str) -> AsyncGenerator[str, None]:
 
 
 def _is_visible(tool: Any, ctx: RunContext[Any]) -> bool:
+    from ..tools.options import options_of
+
     visible = options_of(tool).visible
     return visible if isinstance(visible, bool) else bool(visible(ctx))
 

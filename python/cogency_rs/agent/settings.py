@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..context.history import History
 from ..execution.call_options import CallOptions
 from ..hooks.approval import Approval
 from ..hooks.hooks import HookList
+from ..loading.dataclass import Later, dataclass
 from ..runs.context import RunContext
 from ..runs.limits import RunLimits
 from ..tools.toolbox import Toolbox
@@ -17,15 +18,16 @@ from .output import OutputReader
 from .prompts import Prompts
 from .run_hooks import Triggers
 from .runtime import Instructions, Runtime
-from .serving import Serving
 
 if TYPE_CHECKING:
     from ..telemetry.spans import Tracing
+    from .serving import Serving
 
 __all__ = ["AgentSettings"]
 
 
-class AgentSettings(NamedTuple):
+@dataclass(frozen=True)
+class AgentSettings(Later):
     """The options of an agent, checked; see `Agent`."""
 
     model: Any

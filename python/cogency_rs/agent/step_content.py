@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..calls.records import ToolExecution
 from ..runs.run_result import StepKind
-from ..tools.registry import tool_call
 from ..types import ToolCall, TurnOutcome
 from .growing_text import decoded, encoded
-from .repetition import ErrorKey
+
+if TYPE_CHECKING:
+    from ..calls.records import ToolExecution
+    from .repetition import ErrorKey
 
 __all__ = ["EMPTY", "UNFIT", "StepContent", "kind_of", "paragraphs"]
 
@@ -39,6 +40,8 @@ class StepContent:
                 self._written.append((type, bytearray()))
             self._written[-1][1].extend(encoded(event["content"]))
         elif type == "call":
+            from ..tools.registry import tool_call
+
             self._others.append(tool_call(event["content"]))
         elif type == "error":
             self._others.append(event)

@@ -7,22 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..calls.records import CallRecord, ToolExecution
-from ..calls.tool_result import exception_of
 from ..errors import HookError, StopReason, StopRun
-from ..hooks import AroundCall
-from ..hooks.approval import Approval
+from ..loading.dataclass import Later, dataclass, replace
 from ..models.deltas import NO_USAGE, Usage
 from ..runs.limits import Account
 from ..runs.run_result import NO_OUTPUT, Step
-from ..tools.options import options_of
 from ..turn.accumulator import Accumulator
 from ..types import ToolCall, TurnOutcome
-from .call_limit import CallLimit
 from .cut_answer import Answer
 from .deadline import Deadline
 from .output import Fault, text_of
@@ -30,6 +24,10 @@ from .repetition import Repetition
 from .step_content import EMPTY, StepContent, kind_of
 
 if TYPE_CHECKING:
+    from ..calls.records import CallRecord, ToolExecution
+    from ..hooks import AroundCall
+    from ..hooks.approval import Approval
+    from .call_limit import CallLimit
     from .run_log import RunLog
     from .runtime import Runtime
     from .settings import AgentSettings
@@ -81,7 +79,8 @@ class RunningStep:
         return self.deadline is not None and self.deadline.is_over
 
 
-class FinishedStep(NamedTuple):
+@dataclass(frozen=True)
+class FinishedStep(Later):
     """A step that is over.
 
     Attributes:
@@ -151,7 +150,7 @@ class Stepping:
         self._empty = 0  # how many steps in a row gave no answer and no call
         self.answer = Answer(is_exact=settings.joins_exactly)
         account = self._ctx.account
-        self._call_limit = CallLimit(account) if account.counts_calls else None
+        self._call_limit = _call_limit(account) if account.counts_calls else None
         self._accumulator = self._make_accumulator(approve)
 
     async def ask(self) -> RunningStep:
@@ -293,6 +292,8 @@ class Stepping:
         self, executions: Sequence[ToolExecution], calls: Sequence[tuple[ToolCall, Any]]
     ) -> ToolExecution | None:
         """The first call that ended the run. One whose result is not of the type that was asked for does not."""
+        from ..tools.options import options_of
+
         if not self._may_end:
             return None
         for execution, (call, tool) in zip(executions, calls, strict=True):
@@ -344,6 +345,8 @@ class Stepping:
 
     def _error_of(self, executions: Sequence[ToolExecution]) -> Exception | None:
         """The exception of a batch that must be raised, if any."""
+        from ..calls.tool_result import exception_of
+
         for each in executions:
             # A hook of another agent that is a tool.
             if isinstance(error := exception_of(each.result), HookError):
@@ -371,7 +374,7 @@ class Stepping:
             inner = [limit.layer, *inner]
         calls, hooks = settings.calls, settings.hooks
         if self._own or inner:
-            hooks = hooks._replace(outer=tuple(self._own), inner=tuple(inner))
+            hooks = hooks.around_also(self._own, inner)
         if calls.on_failure == "raise":
             calls = replace(calls, on_failure="continue")  # raised later, when the step is over
         accumulator = Accumulator(
@@ -390,7 +393,8 @@ class Stepping:
         return accumulator
 
 
-class Refused(NamedTuple):
+@dataclass(frozen=True)
+class Refused(Later):
     """Why an answer is empty, or does not have the type that was asked for; the model reads why.
 
     Attributes:
@@ -423,3 +427,9 @@ def _given_by(execution: ToolExecution) -> Any:
 
 def _counted(usage: Usage, seconds: float) -> Mapping[str, Any]:
     return {"input": usage.read_tokens, "output": usage.written_tokens, "duration": seconds}
+
+
+def _call_limit(account: Account) -> CallLimit:
+    from .call_limit import CallLimit
+
+    return CallLimit(account)

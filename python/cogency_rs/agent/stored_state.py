@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from time import time
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from ..guards.arguments import check_mapping, refused
 from ..guards.json_text import read_json
 from ..hooks import Decision, ToolApproved, ToolDenied
 from ..hooks.approval import read_decision, write_decision
+from ..loading.dataclass import Later, dataclass, replace
 from ..protocol.codec import parse_tool_call
 from ..runs.run_result import NO_OUTPUT
 from ..storage.log import overrides
@@ -168,7 +168,8 @@ def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
 _GIVEN_UP: dict[CallStatus, CallStatus] = {"waiting": "denied", "saved": "cancelled"}
 
 
-class StoredState(NamedTuple):
+@dataclass(frozen=True)
+class StoredState(Later):
     """The state of a conversation.
 
     Attributes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..guards.arguments import check_count, check_seconds, refused
+from ..loading.dataclass import Later, dataclass
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = [
     "AskOutcome",
@@ -20,8 +22,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
+@dataclass(frozen=True)
+class Happened(Later):
     """The call had its effect.
 
     Attributes:
@@ -31,13 +33,13 @@ class Happened:
     result: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class NotHappened:
+@dataclass(frozen=True)
+class NotHappened(Later):
     """The call had no effect, so it may run, with the same `execution_id`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+@dataclass(frozen=True)
+class Unknown(Later):
     """It is unknown whether the call had its effect.
 
     Attributes:
@@ -50,8 +52,8 @@ class Unknown:
 Outcome = Happened | NotHappened | Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class UnsettledCall:
+@dataclass(frozen=True)
+class UnsettledCall(Later):
     """A call whose outcome is unknown, as a `reconcile` gets it.
 
     Attributes:
@@ -82,8 +84,8 @@ class UnsettledCall:
 AskOutcome = Callable[[UnsettledCall], "Outcome | Awaitable[Outcome]"]
 
 
-@dataclass(frozen=True, slots=True)
-class Reconcile:
+@dataclass(frozen=True)
+class Reconcile(Later):
     """What `@tool(reconcile=…)` takes: a function, and how often and how long to ask it.
 
     The function alone stands for this with the default values.

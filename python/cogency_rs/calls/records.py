@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import BlockTool, DeniedError, ToolError, UnknownOutcome
 from ..guards.json_text import read_json
 from ..ids import is_uuid7
+from ..loading.dataclass import Later, dataclass
 from ..types import ToolCall, ToolResult
 from .status import Status, status_of
 from .tool_result import exception_of, failure
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = [
     "IN_DOUBT",
@@ -126,7 +128,7 @@ class RecordedError(ToolError):
 
 
 @dataclass(frozen=True)
-class ToolExecution:
+class ToolExecution(Later):
     """One call, what came of it, and the record of how that went.
 
     Attributes:
@@ -204,7 +206,8 @@ class ToolExecution:
         )
 
 
-class KnownEnd(NamedTuple):
+@dataclass(frozen=True)
+class KnownEnd(Later):
     """What came of a call that an earlier program carried out, or of which it was found out.
 
     Attributes:
@@ -278,4 +281,6 @@ def _kind(exception: BaseException) -> str:
 
 def utc(seconds: float) -> datetime:
     """Make an aware datetime of a time of `time.time()`."""
+    from datetime import UTC, datetime
+
     return datetime.fromtimestamp(seconds, UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .._core import (
     Dialect,
@@ -14,16 +14,11 @@ from .._core import (
     prompt_parts as write_parts,
     to_messages,
 )
-from ..calls.records import CallRecord
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
 from ..guards.json_text import whole_characters
-from ..protocol.codec import tool_line
+from ..loading.dataclass import Later, dataclass
 from ..tools.cogency import guidance_for
-from ..tools.declared import DeclaredTool
-from ..tools.registry import listed_tools
-from ..tools.signature import is_object, json_schema_of, signature
-from ..tools.toolbox import Toolbox
 from ..types import Dialects
 from .foldings import call_records, fold_conversation, newest_rows
 from .history import (
@@ -35,6 +30,9 @@ from .history import (
     Shown,
     TooLong,
 )
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
 
 __all__ = ["assemble", "system_prompt", "to_messages"]
 
@@ -70,6 +68,8 @@ def prompt_parts(
     tools: Iterable[Any] | None, identity: str | None, instructions: str | None, dialect: Dialects
 ) -> PromptParts:
     """Write the parts of the system prompt; see `system_prompt`."""
+    from ..tools.registry import listed_tools
+
     check_text("identity", identity, or_none=True)
     check_text("instructions", instructions, or_none=True)
     listed = [listed_tool(tool) for tool in listed_tools(tools or ())]
@@ -85,6 +85,10 @@ def listed_tool(tool: Any) -> tuple[str, str, str, Any]:
 
     The core's `Dialect.declare` calls this, too, so that there is one line for each tool.
     """
+    from ..protocol.codec import tool_line
+    from ..tools.declared import DeclaredTool
+    from ..tools.signature import is_object, json_schema_of, signature
+
     if is_object(tool):
         tool = DeclaredTool.of(tool)
     schema = json_schema_of(tool)
@@ -175,6 +179,8 @@ def _one_history(
 
 def bounds_of(tools: Iterable[Any], history: History) -> dict[str, int]:
     """How much of the results of single tools is shown, by every way to write the tool's name."""
+    from ..tools.toolbox import Toolbox
+
     given = history.tool_result_chars
     if not given:
         return {}
@@ -183,7 +189,8 @@ def bounds_of(tools: Iterable[Any], history: History) -> dict[str, int]:
     return {**given, **{way: bounds[id(tool)] for way, tool in ways.items() if id(tool) in bounds}}
 
 
-class StoredRows(NamedTuple):
+@dataclass(frozen=True)
+class StoredRows(Later):
     """The rows of one conversation in a storage."""
 
     storage: Any

@@ -15,10 +15,9 @@ import weakref
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import Folding, FoldOptions, estimated_tokens
-from ..calls.records import CallRecord
 from ..storage.log import LogPage, is_log, overrides
 from .history import (
     CountedMessages,
@@ -30,6 +29,9 @@ from .history import (
     tokens_of,
 )
 from .rows import FEW_ROWS, extend, give_ids
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
 
 __all__ = ["CHARACTERS", "CONVERSATIONS", "call_records", "fold_conversation", "newest_rows"]
 

@@ -10,11 +10,9 @@ import inspect
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from .._core import Folding, FoldOptions, estimated_tokens
-from ..calls.records import CallRecord
 from ..errors import ConfigError, StorageError
 from ..guards.arguments import (
     check_choice,
@@ -23,7 +21,11 @@ from ..guards.arguments import (
     check_function,
     refused,
 )
+from ..loading.dataclass import Later, dataclass, field
 from .rows import extend, give_ids
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
 
 __all__ = [
     "MOST_ROWS",
@@ -113,7 +115,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class TooLong:
+class TooLong(Later):
     """A conversation has more rows than may be folded.
 
     Attributes:
@@ -123,7 +125,8 @@ class TooLong:
     newest: Sequence[Any] | None
 
 
-class Shown(NamedTuple):
+@dataclass(frozen=True)
+class Shown(Later):
     """What is shown of a conversation.
 
     Attributes:
@@ -175,8 +178,8 @@ class ConversationRows(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Pin:
+@dataclass
+class Pin(Later):
     """Where the history of a run begins.
 
     The turns that its first prompt shows stay in every later one. So each prompt begins with the one before it, which
@@ -194,7 +197,7 @@ WHOLE = sys.maxsize
 
 
 @dataclass(frozen=True)
-class History:
+class History(Later):
     """How much of a conversation `assemble` shows the model, and in which form.
 
     A turn begins with a question, a row of type `user`. A history is cut only between turns. Whatever the bounds, the
@@ -457,7 +460,8 @@ def _answer(rows: Sequence[Any]) -> list[Any]:
     return [row for row in rows if row["type"] == "respond"]
 
 
-class CogencyHistory(NamedTuple):
+@dataclass(frozen=True)
+class CogencyHistory(Later):
     """The history that cogency 3.3.0 sends: the last `window` messages, wherever that cuts, then transformed."""
 
     window: int | None

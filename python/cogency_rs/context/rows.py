@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import Folding, FoldOptions
-from ..calls.records import CallRecord
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
 
 __all__ = ["FEW_ROWS", "extend", "give_ids"]
 

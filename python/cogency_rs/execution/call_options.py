@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..calls.records import ToolExecution
-from ..calls.tool_result import exception_of
 from ..errors import ToolError
 from ..guards.arguments import (
     check_choice,
@@ -17,12 +14,16 @@ from ..guards.arguments import (
     check_instance,
     check_seconds,
 )
+from ..loading.dataclass import Later, dataclass
+
+if TYPE_CHECKING:
+    from ..calls.records import ToolExecution
 
 __all__ = ["CallOptions"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOptions:
+@dataclass(frozen=True, kw_only=True)
+class CallOptions(Later):
     """How calls are carried out: `calls=CallOptions(...)` of `Agent`, `Accumulator`, `execute_tools` and their like.
 
     Attributes:
@@ -73,6 +74,8 @@ class CallOptions:
 
     def error_of(self, executions: Sequence[ToolExecution]) -> ToolError | None:
         """The exception to raise after a batch, if there is one."""
+        from ..calls.tool_result import exception_of
+
         if self.on_failure != "raise":
             return None
         for each in executions:

@@ -7,11 +7,13 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StopRun
-from ..tools.context import RunSignals
 from .shielded_wait import outlast
+
+if TYPE_CHECKING:
+    from ..tools.context import RunSignals
 
 __all__ = ["HeldRun", "OnEvent", "ToolEvents"]
 

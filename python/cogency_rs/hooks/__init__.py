@@ -4,9 +4,21 @@ Each is called with an `Invocation` and with `next`, which carries out the call.
 tool's context variables. Tracing, hooks, approval, retries and executors are such functions; `chain` has their order.
 """
 
-from .approval import Approve, Decision, ToolApproved, ToolDenied
-from .hooks import AnyHook, NextReconcile
-from .invocation import AroundCall, Invocation, Next
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..loading import lazy_names
+
+if TYPE_CHECKING:
+    from .approval import (
+        Approve as Approve,
+        Decision as Decision,
+        ToolApproved as ToolApproved,
+        ToolDenied as ToolDenied,
+    )
+    from .hooks import AnyHook as AnyHook, NextReconcile as NextReconcile
+    from .invocation import AroundCall as AroundCall, Invocation as Invocation, Next as Next
 
 __all__ = [
     "AnyHook",
@@ -19,3 +31,24 @@ __all__ = [
     "ToolApproved",
     "ToolDenied",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".approval": (
+            "Approve",
+            "Decision",
+            "ToolApproved",
+            "ToolDenied",
+        ),
+        ".hooks": (
+            "AnyHook",
+            "NextReconcile",
+        ),
+        ".invocation": (
+            "AroundCall",
+            "Invocation",
+            "Next",
+        ),
+    },
+)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from dataclasses import replace
 from typing import Any
 
 from ..calls.tool_result import failure
 from ..errors import DeniedError
+from ..loading.dataclass import replace
 from ..types import ToolResult
 from .invocation import Invocation
 

@@ -7,17 +7,19 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..calls.tool_result import failure, reason
 from ..errors import DeniedError
 from ..guards.arguments import check_seconds, refused
 from ..guards.json_text import read_json
-from ..tools.context import ToolContext
-from ..tools.toolbox import ResolvedCall
-from ..types import ToolCall, ToolResult
-from .invocation import Invocation, Next
+from ..loading.dataclass import Later, dataclass, replace
+from ..types import ToolCall
+
+if TYPE_CHECKING:
+    from ..tools.context import ToolContext
+    from ..tools.toolbox import ResolvedCall
+    from ..types import ToolResult
+    from .invocation import Invocation, Next
 
 __all__ = [
     "Approval",
@@ -38,7 +40,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class ToolApproved:
+class ToolApproved(Later):
     """The call may run.
 
     Attributes:
@@ -52,7 +54,7 @@ class ToolApproved:
 
 
 @dataclass(frozen=True)
-class ToolDenied:
+class ToolDenied(Later):
     """The call must not run.
 
     Attributes:
@@ -62,7 +64,6 @@ class ToolDenied:
     message: str = ""
 
 
-@dataclass(frozen=True)
 class Undecided(ToolDenied):
     """The call must not run, though nobody decided so: nobody could be asked, or it is not known about what."""
 
@@ -72,7 +73,9 @@ _NOBODY = Undecided("nobody can be asked")
 Decision = ToolApproved | ToolDenied
 Answer = Decision | bool
 
-Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[Decision | bool]"]
+Approve: TypeAlias = (
+    "Callable[[ToolContext[Any], ToolCall], Decision | bool | Awaitable[Decision | bool]]"
+)
 """Decides about a call whose tool requires approval; sync or async. `True` stands for `ToolApproved()`, `False` for
 `ToolDenied()`."""
 
@@ -86,6 +89,8 @@ async def need_of(resolved: ResolvedCall) -> Need:
 
     A call must not run if it means no tool, or if the tool's `requires_approval` raises or returns anything but a bool.
     """
+    from ..calls.tool_result import reason
+
     call, tool = resolved
     if tool is None:
         return Undecided("there is no such tool")
@@ -103,8 +108,8 @@ async def need_of(resolved: ResolvedCall) -> Need:
     return Undecided(f"its requires_approval must return a bool, but returned {kind}")
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+@dataclass(frozen=True)
+class Approval(Later):
     """What `approve=` takes: a function, and how long to wait for it. The function alone waits as long as the default.
 
     Attributes:
@@ -161,6 +166,8 @@ class AskFirst:
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
         """Ask, then carry out the call or refuse it."""
+        from ..calls.tool_result import reason
+
         if invocation.tool is None:
             return await next(invocation)  # which refuses it, and says which tools there are
         with invocation.waiting():
@@ -219,6 +226,8 @@ class AskFirst:
 
 def denied(call: ToolCall, decision: ToolDenied) -> ToolResult:
     """The result of a call that somebody denied, or that nobody has approved."""
+    from ..calls.tool_result import failure
+
     if isinstance(decision, Undecided):
         text = f"Tool '{call.name}' was not run: {decision.message}"
     else:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from fnmatch import fnmatchcase
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import ConfigError, StopRun
 from ..guards.arguments import check_list, refused
 from ..guards.misnamed import HOOKS
-from ..tools.toolbox import ResolvedCall, names_of
-from ..types import ToolResult
-from .invocation import AroundCall, Invocation, Next
+from ..loading.dataclass import Later, dataclass
 
 if TYPE_CHECKING:
     from ..calls.reconcile import Outcome, UnsettledCall
@@ -21,6 +18,9 @@ if TYPE_CHECKING:
     from ..runs.context import RunContext
     from ..runs.response import ModelResponse
     from ..runs.run_result import RunResult, Step
+    from ..tools.toolbox import ResolvedCall
+    from ..types import ToolResult
+    from .invocation import AroundCall, Invocation, Next
 
 __all__ = [
     "NO_HOOKS",
@@ -149,7 +149,7 @@ class Hooks:
 NextReconcile = Callable[["UnsettledCall"], "Awaitable[Outcome]"]
 """Asks a tool's `reconcile` whether a call happened, once."""
 
-AnyHook = Hooks | AroundCall
+AnyHook: TypeAlias = "Hooks | AroundCall"
 """What `hooks=` takes a list of: `Hooks` objects, functions around calls, and `Executor`s, which are such functions."""
 
 _PREFIXES = ("before_", "after_", "on_", "around_")
@@ -172,7 +172,8 @@ def _unknown_hook(cls: type[Hooks], name: str) -> str:
 _ACCEPTED = "a list of Hooks objects and functions around a call"
 
 
-class HookList(NamedTuple):
+@dataclass(frozen=True)
+class HookList(Later):
     """What `hooks=` was given, sorted: a higher priority first, and equal ones in the order of the list.
 
     Attributes:
@@ -222,6 +223,10 @@ class HookList(NamedTuple):
         )
         return cls(tuple(objects), tuple(around))
 
+    def around_also(self, outer: Sequence[AroundCall], inner: Sequence[AroundCall]) -> HookList:
+        """These, with a run's own functions around calls."""
+        return HookList(self.objects, self.given, tuple(outer), tuple(inner))
+
     @property
     def is_around_calls(self) -> bool:
         """Whether anything is around calls."""
@@ -253,6 +258,10 @@ def matches(hooks: Hooks, resolved: ResolvedCall) -> bool:
     Raises:
         ConfigError: their matcher is neither a pattern nor several.
     """
+    from fnmatch import fnmatchcase
+
+    from ..tools.toolbox import names_of
+
     patterns = _patterns(hooks)
     if patterns is None:
         return True

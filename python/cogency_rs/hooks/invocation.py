@@ -6,14 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..calls.records import CallRecord, ToolExecution
-from ..calls.status import status_of
 from ..errors import StopRun
-from ..tools.context import ToolContext
-from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from ..calls.records import ToolExecution
+    from ..tools.context import ToolContext
+    from ..tools.toolbox import ResolvedCall
 
 __all__ = ["AroundCall", "CallBatch", "Executor", "Invocation", "Next"]
 
@@ -99,6 +100,8 @@ class Invocation:
     @property
     def resolved(self) -> ResolvedCall:
         """The call with its tool."""
+        from ..tools.toolbox import ResolvedCall
+
         return ResolvedCall(self.call, self.tool)
 
     def of_call(self, resolved: ResolvedCall) -> Invocation:
@@ -114,6 +117,9 @@ class Invocation:
 
     def execution(self, result: ToolResult) -> ToolExecution:
         """The call as it was carried out, with this result, and its record: its status, times and attempts."""
+        from ..calls.records import CallRecord, ToolExecution
+        from ..calls.status import status_of
+
         if self._source is not None:
             return self._source.execution_of(self.index, result)
         call, status = self.call, status_of(result)

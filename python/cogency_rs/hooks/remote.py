@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from ..tools.options import options_of
-from .hooks import HookList
-from .invocation import Executor
+
+if TYPE_CHECKING:
+    from .hooks import HookList
 
 __all__ = ["check_remote"]
 
@@ -19,6 +19,11 @@ def check_remote(tools: Mapping[str, Any], hooks: HookList) -> None:
     Raises:
         ConfigError: a tool says `remote=...` and no executor takes it, or an executor takes a tool that it cannot run.
     """
+    if not tools:
+        return
+    from ..tools.options import options_of
+    from .invocation import Executor
+
     executors = [each for each in hooks.given if isinstance(each, Executor)]
     for name, tool in tools.items():
         taking = [executor for executor in executors if executor.takes(tool)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 from ..calls.status import status_of
 from ..calls.tool_result import exception_of
 from ..errors import ToolError
+from ..loading.dataclass import replace
 from ..types import ToolResult
 from .invocation import Invocation, Next
 

@@ -1,8 +1,20 @@
 """Requests to models and their answers, the same for every service; and the models behind services."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..loading import lazy_names
 from .deltas import Delta, ExtraDelta, Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from .known_settings import AnthropicSettings, LocalSettings, OpenAISettings, RequestSettings
 from .request import Model, ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
+
+if TYPE_CHECKING:
+    from .known_settings import (
+        AnthropicSettings as AnthropicSettings,
+        LocalSettings as LocalSettings,
+        OpenAISettings as OpenAISettings,
+        RequestSettings as RequestSettings,
+    )
 
 __all__ = [
     "AnthropicSettings",
@@ -22,3 +34,15 @@ __all__ = [
     "ToolDeclaration",
     "Usage",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".known_settings": (
+            "AnthropicSettings",
+            "LocalSettings",
+            "OpenAISettings",
+            "RequestSettings",
+        ),
+    },
+)

@@ -16,13 +16,14 @@ from .anthropic_messages import Cache, Messages
 from .connection import Connection
 from .failures import Service
 from .http import HttpConnection, Key, is_local
-from .known_settings import AnthropicSettings, check_settings
 from .sdk import SdkConnection
 from .served_model import ServedModel
-from .settings import ModelSettings, timeout_of
+from .settings import ANY_VALUE, ModelSettings, timeout_of
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+
+    from .known_settings import AnthropicSettings
 
 __all__ = ["AnthropicModel"]
 
@@ -73,7 +74,10 @@ class AnthropicModel(ServedModel):
         client: AsyncAnthropic | None = None,
         **settings: Unpack[AnthropicSettings],
     ) -> None:
-        check_settings("AnthropicModel", settings, AnthropicSettings)
+        if not settings.keys() <= ANY_VALUE:
+            from .known_settings import AnthropicSettings, check_settings
+
+            check_settings("AnthropicModel", settings, AnthropicSettings)
         check_text("name", name, what="the name of a model")
         asked: dict[str, Any] = {"max_tokens": max_tokens, **settings}
         if thinking is not None:

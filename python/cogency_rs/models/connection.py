@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from ..guards.secrets import Found
+from ..loading.dataclass import Later, dataclass
 from .settings import ModelSettings
 
 __all__ = [
@@ -19,7 +20,8 @@ __all__ = [
 ]
 
 
-class Operation(NamedTuple):
+@dataclass(frozen=True)
+class Operation(Later):
     """What is asked of a service.
 
     Attributes:
@@ -35,7 +37,8 @@ class Operation(NamedTuple):
     arguments: tuple[str, ...]
 
 
-class Question(NamedTuple):
+@dataclass(frozen=True)
+class Question(Later):
     """What is sent to a service.
 
     Attributes:
@@ -55,7 +58,7 @@ class Question(NamedTuple):
     asked: float | None = None
 
 
-class Read(NamedTuple):
+class Read:
     """What was read of an answer.
 
     Attributes:
@@ -64,9 +67,14 @@ class Read(NamedTuple):
         error: what broke the answer off.
     """
 
-    deltas: list[Any]
-    is_over: bool = False
-    error: Exception | None = None
+    __slots__ = ("deltas", "error", "is_over")
+
+    def __init__(
+        self, deltas: list[Any], *, is_over: bool = False, error: Exception | None = None
+    ) -> None:
+        self.deltas = deltas
+        self.is_over = is_over
+        self.error = error
 
 
 class BeganAnswer(Protocol):

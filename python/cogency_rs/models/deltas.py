@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .._core import Finish
+from ..loading.dataclass import Later, dataclass
 
 __all__ = ["Delta", "ExtraDelta", "Finish", "ReasoningDelta", "TextDelta", "ToolCallDelta", "Usage"]
 
@@ -12,15 +11,15 @@ REDACTED = "redacted_thinking:"
 """The mark before the data of an encrypted block of reasoning, which is sent back; a signature has no colon."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+@dataclass(frozen=True)
+class TextDelta(Later):
     """The next piece of the answer's text. A plain `str` is the same."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+@dataclass(frozen=True)
+class ReasoningDelta(Later):
     """The next piece of the model's reasoning, which is not for the user.
 
     Attributes:
@@ -33,8 +32,8 @@ class ReasoningDelta:
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallDelta:
+@dataclass(frozen=True)
+class ToolCallDelta(Later):
     """The next piece of a tool call of the provider's own kind.
 
     Attributes:
@@ -51,8 +50,8 @@ class ToolCallDelta:
     arguments: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtraDelta:
+@dataclass(frozen=True)
+class ExtraDelta(Later):
     """A field of the answer that has no delta of its own; comes to those who set `extra_fields` or `logprobs`.
 
     Attributes:
@@ -64,8 +63,8 @@ class ExtraDelta:
     json: str
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+@dataclass(frozen=True)
+class Usage(Later):
     """How many tokens were used.
 
     The parts do not overlap: tokens from a cache are not in `input_tokens`, and reasoning is not in `output_tokens`.

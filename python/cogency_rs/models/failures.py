@@ -3,70 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LLMError
 from ..guards.secrets import NO_SECRETS, Secrets, shown_url
+from ..loading.dataclass import Later, dataclass
 from .connection import Connection
 from .deltas import Finish
 from .service_answer import NotStreamError, ReportedError
+
+if TYPE_CHECKING:
+    from .advice import Advice
 
 __all__ = ["Service"]
 
 _LONGEST = 300  # characters of a service's own words
 _LISTED = 10  # models that a message lists
 
-
-class _Advice(NamedTuple):
-    """What a status means.
-
-    Attributes:
-        what: what the service did; it follows the address in the message.
-        cure: what to do.
-    """
-
-    what: str
-    cure: str
-    rate_limited: bool = False
-    auth_failed: bool = False
-
-
-_SEND_LESS = "send less of the conversation, as History(max_tokens=...) does"
-_REFUSED = _Advice("refused the request", "correct the settings or the messages")
-_FAILED = _Advice("failed", "nothing is wrong with the request: try again later")
-_TOO_LONG = _Advice("refused a prompt that is too long", _SEND_LESS)
-_NO_CREDIT = _Advice("asks for payment first", "add credit to the account, or raise its limit")
-
-_NOWHERE = _Advice(
-    "gave neither an answer nor the address of one",
-    "is base_url the address of an API, with its path, such as /v1?",
-)
-
-_BY_STATUS = {
-    401: _Advice("refused the key", "set {key}, or give api_key=", auth_failed=True),
-    402: _NO_CREDIT,
-    403: _Advice(
-        "does not allow this key to do that",
-        "use another key, or another model",
-        auth_failed=True,
-    ),
-    408: _Advice("took too long", "try again, or give it more time with timeout="),
-    413: _TOO_LONG,
-    429: _Advice("limits how often it may be asked", "try again {later}", rate_limited=True),
-    503: _Advice("is overloaded", "try again {later}"),
-    504: _Advice("took too long", "try again, or give it more time with timeout="),
-    529: _Advice("is overloaded", "try again {later}"),
-}
-
-_BY_WORD = {
-    "insufficient_quota": _NO_CREDIT,
-    "billing_error": _NO_CREDIT,
-    "context_length_exceeded": _TOO_LONG,
-    "context length": _TOO_LONG,
-    "prompt is too long": _TOO_LONG,
-    "exceed_context_size": _TOO_LONG,
-}
-"""Advice by a service's code or words, which say more than its status."""
 
 _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
@@ -100,7 +53,8 @@ _UNREACHABLE = {
 """The message about a service that did not answer, by `TransportError.kind`."""
 
 
-class Service(NamedTuple):
+@dataclass(frozen=True)
+class Service(Later):
     """A model and where it is served, as errors name them.
 
     Attributes:
@@ -116,6 +70,10 @@ class Service(NamedTuple):
     url: str
     key: str
     secrets: Callable[[], Secrets] = lambda: NO_SECRETS
+
+    def with_secrets(self, secrets: Callable[[], Secrets]) -> Service:
+        """The same, of whose errors these are kept out."""
+        return Service(self.connection, self.model, self.url, self.key, secrets)
 
     async def not_asked(self, error: Exception) -> LLMError:
         """Explain why a question got no answer at all; asks the service for its models if it lacks this one."""
@@ -162,7 +120,9 @@ class Service(NamedTuple):
         if status is None:
             return None
         words = f"{_label_of(error)}{self._words_of(error)}"
-        advice = _advice_of(status, f"{' '.join(_codes_of(error))} {words}".lower())
+        from .advice import advice_of
+
+        advice = advice_of(status, f"{' '.join(_codes_of(error))} {words}".lower())
         cure = advice.cure.format(key=self.key, later=_later(error))
         where = " in the middle of an answer" if is_answering else ""
         return self._error(error, f"{self.url} {advice.what}{where} ({words}); {cure}", advice)
@@ -199,28 +159,18 @@ class Service(NamedTuple):
         text = " ".join(text.split()) or type(error).__name__
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
-    def _error(self, error: Exception, message: str, advice: _Advice = _FAILED) -> LLMError:
+    def _error(self, error: Exception, message: str, advice: Advice | None = None) -> LLMError:
         secrets = self.secrets()
         headers = {name: secrets.hide(value) for name, value in _headers_of(error).items()}
         return LLMError(
             secrets.hide(message),
             cause=secrets.clean(error),
-            rate_limited=advice.rate_limited,
-            auth_failed=advice.auth_failed,
+            rate_limited=advice is not None and advice.rate_limited,
+            auth_failed=advice is not None and advice.auth_failed,
             status=_sent_status_of(error),
             request_id=headers.get("x-request-id") or headers.get("request-id"),
             headers=headers,
         )
-
-
-def _advice_of(status: int, words: str) -> _Advice:
-    if status < 500:
-        for word, advice in _BY_WORD.items():
-            if word in words:
-                return advice
-    if status < 400:
-        return _NOWHERE
-    return _BY_STATUS.get(status) or (_FAILED if status >= 500 else _REFUSED)
 
 
 def _headers_of(error: Exception) -> Mapping[str, str]:

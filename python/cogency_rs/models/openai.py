@@ -17,13 +17,13 @@ from .chat_completions import ChatCompletions
 from .connection import Connection, StatusError, TransportError
 from .failures import Service
 from .http import HttpConnection, Key, is_local
-from .known_settings import OpenAISettings, check_settings
 from .served_model import Endpoint, ServedModel
-from .settings import ModelSettings, timeout_of
+from .settings import ANY_VALUE, ModelSettings, timeout_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from .known_settings import OpenAISettings
     from .plain_completions import Template
 
 __all__ = ["OpenAIModel"]
@@ -87,7 +87,10 @@ class OpenAIModel(ServedModel):
         structured_output: bool | None = None,
         **settings: Unpack[OpenAISettings],
     ) -> None:
-        check_settings("OpenAIModel", settings, OpenAISettings)
+        if not settings.keys() <= ANY_VALUE:
+            from .known_settings import OpenAISettings, check_settings
+
+            check_settings("OpenAIModel", settings, OpenAISettings)
         check_text("name", name, what="the name of a model")
         of_client = ModelSettings(settings).of_client
         reached = (base_url, api_key, organization, project, proxy, verify)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from ..ids import uuid7
+from ..loading.dataclass import Later, dataclass, field
 from .deltas import Delta
 
 __all__ = ["Model", "ModelRequest", "SpecificTool", "ToolChoice", "ToolDeclaration"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDeclaration:
+@dataclass(frozen=True)
+class ToolDeclaration(Later):
     """A tool as it is declared to a provider.
 
     Attributes:
@@ -28,8 +28,8 @@ class ToolDeclaration:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SpecificTool:
+@dataclass(frozen=True)
+class SpecificTool(Later):
     """The model must call this tool."""
 
     name: str
@@ -42,7 +42,7 @@ _NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class ModelRequest:
+class ModelRequest(Later):
     """One request to a model.
 
     Attributes:

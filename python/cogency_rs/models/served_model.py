@@ -140,7 +140,7 @@ class ServedModel:
 
     def _service_of(self, request: ModelRequest, found: Iterable[Found]) -> Service:
         """The service, with what no error about this request may show."""
-        return self._service._replace(secrets=lambda: self._secrets_of(request.settings, found))
+        return self._service.with_secrets(lambda: self._secrets_of(request.settings, found))
 
     def _written_secrets(self, settings: Mapping[str, Any]) -> list[Found]:
         """What a reader of the answer must not show. Nearly always that is the same as for the request before."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ..errors import ConfigError
+from ..loading.dataclass import Later, dataclass
 
-__all__ = ["ModelSettings", "Timeout", "timeout_of"]
+__all__ = ["ANY_VALUE", "ModelSettings", "Timeout", "timeout_of"]
 
 _OF_THE_CLIENT = ("max_retries", "timeout")
 _OF_THE_CALL = ("extra_headers", "extra_query")
+ANY_VALUE = frozenset({"extra_body", "extra_headers", "extra_query", "timeout"})
+"""The settings of every model that `check_settings` has nothing to say about."""
+
 _OURS = ("messages", "prompt", "stream")
 
 
@@ -46,7 +50,8 @@ class ModelSettings:
         self.extra_fields: bool = asks if wanted is None else wanted
 
 
-class Timeout(NamedTuple):
+@dataclass(frozen=True)
+class Timeout(Later):
     """How many seconds a request may take; `None` for ever.
 
     Attributes:
@@ -78,7 +83,9 @@ def timeout_of(of_client: Mapping[str, Any]) -> Timeout:
         named = {"read": None}
     elif isinstance(given, Mapping):
         named = cast("Mapping[str, Any]", given)
-    is_known = named.keys() <= set(Timeout._fields) and named.get("connect", 1.0) is not None
+    is_known = (
+        named.keys() <= {"connect", "read", "total"} and named.get("connect", 1.0) is not None
+    )
     if is_known and all(map(_is_time, named.values())):
         return Timeout(**{name: time and min(time, _FOREVER) for name, time in named.items()})
     raise ConfigError(

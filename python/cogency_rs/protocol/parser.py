@@ -27,10 +27,23 @@ from .._core import (
 from ..errors import ConfigError, ProtocolError
 from ..guards.json_text import read_json
 from ..tools.toolbox import spelled
-from ..types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall
+from ..types import CallMode, Dialects, ErrorMode, StreamMode, ToolCall
 
 if TYPE_CHECKING:
     from ..models.deltas import ReasoningDelta
+    from ..types import Event
+
+    class ReadingOptions(TypedDict):
+        """How a text is read: the options that `Parser` and `Turn` both take."""
+
+        dialect: Dialects
+        tools: ToolSchemas | None
+        calls: CallMode
+        limits: Limits | None
+        errors: ErrorMode
+        lenient: bool
+        begins_in_think: bool | None
+
 
 __all__ = ["Dialect", "Finish", "Limits", "Parser", "parse_execute_block", "parse_tokens"]
 
@@ -89,17 +102,17 @@ def parse_tokens(
 
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
     """
-    reading = ReadingOptions(
-        dialect=dialect,
-        tools=tools
+    reading: ReadingOptions = {
+        "dialect": dialect,
+        "tools": tools
         if tools is None or isinstance(tools, ToolSchemas)
         else ToolSchemas(spelled(tools)),
-        calls=calls,
-        limits=limits,
-        errors=errors,
-        lenient=lenient,
-        begins_in_think=begins_in_think,
-    )
+        "calls": calls,
+        "limits": limits,
+        "errors": errors,
+        "lenient": lenient,
+        "begins_in_think": begins_in_think,
+    }
     return aiter(TextStream(source, reading, stream))
 
 
@@ -121,18 +134,6 @@ def parse_execute_block(text: str) -> list[ToolCall]:
     except ValueError as error:
         raise ProtocolError(str(error), cause=error, original_input=stripped) from error
     return [ToolCall(call["name"], call["args"]) for call in calls]
-
-
-class ReadingOptions(TypedDict):
-    """How a text is read: the options that `Parser` and `Turn` both take."""
-
-    dialect: Dialects
-    tools: ToolSchemas | None
-    calls: CallMode
-    limits: Limits | None
-    errors: ErrorMode
-    lenient: bool
-    begins_in_think: bool | None
 
 
 class TextStream:

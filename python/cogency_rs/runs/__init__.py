@@ -1,7 +1,26 @@
 """What a run is and says, as its hooks, its driver and its program see it: its context, limits, steps and result."""
 
-from .context import RunContext
-from .response import ModelResponse
-from .run_result import RunStatus, StepKind
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..loading import lazy_names
+
+if TYPE_CHECKING:
+    from .context import RunContext as RunContext
+    from .response import ModelResponse as ModelResponse
+    from .run_result import RunStatus as RunStatus, StepKind as StepKind
 
 __all__ = ["ModelResponse", "RunContext", "RunStatus", "StepKind"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".context": ("RunContext",),
+        ".response": ("ModelResponse",),
+        ".run_result": (
+            "RunStatus",
+            "StepKind",
+        ),
+    },
+)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
-from functools import wraps
+from collections.abc import Collection, Iterator
+from inspect import Signature, signature
 from time import monotonic
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self
 
 from ..errors import StopReason, StopRun
 from ..guards import misnamed
@@ -18,30 +17,22 @@ from ..guards.arguments import (
     check_seconds,
 )
 from ..guards.misnamed import refuse_misnamed
+from ..loading.dataclass import Later, dataclass, field, replace
 from ..models.deltas import NO_USAGE, Usage
 
 __all__ = ["Account", "RunLimits"]
 
-T = TypeVar("T")
+
+class _OfInit:
+    """The signature of `__init__`, in the place of that of `__new__`, which takes anything."""
+
+    def __get__(self, instance: object, owner: Any) -> Signature:
+        _, *arguments = signature(owner.__init__).parameters.values()
+        return Signature(arguments)
 
 
-def _keeps_given(kind: type[T]) -> type[T]:
-    """Let each value of a dataclass keep the names of the fields that it was given."""
-    init: Callable[..., None] = kind.__init__
-
-    @wraps(init)
-    def keeping(self: T, **given: Any) -> None:
-        refuse_misnamed(kind.__name__, given, misnamed.LIMITS)
-        init(self, **given)
-        object.__setattr__(self, "_given", frozenset(given))
-
-    kind.__init__ = keeping  # type: ignore[assignment]
-    return kind
-
-
-@_keeps_given
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLimits:
+@dataclass(frozen=True, kw_only=True)
+class RunLimits(Later):
     """What ends a run: `limits=RunLimits(...)` of an `Agent`, or of one of its runs.
 
     Limits of one run override those of its agent, which apply where the run sets none.
@@ -76,6 +67,15 @@ class RunLimits:
     finish_reasons: Collection[str] = ()
     on_busy: Literal["wait", "error"] = "wait"
     _given: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    __signature__ = _OfInit()
+
+    def __new__(cls, **given: Any) -> Self:
+        """Keep the names of what is given."""
+        refuse_misnamed(cls.__name__, given, misnamed.LIMITS)
+        made = object.__new__(cls)
+        object.__setattr__(made, "_given", frozenset(given))
+        return made
 
     def __post_init__(self) -> None:
         for name in ("steps", "tool_calls", "total_tokens", "same_errors"):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from ..loading.dataclass import Later, dataclass, field
 from ..models import Delta, Finish, TextDelta, Usage
 
 __all__ = ["ModelResponse"]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelResponse:
+@dataclass(frozen=True)
+class ModelResponse(Later):
     """What a model answered to one request.
 
     Attributes:

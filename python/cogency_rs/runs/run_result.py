@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from ..calls.records import ToolExecution
 from ..errors import NoAnswerError, StopReason, StopRun
+from ..loading.dataclass import Later, dataclass, field, replace
 from ..models import Usage
 from ..types import ToolCall, TurnOutcome
-from .waiting import what_waits
 
 __all__ = [
     "NO_OUTPUT",
@@ -28,6 +26,8 @@ NO_OUTPUT: Any = object()
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
+
+    from ..calls.records import ToolExecution
 
     Deps = DefaultTypeVar("Deps", default=Any)
     Output = DefaultTypeVar("Output", default=str)
@@ -52,8 +52,8 @@ def first_signal(signals: Sequence[StopRun]) -> StopRun | None:
     return min(signals, key=lambda signal: _PRECEDENCE[signal.reason])
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+@dataclass(frozen=True)
+class Step(Later):
     """One answer of the model, and its results.
 
     Attributes:
@@ -85,8 +85,8 @@ class Step:
     replaced_characters: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult(Generic[Output]):
+@dataclass(frozen=True)
+class RunResult(Later, Generic[Output]):
     """The result of a run.
 
     Attributes:
@@ -114,6 +114,8 @@ class RunResult(Generic[Output]):
 
     def __str__(self) -> str:
         """Of a run that waits: which calls wait, and what to call next. Of any other: its `repr`."""
+        from .waiting import what_waits
+
         return (
             what_waits(self.waiting, self.conversation_id)
             if self.status == "waiting"
@@ -153,6 +155,8 @@ _ENDED = {
 
 def _no_answer(result: RunResult[Any]) -> NoAnswerError:
     """The error that says why a run has no answer, and where to look further."""
+    from .waiting import what_waits
+
     stop, status = result.stop, result.status
     if status == "waiting":
         why = what_waits(result.waiting, result.conversation_id)

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from ..ids import uuid7
-from .log import Conversation, Origin
+from .log import Conversation
+from .origin import Origin
 from .schema import has_table
 
 if TYPE_CHECKING:

@@ -6,22 +6,22 @@ What is folded for prompts is above it, in `foldings.py`, for every storage alik
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-from ..calls.records import CallRecord
 from ..errors import ConfigError
+from ..loading.dataclass import Later, dataclass
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
 
 __all__ = [
     "ROW_TYPES",
     "Conversation",
     "Log",
     "LogPage",
-    "Origin",
     "Row",
     "check_row_type",
     "is_log",
@@ -76,7 +76,7 @@ class LogPage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Conversation:
+class Conversation(Later):
     """One user's conversation, as an entry of a list.
 
     Attributes:
@@ -92,30 +92,6 @@ class Conversation:
     first: float
     last: float
     question: str | None
-
-
-class Origin(NamedTuple):
-    """Where a forked conversation comes from.
-
-    Attributes:
-        conversation_id: the conversation whose rows it began with.
-        rows: how many of them.
-    """
-
-    conversation_id: str
-    rows: int
-
-    def written(self) -> str:
-        """As it is stored: a JSON object."""
-        return json.dumps({"conversation_id": self.conversation_id, "rows": self.rows})
-
-    @classmethod
-    def of(cls, stored: str | None) -> Origin | None:
-        """Read what `written` wrote."""
-        if stored is None:
-            return None
-        found: Any = json.loads(stored)
-        return cls(found["conversation_id"], found["rows"])
 
 
 class Log(Protocol):

@@ -14,14 +14,16 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from itertools import count, islice
 from sys import getsizeof
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..calls.records import IN_DOUBT, CallRecord
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
 from .claims import Claim, Claims
-from .log import ROW_TYPES, Conversation, LogPage, Origin, Row, check_row_type
-from .users import not_the_owner
+from .log import ROW_TYPES, Conversation, LogPage, Row, check_row_type
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
+    from .origin import Origin
 
 __all__ = ["Memory"]
 
@@ -189,6 +191,8 @@ class Memory:
 
     async def open_calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         """Read the calls of a conversation that are not settled; see `Log`."""
+        from ..calls.records import IN_DOUBT
+
         return self._calls(conversation_id, user_id, lambda call: call.status in IN_DOUBT)
 
     async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
@@ -259,6 +263,8 @@ class Memory:
         Raises:
             OwnerError: it is another user's; nothing was removed.
         """
+        from .users import not_the_owner
+
         kept = self._kept.get(conversation_id)
         if user_id is not None and kept is not None and kept.rows and kept.rows[0][2] != user_id:
             raise not_the_owner(conversation_id, user_id)
@@ -274,6 +280,8 @@ class Memory:
         new = self._kept[new_id] = _Kept(_CONVERSATION + getsizeof(new_id))
         new.rows = [*islice(own, rows)]
         new.size += sum(_ROW + getsizeof(row[3][1]) for row in new.rows)
+        from .origin import Origin
+
         new.origin = Origin(conversation_id, len(new.rows))
         self._size += new.size
         self._keep_the_bound(new_id)

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from ..calls.records import CallRecord
 from .cogency_tables import CogencyTables
-from .log import Conversation, LogPage, Origin
+from .log import Conversation, LogPage
+from .origin import Origin
 from .users import not_the_owner
 
 __all__ = ["Queries", "Query", "SqlLog"]

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
-from .options import Telemetry
+from ..loading import lazy_names
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
+    from .options import Telemetry as Telemetry
     from .spans import Tracing
 
 __all__ = ["Telemetry", "instrument", "uninstrument"]
@@ -47,6 +48,8 @@ def instrument(
     Raises:
         ConfigError: the package opentelemetry-api is not installed, or a provider is not a provider.
     """
+    from .options import Telemetry
+
     global _of_program
     _of_program = _tracing(Telemetry(tracer_provider, meter_provider, capture_content))
 
@@ -68,9 +71,11 @@ def tracing_of(given: bool | TracerProvider | Telemetry) -> Tracing | None:
     Raises:
         ConfigError: the package opentelemetry-api is not installed, or the option has a value that cannot work.
     """
+    if given is False:
+        return None
+    from .options import Telemetry
+
     match given:
-        case False:
-            return None
         case True:
             return _tracing(Telemetry())
         case Telemetry():
@@ -96,3 +101,6 @@ def _tracing(telemetry: Telemetry) -> Tracing:
         raise ConfigError(message, cause=error) from error
     _of_context = of_context
     return Tracing(telemetry)
+
+
+__getattr__, __dir__ = lazy_names(__name__, {".options": ("Telemetry",)})

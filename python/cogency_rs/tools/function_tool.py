@@ -19,7 +19,8 @@ from ..types import ToolCall, ToolResult
 from .arguments import CheckedTool, compiled
 from .context import ToolContext
 from .docstring import read_docstring
-from .options import NO_OPTIONS, ToolKeywords, ToolOptions
+from .keywords import ToolKeywords
+from .options import NO_OPTIONS, ToolOptions
 from .parameters import Parameters
 from .registry import check_name
 from .schema import Mismatch, Param, json_value

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from ..calls.reconcile import AskOutcome, Reconcile
 from ..guards.arguments import (
     check_count,
     check_flag,
     check_seconds,
     refused,
 )
+from ..loading.dataclass import Later, dataclass, field
 from ..types import ToolCall
 
 if TYPE_CHECKING:
+    from ..calls.reconcile import AskOutcome, Reconcile
     from ..runs.context import RunContext
 
 __all__ = [
     "NO_OPTIONS",
     "Preview",
     "Retries",
-    "ToolKeywords",
     "ToolOptions",
     "all_options",
     "options_of",
@@ -37,8 +36,8 @@ Remote = bool | Mapping[str, Any] | None
 """Whether the calls of a tool run in another process, and what they need there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retries:
+@dataclass(frozen=True)
+class Retries(Later):
     """What `@tool(idempotent=…)` takes for a tool whose failed calls are retried, with growing pauses.
 
     Attributes:
@@ -54,8 +53,8 @@ class Retries:
         check_count("times", self.times, or_none=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+@dataclass(frozen=True)
+class Preview(Later):
     """What `@tool(requires_approval=…)` takes for a tool that shows what a call would do before it is approved.
 
     Attributes:
@@ -78,22 +77,8 @@ class Preview:
             raise refused("when", self.when, "True, False or a function of the call")
 
 
-class ToolKeywords(TypedDict, total=False):
-    """The fields of `ToolOptions` as keywords of `@tool`."""
-
-    timeout: float | None
-    sequential: bool
-    requires_approval: NeedsApproval | Preview
-    idempotent: bool | Retries
-    read_only: bool
-    ends_run: bool
-    visible: IsVisible
-    remote: Remote
-    reconcile: AskOutcome | Reconcile | None
-
-
 @dataclass(frozen=True)
-class ToolOptions:
+class ToolOptions(Later):
     """How the calls of one tool are carried out. `@tool` takes these as keywords; a class has them as `options`.
 
     Attributes:
@@ -143,7 +128,10 @@ class ToolOptions:
             raise refused("idempotent", self.idempotent, "True, False or Retries(times)")
         if not (isinstance(self.visible, bool) or callable(self.visible)):
             raise refused("visible", self.visible, "True, False or a function of the run")
-        Reconcile.of(self.reconcile)  # refuses what is not one
+        if self.reconcile is not None:
+            from ..calls.reconcile import Reconcile
+
+            Reconcile.of(self.reconcile)  # refuses what is not one
         asks: object = self.requires_approval
         if not (isinstance(asks, bool | Preview) or callable(asks)):
             raise refused(
@@ -161,6 +149,8 @@ class ToolOptions:
     @property
     def reconciling(self) -> Reconcile | None:
         """What tells whether a call happened; `None` if nothing does."""
+        from ..calls.reconcile import Reconcile
+
         return Reconcile.of(self.reconcile)
 
     @property

@@ -6,23 +6,21 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..calls.tool_result import failure
 from ..errors import ConfigError, ToolError
 from ..guards.arguments import check_list, refused
 from ..types import ToolCall, ToolResult
-from .arguments import checks_itself, faults
 from .cogency import injected_into
-from .context import ToolContext
-from .signature import is_object, json_schema_of
 
 CO_COROUTINE = inspect.CO_COROUTINE
 
 _decode = (
     json.JSONDecoder().raw_decode
 )  # a parser writes no space around it, so none has to be skipped
+
+if TYPE_CHECKING:
+    from .context import ToolContext
 
 __all__ = [
     "UnreadableCall",
@@ -159,11 +157,12 @@ def check_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
     return listed
 
 
-@dataclass
 class UnreadableCall(ToolCall):
     """A call whose arguments Python cannot read; it fails without being started."""
 
-    problem: str = ""
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(name, {})
+        self.problem = problem
 
 
 def tool_call(text: str) -> ToolCall:
@@ -173,7 +172,7 @@ def tool_call(text: str) -> ToolCall:
     except (ValueError, RecursionError) as error:
         # Valid JSON, but an integer has more digits, or brackets are nested deeper, than Python reads.
         name, _ = _decode(text, len('{"name": '))
-        return UnreadableCall(name, {}, problem=str(error))
+        return UnreadableCall(name, str(error))
     return ToolCall(call["name"], call["args"], call.get("id"), call.get("server"))
 
 
@@ -185,6 +184,8 @@ def refusal(call: ToolCall, tool: Any, missing: Callable[[ToolCall], str]) -> To
         tool: the tool that the call means; `None` if there is none.
         missing: writes the message for a call that means no tool.
     """
+    from .arguments import faults
+
     if tool is None:
         return _refused(missing(call))
     if isinstance(call, UnreadableCall):
@@ -200,6 +201,8 @@ def refusal(call: ToolCall, tool: Any, missing: Callable[[ToolCall], str]) -> To
 
 
 def _refused(message: str) -> ToolResult:
+    from ..calls.tool_result import failure
+
     return failure(message, ToolError(message, validation_failed=True))
 
 
@@ -237,6 +240,9 @@ def bound(
     `execute(**kwargs)` gets the model's arguments and those of the turn, except for names that its own schema declares;
     if its schema allows no further arguments, it gets only the model's.
     """
+    from .arguments import checks_itself
+    from .signature import is_object, json_schema_of
+
     if checks_itself(tool):
         if (run := tool.run_checked) is None:
             own: Any = tool

@@ -9,32 +9,34 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
-from ..calls.records import CallRecord, ToolExecution
 from ..errors import ConfigError, StopRun
-from ..execution.batch import ToolBatch
 from ..execution.call_options import CallOptions
 from ..execution.tool_events import ToolEvents
 from ..guards import misnamed
 from ..guards.arguments import check_execution, check_function
 from ..guards.misnamed import refuses_misnamed
-from ..hooks import AnyHook, Approve
 from ..hooks.approval import Approval, need_of
 from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
-from ..protocol.codec import format_call_agent, parse_tool_call
 from ..protocol.parser import ClosedOnce, LateEvents, unread_text_of
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import is_log
 from ..tools.options import ToolOptions, all_options
 from ..tools.registry import is_blocking
 from ..tools.toolbox import ResolvedCall, Toolbox
-from ..types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
+from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .early_calls import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
-from .results_as_calls_end import CallEnds
 from .turn_log import Steps, TurnLog
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord, ToolExecution
+    from ..execution.batch import ToolBatch
+    from ..hooks import AnyHook, Approve
+    from ..types import Event, TurnEvent
+    from .results_as_calls_end import CallEnds
 
 __all__ = ["Accumulator", "CircuitBreaker"]
 
@@ -83,7 +85,12 @@ class Accumulator:
             an option has a wrong value.
     """
 
-    _parse_call = staticmethod(parse_tool_call)
+    @staticmethod
+    def _parse_call(json_str: str) -> ToolCall:
+        from ..protocol.codec import parse_tool_call
+
+        return parse_tool_call(json_str)
+
     _is_blocking = staticmethod(is_blocking)
     _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
@@ -239,7 +246,7 @@ class Accumulator:
                             self.waiting, self._asking = await log.wait()
                         else:
                             batch, tool_events = early.complete()
-                            ends = CallEnds(log, batch) if log.keeps_ends else None
+                            ends = _ends_of(log, batch) if log.keeps_ends else None
                             try:
                                 if batch.may_speak:
                                     async with aclosing(tool_events.until(batch.join())) as spoken:
@@ -352,6 +359,8 @@ class Accumulator:
             return None
         content = event.get("content") or "" if kind in _WITH_CONTENT else ""
         if kind in ("call", "call_ready"):
+            from ..protocol.codec import format_call_agent
+
             content = format_call_agent(self._parse_call(content))
         turn.event(kind, content)
         return None
@@ -372,6 +381,8 @@ class Accumulator:
 
     def _open(self, tools: Toolbox, tool_events: ToolEvents) -> ToolBatch:
         """Open a batch without calls."""
+        from ..execution.batch import ToolBatch  # here, since most answers have no calls
+
         return ToolBatch(
             (),
             tools,
@@ -400,6 +411,12 @@ class Accumulator:
         if any(options.asks_when for options in self._tool_options()):
             log.needs = [await need_of(call) for call in log.calls]
         return True in log.needs
+
+
+def _ends_of(log: TurnLog, batch: ToolBatch) -> CallEnds:
+    from .results_as_calls_end import CallEnds
+
+    return CallEnds(log, batch)
 
 
 def _texts(steps: Steps) -> Steps:

@@ -12,21 +12,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
-from ..calls.records import ToolExecution
-from ..execution.batch import ToolBatch
 from ..execution.shielded_wait import outlast
 from ..execution.tool_events import ToolEvents
-from ..tools.options import ToolOptions
-from ..tools.registry import refusal
-from ..tools.toolbox import ResolvedCall, Toolbox
 from .turn_log import TurnLog
+
+if TYPE_CHECKING:
+    from ..calls.records import ToolExecution
+    from ..execution.batch import ToolBatch
+    from ..tools.options import ToolOptions
+    from ..tools.toolbox import ResolvedCall, Toolbox
 
 __all__ = ["EarlyCalls", "OnDropped", "may_begin_early", "may_have_early_calls"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-OnDropped = Callable[[Sequence[ToolExecution]], None]
+OnDropped: TypeAlias = "Callable[[Sequence[ToolExecution]], None]"
 """Called with the executions of calls that began early and do not count."""
 
 NOT_VALID = "its batch was not valid"
@@ -157,4 +159,6 @@ class EarlyCalls:
 
 def _may_begin(call: ResolvedCall, tools: Toolbox) -> bool:
     """Whether a call can be carried out and its tool has no effect outside."""
+    from ..tools.registry import refusal
+
     return may_begin_early(call.options) and refusal(*call, tools.missing) is None

@@ -10,33 +10,31 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._core import EarlyCall, WithdrawnCalls
-from ..calls.records import CallRecord, CallStatus, KnownEnd, ToolExecution, dropped, write_result
-from ..calls.status import status_of
-from ..calls.tool_result import cancelled, unknown
-from ..calls.worker_process import worker
-from ..errors import ToolError
-from ..hooks.approval import Need, Undecided, write_decision
 from ..ids import uuid7
+from ..loading.dataclass import replace
 from ..storage.log import Row
-from ..tools.registry import tool_call
-from ..tools.toolbox import ResolvedCall, Toolbox
-from ..types import ToolCall, ToolResult, TurnEvent
+from ..types import ToolCall, ToolResult
 from .uncancelled_saves import begin, finish, is_over, way_to_save
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord, CallStatus, ToolExecution
+    from ..hooks.approval import Need
+    from ..tools.toolbox import ResolvedCall, Toolbox
+    from ..types import TurnEvent
 
 __all__ = ["Steps", "TurnLog", "started"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-Steps = list[TurnEvent | tuple[Row, ...] | list[str] | EarlyCall | WithdrawnCalls]
+Steps: TypeAlias = "list[TurnEvent | tuple[Row, ...] | list[str] | EarlyCall | WithdrawnCalls]"
 """In order: event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch
 is complete, and the places from which such calls do not count."""
 
-Executions = Callable[[], Sequence[ToolExecution]]
+Executions: TypeAlias = "Callable[[], Sequence[ToolExecution]]"
 
 
 class TurnLog:
@@ -124,6 +122,8 @@ class TurnLog:
         Raises:
             ToolError: the note could not be saved, so the call must not run.
         """
+        from ..errors import ToolError
+
         records = self.records
         record = records[index]
         if not self.keeps_ends if attempts else record.status != "saved":
@@ -159,6 +159,8 @@ class TurnLog:
         Returns:
             The save; `None` if there is none, or it is over.
         """
+        from ..calls.records import write_result
+
         ended = [
             each.record._replace(status="ended", result=write_result(each.result))
             for each in executions
@@ -238,6 +240,8 @@ class TurnLog:
 
     def read(self, content: str) -> ResolvedCall:
         """The call that a row holds, with its tool."""
+        from ..tools.registry import tool_call
+
         call = tool_call(content)
         if self._written_ids:
             call.id = None
@@ -261,6 +265,8 @@ class TurnLog:
             executions: the executions of these calls.
             why: the reason, for the log.
         """
+        from ..calls.records import dropped
+
         with_row = executions[: max(len(self.records) - place, 0)]
         for index, execution in enumerate(with_row, start=place):
             before, record = self.records[index], execution.record
@@ -295,6 +301,8 @@ class TurnLog:
         Returns:
             The calls with their ids, and those of them that somebody must decide about.
         """
+        from ..hooks.approval import Undecided, write_decision
+
         noted = [*zip(self.calls, self.records, self.needs, strict=True)]
         calls = [replace(each.call, id=record.id) for each, record, _ in noted]
         asking = [call for call, need in zip(calls, self.needs, strict=True) if need is True]
@@ -346,6 +354,9 @@ class TurnLog:
 
     def _new(self, calls: list[ResolvedCall], status: CallStatus) -> list[CallRecord]:
         """New records, for calls that the log does not have. Calls that do not wait are started with them."""
+        from ..calls.records import CallRecord
+        from ..calls.worker_process import worker
+
         if not calls:
             return []
         if self._batch is None:
@@ -381,6 +392,8 @@ class TurnLog:
 
     def _settled(self) -> list[CallRecord]:
         """The records of the calls, settled; the calls are no longer open."""
+        from ..calls.status import status_of
+
         records, executions = self.records, self._executions
         self._close()
         if executions is None:  # the turn was stopped before they could run
@@ -398,6 +411,8 @@ class TurnLog:
 
 def started(record: CallRecord) -> CallRecord:
     """The record of a call that this process starts, or is about to: only a start writes the worker and the time."""
+    from ..calls.worker_process import worker
+
     return record._replace(
         attempt=record.attempt + 1,
         started_at=time(),
@@ -408,6 +423,9 @@ def started(record: CallRecord) -> CallRecord:
 
 def _if_stopped(record: CallRecord) -> ToolResult:
     """The result of a call that this turn did not run, and an earlier program may have run."""
+    from ..calls.records import CallRecord, KnownEnd
+    from ..calls.tool_result import cancelled, unknown
+
     match record:
         case CallRecord(status="ended"):
             return KnownEnd.of(record).result
@@ -419,6 +437,8 @@ def _if_stopped(record: CallRecord) -> ToolResult:
 
 def _before_its_start(record: CallRecord) -> CallRecord:
     """The record of a new call without what its start wrote."""
+    from ..calls.records import CallRecord
+
     return CallRecord(*record[:6], 0, None, None, record.worker)
 
 

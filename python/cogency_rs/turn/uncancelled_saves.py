@@ -7,12 +7,14 @@ import inspect
 import logging
 import sys
 from collections.abc import Awaitable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from ..calls.records import CallRecord
 from ..execution.shielded_wait import outlast
 from ..storage.log import Row, is_log_class
+
+if TYPE_CHECKING:
+    from ..calls.records import CallRecord
 
 __all__ = ["Way", "begin", "finish", "is_over", "save_to_the_end", "way_to_save"]
 

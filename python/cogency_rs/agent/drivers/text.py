@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
-from copy import copy
 from functools import cache, partial
-from typing import Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from ..._core import (
     Dialect,
@@ -19,14 +18,16 @@ from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
 from ...guards.arguments import check_choice, check_flag, refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from ...protocol.parser import LateEvents, ReadingOptions, TextStream
+from ...protocol.parser import LateEvents, TextStream
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
 from ...types import CallMode, Dialects
-from ..declarations import declarations
-from ..own_prompt import SystemPrompt
 from ..runtime import Runtime
-from .example import example_call
+
+if TYPE_CHECKING:
+    from ...models import ToolDeclaration
+    from ...protocol.parser import ReadingOptions
+    from ..own_prompt import SystemPrompt
 
 __all__ = ["TextDriver"]
 
@@ -123,11 +124,16 @@ class TextDriver:
 
     def speaking(self, dialect: Dialects, *, until_told: bool = False) -> Self:
         """A driver like this one, with this dialect; only until the model's server tells another, with `until_told`."""
-        driver = copy(self)
+        driver = self._copied()
         driver.takes_dialect = False
         driver.may_learn = until_told
         driver._speak(dialect)
         return driver
+
+    def _copied(self) -> Self:
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
 
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
         """Make one step; see `Driver.step`."""
@@ -143,7 +149,7 @@ class TextDriver:
             self.may_learn = False
             self._speak(found.dialect)
         # Its own copy: what another run learns meanwhile is not for this step.
-        return copy(self)._read_step(run, runtime)
+        return self._copied()._read_step(run, runtime)
 
     def _read_step(self, run: RunContext[Any], runtime: Runtime) -> TextStream:
         reading = self._reading_for(runtime.execution.tools)
@@ -151,21 +157,23 @@ class TextDriver:
 
     def call_form(self, tools: Iterable[Any]) -> str:
         """A call of one of these tools as an example, for a model that wrote none; "" without tools."""
+        from .example import example_call
+
         call = example_call(tools)
         return "" if call is None else self._first.write_calls([call]).strip()
 
     def _reading_for(self, tools: Sequence[Any]) -> ReadingOptions:
         """How answers are read, made once for all runs with these tools."""
         if self._reading is None or self._reading[0] is not tools:
-            reading = ReadingOptions(
-                dialect=self.dialect,
-                tools=ToolSchemas(spelled(tools)),
-                calls=self._calls,
-                limits=self._limits,
-                errors="event",
-                lenient=self._lenient,
-                begins_in_think=self._begins_in_think,
-            )
+            reading: ReadingOptions = {
+                "dialect": self.dialect,
+                "tools": ToolSchemas(spelled(tools)),
+                "calls": self._calls,
+                "limits": self._limits,
+                "errors": "event",
+                "lenient": self._lenient,
+                "begins_in_think": self._begins_in_think,
+            }
             self._reading = (tools, reading)
         return self._reading[1]
 
@@ -179,7 +187,7 @@ class TextDriver:
             )
             return ModelRequest(
                 messages,
-                tools=declarations(runtime) if by_server else (),
+                tools=_declarations(runtime) if by_server else (),
                 stop=self._stop,
                 until=runtime.until(self._turning),
                 grammar=self._grammar(run, runtime),
@@ -251,3 +259,9 @@ def _read(delta: str | Delta) -> str | ReasoningDelta | Finish | None:
             return delta
         case _:  # usage, which the runtime has counted
             return None
+
+
+def _declarations(runtime: Runtime) -> tuple[ToolDeclaration, ...]:
+    from ..declarations import declarations
+
+    return declarations(runtime)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...calls.records import IN_DOUBT, CallRecord
 from ...calls.worker_process import is_gone, machine, worker
 from ...ids import uuid7
-from ..log import Conversation, Origin
+from ..log import Conversation
+from ..origin import Origin
 from .text import pack, unpack
 
 if TYPE_CHECKING:

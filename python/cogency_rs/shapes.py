@@ -1,0 +1,309 @@
+"""The dicts that programs exchange with this package, and the protocols of tools and logs; `types` has their names.
+
+Only type checkers and few programs look at these classes, which take as long to make as a tenth of an agent's import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Protocol,
+    TypedDict,
+    final,
+    runtime_checkable,
+)
+
+__all__ = [
+    "BreakerOpened",
+    "CallDeltaEvent",
+    "CallEvent",
+    "CallStartEvent",
+    "CancelledEvent",
+    "EndEvent",
+    "ErrorEvent",
+    "Event",
+    "ExecuteEvent",
+    "InterruptEvent",
+    "Message",
+    "MessageMatch",
+    "MetricEvent",
+    "RespondEvent",
+    "ResultCounts",
+    "ResultEvent",
+    "RunEvent",
+    "StepCost",
+    "Storage",
+    "ThinkEvent",
+    "Tool",
+    "ToolBlockedEvent",
+    "ToolChangedEvent",
+    "TurnEvent",
+    "UserEvent",
+    "WrittenResultEvent",
+]
+
+
+class ThinkEvent(TypedDict):
+    """Reasoning, not meant for the user."""
+
+    type: Literal["think"]
+    content: str
+    timestamp: float
+
+
+class RespondEvent(TypedDict):
+    """Text for the user; with `errors="respond"`, also reports of malformed output."""
+
+    type: Literal["respond"]
+    content: str
+    timestamp: float
+
+
+class CallEvent(TypedDict):
+    """One tool call.
+
+    `content` is `json.dumps({"name": ..., "args": ...})`, with `id` and `server` if the call has them.
+    """
+
+    type: Literal["call"]
+    content: str
+    timestamp: float
+
+
+class CallStartEvent(TypedDict):
+    """The model has begun to write a call. The event comes again when the call's name is known.
+
+    `index` numbers the calls of a text from 0, including those of blocks that turn out to be broken.
+    """
+
+    type: Literal["tool_call_start"]
+    timestamp: float
+    index: int
+    name: str | None
+
+
+class CallDeltaEvent(TypedDict):
+    """The next piece of a call's arguments, as the model writes them."""
+
+    type: Literal["tool_call_delta"]
+    content: str
+    timestamp: float
+    index: int
+
+
+class ExecuteEvent(TypedDict):
+    """The batch is complete, and its calls run now."""
+
+    type: Literal["execute"]
+    timestamp: float
+
+
+@final
+class ResultCounts(TypedDict):
+    """How many calls of a batch ran, succeeded and failed."""
+
+    tools_executed: int
+    success_count: int
+    failure_count: int
+
+
+@final
+class BreakerOpened(TypedDict):
+    """Why a turn ends after too many failures in a row."""
+
+    outcome: str
+    content: str
+    error: bool
+
+
+class ResultEvent(TypedDict):
+    """Results of a batch: `content` is a JSON array in call order, and `payload` counts them.
+
+    If the circuit breaker opens, another such event follows. Its only item says so, and its `payload` is a
+    `BreakerOpened`.
+    """
+
+    type: Literal["result"]
+    payload: ResultCounts | BreakerOpened
+    content: str
+    timestamp: float
+
+
+class WrittenResultEvent(TypedDict):
+    """Text that the model itself wrote between `<results>` tags. A parser emits it, and an accumulator drops it."""
+
+    type: Literal["result"]
+    content: str
+    timestamp: float
+    payload: NotRequired[None]
+
+
+class ErrorEvent(TypedDict):
+    """Output that cannot be read: a malformed block of calls, or an answer that was cut.
+
+    `code` tells why. A parser has `"invalid_payload"` for a block that cannot be read, `"missing_tool_name"` for one
+    with a call that has no name, and otherwise `None`; drivers and runs have their own codes.
+    `content` is the message to the model. `raw` is the block as the model wrote it, from its opening tag on, and
+    `line` and `column` are the place of the error in it, from 1. If the answer was cut outside every block, `raw` is
+    empty and the place is `None`.
+    """
+
+    type: Literal["error"]
+    content: str
+    timestamp: float
+    kind: Literal["malformed", "unfinished", "truncated", "refused"]
+    code: str | None
+    line: int | None
+    column: int | None
+    raw: str
+
+
+class EndEvent(TypedDict):
+    """The model wrote that it is done."""
+
+    type: Literal["end"]
+    timestamp: float
+
+
+class ToolBlockedEvent(TypedDict):
+    """A hook blocked a call (`BlockTool`): `content` is why, and `hook` is the hook's name."""
+
+    type: Literal["tool_blocked"]
+    content: str
+    timestamp: float
+    execution_id: str
+    name: str
+    args: dict[str, Any]
+    hook: str
+
+
+class ToolChangedEvent(TypedDict):
+    """A hook changed the result of a call: `status` and `content`, a value or an error, are those from before."""
+
+    type: Literal["tool_changed"]
+    content: Any
+    timestamp: float
+    execution_id: str
+    name: str
+    args: dict[str, Any]
+    status: str
+    hook: str
+
+
+TurnEvent = (
+    ThinkEvent
+    | RespondEvent
+    | CallStartEvent
+    | CallDeltaEvent
+    | CallEvent
+    | ExecuteEvent
+    | ResultEvent
+    | ErrorEvent
+    | EndEvent
+    | ToolBlockedEvent
+    | ToolChangedEvent
+)
+"""What an accumulator emits.
+
+What a tool emits of its own (`ToolContext.emit`), such as an MCP tool's `progress`, has a type that is not among these.
+"""
+
+
+class UserEvent(TypedDict):
+    """The question of a run."""
+
+    type: Literal["user"]
+    content: str
+    timestamp: float
+
+
+class StepCost(TypedDict):
+    """Tokens read and written, and seconds."""
+
+    input: int
+    output: int
+    duration: float
+
+
+class MetricEvent(TypedDict):
+    """What a step of a run cost, and all its steps so far; `is_estimate` says whether the step's tokens are a guess."""
+
+    type: Literal["metric"]
+    step: StepCost
+    total: StepCost
+    is_estimate: bool
+    timestamp: float
+
+
+class InterruptEvent(TypedDict):
+    """A person asked a run to stop, and it stops here."""
+
+    type: Literal["interrupt"]
+    timestamp: float
+
+
+class CancelledEvent(TypedDict):
+    """The end of a run that a person asked to stop; `content` is what they said."""
+
+    type: Literal["cancelled"]
+    content: str
+    timestamp: float
+
+
+RunEvent = TurnEvent | UserEvent | MetricEvent | InterruptEvent | CancelledEvent
+"""What a run of an agent emits, but for what its tools emit of their own; see `TurnEvent`."""
+
+
+Event = TurnEvent | WrittenResultEvent
+"""What a parser or an accumulator emits."""
+
+
+class Message(TypedDict):
+    """One entry of a prompt; `role` is `system`, `user` or `assistant`."""
+
+    role: str
+    content: str
+
+
+class MessageMatch(NamedTuple):
+    """A past user message found by `Storage.search_messages`."""
+
+    content: str
+    timestamp: float
+    conversation_id: str
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """What a tool offers.
+
+    `schema` is flat, `{"arg": {"type": "string", "required": True, ...}}`, or JSON Schema,
+    `{"type": "object", "properties": ...}`.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+    def execute(self, **kwargs: Any) -> Awaitable[Any]:
+        """Run with the model's arguments and the injected ones (`storage`, `access`, ...)."""
+        ...
+
+
+class Storage(Protocol):
+    """The one method of a log that a turn needs; `SQLite` has the rest of cogency's protocol."""
+
+    async def save_message(
+        self,
+        conversation_id: str,
+        user_id: str,
+        type: str,
+        content: str,
+        timestamp: float | None = None,
+    ) -> Any:
+        """Save one row; returning means it is safe."""
+        ...
