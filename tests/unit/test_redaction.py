@@ -6,6 +6,7 @@ import logging
 import pickle
 import traceback
 from typing import Any
+from urllib.parse import quote, quote_plus, urlsplit
 
 import pytest
 
@@ -14,6 +15,7 @@ from cogency_rs.guards.secrets import (
     CleanedError,
     Secrets,
     check_url,
+    host_of,
     in_arguments,
     in_environment,
     in_headers,
@@ -200,6 +202,9 @@ def test_a_client_s_log_shows_no_secret_while_its_owner_is_in_use(caplog):
         (["s3cret"], "base_url must be an address (a str), got a value of type list"),
         ("http://ada:s3/cret@host", "an invalid host or port; in a user or a password"),
         ("http://[s3cret", "an invalid host or port"),
+        ("http://s3cret:65536", "an invalid host or port"),
+        (f"http://s3cret:{'9' * 5_000}", "an invalid host or port"),
+        ("http://host\\[s3cret", "an invalid host or port"),
     ],
 )
 def test_text_that_is_not_an_address_is_refused_and_not_repeated(url, words):
@@ -207,3 +212,22 @@ def test_text_that_is_not_an_address_is_refused_and_not_repeated(url, words):
         check_url("base_url", url)
     assert words in str(error.value)
     assert "s3" not in "".join(traceback.format_exception(error.value))
+
+
+@pytest.mark.parametrize("text", ["plain-key_1.~", "pass word/1", "über+100%", "a=b&c@d"])
+def test_a_secret_is_found_as_addresses_write_it(text):
+    for form in (quote(text, safe=""), quote_plus(text)):
+        assert Secrets(key("label", text)).hide(f"<{form}>") == "<[label]>"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://LocalHost:80/v1", "localhost"),
+        ("https://ada:pass@example.com?a=b@c", "example.com"),
+        ("http://[::1]:8080/v1", "::1"),
+        ("http://127.0.0.1#x", "127.0.0.1"),
+    ],
+)
+def test_the_host_of_an_address(url, host):
+    assert host_of(url) == host == urlsplit(url).hostname

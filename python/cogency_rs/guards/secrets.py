@@ -13,10 +13,9 @@ import os
 import re
 import threading
 import traceback
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast
-from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 from weakref import ReferenceType, ref
 
 from ..errors import ArgumentError, ConfigError
@@ -27,6 +26,7 @@ __all__ = [
     "Found",
     "Secrets",
     "check_url",
+    "host_of",
     "in_arguments",
     "in_environment",
     "in_headers",
@@ -48,29 +48,36 @@ _SHORTEST_KEY = 4
 _SHORTEST = 8
 """Characters of the shortest value that is replaced if nothing says that it is a key."""
 
-_NAMES_A_KEY = re.compile(
-    r"key|token|secret|passw|pwd|auth|credential|cookie|signature|\bsig\b|dsn|private",
-    re.IGNORECASE,
+# Regular expressions are compiled when they are first used, and what is seldom needed is imported then: the address and
+# the key of every model come by here, and most have nothing special.
+
+_KEY_WORDS = (
+    *("key", "token", "secret", "passw", "pwd", "auth", "credential", "cookie", "signature"),
+    *("dsn", "private"),
 )
 
-_PUBLIC_HEADER = re.compile(
-    r"accept(-.*)?|connection|content-type|user-agent|x-stainless-.*|anthropic-(version|beta)",
-    re.IGNORECASE,
+_PUBLIC_HEADERS = frozenset(
+    {"accept", "connection", "content-type", "user-agent", "anthropic-version", "anthropic-beta"}
 )
-"""Headers that the clients of services send for themselves."""
+"""Headers that the clients of services send for themselves, next to those that begin with `_PUBLIC_BEGINNINGS`."""
+
+_PUBLIC_BEGINNINGS = ("accept-", "x-stainless-")
 
 _OF_NAMED_VALUES = frozenset(
     {"env", "env_vars", "headers", "extra_headers", "default_headers", "extra_query"}
 )
 """Names of settings whose values are names and values in turn, any of which may be secret."""
 
-_PUBLIC_PART = re.compile(
-    r"v\d+((alpha|beta)\d*)?|api|openai|anthropic|mcp|sse|chat|completions|messages|models|inference|"
-    r"compatible-mode|paas|engines|deployments|serving-endpoints"
+_PUBLIC_PARTS = frozenset(
+    {
+        *("v1", "api", "openai", "anthropic", "mcp", "sse", "chat", "completions", "messages"),
+        *("models", "inference", "compatible-mode", "paas", "engines", "deployments"),
+        "serving-endpoints",
+    }
 )
-"""Parts of a path that are the same for every user of a service. Any other part may be a key."""
+"""Parts of a path that are the same for every user of a service, as any version is. Any other part may be a key."""
 
-_PACKAGE = re.compile(r"@[\w.-]+/[\w.-]+")
+_PACKAGE = r"@[\w.-]+/[\w.-]+"
 """An argument that names a package of npm, perhaps with a version after it."""
 
 _VERBOSE_LOGGERS = (
@@ -99,7 +106,7 @@ class CleanedError(Exception):
         self.kind = kind
 
 
-_QUOTED_VALUE = re.compile(r"input_value=.*?(?=, input_type=|$)", re.DOTALL)
+_QUOTED_VALUE = r"(?s)input_value=.*?(?=, input_type=|$)"
 """A value that pydantic refuses. It quotes the value with its middle left out, so a secret may be there in part."""
 
 
@@ -114,10 +121,13 @@ class Secrets:
 
     def __init__(self, *found: Iterable[Found]) -> None:
         self._shown = dict(written(each for some in found for each in some))
-        longest_first = sorted(self._shown, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(_pattern_of, longest_first)))
         if self._shown:
             _guard_logs(self)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longest_first = sorted(self._shown, key=len, reverse=True)
+        return re.compile("|".join(map(_pattern_of, longest_first)))
 
     @property
     def longest(self) -> int:
@@ -129,7 +139,9 @@ class Secrets:
         if not self._shown:
             return text
         hidden = self._pattern.sub(lambda match: self._shown[match[0]], text)
-        return _QUOTED_VALUE.sub("input_value=…", hidden) if "input_value=" in hidden else hidden
+        return (
+            re.sub(_QUOTED_VALUE, "input_value=…", hidden) if "input_value=" in hidden else hidden
+        )
 
     def clean(self, error: Exception) -> Exception:
         """The error itself; or a `CleanedError`, if a traceback of it or its `repr` would show one of them."""
@@ -179,13 +191,20 @@ def _forms(text: str) -> Iterator[str]:
     if len(text) < _SHORTEST_KEY:
         return
     yield text
-    yield quote(text, safe="")
-    yield quote_plus(text)
+    quoted = "".join(_AS_IN_ADDRESS.get(byte) or f"%{byte:02X}" for byte in text.encode())
+    yield quoted
+    yield quoted.replace("%20", "+")
     yield json.dumps(text)[1:-1]
     yield repr(text)[1:-1]
     for line in map(str.strip, text.splitlines()):
         if len(line) >= _SHORTEST:
             yield line
+
+
+_AS_IN_ADDRESS = {
+    byte: chr(byte) for byte in range(128) if chr(byte).isalnum() or chr(byte) in "_.-~"
+}
+"""What an address has as it is; it has any other byte as a number."""
 
 
 def _pattern_of(text: str) -> str:
@@ -213,8 +232,14 @@ def named(label: str, name: str, value: object) -> Iterator[Found]:
         return
     if "://" in value:
         yield from in_url(value)
-    elif _NAMES_A_KEY.search(name) or (len(value) >= _SHORTEST and not _is_path(value)):
+    elif _names_a_key(name) or (len(value) >= _SHORTEST and not _is_path(value)):
         yield from key(label, value)
+
+
+def _names_a_key(name: str) -> bool:
+    name = name.lower()
+    is_signature = "sig" in name and re.search(r"\bsig\b", name) is not None
+    return is_signature or any(word in name for word in _KEY_WORDS)
 
 
 def in_url(url: str) -> Iterator[Found]:
@@ -223,8 +248,11 @@ def in_url(url: str) -> Iterator[Found]:
     scheme, mark, rest = url.partition("://")
     if not mark:
         scheme, rest = "", url
-    userinfo = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[0]
+    userinfo = _cut(rest, "/?#")[0].rpartition("@")[0]
     if userinfo:
+        from base64 import b64encode
+        from urllib.parse import unquote
+
         user, _, password = userinfo.partition(":")
         yield userinfo, "[user and password]"
         for each in {unquote(userinfo), userinfo}:
@@ -233,20 +261,22 @@ def in_url(url: str) -> Iterator[Found]:
             yield from key("password", text)
         for text in {user, unquote(user)}:
             yield from named("user", "" if password else "key", text)
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # not an address
-        return
-    for name, value in parse_qsl(parts.query):
-        yield from named(f"query {name}", name, value)
-    for value in re.split(r"[&=]", parts.query):  # as it is written there
-        yield from named("query", "", value)
-    yield from named("fragment", "key", parts.fragment)
-    for part in filter(None, parts.path.split("/")):
-        if scheme in ("http", "https") and not _PUBLIC_PART.fullmatch(part):
+    target, _, fragment = _cut(rest, "/?#")[1].partition("#")
+    path, _, query = target.partition("?")
+    if query:
+        from urllib.parse import parse_qsl
+
+        for name, value in parse_qsl(query):
+            yield from named(f"query {name}", name, value)
+        for value in query.replace("=", "&").split("&"):  # as it is written there
+            yield from named("query", "", value)
+    yield from named("fragment", "key", fragment)
+    for part in filter(None, path.split("/")):
+        if scheme in ("http", "https") and not _is_public(part):
+            from urllib.parse import unquote
+
             yield from named("part of the path", "", part)
             yield from named("part of the path", "", unquote(part))
-    target = parts.path + (f"?{parts.query}" if parts.query else "")
     if scheme in ("http", "https") and len(target) >= _SHORTEST and _path_of(target) != target:
         yield target, _path_of(target)
 
@@ -254,7 +284,9 @@ def in_url(url: str) -> Iterator[Found]:
 def in_headers(headers: Mapping[str, Any]) -> Iterator[Found]:
     """The values of headers, whole and without a scheme such as `Bearer`."""
     for name, value in headers.items():
-        if not isinstance(value, str) or _PUBLIC_HEADER.fullmatch(name):
+        lower = name.lower()
+        is_public = lower in _PUBLIC_HEADERS or lower.startswith(_PUBLIC_BEGINNINGS)
+        if is_public or not isinstance(value, str):
             continue
         yield from named(f"header {name}", name, value)
         scheme, _, rest = value.partition(" ")
@@ -280,11 +312,11 @@ def in_arguments(arguments: Sequence[str], folder: str | None = None) -> Iterato
         label = f"argument {number}"
         is_option = argument.startswith("-")
         name, _, value = argument.partition("=") if is_option else (option, "", argument)
-        if option != "-m" and not _PACKAGE.match(value) and not _is_path(value, folder):
+        if option != "-m" and not re.match(_PACKAGE, value) and not _is_path(value, folder):
             yield from named(label, name, value)
         if is_option and not argument.startswith("--"):
             yield from named(label, "", argument[2:])  # as in -pPASSWORD
-        if is_option and _NAMES_A_KEY.search(option):
+        if is_option and _names_a_key(option):
             yield from key(label, argument)
         option = argument if is_option and not value else ""
 
@@ -302,7 +334,7 @@ def in_settings(settings: Mapping[str, Any], label: str = "setting") -> Iterator
                     yield from in_headers({f"{each}": text})
             else:
                 yield from in_settings(inner, label)
-        elif isinstance(value, str) and (_NAMES_A_KEY.search(str(name)) or "://" in value):
+        elif isinstance(value, str) and (_names_a_key(str(name)) or "://" in value):
             yield from named(f"{label} {name}", str(name), value)
 
 
@@ -333,6 +365,16 @@ def _is_path(text: str, folder: str | None = None) -> bool:
 # Addresses.
 
 
+def _cut(text: str, marks: str) -> tuple[str, str]:
+    """The text before the first of these marks, and from there on."""
+    at = min((at for mark in marks if (at := text.find(mark)) >= 0), default=len(text))
+    return text[:at], text[at:]
+
+
+def _is_public(part: str) -> bool:
+    return part in _PUBLIC_PARTS or re.fullmatch(r"v\d+((alpha|beta)\d*)?", part) is not None
+
+
 def shown_url(url: str) -> str:
     """An address as it may be shown: without user, password and query, and without parts of its path that may be keys.
 
@@ -342,8 +384,7 @@ def shown_url(url: str) -> str:
     scheme, mark, rest = url.partition("://")
     if not mark:
         scheme, rest = "", url
-    authority, *tail = re.split(r"(?=[/?#\\])", rest, maxsplit=1)
-    path = "".join(tail)
+    authority, path = _cut(rest, "/?#\\")
     host = authority.rpartition("@")[2]
     if "@" in path:
         host = host.partition(":")[
@@ -354,14 +395,14 @@ def shown_url(url: str) -> str:
 
 def _path_of(target: str) -> str:
     """The path of an address as it may be shown, with a mark for its query."""
-    path, *query = re.split(r"[?#]", target, maxsplit=1)
+    path, query = _cut(target, "?#")
     shown: list[str] = []
     for part in path.split("/"):
-        if not part or _PUBLIC_PART.fullmatch(part):
+        if not part or _is_public(part):
             shown.append(part)
         elif shown[-1:] != ["…"]:
             shown.append("…")
-    return "/".join(shown) + ("?…" if any(query) else "")
+    return "/".join(shown) + ("?…" if query[1:] else "")
 
 
 def check_url(what: str, url: Any) -> None:
@@ -381,6 +422,10 @@ def check_url(what: str, url: Any) -> None:
         )
     if any(character.isspace() or not character.isprintable() for character in url):
         raise ConfigError(f"{what} must be an address on one line, without spaces, but is not")
+    if _is_plain(url):
+        return
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -395,6 +440,24 @@ def check_url(what: str, url: Any) -> None:
             f"{what} must begin with http:// or https:// and a host, but does not; "
             "write it as in http://localhost:8080/v1"
         )
+
+
+def host_of(url: str) -> str:
+    """The host of an address that `check_url` accepts, without the brackets of a number."""
+    host = _cut(url.partition("://")[2], "/?#\\")[0].rpartition("@")[2]
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()
+
+
+def _is_plain(url: str) -> bool:
+    """Whether it is the address of a server with a simple name or number, as most are; `urllib.parse` reads others."""
+    scheme, _, rest = url.partition("://")
+    name, mark, port = _cut(rest, "/?#")[0].partition(":")
+    is_name = name.isascii() and name.replace(".", "").replace("-", "").isalnum()
+    is_number = port.isascii() and port.isdecimal() and len(port) <= 5
+    is_port = not mark or (is_number and int(port) < 2**16)
+    return scheme in ("http", "https") and is_name and is_port
 
 
 # Log records of others.

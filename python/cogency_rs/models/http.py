@@ -7,16 +7,14 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from ipaddress import ip_address, ip_network
 from os import PathLike, fspath
 from typing import Any, cast
-from urllib.parse import urlencode, urlsplit
 
 from .._core import Exchange, HttpClient, __version__
 from ..errors import ConfigError
 from ..guards.arguments import refused
 from ..guards.json_text import read_json, whole_characters
-from ..guards.secrets import Found, Secrets, in_headers, in_url, key, proxies
+from ..guards.secrets import Found, Secrets, host_of, in_headers, in_url, key, proxies
 from .connection import Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
 from .settings import Timeout, timeout_of
@@ -37,7 +35,13 @@ _LOCAL_NAMES = (".localhost", ".local", ".lan", ".internal")
 
 def is_local(url: str) -> bool:
     """Whether a server is on this machine or in a private network, where it seldom asks for a key."""
-    host = urlsplit(url).hostname or ""
+    host = host_of(url)
+    if ":" not in host and not host.replace(".", "").isdecimal():
+        return bool(host) and ("." not in host or host.endswith(_LOCAL_NAMES))
+    if host == "127.0.0.1":
+        return True
+    from ipaddress import ip_address  # here, since most services have a name
+
     try:
         address = ip_address(host)
     except ValueError:
@@ -103,7 +107,10 @@ class HttpConnection:
         """Whether requests go to a proxy first: where nothing listens, it is the proxy that does not."""
         if self._proxy is not None:
             return bool(self._proxy)
-        from urllib import request  # here, since only an error needs it
+        # Here, since only an error needs them.
+        from ipaddress import ip_address, ip_network
+        from urllib import request
+        from urllib.parse import urlsplit
 
         environment: Any = request  # type checkers know one of the functions on some systems only
         address, named = urlsplit(self.url), environment.getproxies_environment()
@@ -216,8 +223,13 @@ class HttpConnection:
         return [*headers.items()]
 
     def _address(self, path: str, query: Mapping[str, Any]) -> str:
-        address, mark, given = self.url.partition("?")
-        both = "&".join(filter(None, [given if mark else "", urlencode(query, doseq=True)]))
+        address, _, given = self.url.partition("?")
+        added = ""
+        if query:
+            from urllib.parse import urlencode
+
+            added = urlencode(query, doseq=True)
+        both = "&".join(filter(None, [given, added]))
         return f"{address.rstrip('/')}{path}" + (f"?{both}" if both else "")
 
     def _client(self, connect: float) -> HttpClient:
