@@ -15,6 +15,7 @@ from ..errors import ConfigError
 from ..guards.arguments import refused
 from ..guards.json_text import read_json, whole_characters
 from ..guards.secrets import Found, Secrets, host_of, in_headers, in_url, key, proxies
+from ..loading.dataclass import replace
 from .connection import Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
 from .settings import Timeout, timeout_of
@@ -133,7 +134,7 @@ class HttpConnection:
         attempt = 0
         while True:
             if timeout.total is not None:
-                timeout = timeout._replace(total=max(0.0, end - clock()))
+                timeout = replace(timeout, total=max(0.0, end - clock()))
             try:
                 return await self._posted(question, sent, timeout)
             except (StatusError, TransportError) as error:
