@@ -263,3 +263,24 @@ def served(kind: type[Any], **options: Any) -> Any:
 def test_an_agent_has_the_driver_that_suits_its_model(model, options, described):
     told = Agent(model, **options).describe()
     assert (told["driver"], told.get("dialect")) == described
+
+
+# A driver around another
+
+
+@pytest.mark.parametrize("dialect", ["cogency", "hermes"])
+async def test_a_driver_of_your_own_can_pass_on_the_events_of_a_text_driver(dialect) -> None:
+    inner = TextDriver(dialect)
+    seen: list[str] = []
+
+    class Watching:
+        async def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterator[Any]:
+            async for event in inner.step(run, runtime):
+                seen.append(event["type"])
+                yield event
+
+    calls = Dialect(dialect).write_calls([ToolCall("add", {"a": 2, "b": 3})])
+    run = await agent_of(Watching(), model=ScriptedModel([calls, "five"])).run("q")
+
+    assert [each.value for each in run.steps[0].executions] == [5]
+    assert (run.output, seen) == ("five", ["call", "execute", "respond"])

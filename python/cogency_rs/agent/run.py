@@ -394,14 +394,14 @@ class Run:
         self.status = _status_of(signal)
         return True
 
-    def _asked_for(self) -> Iterator[StopRun]:
-        """The requests of a person to stop this run, or the run that called it."""
+    def _asked_for(self) -> Sequence[StopRun]:
+        """The request of a person to stop this run, or the run that called it, if there is one."""
         run: Run | None = self
         while run is not None:
             if run._asked is not None:
-                yield StopRun(run._asked, reason=StopReason.USER_REQUESTED, source="user")
-                return
+                return (StopRun(run._asked, reason=StopReason.USER_REQUESTED, source="user"),)
             run = run._parent
+        return ()
 
     def _is_interrupted(self) -> bool:
         """Whether it is `cancel` that cancels the run, which then stops."""

@@ -15,8 +15,15 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._core import Dialect, FoldOptions, PromptParts
-from ..context.assembly import StoredRows, assemble_after, bounds_of, prompt_parts
+from .._core import Dialect, FoldOptions
+from ..context.assembly import (
+    Placed,
+    StoredRows,
+    assemble_after,
+    bounds_of,
+    placed,
+    prompt_parts,
+)
 from ..context.history import (
     History,
     Messages,
@@ -83,7 +90,7 @@ class Runtime(Later):
         error: an exception to raise when the current step is over and in `RunResult.steps`.
         reasoning: blocks of reasoning as the provider wants them back, by the number of the batch of calls that
             followed from them, from 0 after the last question.
-        prompts: the system prompts written for these tools, in earlier runs too.
+        prompts: what was written for these tools, in earlier runs too.
     """
 
     ctx: RunContext[Any]
@@ -162,20 +169,19 @@ class Runtime(Later):
             ConfigError: `prompt` left out something without which no call can be read.
         """
 
-        def write() -> str | PromptParts:
+        def write() -> Placed:
             tools = self.visible_tools if declares_tools else ()
             begins_with, answer_form = self._begins_with or None, self.answer_form or None
             parts = prompt_parts(tools, begins_with, answer_form, dialect)
             if prompt is None:
-                return parts
+                return placed(parts)
             from .own_prompt import own_prompt
 
-            return own_prompt(prompt, parts, dialect, tools, answer_form or "")
+            return placed(own_prompt(prompt, parts, dialect, tools, answer_form or ""))
 
         visible = self._visible if declares_tools else ()
-        written = self.prompts.get((dialect, id(prompt), visible, self._begins_with), write)
         return await assemble_after(
-            lambda: written,
+            self.prompts.get((dialect, id(prompt), visible, self._begins_with), write),
             None,
             self._stored,
             history=self.history,

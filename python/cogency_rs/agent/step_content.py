@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runs.run_result import StepKind
@@ -127,8 +127,10 @@ class StepContent:
             yield None
 
 
-def paragraphs(texts: Iterable[str]) -> str:
+def paragraphs(texts: Sequence[str]) -> str:
     """Texts as one, each a paragraph; blank ones are left out."""
+    if not texts:  # as most reasoning is
+        return ""
     return "\n\n".join([text for each in texts if (text := each.strip())])
 
 

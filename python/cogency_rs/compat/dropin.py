@@ -291,11 +291,10 @@ def _build(limits: CallOptions) -> dict[str, Any]:
         # cogency's own prompt and profile stay in use.
         try:
             return await context.assemble_after(
-                partial(
-                    assembly.system_prompt,
-                    tools=list(tools),
-                    identity=identity,
-                    instructions=instructions,
+                context.placed(
+                    assembly.system_prompt(
+                        tools=list(tools), identity=identity, instructions=instructions
+                    )
                 ),
                 partial(assembly.profile_format, user_id, storage) if profile_enabled else None,
                 context.StoredRows(storage, user_id, conversation_id),

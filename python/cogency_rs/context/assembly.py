@@ -148,7 +148,7 @@ async def assemble(
     history = _one_history(history, history_window, history_transform)
     conversation = StoredRows(storage, user_id, conversation_id)
     messages = await assemble_after(
-        lambda: prompt_parts(tools, identity, instructions, dialect),
+        placed(prompt_parts(tools, identity, instructions, dialect)),
         partial(_profile, user_id, storage, dialect) if profile_enabled else None,
         conversation,
         history=history,
@@ -237,8 +237,17 @@ class StoredRows(Later):
             )
 
 
+Placed = tuple[Sequence[str], str]
+"""A system prompt: the texts of its system messages, and what is before the text of the user's first message."""
+
+
+def placed(prompt: str | PromptParts) -> Placed:
+    """A system prompt whose parts are where the model's template has them."""
+    return ([prompt], "") if isinstance(prompt, str) else prompt.placed()
+
+
 async def assemble_after(
-    prompt: Callable[[], str | PromptParts],
+    prompt: Placed,
     profile: Callable[[], Awaitable[str]] | None,
     conversation: StoredRows,
     *,
@@ -247,12 +256,12 @@ async def assemble_after(
     check_empty: Callable[[], Awaitable[None]] | None = None,
     pin: Pin | None = None,
 ) -> Messages:
-    """Build the messages of the next prompt, after a system prompt that `prompt` writes.
+    """Build the messages of the next prompt, after a system prompt.
 
     The list is new. The dicts are those of the next prompts too, and must not be changed.
 
     Args:
-        prompt: writes the system prompt, or its parts, each of which goes where the model's template has it.
+        prompt: the system prompt.
         profile: gives the user's profile, which follows it; may give "".
         conversation: the rows.
         history: how much of them is shown, and in which form.
@@ -260,10 +269,9 @@ async def assemble_after(
         check_empty: called if there are no rows; raises if that is a mistake.
         pin: keeps the beginning of the history where it was in the run's first prompt.
     """
-    written = prompt()
-    system, asked = ([written], "") if isinstance(written, str) else written.placed()
+    system, asked = prompt
     if profile is not None and (known := await profile()):
-        system[-1] = f"{system[-1]}\n\n{known}"
+        system = [*system[:-1], f"{system[-1]}\n\n{known}"]
     count, messages = await history.load(conversation, options, pin)
     if not count and check_empty is not None:
         await check_empty()

@@ -129,7 +129,9 @@ class ServedModel:
         while True:
             sent = endpoint.complete(body, of_service)
             try:
-                question = Question(endpoint.operation, sent, settings, secrets, request.until, asked)
+                question = Question(
+                    endpoint.operation, sent, settings, secrets, request.until, asked
+                )
                 return await self._connection.ask(question)
             except Exception as error:
                 if endpoint.learns_from(error, sent, of_service):

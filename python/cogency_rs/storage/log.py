@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from weakref import WeakKeyDictionary
 
 from ..errors import ConfigError
 from ..loading.dataclass import Later, dataclass
@@ -187,28 +187,33 @@ class Log(Protocol):
 
 _METHODS = ("append", "read", "calls", "claim")
 
+CLASSES = 64
+"""Of how many classes is known what their storages can do; a program has few."""
+
 
 def is_log(storage: object) -> bool:
     """Whether a storage follows the protocol `Log`. Its class must have the methods: a mock has every attribute."""
-    return is_log_class(type(storage))
+    kind: Any = type(storage)
+    return is_log_class(kind)
 
 
-def is_log_class(kind: type[Any]) -> bool:
+@lru_cache(CLASSES)
+def is_log_class(kind: Any) -> bool:
     """Whether storages of a class follow the protocol `Log`."""
-    known = _known.get(kind)
-    if known is None:
-        known = _known[kind] = all(hasattr(kind, name) for name in _METHODS)
-    return known
+    return all(hasattr(kind, name) for name in _METHODS)
 
 
 def overrides(storage: object, method: str, other: str) -> bool:
     """Whether a storage's class has a method and got it no earlier than another: a subclass may override only that."""
-    for kind in type(storage).__mro__:
-        if method in vars(kind):
+    kind: Any = type(storage)
+    return _comes_first(kind, method, other)
+
+
+@lru_cache(CLASSES)
+def _comes_first(kind: Any, method: str, other: str) -> bool:
+    for base in kind.__mro__:
+        if method in vars(base):
             return True
-        if other in vars(kind):
+        if other in vars(base):
             return False
     return False
-
-
-_known: WeakKeyDictionary[type[Any], bool] = WeakKeyDictionary()

@@ -99,6 +99,7 @@ class Memory:
         self._known_dropped: OrderedDict[int, None] = OrderedDict()  # hashes of their ids
         self._numbers = count(1)
         self._id = uuid7()
+        self._saved: asyncio.Future[None] | None = None
 
     @property
     def size(self) -> int:
@@ -124,8 +125,14 @@ class Memory:
             self._add(kept, user_id, rows, calls)
             self._size += kept.size - before
             self._keep_the_bound(conversation_id)
-        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        saved.set_result(None)
+        return self._is_saved()
+
+    def _is_saved(self) -> asyncio.Future[None]:
+        """A save that is over: one for all of a loop, since it holds nothing and nothing can change it."""
+        saved, loop = self._saved, asyncio.get_running_loop()
+        if saved is None or saved.get_loop() is not loop:
+            self._saved = saved = loop.create_future()
+            saved.set_result(None)
         return saved
 
     def _add(
@@ -135,7 +142,7 @@ class Memory:
         size = kept.size
         for row in rows:
             new = (row[2], next(numbers), user_id, row)
-            size += _ROW + getsizeof(row[1])
+            size += _ROW + row[1].__sizeof__()
             if stored and new < stored[-1]:
                 insort(stored, new)
             else:
@@ -144,7 +151,7 @@ class Memory:
             place = call.batch, call.position
             known = kept.records.get(place)
             if known is None:
-                size += _CALL + getsizeof(call.id)
+                size += _CALL + call.id.__sizeof__()
             else:
                 size -= _size_of_texts(known[1])
             size += _size_of_texts(call)
@@ -375,8 +382,8 @@ _NO_TEXTS = (None, None, None)
 
 def _size_of_texts(call: CallRecord) -> int:
     """What a call takes besides what each takes."""
-    texts = call.decision, call.result, call.settling
-    return 0 if texts == _NO_TEXTS else sum(getsizeof(text) for text in texts if text is not None)
+    texts = call[-3:]  # the decision, the result, and how it was settled
+    return 0 if texts == _NO_TEXTS else sum(text.__sizeof__() for text in texts if text is not None)
 
 
 def _shown(row: Row) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ..errors import ConfigError, StopRun
 from ..execution.call_options import CallOptions
 from ..execution.tool_events import ToolEvents
 from ..guards import misnamed
-from ..guards.arguments import check_execution, check_function
+from ..guards.arguments import check_choice, check_execution, check_function
 from ..guards.misnamed import refuses_misnamed
 from ..hooks.approval import Approval, need_of
 from ..hooks.hooks import HookList
@@ -42,6 +42,11 @@ __all__ = ["Accumulator", "CircuitBreaker"]
 
 _WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
 _PASSING = frozenset({"tool_call_start", "tool_call_delta"})
+
+_OUTCOMES = {str(outcome): outcome for outcome in TurnOutcome}
+
+_CLOSING = (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED)
+"""How a turn comes out whose question is answered or given up."""
 
 _NO_CLAIM = nullcontext()
 """One for all turns: it holds nothing."""
@@ -112,7 +117,7 @@ class Accumulator:
         on_dropped: OnDropped | None = None,
         toolbox: Toolbox | None = None,
     ) -> None:
-        Turn(stream=stream)  # refuses an unknown mode
+        check_choice("stream", stream, "event", "token")
         check_execution(execution)
         check_function("on_dropped", on_dropped)
         _check_storage(execution.storage)
@@ -333,13 +338,13 @@ class Accumulator:
 
     def _end(self, turn: Turn) -> None:
         """Keep how a turn came out. If its question is answered or given up, the circuit breaker is closed."""
-        self.outcome, self.finish_reason = TurnOutcome(turn.outcome), turn.finish_reason
+        self.outcome, self.finish_reason = _OUTCOMES[turn.outcome], turn.finish_reason
         self.replaced_characters = turn.replaced_characters
         if self.stop is not None and self.outcome is TurnOutcome.ACTED:
             self.outcome = TurnOutcome.ENDED
         if self.waiting:
             self.outcome = TurnOutcome.WAITING
-        if self.outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED):
+        if self.outcome in _CLOSING:
             self.circuit_breaker.close()
 
     def _enter_event(self, turn: Turn, eager: bool, event: Any) -> Any:

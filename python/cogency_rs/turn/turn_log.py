@@ -435,11 +435,13 @@ def _if_stopped(record: CallRecord) -> ToolResult:
             return cancelled(asyncio.CancelledError())
 
 
+_NOT_STARTED = (0, None, None)
+"""How often a call was started, when first, and when it was over."""
+
+
 def _before_its_start(record: CallRecord) -> CallRecord:
     """The record of a new call without what its start wrote."""
-    from ..calls.records import CallRecord
-
-    return CallRecord(*record[:6], 0, None, None, record.worker)
+    return type(record)._make(record[:6] + _NOT_STARTED + record[9:])
 
 
 def _storable(name: str) -> str:

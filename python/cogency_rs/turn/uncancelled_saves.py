@@ -7,11 +7,11 @@ import inspect
 import logging
 import sys
 from collections.abc import Awaitable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakKeyDictionary
 
 from ..execution.shielded_wait import outlast
-from ..storage.log import Row, is_log_class
+from ..storage.log import CLASSES, Row, is_log_class
 
 if TYPE_CHECKING:
     from ..calls.records import CallRecord
@@ -53,17 +53,12 @@ async def save_to_the_end(
 
 def way_to_save(storage: object) -> Way:
     """How a storage saves. Its class decides, since a mock has every attribute."""
-    kind: type[Any] = type(storage)
-    way = _ways.get(kind)
-    if way is None:
-        way = _ways[kind] = _way_of(kind)
-    return way
+    kind: Any = type(storage)
+    return _way_of(kind)
 
 
-_ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
-
-
-def _way_of(kind: type[Any]) -> Way:
+@lru_cache(CLASSES)
+def _way_of(kind: Any) -> Way:
     """How the storages of a class save; a subclass's own way takes precedence over the inherited one."""
     for base in kind.__mro__:
         if "append" in vars(base) and is_log_class(kind):
