@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +29,34 @@ ENOUGH = 10_000_000
 
 
 class CountingBench(Bench):
-    """Runs our side of a row until it is warm, and counts what it takes then.
+    """Runs our side of a row until it is warm, and counts what it takes then; that of the floor too, if asked to.
 
     Args:
         folder: the folder for files; each row has its own.
         counts: the folder where callgrind writes.
+        sides: the sides that are counted.
     """
 
-    def __init__(self, folder: Path, counts: Path) -> None:
+    def __init__(self, folder: Path, counts: Path, sides: Sequence[str] = ("ours",)) -> None:
         super().__init__(1, folder, None)
         self._counts = counts
+        self._sides = sides
 
-    async def timed(
-        self, *, before: Work | None = None, ours: Work, **others: Any
-    ) -> dict[str, list[float]]:
+    async def timed(self, *, before: Work | None = None, **works: Any) -> dict[str, list[float]]:
+        sides = [side for side in self._sides if side in works]
+        return {side: [await self._counted(before, works[side])] for side in sides}
+
+    async def _counted(self, before: Work | None, work: Work) -> float:
         for _ in range(WARM if before is None else 1):
             if before is not None:
                 await run(before)
-            await run(ours)
+            await run(work)
         _control("--instr=on")  # only now: what is not counted takes a fraction of the time
-        once = await self._count(before, ours, 1)
+        once = await self._count(before, work, 1)
         rounds = 1 if before is not None else max(ENOUGH // once, 1)
-        counted = await self._count(before, ours, rounds)
+        counted = await self._count(before, work, rounds)
         _control("--instr=off")
-        return {"ours": [counted / rounds]}
+        return counted / rounds
 
     async def _count(self, before: Work | None, ours: Work, rounds: int) -> int:
         """The instructions of so many rounds, without those of the dump that counts them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runs.run_result import StepKind
@@ -107,13 +107,20 @@ class StepContent:
 
     def happened(
         self, executions: Sequence[ToolExecution], calls: Sequence[tuple[ToolCall, Any]]
-    ) -> Iterator[tuple[ErrorKey, str] | None]:
-        """Errors with their messages, and `None` for each success, in order; see `Repetition`.
+    ) -> Iterable[tuple[ErrorKey, str] | None]:
+        """Errors with their messages, and `None` for successes, in order; see `Repetition`.
 
         Args:
             executions: the executions of the step.
             calls: their calls, with the tools that these mean.
         """
+        if not (self.errors or any(each.result.error for each in executions)):
+            return (None,)
+        return self._errors(executions, calls)
+
+    def _errors(
+        self, executions: Sequence[ToolExecution], calls: Sequence[tuple[ToolCall, Any]]
+    ) -> Iterator[tuple[ErrorKey, str] | None]:
         for error in self.errors:
             kind = str(error.get("code") or error.get("kind"))
             yield (kind, ""), str(error.get("content"))
@@ -123,8 +130,6 @@ class StepContent:
                 continue
             kind = "unknown_tool" if tool is None else "tool_execution"
             yield (kind, each.name), str(each.error)
-        if not self.errors and not executions:
-            yield None
 
 
 def paragraphs(texts: Sequence[str]) -> str:
