@@ -73,6 +73,61 @@ async def test_the_next_item_may_be_any_awaitable(kind):
     assert content(await source) + content(await source) == ["a", "b"]
 
 
+async def test_an_iterator_may_give_awaitables_of_several_types():
+    async def two():
+        yield "a"
+        yield "c"
+
+    generator, items = two(), Items("b")
+    turns = iter([generator.__anext__, items.coroutine, items.own, generator.__anext__])
+    items.items.append("own")
+    items.awaitable = lambda: next(turns)()
+    source = Source(items, Parser(stream="token"))
+    assert [content(await source) for _ in range(4)] == [["a"], ["b"], ["own"], ["c"]]
+
+
+async def test_an_asynchronous_generator_may_wait_before_any_of_its_items():
+    async def waiting():
+        for item in "abc":
+            await asyncio.sleep(0)
+            yield item
+            await asyncio.sleep(0)
+
+    source = Source(waiting(), Parser(stream="token"))
+    assert [content(await source) for _ in "abc"] == [["a"], ["b"], ["c"]]
+    assert await source is None
+
+
+# Python makes an exception of the first three at once when a generator yields them, and none of the last.
+@pytest.mark.parametrize("item", [("a",), StopIteration("a"), ValueError("a"), None, b"a"])
+async def test_what_an_asynchronous_generator_yields_is_told_from_how_it_ends(item):
+    async def one():
+        yield item
+
+    with pytest.raises(TypeError, match=f"got {type(item).__name__}|not {type(item).__name__}"):
+        await Source(one(), Parser(stream="token"))
+
+
+@pytest.mark.parametrize("error", [ValueError("broken"), asyncio.CancelledError()])
+async def test_an_error_of_an_asynchronous_generator_is_raised_as_it_is(error):
+    async def failing():
+        yield "a"
+        raise error
+
+    source = Source(failing(), Parser(stream="token"))
+    assert content(await source) == ["a"]
+    with pytest.raises(type(error)) as raised:
+        await source
+    assert raised.value is error
+
+
+async def test_what_is_awaited_inside_of_a_handled_error_is_returned_too():
+    try:
+        raise KeyError
+    except KeyError:
+        assert content(await Source(Items("a"), Parser(stream="token"))) == ["a"]
+
+
 async def test_anything_but_an_awaitable_is_refused():
     source = Source(Items(awaitable=lambda: "text"), Parser())
     with pytest.raises(TypeError, match="must be an awaitable, not str"):
