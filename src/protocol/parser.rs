@@ -203,16 +203,20 @@ impl Parser {
     /// Reads the next `chunk`, generalised UTF-8 cut between characters, and adds what it completes to
     /// `events`. Text after a complete batch is discarded.
     pub fn feed(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
+        match self.pass(chunk) {
+            Some(run) => self.say(run.event(chunk), events),
+            None => self.read(chunk, events),
+        }
+    }
+
+    /// Reads the next `chunk` as [`feed`](Self::feed) does, after [`pass`](Self::pass) has not read it.
+    pub(crate) fn read(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
         if chunk.is_empty() {
             return;
         }
         self.is_thought_apart = false;
         if self.written == Written::Nothing {
             self.written = Written::Something;
-        }
-        if let Some(run) = self.pass(chunk) {
-            self.say(run.event(chunk), events);
-            return;
         }
         self.fed += chunk.len();
         let fits = self.held.len() + chunk.len() <= self.limits().max_block_bytes;

@@ -1,6 +1,6 @@
 //! The protocol of awaitables, as `await` uses it.
 
-use std::ffi::c_void;
+use std::ffi::{c_ulong, c_void};
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
@@ -20,17 +20,38 @@ pub enum Sent<'py> {
 }
 
 impl<'py> Sent<'py> {
-    /// The result of `__next__`, `send` and `throw`: what was returned is the value of a `StopIteration`.
-    pub fn into_next(self) -> PyResult<Bound<'py, PyAny>> {
+    /// The result of `__next__`, as its slot gives it: `None` once the exception that ends an iterator is set, here with
+    /// what was returned. A bare value costs a fifth of an exception; Python makes the exception if somebody catches it.
+    pub fn into_next(self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self {
+            Self::Yielded(value) => Ok(Some(value)),
+            // Python would take a tuple for the arguments of the exception, and an exception for itself.
+            Self::Returned(value) if is_bare(&value) => {
+                // SAFETY: both are live objects.
+                unsafe { ffi::PyErr_SetObject(ffi::PyExc_StopIteration, value.as_ptr()) };
+                Ok(None)
+            }
+            returned @ Self::Returned(_) => returned.into_sent().map(Some),
+        }
+    }
+
+    /// The result of `send` and `throw`: what was returned is the value of a `StopIteration`.
+    pub fn into_sent(self) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Yielded(value) => Ok(value),
-            // Made here: an exception that PyO3 makes when it is raised takes a third longer.
             Self::Returned(value) => {
                 let stop = value.py().get_type::<PyStopIteration>();
                 Err(PyErr::from_value(stop.call1((value,))?))
             }
         }
     }
+}
+
+/// Whether a value can be that of a `StopIteration` that was not made.
+fn is_bare(value: &Bound<'_, PyAny>) -> bool {
+    const OTHERS: c_ulong = ffi::Py_TPFLAGS_TUPLE_SUBCLASS | ffi::Py_TPFLAGS_BASE_EXC_SUBCLASS;
+    // SAFETY: it is the type of a live object.
+    unsafe { ffi::PyType_GetFlags(value.get_type_ptr()) & OTHERS == 0 }
 }
 
 /// The iterator of an awaitable, `awaitable.__await__()`; `None` if it is not an awaitable.
@@ -77,6 +98,71 @@ pub fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyRe
     }
 }
 
+/// What an awaitable did that was sent `None`. Most return at once; the rest is boxed, so that little is moved.
+pub enum Next<'py> {
+    /// It has ended, with this value.
+    Returned(Bound<'py, PyAny>),
+    /// It waits, and this value is for the event loop; or it has failed.
+    Other(Box<PyResult<Bound<'py, PyAny>>>),
+}
+
+impl Next<'_> {
+    /// Whether it waits, and has a value for the event loop.
+    pub fn waits(&self) -> bool {
+        matches!(self, Self::Other(other) if other.is_ok())
+    }
+}
+
+impl<'py> From<PyResult<Sent<'py>>> for Next<'py> {
+    fn from(sent: PyResult<Sent<'py>>) -> Self {
+        match sent {
+            Ok(Sent::Returned(value)) => Self::Returned(value),
+            Ok(Sent::Yielded(value)) => Self::Other(Box::new(Ok(value))),
+            Err(error) => Self::Other(Box::new(Err(error))),
+        }
+    }
+}
+
+/// Sends `None` to an awaitable of the type that has `own_next`: its own iterator, which tells only by an exception what it
+/// returned. `PyIter_Send` does the same, and looks longer at each exception.
+pub fn next<'py>(own_next: &Filled, awaitable: &Bound<'py, PyAny>) -> Next<'py> {
+    let py = awaitable.py();
+    // SAFETY: the function is that of the object's type, and returns a new reference or null. `PyErr_Fetch` gives three
+    // new references, each perhaps null, which `PyErr_Restore` takes back.
+    unsafe {
+        let value = (own_next.function)(awaitable.as_ptr());
+        if !value.is_null() {
+            return Ok(Sent::Yielded(Bound::from_owned_ptr(py, value))).into();
+        }
+        let [mut kind, mut value, mut trace] = [std::ptr::null_mut(); 3];
+        ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace);
+        if kind == ffi::PyExc_StopIteration
+            && let Some(returned) = Bound::from_owned_ptr_or_opt(py, value)
+        {
+            if is_bare(&returned) {
+                ffi::Py_DecRef(kind);
+                ffi::Py_DecRef(trace);
+                return Next::Returned(returned);
+            }
+            value = returned.into_ptr();
+        }
+        ffi::PyErr_Restore(kind, value, trace);
+    }
+    ended(py).into()
+}
+
+/// The end of an iterator, from the exception that is set, if there is one.
+#[cold]
+fn ended(py: Python<'_>) -> PyResult<Sent<'_>> {
+    match PyErr::take(py) {
+        None => Ok(Sent::Returned(py.None().into_bound(py))),
+        Some(error) if error.is_instance_of::<PyStopIteration>(py) => {
+            error.value(py).getattr(pyo3::intern!(py, "value")).map(Sent::Returned)
+        }
+        Some(error) => Err(error),
+    }
+}
+
 /// The error of a `send` that failed. Whether `awaited` is an iterator is checked only here, since it almost always is one.
 #[cold]
 fn failure_of(awaited: &Bound<'_, PyAny>) -> PyErr {
@@ -117,6 +203,10 @@ pub enum Slot {
     Await,
     /// `__anext__`
     Anext,
+    /// `__next__`
+    Next,
+    /// What `send` does, in C; its function is not called here.
+    Send,
 }
 
 /// What the type of an object has in a slot.
@@ -133,6 +223,16 @@ impl Slot {
         self.function(object).map(|function| unsafe { called(function, object) })
     }
 
+    /// What `next` calls for awaitables of the type of `object`; `None` if they are not their own iterators, or can be sent
+    /// to. The items of asynchronous generators of Python are such.
+    pub fn own_next(object: &Bound<'_, PyAny>) -> Option<Filled> {
+        let is_own = Self::Await.function(object).is_some_and(|function| {
+            std::ptr::fn_addr_eq(function, ffi::PyObject_SelfIter as ffi::unaryfunc)
+        });
+        let has_send = Self::Send.function(object).is_some();
+        if is_own && !has_send { Self::Next.of(object) } else { None }
+    }
+
     /// What the type of `object` has there, to be called many times; `None` if the slot is empty.
     pub fn of(self, object: &Bound<'_, PyAny>) -> Option<Filled> {
         let function = self.function(object)?;
@@ -143,8 +243,10 @@ impl Slot {
         let slot = match self {
             Self::Await => ffi::Py_am_await,
             Self::Anext => ffi::Py_am_anext,
+            Self::Next => ffi::Py_tp_iternext,
+            Self::Send => ffi::Py_am_send,
         };
-        // SAFETY: either slot holds a function of one object, or null.
+        // SAFETY: each slot holds a function, or null. That of `Send` takes more than one object, and is only compared.
         unsafe {
             let function = ffi::PyType_GetSlot(object.get_type_ptr(), slot);
             std::mem::transmute::<*mut c_void, Option<ffi::unaryfunc>>(function)
@@ -158,9 +260,14 @@ impl Filled {
         visit.call(&self.owner)
     }
 
+    /// Whether it is that of the object's own type.
+    pub fn is_of(&self, object: &Bound<'_, PyAny>) -> bool {
+        object.get_type_ptr() == self.owner.as_ptr().cast()
+    }
+
     /// Calls the function of the object's own type; `None` if the object is now of a type that has no such function.
     pub fn call<'py>(&self, object: &Bound<'py, PyAny>) -> Option<PyResult<Bound<'py, PyAny>>> {
-        if object.get_type_ptr() != self.owner.as_ptr().cast() {
+        if !self.is_of(object) {
             return self.slot.call(object);
         }
         // SAFETY: the function was in a slot of this object's type. What a class has there instead, once it is changed, takes

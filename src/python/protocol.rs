@@ -116,7 +116,7 @@ impl ItemSink for Parser {
         if let Some(run) = self.reader.parser.pass(&bytes) {
             return Ok(SinkResult::Out(events::passed(run, text, &bytes, now())?.into_any()));
         }
-        self.reader.parser.feed(&bytes, &mut self.reader.events);
+        self.reader.parser.read(&bytes, &mut self.reader.events);
         Ok(match self.reader.parser.is_done() {
             true => SinkResult::Done,
             false if self.reader.events.is_empty() => SinkResult::More,

@@ -32,13 +32,21 @@ impl Reader {
     /// The next chunk of the text in whole characters; borrowed, if it is one by itself. It is not read yet.
     #[inline]
     pub fn whole<'a>(&mut self, chunk: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
+        if self.apart.is_none()
+            && !self.characters.is_open()
+            && let Ok(text) = chunk.to_str()
+        {
+            return Ok(Cow::Borrowed(text.as_bytes()));
+        }
+        self.made_whole(chunk).map(Cow::Owned)
+    }
+
+    #[cold]
+    fn made_whole(&mut self, chunk: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
         if self.apart.is_some() {
             self.begin(None);
         }
-        match chunk.to_str() {
-            Ok(text) if !self.characters.is_open() => Ok(Cow::Borrowed(text.as_bytes())),
-            _ => Ok(Cow::Owned(self.characters.whole(&bytes_of(chunk)?).into_owned())),
-        }
+        Ok(self.characters.whole(&bytes_of(chunk)?).into_owned())
     }
 
     /// Reads the next chunk of the text.

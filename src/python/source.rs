@@ -4,12 +4,14 @@
 //! between it reads item after item without returning to the interpreter. A future that the iterator waits for is passed on
 //! to the event loop, and an exception that the event loop throws in is passed on to the iterator.
 
+use std::sync::OnceLock;
+
 use pyo3::exceptions::PyStopAsyncIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::awaitable::{Filled, Sent, Slot, awaited, close, send, throw};
+use super::awaitable::{Filled, Next, Sent, Slot, awaited, close, next, send, throw};
 use super::error::type_error;
 use super::item_sink::{ItemSink, SinkResult};
 use super::protocol::Parser;
@@ -96,20 +98,20 @@ impl Source {
         this.clone()
     }
 
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.resume(py, py.None().bind(py)).and_then(Sent::into_next)
     }
 
     /// Goes on with a value that the event loop sent.
     fn send<'py>(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.resume(value.py(), value)?.into_next()
+        self.resume(value.py(), value)?.into_sent()
     }
 
     /// Goes on with an exception that the event loop threw in.
     #[pyo3(signature = (*error))]
     fn throw<'py>(&mut self, error: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let sent = self.items.throw(error);
-        self.read_on(error.py(), sent)?.into_next()
+        let next = self.items.throw(error).into();
+        self.read_on(error.py(), next)?.into_sent()
     }
 
     /// Gives up the item that is awaited.
@@ -120,6 +122,9 @@ impl Source {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.items.iterator)?;
         self.items.anext.traverse(&visit)?;
+        if let Some(Some(own_next)) = self.items.own_next.get() {
+            own_next.traverse(&visit)?;
+        }
         visit.call(&self.items.awaited)?;
         if let AnySink::Events(events) = &self.sink {
             visit.call(&events.enter)?;
@@ -146,19 +151,19 @@ impl Source {
         if self.items.ended {
             return Ok(Sent::Returned(py.None().into_bound(py)));
         }
-        let sent = match &self.items.awaited {
-            Some(awaited) => send(awaited.bind(py), value),
+        let next = match &self.items.awaited {
+            Some(awaited) => send(awaited.bind(py), value).into(),
             None => self.items.next(py),
         };
-        self.read_on(py, sent)
+        self.read_on(py, next)
     }
 
-    fn read_on<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Sent<'py>> {
+    fn read_on<'py>(&mut self, py: Python<'py>, next: Next<'py>) -> PyResult<Sent<'py>> {
         // The sink stays borrowed while the iterator runs: the iterator has no reference to it.
         match &self.sink {
-            AnySink::Parser(parser) => self.items.read_on(py, sent, &mut *parser.borrow_mut(py)),
-            AnySink::Turn(turn) => self.items.read_on(py, sent, &mut *turn.borrow_mut(py)),
-            AnySink::Events(events) => self.items.read_on(py, sent, &mut &*events),
+            AnySink::Parser(parser) => self.items.read_on(py, next, &mut *parser.borrow_mut(py)),
+            AnySink::Turn(turn) => self.items.read_on(py, next, &mut *turn.borrow_mut(py)),
+            AnySink::Events(events) => self.items.read_on(py, next, &mut &*events),
         }
     }
 }
@@ -168,6 +173,8 @@ struct Items {
     iterator: Py<PyAny>,
     /// `__anext__` of the iterator's type.
     anext: Filled,
+    /// What awaits its items, if it is that simple, as for an asynchronous generator; known from the first item on.
+    own_next: OnceLock<Option<Filled>>,
     /// The iterator of the awaited next item, while it waits.
     awaited: Option<Py<PyAny>>,
     /// Whether there are no more items, or none are wanted.
@@ -177,55 +184,69 @@ struct Items {
 impl Items {
     fn new(iterator: &Bound<'_, PyAny>) -> PyResult<Self> {
         let anext = Slot::Anext.of(iterator).ok_or_else(|| not_iterable(iterator))?;
-        Ok(Self { iterator: iterator.clone().unbind(), anext, awaited: None, ended: false })
+        let iterator = iterator.clone().unbind();
+        Ok(Self { iterator, anext, own_next: OnceLock::new(), awaited: None, ended: false })
     }
 
-    /// Reads items into `sink`, beginning with what was `sent`, until there is something to hand out or to wait for.
+    /// Reads items into `sink`, beginning with this one, until there is something to hand out or to wait for.
     fn read_on<'py>(
         &mut self,
         py: Python<'py>,
-        mut sent: PyResult<Sent<'py>>,
+        mut next: Next<'py>,
         sink: &mut impl ItemSink,
     ) -> PyResult<Sent<'py>> {
-        loop {
-            if matches!(sent, Ok(Sent::Yielded(_))) {
-                return sent;
-            }
+        if !next.waits() {
             self.awaited = None;
-            match sent {
-                Ok(Sent::Returned(item) | Sent::Yielded(item)) => match sink.take_item(&item)? {
-                    SinkResult::More => sent = self.next(py),
+        }
+        loop {
+            match next {
+                Next::Returned(item) => match sink.take_item(&item)? {
+                    SinkResult::More => next = self.next(py),
                     SinkResult::Out(out) => return Ok(Sent::Returned(out)),
                     SinkResult::Done => break,
                 },
-                Err(error) if error.is_instance_of::<PyStopAsyncIteration>(py) => break,
-                Err(error) => return Err(error),
+                Next::Other(other) => match *other {
+                    Ok(waits) => return Ok(Sent::Yielded(waits)),
+                    Err(error) if error.is_instance_of::<PyStopAsyncIteration>(py) => break,
+                    Err(error) => return Err(error),
+                },
             }
         }
         self.ended = true;
         Ok(Sent::Returned(py.None().into_bound(py)))
     }
 
-    /// Begins to await the next item.
-    fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Sent<'py>> {
-        let awaited = self.awaited(py)?;
-        let sent = send(&awaited, py.None().bind(py));
-        if matches!(sent, Ok(Sent::Yielded(_))) {
-            self.awaited = Some(awaited.unbind());
+    /// Begins to await the next item: `anext(iterator).__await__()`.
+    fn next<'py>(&mut self, py: Python<'py>) -> Next<'py> {
+        match self.anext.call(self.iterator.bind(py)) {
+            Some(Ok(awaitable)) => self.begin(awaitable),
+            Some(Err(error)) => Err(error).into(),
+            None => Err(not_iterable(self.iterator.bind(py))).into(),
         }
-        sent
     }
 
-    /// The iterator of the next item: `anext(iterator).__await__()`.
-    fn awaited<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let iterator = self.iterator.bind(py);
-        let awaitable = self.anext.call(iterator).ok_or_else(|| not_iterable(iterator))??;
-        match awaited(&awaitable)? {
-            Some(awaited) => Ok(awaited),
-            None => {
-                Err(type_error("what __anext__ of the source returns", "an awaitable", &awaitable))
+    /// Begins to await an item.
+    fn begin<'py>(&mut self, awaitable: Bound<'py, PyAny>) -> Next<'py> {
+        let own_next = self.own_next.get_or_init(|| Slot::own_next(&awaitable));
+        let (awaited, next) = match own_next {
+            Some(own_next) if own_next.is_of(&awaitable) => {
+                let next = next(own_next, &awaitable);
+                (awaitable, next)
             }
+            _ => match awaited(&awaitable) {
+                Ok(Some(awaited)) => {
+                    let py = awaited.py();
+                    let sent = send(&awaited, py.None().bind(py));
+                    (awaited, sent.into())
+                }
+                Ok(None) => return Err(not_awaitable(&awaitable)).into(),
+                Err(error) => return Err(error).into(),
+            },
+        };
+        if next.waits() {
+            self.awaited = Some(awaited.unbind());
         }
+        next
     }
 
     /// Throws into what is awaited.
@@ -235,6 +256,10 @@ impl Items {
             None => Err(PyErr::from_value(error.get_item(0)?)),
         }
     }
+}
+
+fn not_awaitable(item: &Bound<'_, PyAny>) -> PyErr {
+    type_error("what __anext__ of the source returns", "an awaitable", item)
 }
 
 fn not_iterable(source: &Bound<'_, PyAny>) -> PyErr {

@@ -338,7 +338,7 @@ impl ItemSink for Turn {
             steps.append(event)?;
             return Ok(SinkResult::Out(steps.into_any()));
         }
-        self.reader.parser.feed(&bytes, &mut self.reader.events);
+        self.reader.parser.read(&bytes, &mut self.reader.events);
         self.enter_events();
         self.steps(chunk.py())
     }
