@@ -74,8 +74,8 @@ struct State {
     watch: Watch,
     /// The end of the text, as long as the longest mark, which may be the beginning of one.
     tail: String,
-    /// Whether one of the marks has come.
-    has_turned: bool,
+    /// What may end a call in text, once one of the marks has come.
+    closers: &'static [char],
     /// The call whose pieces come.
     call: Option<usize>,
     has_begun: bool,
@@ -186,13 +186,18 @@ impl State {
     fn tells(&mut self, deltas: &[Delta]) -> bool {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let is_full = self.bytes > ROOM / 2;
-        let acts = self.watch == Watch::Each
-            || deltas.iter().fold(false, |acts, delta| self.is_acted_on(delta) || acts);
+        let mut acts = false;
+        for delta in deltas {
+            acts |= self.is_acted_on(delta);
+        }
         acts || is_first || is_full
     }
 
     /// Whether a program may act on what this delta says.
     fn is_acted_on(&mut self, delta: &Delta) -> bool {
+        if self.watch == Watch::Each {
+            return true;
+        }
         let call = match delta {
             Delta::Call(call) => Some(call.number),
             Delta::Usage(_) | Delta::Extra(_) | Delta::Note(_) => self.call,
@@ -213,8 +218,10 @@ impl State {
             cut -= 1;
         }
         self.tail.drain(..cut);
-        self.has_turned |= turns;
-        turns || self.has_turned && text.contains(['>', '}', ']', ')'])
+        if turns {
+            self.closers = &['>', '}', ']', ')'];
+        }
+        turns || text.contains(self.closers)
     }
 }
 
