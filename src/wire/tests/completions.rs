@@ -109,32 +109,6 @@ fn calls_are_numbered_however_a_server_sends_them() {
             vec![call(0, None, Some("add"), "{}")],
         ),
         (
-            "two names with one index and no id",
-            vec![
-                sent(&[r#"{"index":0,"function":{"name":"a","arguments":"{}"}}"#]),
-                sent(&[r#"{"index":0,"id":"","function":{"name":"b","arguments":"{}"}}"#]),
-            ],
-            vec![call(0, None, Some("a"), "{}"), call(1, None, Some("b"), "{}")],
-        ),
-        (
-            "one name twice with one index and no id",
-            vec![
-                sent(&[&of("\"index\":0,", "")]),
-                sent(&[r#"{"index":0,"function":{"name":"add","arguments":"{\"a\""}}"#]),
-                sent(&[r#"{"index":0,"function":{"name":"add","arguments":": 1}"}}"#]),
-                sent(&[r#"{"index":0,"function":{"name":"add","arguments":""}}"#]),
-            ],
-            vec![call(0, None, Some("add"), WHOLE), call(1, None, Some("add"), WHOLE)],
-        ),
-        (
-            "another name with one index after an id",
-            vec![sent(&[
-                r#"{"index":0,"id":"x","function":{"name":"a","arguments":"{}"}}"#,
-                r#"{"index":0,"function":{"name":"b","arguments":"{}"}}"#,
-            ])],
-            vec![call(0, Some("x"), Some("a"), "{}"), call(1, None, Some("b"), "{}")],
-        ),
-        (
             "interleaved",
             vec![
                 sent(&[
@@ -169,6 +143,42 @@ fn calls_are_numbered_however_a_server_sends_them() {
                 r#""function_call":{"arguments":"{\"a\": 1}"}"#.to_owned(),
             ],
             vec![call(0, None, Some("add"), WHOLE)],
+        ),
+    ] {
+        let deltas: Vec<&str> = deltas.iter().map(String::as_str).collect();
+        assert_eq!(chat(&deltas), expected, "{what}");
+    }
+}
+
+#[test]
+fn calls_with_one_index_and_no_id_are_told_apart() {
+    let whole = r#"{"index":0,"function":{"name":"add","arguments":"{\"a\": 1}"}}"#;
+    for (what, deltas, expected) in [
+        (
+            "two names with one index and no id",
+            vec![
+                sent(&[r#"{"index":0,"function":{"name":"a","arguments":"{}"}}"#]),
+                sent(&[r#"{"index":0,"id":"","function":{"name":"b","arguments":"{}"}}"#]),
+            ],
+            vec![call(0, None, Some("a"), "{}"), call(1, None, Some("b"), "{}")],
+        ),
+        (
+            "one name twice with one index and no id",
+            vec![
+                sent(&[whole]),
+                sent(&[r#"{"index":0,"function":{"name":"add","arguments":"{\"a\""}}"#]),
+                sent(&[r#"{"index":0,"function":{"name":"add","arguments":": 1}"}}"#]),
+                sent(&[r#"{"index":0,"function":{"name":"add","arguments":""}}"#]),
+            ],
+            vec![call(0, None, Some("add"), WHOLE), call(1, None, Some("add"), WHOLE)],
+        ),
+        (
+            "another name with one index after an id",
+            vec![sent(&[
+                r#"{"index":0,"id":"x","function":{"name":"a","arguments":"{}"}}"#,
+                r#"{"index":0,"function":{"name":"b","arguments":"{}"}}"#,
+            ])],
+            vec![call(0, Some("x"), Some("a"), "{}"), call(1, None, Some("b"), "{}")],
         ),
     ] {
         let deltas: Vec<&str> = deltas.iter().map(String::as_str).collect();
