@@ -163,7 +163,7 @@ def _end_of_quoted(tag: re.Match[str], fences: Fences) -> tuple[int, int]:
         if close == -1:
             return len(text), len(text)
         read, searched = close, close + len(f"</{tag[1]}>")
-        if not is_mention(text, read, searched, closes=True):
+        if not is_mention(text, read, searched, since=tag.end()):
             return read, searched
 
 
@@ -200,7 +200,7 @@ def _piece(tag: re.Match[str], limits: Limits, is_cut: bool) -> Piece:
     else:
         close = f"</{kind}>"
         at = text.find(close, start)
-        while at != -1 and is_mention(text, at, at + len(close), closes=True):
+        while at != -1 and is_mention(text, at, at + len(close), since=start):
             at = text.find(close, at + len(close))
         end = at - start if at != -1 else -1
     if end == -1:

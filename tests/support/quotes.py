@@ -8,15 +8,34 @@ _QUOTES = "`\"'"
 _RUN = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
 
 
-def is_mention(text: str, start: int, end: int, *, closes: bool = False) -> bool:
+def is_mention(text: str, start: int, end: int, *, since: int | None = None) -> bool:
     """Whether the mark at `start:end` is between two equal quotes.
 
-    What closes reasoning or results (`closes`) does not, if the first quote rather ends a quotation.
+    What closes reasoning or results, which begin at `since`, is not if the first quote ends a quotation in them.
     """
     if start == 0 or text[start - 1] not in _QUOTES or text[end : end + 1] != text[start - 1]:
         return False
-    before = text[start - 2] if start > 1 else "\n"
-    return not (closes and (before in ".,!?" or (before.isascii() and before.isalnum())))
+    return since is None or not _ends_quotation(text[since:start])
+
+
+def _ends_quotation(text: str) -> bool:
+    """Whether the quote that a stretch of reasoning or results ends with ends a quotation."""
+    if not text or text[-1] not in _QUOTES:
+        return False
+    # Nothing is open at the start of a paragraph.
+    paragraph = re.split(r"(?:^|\n)[ \t\r]*\n", text)[-1]
+    open_run, ends = "", False
+    for run in re.finditer("`+" if text[-1] == "`" else text[-1], paragraph):
+        before = paragraph[: run.start()]
+        after_word = re.search(r"[A-Za-z0-9.,!?)\]}>]\Z", before) is not None
+        begins_line = before.rpartition("\n")[2].strip(" \t\r") == ""
+        closes = run[0] == open_run
+        ends = closes or after_word or (len(run[0]) >= 3 and begins_line)
+        if closes:
+            open_run = ""
+        elif not open_run and not after_word:
+            open_run = run[0]
+    return ends
 
 
 class Fences:

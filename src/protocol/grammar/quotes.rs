@@ -300,8 +300,8 @@ impl Line {
 /// do the same, where as many as began the code end it, as in `CommonMark`. At a blank line nothing is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quotations {
-    is_double_open: bool,
-    is_single_open: bool,
+    /// Whether a `"` is open, and a `'`.
+    open: [bool; 2],
     /// How many backticks the code began with that is open; 0 if none is.
     code: u8,
     /// How many backticks were read last, with nothing after them.
@@ -316,15 +316,7 @@ pub struct Quotations {
 
 impl Default for Quotations {
     fn default() -> Self {
-        Self {
-            is_double_open: false,
-            is_single_open: false,
-            code: 0,
-            ticks: 0,
-            is_fence: false,
-            last: b'\n',
-            is_blank: true,
-        }
+        Self { open: [false; 2], code: 0, ticks: 0, is_fence: false, last: b'\n', is_blank: true }
     }
 }
 
@@ -334,12 +326,11 @@ impl Quotations {
     #[must_use]
     pub fn end_with(self, quote: u8) -> bool {
         match quote {
-            b'"' => !self.is_double_open,
-            b'\'' => !self.is_single_open,
-            _ => {
+            b'`' => {
                 let is_fence = self.is_fence && self.ticks >= Run::SHORTEST;
                 is_fence || self.ticks == self.code || ends_quotation(self.last)
             }
+            _ => !self.open[usize::from(quote == b'\'')],
         }
     }
 
@@ -348,7 +339,9 @@ impl Quotations {
     pub fn read(&mut self, text: &[u8]) {
         let has_quote = self.ticks > 0 || memchr::memchr3(b'"', b'\'', b'`', text).is_some();
         if has_quote || find_byte(b'\n', text).is_some() {
-            text.iter().for_each(|byte| self.step(*byte));
+            for byte in text {
+                self.step(*byte);
+            }
         } else if let Some(last) = text.last() {
             self.last = *last;
             self.is_blank &= text.iter().all(|byte| b" \t\r".contains(byte));
@@ -371,10 +364,11 @@ impl Quotations {
             };
             self.last = b'`';
         }
-        let begins = |is_open: bool| !is_open && !ends_quotation(self.last);
         match byte {
-            b'"' => self.is_double_open = begins(self.is_double_open),
-            b'\'' => self.is_single_open = begins(self.is_single_open),
+            b'"' | b'\'' => {
+                let is_open = &mut self.open[usize::from(byte == b'\'')];
+                *is_open = !*is_open && !ends_quotation(self.last);
+            }
             b'\n' if self.is_blank => *self = Self::default(),
             _ => {}
         }
