@@ -69,6 +69,7 @@ fn cases() -> Vec<(Value, &'static str, Value)> {
         (referred(), "True", json!("True")),
         (referred(), "007", json!("007")),
         (json!({"type": "integer"}), "007", json!(7)),
+        (json!({"type": ["number", "null"]}), "2.0", json!(2.0)),
         (json!({"type": "boolean"}), "True", json!(true)),
         (json!({"type": "string"}), "5", json!("5")),
     ]
@@ -128,22 +129,28 @@ fn what_the_protocol_says_of_the_type_counts() {
             "<tool><server_name>local</server_name><tool_name>f</tool_name><arguments><x>{raw}</x></arguments></tool>"
         )
     };
-    for raw in ["5", "5.0", "true", "null", "02134"] {
-        for (dialect, text) in [
-            ("deepseek-v32-dsml", dsml("true", raw)),
-            ("kimi-k3", kimi("string", raw)),
-            ("forge-xml", forge(&format!("<![CDATA[{raw}]]>"))),
-        ] {
-            assert_eq!(value(dialect, &union, &text), json!(raw), "{dialect} {raw}");
+    let schemas =
+        [union, json!({"type": "integer"}), json!({"type": "object"}), json!({"type": "null"})];
+    for schema in &schemas {
+        for raw in ["5", "5.0", "true", "null", "02134", "{\"a\": 1}"] {
+            for (dialect, text) in [
+                ("deepseek-v32-dsml", dsml("true", raw)),
+                ("kimi-k3", kimi("string", raw)),
+                ("forge-xml", forge(&format!("<![CDATA[{raw}]]>"))),
+            ] {
+                assert_eq!(value(dialect, schema, &text), json!(raw), "{dialect} {schema} {raw}");
+            }
         }
     }
-    for (raw, expected) in
-        [("5", json!(5)), ("5.0", json!(5.0)), ("true", json!(true)), ("x", json!("x"))]
-    {
-        for (dialect, text) in
-            [("deepseek-v32-dsml", dsml("false", raw)), ("kimi-k3", kimi("number", raw))]
+    for schema in [&schemas[0], &json!({"type": "string"})] {
+        for (raw, expected) in
+            [("5", json!(5)), ("5.0", json!(5.0)), ("true", json!(true)), ("x", json!("x"))]
         {
-            assert_eq!(value(dialect, &union, &text), expected, "{dialect} {raw}");
+            for (dialect, text) in
+                [("deepseek-v32-dsml", dsml("false", raw)), ("kimi-k3", kimi("number", raw))]
+            {
+                assert_eq!(value(dialect, schema, &text), expected, "{dialect} {schema} {raw}");
+            }
         }
     }
 }

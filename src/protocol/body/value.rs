@@ -189,14 +189,11 @@ impl ValueReader {
         let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
         let schema = schema.filter(|schema| !schema.types().is_empty());
         let takes_text = schema.is_none_or(|schema| schema.types().has(Types::STRING));
-        let takes_others = schema.is_none_or(|schema| schema.types() != Types::STRING);
         let max_depth = depth_left(calls);
         let value = match self.is_text {
-            // What the model says of the type decides between those that the tool takes, and no further.
-            Some(true) if takes_text => None,
-            Some(false) if takes_text && takes_others => {
-                typed_unless_text(raw, None, Untyped::Json, max_depth)
-            }
+            // What the model says of the type counts, whatever the tool takes.
+            Some(true) => None,
+            Some(false) if takes_text => typed_unless_text(raw, None, Untyped::Json, max_depth),
             _ => typed_unless_text(raw, schema, form.untyped, max_depth),
         };
         writer.raw_key(&json_string(self.key.as_bytes()));

@@ -19,7 +19,8 @@ pub enum WholeNumbers {
 ///
 /// If the value may only be a string, it is the text itself. If it may have several types, the others are tried first, without
 /// the whitespace at both ends. Where a string is one of them, a number, a boolean or `null` is one only if its canonical JSON
-/// is the text: `02134`, `5.0` and `None` are text, unless the schema lists the strings, and this is not one of them. Text that fits no type stays text, which the check of the arguments will
+/// is the text: `02134`, `5.0` and `None` are text, unless the schema lists the strings, and this is not one of them. Where other
+/// types than numbers are possible, `5.0` is a float. Text that fits no type stays text, which the check of the arguments will
 /// refuse. An object or array that is nested deeper than `max_depth` is text too.
 ///
 /// ```
@@ -108,7 +109,8 @@ fn of_types(raw: &[u8], types: Types, wholes: WholeNumbers, max_depth: usize) ->
         let is_one = kind != Types::STRING && types.has(kind);
         return (is_one && (has_parts || json.as_bytes() == raw)).then_some(json);
     }
-    let is_float = types.has(Types::NUMBER) && wholes == WholeNumbers::Float;
+    let is_union = types != Types::NUMBER;
+    let is_float = types.has(Types::NUMBER) && (is_union || wholes == WholeNumbers::Float);
     let plain = Some(value)
         .filter(|_| types.has(Types::INTEGER))
         .and_then(|value| integer(value, is_float))
@@ -228,6 +230,7 @@ mod tests {
         let text = json!({"type": "string"});
         let int = json!({"type": "integer"});
         let number = json!({"type": "number"});
+        let number_or_null = json!({"type": ["number", "null"]});
         let boolean = json!({"type": "boolean"});
         let object = json!({"type": "object"});
         let array = json!({"type": "array"});
@@ -261,6 +264,9 @@ mod tests {
             (&number, "1.", "\"1.\""),
             (&number, "NaN", "NaN"),
             (&number, "true", "\"true\""),
+            (&number_or_null, "5.0", "5.0"),
+            (&number_or_null, "05", "5"),
+            (&number_or_null, "None", "null"),
             (&boolean, " false ", "false"),
             (&boolean, "True", "true"),
             (&boolean, "yes", "\"yes\""),

@@ -276,7 +276,7 @@ fn the_schema_decides_what_an_element_is() {
         ("<n> 5 </n><x>5.0</x><b>False</b>", json!({"n": 5, "x": 5.0, "b": false})),
         ("<n>007</n><z>null</z><s>null</s>", json!({"n": 7, "z": null, "s": null})),
         ("<n>five</n>", json!({"n": "five"})),
-        ("<n><![CDATA[5]]></n>", json!({"n": 5})),
+        ("<n><![CDATA[5]]></n>", json!({"n": "5"})),
         ("<n>5<!-- five --></n>", json!({"n": 5})),
         ("<c>5<!-- five --></c>", json!({"c": "5<!-- five -->"})),
         ("<c>1</c><c>2</c>", json!({"c": ["1", "2"]})),

@@ -265,14 +265,12 @@ impl Arguments<'_> {
         schema: Option<Schema<'_>>,
         depth: usize,
     ) -> String {
-        // A section of CDATA is text wherever text may be.
-        if element.has_cdata && schema.is_some_and(|schema| schema.types().has(Types::STRING)) {
+        // A section of CDATA is text, whatever the tool takes.
+        if element.has_cdata {
             return json_string(text);
         }
         let left = self.max_depth.saturating_sub(depth);
-        typed_within(text, schema, WholeNumbers::Float, left, |value| {
-            if element.has_cdata { None } else { scalar(value) }
-        })
+        typed_within(text, schema, WholeNumbers::Float, left, scalar)
     }
 
     fn key(&self, at: usize) -> &[u8] {
