@@ -342,6 +342,29 @@ proptest! {
 }
 
 #[test]
+fn a_long_string_or_list_that_comes_in_pieces_is_read_as_it_was_written() {
+    let text = "\u{e9}\n\"\\\u{1f600} x\u{2060}".repeat(1500);
+    let properties =
+        json!({"x": {"type": "string"}, "l": {"type": "array"}, "o": {"type": "object"}});
+    let schema = json!({"type": "object", "properties": properties});
+    let tools = Arc::new(Tools::new([("f".to_owned(), schema)]));
+    let args = json!({"x": text, "l": [text, [2.5, null], text], "o": {"k": text, "n": 1}});
+    let stored = json!({"name": "f", "args": args}).to_string();
+    let mut seen = 0;
+    for dialect in presets::names() {
+        let renderer = Renderer::new(presets::preset(dialect).expect("a row"));
+        let mut calls = [shown_call(stored.as_bytes()).expect("JSON").expect("a call")];
+        renderer.give_ids(&mut calls, 0);
+        let Ok(written) = renderer.exactly(&calls, true, Some(&tools)) else { continue };
+        let options = Options { tools: Some(Arc::clone(&tools)), ..Options::default() };
+        let found = read(dialect, options, &written.to_string());
+        assert!(matches!(&found[..], [Ok(found)] if *found == args), "{dialect}");
+        seen += 1;
+    }
+    assert!(seen > 50, "most dialects hold them: {seen}");
+}
+
+#[test]
 fn a_call_with_a_long_name_or_key_reads_back_or_is_refused_with_tools_and_without() {
     for dialect in presets::names() {
         let renderer = Renderer::new(presets::preset(dialect).expect("a row"));

@@ -15,7 +15,7 @@ mod members;
 /// # Complexity
 /// O(text) in all, also with equal keys: only a small object is written again when it is closed. The repeated members of others are
 /// noted, and left out once, at the end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Writer {
     out: Vec<u8>,
     brackets: Vec<OpenBracket>,
@@ -23,6 +23,8 @@ pub struct Writer {
     objects: Vec<Object>,
     has_holes: bool,
     is_after_key: bool,
+    /// Up to which byte of the text a string was written that has not ended; 0 if there is none.
+    part: usize,
 }
 
 /// An open bracket.
@@ -41,6 +43,9 @@ const HOLE: u8 = 0xff;
 
 /// Up to this many bytes, an object with equal keys is written again when it is closed. There may be a million of them.
 const SMALL: usize = 4 << 10;
+
+/// How many bytes of a string that has not ended are written at once.
+const PART: usize = 4 << 10;
 
 /// How much room may be left after what is written.
 const MOST_SPARE: usize = 64 << 10;
@@ -64,7 +69,7 @@ impl Writer {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let (out, brackets) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
-        Self { out, brackets, objects: Vec::new(), has_holes: false, is_after_key: false }
+        Self { out, brackets, ..Self::default() }
     }
 
     /// Writes one token of `text`.
@@ -74,8 +79,9 @@ impl Writer {
             Token::Close(_) => self.close(),
             Token::Key(range) => self.key(|out| push_json_string(out, &text[range.clone()])),
             Token::String(range) => {
-                self.separate();
-                push_json_string(&mut self.out, &text[range.clone()]);
+                self.string(text, range.start, range.end - 1);
+                self.out.push(b'"');
+                self.part = 0;
             }
             Token::Number(range) => {
                 self.separate();
@@ -85,6 +91,15 @@ impl Writer {
                 self.separate();
                 self.out.extend_from_slice(word.as_bytes());
             }
+        }
+    }
+
+    /// Writes what is known of a long string that the scanner is in, so that its end has little to write.
+    pub fn string_so_far(&mut self, text: &[u8], scanner: &Scanner) {
+        if let Some(start) = scanner.open_string()
+            && scanner.position() - self.part.max(start) > PART
+        {
+            self.string(text, start, scanner.position());
         }
     }
 
@@ -189,6 +204,17 @@ impl Writer {
         self.out.extend_from_slice(&kept);
     }
 
+    /// Writes the string whose quote is byte `start`, up to byte `end`.
+    fn string(&mut self, text: &[u8], start: usize, end: usize) {
+        if self.part == 0 {
+            self.separate();
+            self.out.push(b'"');
+            self.part = start + 1;
+        }
+        push_inside(&mut self.out, &text[self.part..end]);
+        self.part = end;
+    }
+
     /// Writes what comes before the next item.
     fn separate(&mut self) {
         if std::mem::take(&mut self.is_after_key) {
@@ -243,8 +269,13 @@ pub fn canonical_string(quoted: &[u8]) -> String {
 
 /// Writes a JSON string, given with its quotes, whose escapes are known to be valid.
 fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
-    let inside = &quoted[1..quoted.len() - 1];
     out.push(b'"');
+    push_inside(out, &quoted[1..quoted.len() - 1]);
+    out.push(b'"');
+}
+
+/// Writes whole characters and escapes of such a string.
+fn push_inside(out: &mut Vec<u8>, inside: &[u8]) {
     // From here on, the text is canonical as it is, and is copied in one piece.
     let (mut from, mut at) = (0, 0);
     loop {
@@ -275,7 +306,6 @@ fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
         }
     }
     out.extend_from_slice(&inside[from..]);
-    out.push(b'"');
 }
 
 fn hex_value(digit: u8) -> u16 {
@@ -342,14 +372,11 @@ fn push_as_escape(out: &mut Vec<u8>, text: &[u8]) -> usize {
         return 1;
     }
     let (code, width) = code_point(text);
-    match char::from_u32(code) {
-        Some(character) => {
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                push_unit(out, *unit);
-            }
-        }
-        // A lone surrogate.
-        None => push_unit(out, u16::try_from(code).unwrap_or(0xfffd)),
+    if let Some(above) = code.checked_sub(0x1_0000) {
+        push_escape(out, 0xd800 | above >> 10);
+        push_escape(out, 0xdc00 | above & 0x3ff);
+    } else {
+        push_escape(out, code);
     }
     width
 }
@@ -402,16 +429,19 @@ fn code_point(bytes: &[u8]) -> (u32, usize) {
 
 /// Writes one UTF-16 unit.
 fn push_unit(out: &mut Vec<u8>, unit: u16) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     let letter = u8::try_from(unit).ok().and_then(|byte| SHORT[usize::from(byte)]);
     match (letter, unit) {
         (Some(letter), _) => out.extend([b'\\', letter.get()]),
         (None, 0x20..=0x7e) => out.push(unit.to_le_bytes()[0]),
-        (None, _) => {
-            let digit = |shift: u16| HEX[usize::from(unit >> shift & 0xf)];
-            out.extend([b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
-        }
+        (None, _) => push_escape(out, unit.into()),
     }
+}
+
+/// Writes one UTF-16 unit by its number.
+fn push_escape(out: &mut Vec<u8>, unit: u32) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let digit = |shift: u32| HEX[(unit >> shift & 0xf) as usize];
+    out.extend_from_slice(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }
 
 /// Writes a number as Python prints it after reading it.

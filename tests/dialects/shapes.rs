@@ -1,6 +1,6 @@
 //! Texts that readers of a dialect may find hard, as long as one wants them.
 
-use cogency_rs::dialect::{Args, Body, Dialect};
+use cogency_rs::dialect::{Args, Body, Dialect, Head};
 
 use super::write::{Written, blocks, blocks_of, marks};
 
@@ -64,6 +64,16 @@ fn parts(dialect: &Dialect, body: &Body) -> Parts {
     }
 }
 
+/// The text around a value of this key that is not text itself.
+fn around(parts: &Parts, key: &str) -> [String; 2] {
+    let kinds = [("string=\"true\"", "string=\"false\""), ("type=\"string\"", "type=\"array\"")];
+    let before = parts.before_value.replace(KEY, key);
+    let before = kinds.iter().fold(before, |text, (from, to)| text.replace(from, to));
+    let after = parts.after_value.replace(KEY, key);
+    let quotes = ['"', '\''];
+    [before.trim_end_matches(quotes), after.trim_start_matches(quotes)].map(str::to_owned)
+}
+
 /// The texts that readers of this dialect may find hard.
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub fn shapes(dialect: &Dialect) -> Vec<Shape> {
@@ -83,8 +93,9 @@ pub fn shapes(dialect: &Dialect) -> Vec<Shape> {
     add("blocks", "", &good, "");
     add("text and blocks", "", &format!("some text {good}"), "");
     for body in &dialect.bodies {
-        let Parts { block, before_name, before_key, before_value, after_value } =
-            parts(dialect, body);
+        let parts = parts(dialect, body);
+        let [in_list, in_object] = ["list", "object"].map(|key| around(&parts, key));
+        let Parts { block, before_name, before_key, before_value, after_value } = parts;
         let block_end = dialect.close.first().map_or("", |close| close);
         add("space before a name", &before_name, " ", "");
         add("space before a key", &before_key, " ", "");
@@ -124,6 +135,16 @@ pub fn shapes(dialect: &Dialect) -> Vec<Shape> {
             add("marks in a value with no end", &before_value, &mark, "");
             add("marks and space in a value", &before_value, &format!("{mark}  "), &after_value);
             add("a mark and space in a value", &format!("{before_value}{mark}"), " ", &after_value);
+        }
+        // An element of XML is converted where it ends.
+        let is_xml = |head: &Head| matches!(head.args, Args::Xml(_));
+        if !matches!(body, Body::Xml(_)) && !matches!(body, Body::Head(head) if is_xml(head)) {
+            let [before, after] = &in_list;
+            add("a list", &format!("{before}[1"), ", 1", &format!("]{after}"));
+            add("a list of lists", &format!("{before}[[]"), ",[2.50]", &format!("]{after}"));
+            let [before, after] = &in_object;
+            let [open, close] = [format!("{before}{{\"k\": 1"), format!("}}{after}")];
+            add("an object", &open, ", \"k{n}\": \"v\"", &close);
         }
         let ends = format!("{before_value}{block_end}");
         add("blocks cut in a value", "", &before_value, "");

@@ -149,6 +149,15 @@ impl Fields {
         self.open.is_some()
     }
 
+    /// Takes what is known of a long string in the arguments, before it ends.
+    pub fn string_so_far(&mut self, text: &[u8], scanner: &Scanner) {
+        if let Some(Field::Args(_, writer)) = &mut self.open
+            && scanner.depth() > self.depth
+        {
+            writer.string_so_far(text, scanner);
+        }
+    }
+
     /// Takes one token from inside the object; its last byte is `at`, and `depth` brackets are open after it.
     pub fn token(
         &mut self,

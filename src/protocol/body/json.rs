@@ -81,6 +81,9 @@ impl ItemReader for JsonReader {
                 match self.scanner.next(text) {
                     Ok(Some(token)) => self.token(form, text, &token, calls),
                     Ok(None) => {
+                        if let State::Call(_, fields) = &mut self.state {
+                            fields.string_so_far(text, &self.scanner);
+                        }
                         calls.read_args(text, self.scanner.position());
                         return Ok(None);
                     }
@@ -290,6 +293,9 @@ impl ObjectReader {
         }
         while !self.scanner.is_complete() {
             let Some(token) = self.scanner.next(text)? else {
+                if !calls.is_refused() {
+                    self.writer.string_so_far(text, &self.scanner);
+                }
                 calls.read_args(text, self.scanner.position());
                 return Ok(None);
             };

@@ -262,7 +262,7 @@ impl Written {
     /// Adds a value, which ends where `text` does.
     fn add(
         &mut self,
-        value: &ValueReader,
+        value: &mut ValueReader,
         form: &Parameters,
         tool: &str,
         text: &[u8],

@@ -7,7 +7,7 @@
 use super::super::canonical::{Writer, json_string};
 use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
-use super::super::tools::{Schema, Types, typed, typed_unless_text};
+use super::super::tools::{JsonReader, Schema, Types, typed, typed_unless_text};
 use super::Calls;
 use super::fields::OTHER_ARGS;
 use super::found::unexpected;
@@ -30,6 +30,18 @@ pub struct ValueReader {
     at: usize,
     /// A mark that closes it if the right thing follows.
     end: Option<End>,
+    json: Conversion,
+}
+
+/// What has been read of a value that may be a list or an object in JSON. Its end must not have all of it to convert.
+#[derive(Clone, Debug)]
+enum Conversion {
+    /// Nothing but space, up to this byte.
+    Space(usize),
+    /// It begins at this byte.
+    Json(usize, Box<JsonReader>),
+    /// It is something else, or short.
+    No,
 }
 
 /// A mark that may close a value.
@@ -46,7 +58,7 @@ impl ValueReader {
     /// The value of this parameter, which begins at byte `start`.
     pub fn new(form: &Parameters, key: Str, is_text: Option<bool>, start: usize) -> Self {
         let close = form.close.replace("{key}", &key);
-        Self { key, is_text, close, start, at: start, end: None }
+        Self { key, is_text, close, start, at: start, end: None, json: Conversion::Space(start) }
     }
 
     /// The mark that closes it.
@@ -67,7 +79,10 @@ impl ValueReader {
         text: &[u8],
         calls: &mut Calls,
     ) -> Option<(usize, usize)> {
-        let end = self.closing(forms, text, &calls.followers)?;
+        let Some(end) = self.closing(forms, text, &calls.followers) else {
+            self.convert(forms.parameters, tool, text, calls);
+            return None;
+        };
         let tools = calls.scope.tools.as_deref();
         let schema = tools.and_then(|tools| tools.schema(tool));
         let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
@@ -175,9 +190,41 @@ impl ValueReader {
         is_one.then_some(at)
     }
 
+    /// Converts what was searched, if it is JSON.
+    fn convert(&mut self, form: &Parameters, tool: &str, text: &[u8], calls: &Calls) {
+        if let Conversion::Space(at) = &mut self.json {
+            *at += leading_space(&text[*at..self.at]);
+            let at = *at;
+            let schema = self.schema(tool, calls);
+            let may_be_json = match (self.is_text, schema) {
+                (is_text, None) => {
+                    is_text.map_or(form.untyped == Untyped::Json, |is_text| !is_text)
+                }
+                (is_text, Some(schema)) => is_text != Some(true) && schema.types() != Types::STRING,
+            };
+            self.json = match text[..self.at].get(at) {
+                None => return,
+                Some(b'[' | b'{') if may_be_json => {
+                    Conversion::Json(at, Box::new(JsonReader::new(depth_left(calls))))
+                }
+                Some(_) => Conversion::No,
+            };
+        }
+        if let Conversion::Json(at, reader) = &mut self.json {
+            reader.read(&text[*at..self.at]);
+        }
+    }
+
+    /// What the tool takes for this key, if that says anything of its type.
+    fn schema<'c>(&self, tool: &str, calls: &'c Calls) -> Option<Schema<'c>> {
+        let tools = calls.scope.tools.as_deref();
+        let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
+        schema.filter(|schema| !schema.types().is_empty())
+    }
+
     /// Writes the key and the value, which ends where `text` does.
     pub fn write(
-        &self,
+        &mut self,
         form: &Parameters,
         tool: &str,
         text: &[u8],
@@ -185,16 +232,17 @@ impl ValueReader {
         writer: &mut Writer,
     ) {
         let raw = trimmed(&text[self.start..], form.trim);
-        let tools = calls.scope.tools.as_deref();
-        let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
-        let schema = schema.filter(|schema| !schema.types().is_empty());
+        let schema = self.schema(tool, calls);
         let takes_text = schema.is_none_or(|schema| schema.types().has(Types::STRING));
-        let max_depth = depth_left(calls);
+        let json = match std::mem::replace(&mut self.json, Conversion::No) {
+            Conversion::Json(_, reader) => *reader,
+            Conversion::Space(_) | Conversion::No => JsonReader::new(depth_left(calls)),
+        };
         let value = match self.is_text {
             // What the model says of the type counts, whatever the tool takes.
             Some(true) => None,
-            Some(false) if takes_text => typed_unless_text(raw, None, Untyped::Json, max_depth),
-            _ => typed_unless_text(raw, schema, form.untyped, max_depth),
+            Some(false) if takes_text => typed_unless_text(raw, None, Untyped::Json, json),
+            _ => typed_unless_text(raw, schema, form.untyped, json),
         };
         writer.raw_key(&json_string(self.key.as_bytes()));
         match value {

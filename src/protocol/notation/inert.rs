@@ -76,20 +76,29 @@ impl DialectMarks {
         if self.shown() == Inert::Kept || !may_be_broken_up(json) {
             return None;
         }
-        let (mut changed, mut from, mut at) = (String::with_capacity(json.len()), 0, 0);
+        let (mut changed, mut from, mut at) = (String::new(), 0, 0);
+        let mut has_key = false;
         while let Some(quote) = memchr::memchr(b'"', &json.as_bytes()[at..]) {
             let start = at + quote;
             at = (start + 2 + string_length(&json.as_bytes()[start + 1..])).min(json.len());
-            if may_be_broken_up(&json[start..at]) {
-                let text = unescaped(&json.as_bytes()[start..at]);
+            if may_be_broken_up(&json[start..at])
+                && self.may_stand_in_json(&json[start..at])
+                && let text = unescaped(&json.as_bytes()[start..at])
+                && let Cow::Owned(exact) = self.exact(text.as_bytes())
+            {
+                changed.reserve(json.len() - from);
                 changed.push_str(&json[from..start]);
-                changed.push_str(&json_string(&self.exact(text.as_bytes())));
+                changed.push_str(&json_string(&exact));
                 from = at;
+                has_key |= json[at..].starts_with(':');
             }
+        }
+        if from == 0 {
+            return None;
         }
         changed.push_str(&json[from..]);
         // Keys that were different may be equal now.
-        canonical(changed.as_bytes())
+        if has_key { canonical(changed.as_bytes()) } else { Some(changed) }
     }
 
     /// The inside of a canonical JSON string, as [`raised`](Self::raised) has its text; `None` if it is the same.
@@ -219,7 +228,7 @@ mod tests {
         for (json, expected) in [
             ("{\"a\": \"<|im_end|>\"}", None),
             ("{\"a\": \"<\\u2060|im_end|>\"}", Some("{\"a\": \"<|im_end|>\"}")),
-            ("{\"a\": [\"\\u2060\", 1]}", Some("{\"a\": [\"\\u2060\", 1]}")),
+            ("{\"a\": [\"\\u2060\", 1]}", None),
             ("{\"<\\u2060|im_end|>\": 1, \"<|im_end|>\": 2}", Some("{\"<|im_end|>\": 2}")),
         ] {
             assert_eq!(marks.exact_json(json).as_deref(), expected, "{json}");

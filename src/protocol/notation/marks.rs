@@ -32,6 +32,8 @@ pub struct DialectMarks {
     unmarked: Vec<Body>,
     /// How the dialect shows marks in text from outside.
     inert: Inert,
+    /// Whether a string in JSON without any of the first bytes holds nothing to break up.
+    is_ascii: bool,
 }
 
 /// What a text is searched for.
@@ -100,7 +102,14 @@ impl DialectMarks {
         let first = FirstBytes::of(texts().map(|text| text[0]).chain(brackets.iter().copied()));
         let edges = Edges::new(texts(), &own_texts(dialect));
         let inert = dialect.prompt.inert;
-        Self { search, patterns, first, edges, unmarked, inert }
+        let is_ascii = !edges.have_beginnings() && texts().all(|text| text[0].is_ascii());
+        Self { search, patterns, first, edges, unmarked, inert, is_ascii }
+    }
+
+    /// Whether a string in canonical JSON may hold something to break up.
+    #[must_use]
+    pub fn may_stand_in_json(&self, string: &str) -> bool {
+        !self.is_ascii || self.first.find(string.as_bytes()).is_some()
     }
 
     /// How the dialect shows marks in text from outside.

@@ -38,27 +38,30 @@ pub enum WholeNumbers {
 /// O(`raw`)
 #[must_use]
 pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped, max_depth: usize) -> String {
-    typed_unless_text(raw, schema, untyped, max_depth).unwrap_or_else(|| json_string(raw))
+    let json = JsonReader::new(max_depth);
+    typed_unless_text(raw, schema, untyped, json).unwrap_or_else(|| json_string(raw))
 }
 
-/// The same; `None` if the value is the text itself, which may be long.
+/// The same; `None` if the value is the text itself, which may be long. `json` may have read the beginning of the value, without the
+/// whitespace before it.
 #[must_use]
 pub fn typed_unless_text(
     raw: &[u8],
     schema: Option<Schema<'_>>,
     untyped: Untyped,
-    max_depth: usize,
+    json: JsonReader,
 ) -> Option<String> {
     // A model that writes JSON quotes text too.
     if untyped == Untyped::Json
         && schema.is_some_and(|schema| schema.types().has(Types::STRING))
-        && let Some((Types::STRING, quoted)) = json(trim(raw), max_depth)
+        && trim(raw).starts_with(b"\"")
+        && let Some((Types::STRING, quoted)) = JsonReader::new(json.max_depth).finish(trim(raw))
     {
         return Some(quoted);
     }
-    read_as(raw, schema, WholeNumbers::Integer, max_depth, |value| match untyped {
+    read_as(raw, schema, WholeNumbers::Integer, json, |value, json| match untyped {
         Untyped::Text => None,
-        Untyped::Json => json(value, max_depth).map(|(_, json)| json),
+        Untyped::Json => json.finish(value).map(|(_, json)| json),
     })
 }
 
@@ -71,15 +74,17 @@ pub fn typed_within(
     max_depth: usize,
     untyped: impl FnOnce(&[u8]) -> Option<String>,
 ) -> String {
-    read_as(raw, schema, wholes, max_depth, untyped).unwrap_or_else(|| json_string(raw))
+    let json = JsonReader::new(max_depth);
+    let value = read_as(raw, schema, wholes, json, |value, _| untyped(value));
+    value.unwrap_or_else(|| json_string(raw))
 }
 
 fn read_as(
     raw: &[u8],
     schema: Option<Schema<'_>>,
     wholes: WholeNumbers,
-    max_depth: usize,
-    untyped: impl FnOnce(&[u8]) -> Option<String>,
+    json: JsonReader,
+    untyped: impl FnOnce(&[u8], JsonReader) -> Option<String>,
 ) -> Option<String> {
     match schema.map(|schema| (schema, schema.types())) {
         Some((_, Types::STRING)) => None,
@@ -94,17 +99,17 @@ fn read_as(
             } else {
                 types
             };
-            of_types(raw, types, wholes, max_depth)
+            of_types(raw, types, wholes, json)
         }
-        _ => untyped(trim(raw)),
+        _ => untyped(trim(raw), json),
     }
 }
 
 /// The value as one of these types.
-fn of_types(raw: &[u8], types: Types, wholes: WholeNumbers, max_depth: usize) -> Option<String> {
+fn of_types(raw: &[u8], types: Types, wholes: WholeNumbers, json: JsonReader) -> Option<String> {
     let value = trim(raw);
     if types.has(Types::STRING) {
-        let (kind, json) = json(value, max_depth)?;
+        let (kind, json) = json.finish(value)?;
         let has_parts = kind == Types::OBJECT || kind == Types::ARRAY;
         let is_one = kind != Types::STRING && types.has(kind);
         return (is_one && (has_parts || json.as_bytes() == raw)).then_some(json);
@@ -118,7 +123,7 @@ fn of_types(raw: &[u8], types: Types, wholes: WholeNumbers, max_depth: usize) ->
     if plain.is_some() {
         return plain;
     }
-    let (kind, json) = json(value, max_depth)?;
+    let (kind, json) = json.finish(value)?;
     // Other JSON than the object or array that is wanted is kept as it is, so that the check refuses it by its type.
     let takes_any = types.has(Types::OBJECT) || types.has(Types::ARRAY);
     (types.has(kind) || takes_any).then_some(json)
@@ -166,36 +171,67 @@ pub fn scalar(value: &[u8]) -> Option<String> {
         Some((Types::NUMBER, _)) => None,
         Some((_, json)) => Some(json.into()),
         None if matches!(value.first(), Some(b'-' | b'0'..=b'9')) => {
-            json(value, 0).map(|(_, json)| json)
+            JsonReader::new(0).finish(value).map(|(_, json)| json)
         }
         None => None,
     }
 }
 
-/// Text that is JSON as a whole, as canonical JSON, and its type. A bare `NaN` or infinity is not JSON here.
-fn json(value: &[u8], max_depth: usize) -> Option<(Types, String)> {
-    let mut scanner = Scanner::default();
-    let mut writer = Writer::new(0);
-    let mut kind = None;
-    let mut write = |scanner: &Scanner, token: Token| {
-        let of_token = match &token {
-            Token::Word("NaN" | "Infinity" | "-Infinity") if kind.is_none() => return None,
-            token => Types::of_token(token, value),
-        };
-        kind.get_or_insert(of_token);
-        writer.token(value, &token);
-        (scanner.depth() <= max_depth).then_some(())
-    };
-    while let Some(token) = scanner.next(value).ok()? {
-        write(&scanner, token)?;
+/// Reads text that may be JSON as a whole, while it arrives. A bare `NaN` or infinity is not JSON here.
+#[derive(Clone, Debug)]
+pub struct JsonReader {
+    scanner: Scanner,
+    writer: Writer,
+    max_depth: usize,
+    /// The type of the value, once it has begun.
+    kind: Option<Types>,
+    is_json: bool,
+}
+
+impl JsonReader {
+    /// A reader at the start of a value, in which no more than `max_depth` brackets may be open.
+    #[must_use]
+    pub fn new(max_depth: usize) -> Self {
+        let (scanner, writer) = (Scanner::default(), Writer::new(0));
+        Self { scanner, writer, max_depth, kind: None, is_json: true }
     }
-    if let Some(token) = scanner.end(value).ok()? {
-        write(&scanner, token)?;
+
+    /// Reads on in `value`: the text of the last call, with or without more at its end.
+    ///
+    /// # Complexity
+    /// O(what is new)
+    pub fn read(&mut self, value: &[u8]) {
+        while self.is_json {
+            match self.scanner.next(value) {
+                Ok(Some(token)) => self.write(value, &token),
+                Ok(None) => return self.writer.string_so_far(value, &self.scanner),
+                Err(_) => self.is_json = false,
+            }
+        }
     }
-    if scanner.position() < value.len() {
-        return None;
+
+    /// The whole value as canonical JSON, and its type; `None` if it is not JSON.
+    #[must_use]
+    pub fn finish(mut self, value: &[u8]) -> Option<(Types, String)> {
+        if self.scanner.position() > value.len() {
+            self = Self::new(self.max_depth); // the value ends before
+        }
+        self.read(value);
+        if self.is_json
+            && let Some(token) = self.scanner.end(value).ok()?
+        {
+            self.write(value, &token);
+        }
+        let is_whole = self.is_json && self.scanner.position() == value.len();
+        is_whole.then_some((self.kind?, self.writer.finish()))
     }
-    Some((kind?, writer.finish()))
+
+    fn write(&mut self, value: &[u8], token: &Token) {
+        let is_word = matches!(token, Token::Word("NaN" | "Infinity" | "-Infinity"));
+        self.is_json = (self.kind.is_some() || !is_word) && self.scanner.depth() <= self.max_depth;
+        self.kind.get_or_insert_with(|| Types::of_token(token, value));
+        self.writer.token(value, token);
+    }
 }
 
 impl Types {

@@ -93,13 +93,12 @@ fn escape(rest: &[u8], out: &mut Vec<u8>) -> Result<usize, ProblemKind> {
 
 fn hexadecimal(rest: &[u8], digits: usize, out: &mut Vec<u8>) -> Result<usize, ProblemKind> {
     let width = 2 + digits;
-    let code = rest
-        .get(2..width)
-        .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-        .and_then(|digits| std::str::from_utf8(digits).ok())
-        .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-        .filter(|&code| code <= 0x10_ffff);
-    let Some(code) = code else {
+    let code = rest.get(2..width).and_then(|digits| {
+        digits
+            .iter()
+            .try_fold(0_u32, |code, &digit| Some(code << 4 | char::from(digit).to_digit(16)?))
+    });
+    let Some(code) = code.filter(|&code| code <= 0x10_ffff) else {
         let letter = char::from(rest[1]);
         return Err(ProblemKind::Expected {
             expected: format!("a code of {digits} hexadecimal digits after \\{letter}").into(),

@@ -67,6 +67,11 @@ impl Edges {
         }
     }
 
+    /// Whether there are second halves.
+    pub fn have_beginnings(&self) -> bool {
+        !self.beginnings.texts.is_empty()
+    }
+
     /// Whether `text` begins with the second half of a mark.
     pub fn begin(&self, text: &[u8]) -> bool {
         self.beginnings.any(text.first(), |half| text.starts_with(half))
