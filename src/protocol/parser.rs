@@ -107,10 +107,6 @@ const LONGEST_HEAD: usize = 4096;
 /// assert_eq!(events, [Event::Respond("Hello ".into()), Event::Think("hm".into())]);
 /// ```
 #[derive(Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own about the text so far"
-)]
 pub struct Parser {
     grammar: Arc<Grammar>,
     stream: Stream,
