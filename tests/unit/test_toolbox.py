@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from cogency_rs import Execution, ToolCall
 from cogency_rs.errors import ConfigError
 from cogency_rs.execution import execute_calls
-from cogency_rs.tools.toolbox import Toolbox, told_apart
+from cogency_rs.tools.toolbox import SortedTools, Toolbox, told_apart
 
 
 class Named:
@@ -162,3 +162,15 @@ def test_every_tool_is_found_by_its_listed_name_and_by_its_server(pairs):
     for listed, tool in toolbox.names.items():
         assert toolbox.resolve(ToolCall(listed, {})).tool is tool
         assert toolbox.resolve(ToolCall(tool.name, {}, server=tool.server or "local")).tool is tool
+
+
+def test_sorted_tools_are_a_tuple_that_has_its_toolbox():
+    listed = SortedTools(iter(TOOLS))
+    assert listed == tuple(TOOLS)
+    assert Toolbox.of(listed) is Toolbox.of(listed) is listed.toolbox
+    assert listed.toolbox.names == Toolbox.of(TOOLS).names
+
+
+def test_tools_that_cannot_be_sorted_are_refused_at_once():
+    with pytest.raises(ConfigError, match="wipe"):
+        SortedTools([Named("wipe"), Named("wipe")])

@@ -25,7 +25,7 @@ from ..runs.run_result import Deps, Output, RunResult
 from ..storage.log import is_log
 from ..telemetry import tracing_of
 from ..tools.registry import listed_tools
-from ..tools.toolbox import Toolbox, told_apart
+from ..tools.toolbox import SortedTools, told_apart
 from ..types import Dialects
 from .drivers import Driver
 from .forking import Forking
@@ -149,7 +149,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
                 servers.append(each)
             else:
                 own.append(each)
-        listed = tuple(told_apart(own))
+        listed = SortedTools(told_apart(own))
         if not (isinstance(instructions, str) or callable(instructions)):
             raise refused("instructions", instructions, "text (a str), or a function of the run")
         check_text("name", name)
@@ -160,7 +160,6 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         self._settings = AgentSettings(
             model=model,
             tools=listed,
-            toolbox=Toolbox.of(listed),
             serving=Serving(servers) if servers else None,
             driver=chosen,
             storage=storage_of(storage),
@@ -177,7 +176,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             calls_agents=bool(listed) and _calls_agents(listed),
         )
         check_limits(self._settings.limits, self._settings)
-        check_remote(self._settings.toolbox.names, sorted_hooks)
+        check_remote(listed.toolbox.names, sorted_hooks)
 
     @property
     def storage(self) -> Any:

@@ -15,7 +15,7 @@ from ..loading.dataclass import replace
 from ..models import ModelRequest
 from ..runs.context import RunContext
 from ..storage.memory import Memory
-from ..tools.toolbox import Toolbox
+from ..tools.toolbox import SortedTools
 from .prompts import Prompts
 from .run_hooks import Triggers
 from .settings import AgentSettings
@@ -73,8 +73,7 @@ def first_prompt(settings: AgentSettings, message: str | None, user_id: str, dep
         if listed is None:
             missing.append(_SERVERS)
         else:
-            box = Toolbox.of(listed)
-            settings = replace(settings, tools=listed, toolbox=box, prompts=Prompts())
+            settings = replace(settings, tools=SortedTools(listed), prompts=Prompts())
     learns = getattr(settings.driver, "may_learn", False) is True
     if learns and getattr(settings.model, "tells_template", False) is True:
         missing.append(_TEMPLATE)

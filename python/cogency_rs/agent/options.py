@@ -145,9 +145,11 @@ def check_limits(limits: RunLimits, settings: AgentSettings) -> None:
         ConfigError: there is no tool to stop at, or no conversation can be claimed.
     """
     named = (ToolCall(name, {}) for name in limits.stop_at_tools)
-    unknown = sorted(each.name for each in named if settings.toolbox.resolve(each).tool is None)
+    unknown = sorted(
+        each.name for each in named if settings.tools.toolbox.resolve(each).tool is None
+    )
     if unknown and settings.serving is None:  # a server may have it
-        known = ", ".join(settings.toolbox.names)
+        known = ", ".join(settings.tools.toolbox.names)
         raise ConfigError(
             f"stop_at_tools names {unknown[0]!r}, but there is no such tool. Tools: {known}"
         )

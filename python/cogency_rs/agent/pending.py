@@ -165,7 +165,7 @@ class PendingCalls:
 
         if record.decision is not None:
             return False
-        tools: Toolbox = self._settings.toolbox
+        tools: Toolbox = self._settings.tools.toolbox
         named = call or ToolCall(record.name, {})
         resolved = tools.recall(named, record.name, record.server)
         return resolved.tool is None or await need_of(resolved) is True

@@ -24,7 +24,7 @@ from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import Row, is_log
 from ..telemetry import current
-from ..tools.toolbox import Toolbox
+from ..tools.toolbox import SortedTools
 from ..turn.turn_log import started
 from ..types import StreamMode, ToolCall, TurnOutcome
 from .cut_answer import answer_in
@@ -240,15 +240,14 @@ class Run:
     @asynccontextmanager
     async def _serving(self, serving: Serving) -> AsyncGenerator[None, None]:
         async with serving:
-            tools = await serving.tools(self._settings.tools)
-            toolbox = Toolbox.of(tools)
-            self._use(replace(self._settings, tools=tools, toolbox=toolbox, prompts=Prompts()))
+            tools = SortedTools(await serving.tools(self._settings.tools))
+            self._use(replace(self._settings, tools=tools, prompts=Prompts()))
             yield
 
     def _use(self, settings: AgentSettings) -> None:
         self._settings = settings
         self._execution = settings.execution(self.ctx)
-        self._tools = settings.toolbox
+        self._tools = settings.tools.toolbox
 
     def _prepare(self) -> None:
         """Make the objects that the steps share."""

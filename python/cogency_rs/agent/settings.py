@@ -11,7 +11,7 @@ from ..hooks.hooks import HookList
 from ..loading.dataclass import Later, dataclass
 from ..runs.context import RunContext
 from ..runs.limits import RunLimits
-from ..tools.toolbox import Toolbox
+from ..tools.toolbox import SortedTools
 from ..types import Execution, StreamMode
 from .drivers import Driver
 from .output import OutputReader
@@ -31,8 +31,7 @@ class AgentSettings(Later):
     """The options of an agent, checked; see `Agent`."""
 
     model: Any
-    tools: tuple[Any, ...]
-    toolbox: Toolbox
+    tools: SortedTools
     serving: Serving | None
     driver: Driver
     storage: Any
@@ -62,7 +61,7 @@ class AgentSettings(Later):
             ctx=ctx,
             model=self.model,
             execution=execution,
-            toolbox=self.toolbox,
+            toolbox=self.tools.toolbox,
             triggers=triggers,
             history=self.history,
             instructions=self.instructions,

@@ -391,7 +391,6 @@ class Stepping:
             hooks=hooks,
             approve=approve,
             on_dropped=None if limit is None else limit.give_back,
-            toolbox=self._runtime.toolbox,
         )
         accumulator.state, accumulator.claim = ctx.state, self._triggers.claim
         return accumulator

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ..errors import ConfigError
 from ..loading.dataclass import Later, dataclass, replace
@@ -24,6 +24,7 @@ from .registry import check_name, is_usable_name, listed_tools, name_of, tools_b
 __all__ = [
     "LOCAL",
     "ResolvedCall",
+    "SortedTools",
     "SpelledTool",
     "Toolbox",
     "names_of",
@@ -86,12 +87,14 @@ class Toolbox:
 
     @classmethod
     def of(cls, tools: Iterable[Any]) -> Toolbox:
-        """Sort tools by name and server, at a cost that is linear in them.
+        """Sort tools by name and server, at a cost that is linear in them; `SortedTools` are sorted already.
 
         Raises:
             ConfigError: an object cannot be a tool; or two of the agent's own tools, or two tools of one server, have
                 one name.
         """
+        if isinstance(tools, SortedTools):
+            return tools.toolbox
         listed = tools if isinstance(tools, tuple) else listed_tools(tools)
         remote = [(tool, server) for tool in listed if (server := server_of(tool)) is not None]
         if not remote:
@@ -245,6 +248,26 @@ class Toolbox:
             return f"Tool '{name}' is on {len(choices)} servers; ask for {' or '.join(choices)}"
         known = f". Known tools: {', '.join(map(str, self.names))}" if self.names else ""
         return f"Tool '{name}' not registered{known}"
+
+
+class SortedTools(tuple[Any, ...]):
+    """Tools with their toolbox, so that turns with the same tools need not sort them each time.
+
+    Attributes:
+        toolbox: the tools by their names.
+
+    Raises:
+        ConfigError: as `Toolbox.of` does.
+    """
+
+    toolbox: Toolbox
+
+    def __new__(cls, tools: Iterable[Any]) -> Self:
+        """Sort the tools, at a cost that is linear in them."""
+        listed = tuple(tools)
+        made = super().__new__(cls, listed)
+        made.toolbox = Toolbox.of(listed)
+        return made
 
 
 def _under(call: Any, name: str, server: str | None) -> ToolCall:

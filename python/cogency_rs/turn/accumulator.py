@@ -70,7 +70,6 @@ class Accumulator:
         on_busy: what to do if another run, in any program, has the conversation: `"wait"` for its end, or raise an
             `"error"`. Needs a storage with `claim`. With `None`, the conversation is not claimed.
         on_dropped: called with the executions of calls that began early and do not count, when they are over.
-        toolbox: the tools of `execution` by their names, if somebody has sorted them already.
 
     Attributes:
         circuit_breaker: counts the batches for `max_failures`, from one `process` to the next; closed when the model
@@ -115,17 +114,16 @@ class Accumulator:
         approve: Approve | Approval | Literal["wait"] | None = None,
         on_busy: Literal["wait", "error"] | None = None,
         on_dropped: OnDropped | None = None,
-        toolbox: Toolbox | None = None,
     ) -> None:
         check_choice("stream", stream, "event", "token")
         check_execution(execution)
         check_function("on_dropped", on_dropped)
         _check_storage(execution.storage)
-        tools = self._toolbox(execution.tools) if toolbox is None else toolbox
+        tools = self._toolbox(execution.tools)
         self._options, self._hooks = CallOptions.of(calls), HookList.of(hooks)
         if self._hooks.is_around_calls or tools.options:
             check_remote(tools.names, self._hooks)
-        self._tools = tools if type(execution.tools) is tuple else None  # a list may change
+        self._tools = tools if isinstance(execution.tools, tuple) else None  # a list may change
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
