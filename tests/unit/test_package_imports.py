@@ -8,11 +8,18 @@ What is imported only for types counts as well, and so does what a function impo
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import cogency_rs
+from cogency_rs import _core
 
 PACKAGE = Path(cogency_rs.__file__).parent
 
@@ -29,15 +36,41 @@ def imported(path: Path) -> Iterator[tuple[str, ...]]:
     """The files of the package that a file imports, itself left out."""
     own = module(path)
     folder = own if path.name == "__init__.py" else own[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.ImportFrom) or not node.level:
-            continue
-        start = folder[: len(folder) - node.level + 1]
-        of = (*start, *(node.module.split(".") if node.module else ()))
-        for name in node.names:
-            found = (*of, name.name) if (*of, name.name) in FILES else of
+    for names in named(path.read_text(encoding="utf-8"), folder):
+        for name in names:
+            found = name if name in FILES else name[:-1]
             if found != own and found in FILES:
                 yield found
+
+
+def named(source: str, folder: tuple[str, ...]) -> Iterator[list[tuple[str, ...]]]:
+    """What each import of the package names, relative or absolute, in a file of this folder."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            paths = [name.name.split(".") for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module.split(".") if node.module else []
+            start = [PACKAGE.name, *folder[: len(folder) - node.level + 1]] if node.level else []
+            paths = [[*start, *module, name.name] for name in node.names]
+        else:
+            continue
+        yield [tuple(path[1:]) for path in paths if path[0] == PACKAGE.name]
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("import cogency_rs", [()]),
+        ("import json, cogency_rs.tools.options", [("tools", "options")]),
+        ("from cogency_rs.tools import options", [("tools", "options")]),
+        ("def f():\n    from cogency_rs import errors as e", [("errors",)]),
+        ("from . import run, stepping", [("agent", "run"), ("agent", "stepping")]),
+        ("from ..tools.options import ToolOptions", [("tools", "options", "ToolOptions")]),
+        ("from json import loads", []),
+    ],
+)
+def test_relative_and_absolute_imports_are_both_seen(source, names):
+    assert [*named(source, ("agent",))] == [names]
 
 
 def test_no_file_imports_itself_by_way_of_others():
@@ -89,3 +122,99 @@ def test_every_room_is_on_a_floor_and_the_hall_holds_nine_files():
     assert rooms | {"_core"} == FLOOR.keys()
     hall = [path.name for path in PACKAGE.iterdir() if path.suffix in (".py", ".pyi", ".typed")]
     assert len(hall) <= 9, hall
+
+
+BOTH_WAYS = {
+    ("agent", "drivers"): {"agent", "options", "settings"},
+}
+"""Folders in a room that import from the room's own files, and the files of the room that import from them.
+
+An agent's options choose a driver, so they name the drivers; and a driver asks through the run's `runtime`, which knows
+no driver. So files of `agent` are above and below `drivers`, but none is both. A room's `__init__` names what is in it,
+and does not count.
+"""
+
+
+def arrows_in_rooms() -> set[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Which file of a room, or folder in it, imports from which other of the same room."""
+    return {
+        (file[:2], found[:2])
+        for file, path in FILES.items()
+        for found in imported(path)
+        if len(file) > 1 and len(found) > 1 and file[0] == found[0] and file[:2] != found[:2]
+    }
+
+
+def test_a_folder_in_a_room_is_above_the_files_of_the_room_or_below_them():
+    folders = {file[:2] for file in FILES if len(file) > 2}
+    above: dict[tuple[str, ...], set[str]] = {}
+    for file, found in arrows_in_rooms():
+        if found in folders and file not in folders:
+            above.setdefault(found, set()).add(file[-1])
+    builds = {file for file, found in arrows_in_rooms() if file in folders and found not in folders}
+    assert len(folders) > 5
+    assert builds
+    assert {folder: above[folder] for folder in above.keys() & builds} == BOTH_WAYS
+
+
+def test_a_folder_in_a_room_is_in_no_circle_with_the_files_of_the_room():
+    imports: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for file, found in arrows_in_rooms():
+        imports.setdefault(file, set()).add(found)
+    order = [*TopologicalSorter(imports).static_order()]  # raises CycleError, which names a circle
+    assert order.index(("agent", "runtime")) < order.index(("agent", "drivers"))
+
+
+LOOKED_UP = {
+    ("dialect.rs", "context.assembly"): {"listed_tool"},
+    ("dialect.rs", "tools.signature"): {"json_schema_of"},
+    ("error.rs", "errors"): {"ConfigError", "ProtocolError", "ToolParseError"},
+    ("error.rs", "guards.arguments"): {"refused"},
+    ("folding.rs", "tools.toolbox"): {"safe_name"},
+    ("options.rs", "models.deltas"): {"ReasoningDelta"},
+    ("rows.rs", "protocol.codec"): {"parse_tool_call", "format_call_agent"},
+    ("wire.rs", "models.deltas"): {"TextDelta", "ToolCallDelta", "Usage"},
+}
+"""What the core, on the lowest floor, looks up in the package while it works: by file of `src/python` and module."""
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+COMMENT = re.compile(r"//[^\n]*")
+OWN_MODULE = re.compile(r'\bmodule = "cogency_rs[\w.]*"')
+LOOKUP = re.compile(r'"cogency_rs\.?([\w.]*)|import_exception!\(\s*cogency_rs\.([\w.]+)')
+
+
+def test_the_core_looks_up_what_the_table_says():
+    found: dict[tuple[str, str], str] = {}
+    for path in SRC.rglob("*.rs"):
+        source = OWN_MODULE.sub("", COMMENT.sub("", path.read_text(encoding="utf-8")))
+        for text, exceptions in LOOKUP.findall(source):
+            file = path.relative_to(SRC).as_posix()
+            found[file.removeprefix("python/"), text or exceptions] = source
+    assert found.keys() == LOOKED_UP.keys()
+    for (file, module), names in LOOKED_UP.items():
+        assert module.split(".")[0] in FLOOR
+        for name in names:
+            assert hasattr(import_module(f"cogency_rs.{module}"), name)
+            assert re.search(rf'"{name}"|import_exception!\([^)]*\b{name}\)', found[file, module])
+
+
+ALONE = """
+import sys
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+
+sys.modules["cogency_rs"] = ModuleType("cogency_rs")  # without a path, so that nothing in it can be imported
+loader = ExtensionFileLoader("cogency_rs._core", sys.argv[1])
+spec = spec_from_file_location("cogency_rs._core", sys.argv[1], loader=loader)
+core = module_from_spec(spec)
+loader.exec_module(core)
+print(core.Parser.__name__, *(name for name in sys.modules if name.startswith("cogency_rs.")))
+"""
+
+
+def test_the_core_is_imported_without_the_package():
+    ran = subprocess.run(
+        [sys.executable, "-c", ALONE, _core.__file__], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() in (["Parser"], ["Parser", "cogency_rs._core"]), ran.stdout

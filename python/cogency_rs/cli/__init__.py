@@ -49,7 +49,7 @@ def _app() -> Any:
     import typer
 
     from .. import __version__
-    from .ask import ask
+    from .chat.ask import ask
     from .chat.command import chat
     from .copy import copy
     from .demo.command import demo

@@ -18,12 +18,12 @@ from ..ids import uuid7
 from ..types import ToolCall, ToolResult
 from .arguments import CheckedTool, compiled
 from .context import ToolContext
-from .docstring import read_docstring
 from .keywords import ToolKeywords
 from .options import NO_OPTIONS, ToolOptions
 from .parameters import Parameters
 from .registry import check_name
 from .schema import Mismatch, Param, json_value
+from .schema.docstring import read_docstring
 from .schema.values import is_record
 
 __all__ = ["FunctionTool", "Param", "tool"]

@@ -15,8 +15,8 @@ from dataclasses import InitVar
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
-from ..docstring import read_docstring
 from . import models
+from .docstring import read_docstring
 from .extra import pydantic
 from .fields import ABSENT, Fields
 from .param import bounded, is_bounded_by, param_in

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .answer import Answer
-from .chat.events import Warned, is_event
-from .chat.options import (
+from ..answer import Answer
+from ..exits import (
+    FAILED,
+    NOT_WHOLE,
+    TerminatedError,
+    UnusableError,
+    complain,
+    complaints,
+    terminable,
+)
+from ..text import decoded, signature
+from .events import Warned, is_event
+from .options import (
     AgentOptions,
     BaseUrl,
     Db,
@@ -32,21 +42,11 @@ from .chat.options import (
     User,
     Yes,
 )
-from .exits import (
-    FAILED,
-    NOT_WHOLE,
-    TerminatedError,
-    UnusableError,
-    complain,
-    complaints,
-    terminable,
-)
-from .text import decoded, signature
 
 if TYPE_CHECKING:
-    from ..runs.run_result import RunResult
-    from .chat.background import Watched
-    from .chat.view import View
+    from ...runs.run_result import RunResult
+    from .background import Watched
+    from .view import View
 
 __all__ = ["ask"]
 
@@ -142,9 +142,9 @@ def _answered(
     options: AgentOptions, text: str, conversation: str | None, *, json: bool, quiet: bool
 ) -> RunResult[str]:
     """The result of the run, whose answer is on standard output by then."""
-    from ..errors import CogencyError
-    from .chat.assembly import assembled
-    from .chat.background import Background, Watched
+    from ...errors import CogencyError
+    from .assembly import assembled
+    from .background import Background, Watched
 
     background = Background()
     with complaints(background.warn), background:
@@ -201,7 +201,7 @@ def _showing(answer: Answer, *, quiet: bool) -> Generator[Callable[[Any], None],
         return
     from rich.console import Console
 
-    from .chat.view import View
+    from .view import View
 
     with View(Console(stderr=True, highlight=False)) as view:
         view.begin()
