@@ -18,7 +18,7 @@ from typing import Any
 from cogency_rs import Execution, ToolCall, execute_tools, tool
 
 COUNTS = (1, 64)
-WARM = 3
+WARM = 10
 """How often a batch is run first, which imports and keeps what the next one needs."""
 LEAST = 0.02
 """The part of a single call's bytecodes that a file needs to have a line of its own."""

@@ -221,8 +221,10 @@ class Side:
         return plain(messages)
 
     def history(self, rows: Any, window: int | None = None) -> Any:
-        messages = self.prompt(rows, window=window)[1:]
-        return [(message["role"], cut(message["content"], 60)) for message in messages]
+        messages = self.prompt(rows, window=window)
+        if isinstance(messages, tuple):
+            return messages
+        return [(message["role"], cut(message["content"], 60)) for message in messages[1:]]
 
     def beginning_of_history(self, rows: Any) -> Any:
         messages = self.prompt(rows)

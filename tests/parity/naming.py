@@ -136,6 +136,7 @@ class Naming:
         messages = differences.messages_of(rows)
         self._ask(
             (differences.calls_without_results, rows),
+            (differences.part_of_a_call, rows),
             (differences.results_without_calls, rows),
             (differences.report_of_a_block, rows),
             (differences.words_that_go_on, rows),

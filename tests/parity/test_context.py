@@ -306,6 +306,7 @@ def test_our_own_assemble_gives_cogency_s_history_except_for_the_named_differenc
     expected = outcome(differences.messages_of, events)
     if not (
         differences.report_of_a_block(events)
+        or differences.part_of_a_call(events)
         or differences.results_without_calls(events)
         or differences.words_that_go_on(events)
     ):

@@ -72,6 +72,31 @@ ROWS = (integer_in_the_log, nesting_in_the_log)
 @difference(
     PROMPT,
     Example(
+        """history(user_row('a') + call_row('{"name": "t", "args": {"x') + respond('b'))""",
+        theirs=("JSONDecodeError", "Unterminated string starting at: line 1 column 24 (char 23)"),
+        ours=[("user", "a"), ("assistant", '{"name": "t", "args": {"x\nb')],
+    ),
+    theirs="A call in the log that is not JSON raises `JSONDecodeError`, at every prompt.",
+    ours="Our own `assemble` shows it as text that the model wrote. Under `install()` it does what cogency's does.",
+    why="A conversation of which a row was damaged can go on.",
+)
+def part_of_a_call(rows: Sequence[Any]) -> bool:
+    return any(_is_part_of_a_call(row) for row in rows)
+
+
+def _is_part_of_a_call(row: Any) -> bool:
+    is_call = isinstance(row, Mapping) and row.get("type") == "call"
+    return is_call and isinstance(row.get("content"), str) and not _is_stored_call(row)
+
+
+def log_with_parts_as_text(rows: Sequence[Any]) -> list[Any]:
+    """The log with what is left of a call as the model's text."""
+    return [{**row, "type": "respond"} if _is_part_of_a_call(row) else row for row in rows]
+
+
+@difference(
+    PROMPT,
+    Example(
         'history(user_row(\'a\') + call_row(\'{"name": "t", "args": {}}\'))',
         theirs=[("user", "a")],
         ours=[
@@ -331,7 +356,7 @@ def turns(rows: Sequence[Any]) -> list[int]:
 
 def messages_of(rows: Sequence[Any]) -> list[dict[str, Any]]:
     """The messages that cogency makes of the log that makes it do what we promise."""
-    promised = promised_log(log_without_strays(log_with_reports(rows)))
+    promised = promised_log(log_without_strays(log_with_reports(log_with_parts_as_text(rows))))
     messages: list[dict[str, Any]] = cogency("context.conversation").to_messages(promised)
     return messages
 
