@@ -62,6 +62,7 @@ OF_SOURCES = (
     "tests/docs/test_troubleshooting.py",
     "tests/unit/test_core_imports.py",
     "tests/unit/test_rust_suite.py",
+    "tests/unit/test_walks.py",
 )
 
 WITHOUT_SOURCES = [f"--ignore={file}" for file in OF_SOURCES]

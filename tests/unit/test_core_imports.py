@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,34 @@ def test_each_room_builds_only_on_rooms_of_a_lower_level(crate):
 )
 def test_every_path_of_a_use_is_read(tree, paths):
     assert list(branches(tree)) == paths
+
+
+LOOKED_UP = {
+    ("dialect.rs", "context.assembly"): {"listed_tool"},
+    ("dialect.rs", "tools.signature"): {"json_schema_of"},
+    ("error.rs", "errors"): {"ConfigError", "ProtocolError", "ToolParseError"},
+    ("error.rs", "guards.arguments"): {"refused"},
+    ("folding.rs", "tools.toolbox"): {"safe_name"},
+    ("options.rs", "models.deltas"): {"ReasoningDelta"},
+    ("rows.rs", "protocol.codec"): {"parse_tool_call", "format_call_agent"},
+    ("wire.rs", "models.deltas"): {"TextDelta", "ToolCallDelta", "Usage"},
+}
+"""What the core, on the lowest floor, looks up in the package while it works: by file of `src/python` and module."""
+
+SRC = CHECKOUT / "src"
+OWN_MODULE = re.compile(r'\bmodule = "cogency_rs[\w.]*"')
+LOOKUP = re.compile(r'"cogency_rs\.?([\w.]*)|import_exception!\(\s*cogency_rs\.([\w.]+)')
+
+
+def test_the_core_looks_up_what_the_table_says():
+    found: dict[tuple[str, str], str] = {}
+    for path in SRC.rglob("*.rs"):
+        source = OWN_MODULE.sub("", COMMENT.sub("", path.read_text(encoding="utf-8")))
+        for text, exceptions in LOOKUP.findall(source):
+            file = path.relative_to(SRC).as_posix()
+            found[file.removeprefix("python/"), text or exceptions] = source
+    assert found.keys() == LOOKED_UP.keys()
+    for (file, module), names in LOOKED_UP.items():
+        for name in names:
+            assert hasattr(import_module(f"cogency_rs.{module}"), name)
+            assert re.search(rf'"{name}"|import_exception!\([^)]*\b{name}\)', found[file, module])

@@ -8,12 +8,10 @@ What is imported only for types counts as well, and so does what a function impo
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -163,39 +161,6 @@ def test_a_folder_in_a_room_is_in_no_circle_with_the_files_of_the_room():
         imports.setdefault(file, set()).add(found)
     order = [*TopologicalSorter(imports).static_order()]  # raises CycleError, which names a circle
     assert order.index(("agent", "runtime")) < order.index(("agent", "drivers"))
-
-
-LOOKED_UP = {
-    ("dialect.rs", "context.assembly"): {"listed_tool"},
-    ("dialect.rs", "tools.signature"): {"json_schema_of"},
-    ("error.rs", "errors"): {"ConfigError", "ProtocolError", "ToolParseError"},
-    ("error.rs", "guards.arguments"): {"refused"},
-    ("folding.rs", "tools.toolbox"): {"safe_name"},
-    ("options.rs", "models.deltas"): {"ReasoningDelta"},
-    ("rows.rs", "protocol.codec"): {"parse_tool_call", "format_call_agent"},
-    ("wire.rs", "models.deltas"): {"TextDelta", "ToolCallDelta", "Usage"},
-}
-"""What the core, on the lowest floor, looks up in the package while it works: by file of `src/python` and module."""
-
-SRC = Path(__file__).resolve().parents[2] / "src"
-COMMENT = re.compile(r"//[^\n]*")
-OWN_MODULE = re.compile(r'\bmodule = "cogency_rs[\w.]*"')
-LOOKUP = re.compile(r'"cogency_rs\.?([\w.]*)|import_exception!\(\s*cogency_rs\.([\w.]+)')
-
-
-def test_the_core_looks_up_what_the_table_says():
-    found: dict[tuple[str, str], str] = {}
-    for path in SRC.rglob("*.rs"):
-        source = OWN_MODULE.sub("", COMMENT.sub("", path.read_text(encoding="utf-8")))
-        for text, exceptions in LOOKUP.findall(source):
-            file = path.relative_to(SRC).as_posix()
-            found[file.removeprefix("python/"), text or exceptions] = source
-    assert found.keys() == LOOKED_UP.keys()
-    for (file, module), names in LOOKED_UP.items():
-        assert module.split(".")[0] in FLOOR
-        for name in names:
-            assert hasattr(import_module(f"cogency_rs.{module}"), name)
-            assert re.search(rf'"{name}"|import_exception!\([^)]*\b{name}\)', found[file, module])
 
 
 ALONE = """
