@@ -99,6 +99,17 @@ fn a_mark_with_a_quote_on_one_side_or_with_two_kinds_is_a_mark() {
 }
 
 #[test]
+fn a_quoted_mark_is_text_in_the_answer_of_a_dialect_with_heads_too() {
+    check(
+        "beam-rfl",
+        &[(
+            "<|channel|>final<|message|>{\"value\":\"<|end|>\"}<|end|>",
+            &["respond {\"value\":\"<|end|>\"}"],
+        )],
+    );
+}
+
+#[test]
 fn the_end_of_the_text_is_not_a_quote() {
     check(
         "cogency",

@@ -246,7 +246,7 @@ impl Parser {
             return None;
         }
         self.fed += chunk.len();
-        self.before.pass(chunk, run);
+        self.before.pass(chunk, matches!(self.state, State::Inside(..)));
         self.is_thought_apart = false;
         self.run = OpenRun::Shown;
         self.written = Written::Something;

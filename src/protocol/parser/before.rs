@@ -1,7 +1,6 @@
 //! What is known of the text before the place that is read: its last byte, the fence and the quotation that it is in.
 
 use super::super::grammar::{Fence, Quotations, is_quote};
-use super::super::run::TextRun;
 
 /// What is known of the text before the place that is read.
 #[derive(Debug)]
@@ -38,12 +37,13 @@ impl Before {
         is_quote(quote) && self.quotations.end_with(quote)
     }
 
-    /// The answer goes on in `text`, all of which is handed out.
+    /// What is open goes on in `text`, all of which is handed out: a span, or text outside every one.
     #[inline]
-    pub(super) fn pass(&mut self, text: &[u8], run: TextRun) {
-        match run {
-            TextRun::Respond => self.fence.read(text),
-            TextRun::Think | TextRun::Result => self.quotations.read(text),
+    pub(super) fn pass(&mut self, text: &[u8], is_inside: bool) {
+        if is_inside {
+            self.quotations.read(text);
+        } else {
+            self.fence.read(text);
         }
         self.drop(text, text.len());
     }
