@@ -4,7 +4,7 @@
         [--collects 1] [--alone 0]
 
 Each agent asks again as soon as its answer is over. A delta's text is the time at which it was written. With
-`--alone 1` there are no agents and no log: the model's answers are read.
+`--alone 1`, answers of the model are read without agents and logs.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Measure:
 
     def __call__(self, side: str, **options: float) -> Figures:
         if side == FLOOR:
-            return self._figures("floor.py", "--library", str(LIBRARY), **options)
+            return self._figures("floor.py", "--threads", str(LIBRARY), **options)
         return self._figures("side.py", side, **options)
 
     def agents(self, **options: float) -> Figures:

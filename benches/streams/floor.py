@@ -1,6 +1,6 @@
 """Measures the least that it takes to read a stream on a thread of its own and to wake an event loop for each delta.
 
-    python benches/streams/floor.py URL --certificate FILE --library FILE [--every 10] [--seconds 5]
+    python benches/streams/floor.py URL --certificate FILE --threads FILE [--every 10] [--seconds 5]
 
 A thread in Rust reads the socket, over TLS, and writes a byte to a pair of sockets; the loop's reader takes it, and
 does nothing. See `floor.rs`.
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 async def read(options: Any, deltas: int) -> int:
     """Read one answer; returns how often the loop was woken."""
-    library = ctypes.CDLL(options.library)
+    library = ctypes.CDLL(options.threads)
     loop = asyncio.get_running_loop()
     over = loop.create_future()
     wakes = 0
@@ -65,7 +65,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("url")
     parser.add_argument("--certificate", required=True)
-    parser.add_argument("--library", required=True)
+    parser.add_argument("--threads", required=True)
     parser.add_argument("--streams", type=int, choices=[1], default=1)
     parser.add_argument("--every", type=float, default=10, help="milliseconds between two deltas")
     parser.add_argument("--seconds", type=float, default=5, help="how long the answer takes")

@@ -62,8 +62,8 @@ pub enum Watch {
     /// Of each.
     #[default]
     Each,
-    /// Of what a program may act on: a call that begins or has ended, text up to one of these marks, and after it text that may
-    /// end a call, which every dialect does with a bracket. The rest is for nobody to see.
+    /// Only when a program may have something to do: a call begins or has ended, one of these marks has come, or a bracket after
+    /// it, with which every dialect ends a call.
     From(Vec<String>),
 }
 

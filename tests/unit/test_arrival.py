@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from asyncio.tasks import _PyTask  # pyright: ignore[reportPrivateUsage]  # where there is no compiled one
+from asyncio.tasks import _PyTask  # pyright: ignore[reportPrivateUsage]  # that of PyPy, too
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any

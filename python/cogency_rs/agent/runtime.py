@@ -400,7 +400,7 @@ class _Answer:
 
     @property
     def _tokens(self) -> int:
-        """The tokens of what was written."""
+        """How many tokens the answer has so far."""
         if self._count is estimate_tokens:
             return tokens_in(self._characters)
         return self._count(decoded(self._written))

@@ -55,7 +55,7 @@ class ExtraDelta(Later):
     """A field of the answer that has no delta of its own; comes to those who set `extra_fields` or `logprobs`.
 
     Attributes:
-        path: its name, after the names of what it is in: `choices.logprobs`, `usage.cost`, `system_fingerprint`.
+        path: where it is in the answer: `choices.logprobs`, `usage.cost`, `system_fingerprint`.
         json: its value, JSON text, as the service wrote it.
     """
 

@@ -206,7 +206,7 @@ class ClosedOnce(Source):
 class LateEvents:
     """A `parse_tokens(...)` that can be made only once something was asked: the dialect, of a server.
 
-    An accumulator reads the text of what is made then, as that of any other.
+    An accumulator makes them, and reads their text itself.
     """
 
     def __init__(self, make: Callable[[], Awaitable[TextStream]]) -> None:

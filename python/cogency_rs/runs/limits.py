@@ -71,7 +71,7 @@ class RunLimits(Later):
     __signature__ = _OfInit()
 
     def __new__(cls, **given: Any) -> Self:
-        """Keep the names of what is given."""
+        """Note which limits were given."""
         refuse_misnamed(cls.__name__, given, misnamed.LIMITS)
         made = object.__new__(cls)
         object.__setattr__(made, "_given", frozenset(given))

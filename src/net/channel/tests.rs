@@ -1,4 +1,4 @@
-//! Of what a channel tells who waits.
+//! When a channel wakes its reader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
