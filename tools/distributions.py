@@ -2,10 +2,14 @@
 
     python tools/distributions.py pack WHEEL...
     python tools/distributions.py contents DISTRIBUTION...
+    python tools/distributions.py digest DISTRIBUTION...
     python tools/distributions.py install DISTRIBUTION [PYTHON...] [--without EXTRA]... [--only TESTS]...
+        [--digest LINE]
 
 `pack` compresses the files of wheels further than maturin can; it needs the package `deflate`.
 `contents` holds the files, the metadata and the size of wheels and source distributions to what they should be.
+`digest` writes the SHA-256 of each with its name, as `sha256sum --check` reads them. With `--digest`, `install` refuses
+a distribution that this line is not of.
 `install` puts one into a new environment of each Python (a version or an interpreter; if none is named, 3.11, 3.12 and
 3.13, and those of 3.14 and 3.15 that are found), away from the source tree. There it must import and parse with nothing
 else installed, and a wheel must pass every test of the package with its extras, except `dev`, `docs` and those named;
@@ -16,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import hashlib
 import os
 import re
 import shutil
@@ -158,6 +163,9 @@ def main() -> None:
         "--without", action="append", metavar="EXTRA", default=["dev", "docs", "types"]
     )
     install.add_argument("--only", action="append", metavar="TESTS", default=[])
+    install.add_argument("--digest", help="what `digest` has to say of the distribution")
+    noting = commands.add_parser("digest")
+    noting.add_argument("distributions", nargs="+", type=Path)
     asked = arguments.parse_args()
     try:
         if asked.command == "pack":
@@ -166,12 +174,25 @@ def main() -> None:
         elif asked.command == "contents":
             for path in asked.distributions:
                 check_contents(Distribution.open(path))
+        elif asked.command == "digest":
+            lines = "".join(f"{digest(path)}\n" for path in asked.distributions)
+            sys.stdout.flush()
+            sys.stdout.buffer.write(lines.encode())  # a line feed is one also on Windows
         else:
             pythons = asked.pythons or default_pythons()
+            if asked.digest is not None and (found := digest(asked.distribution)) != asked.digest:
+                raise UnfitError(
+                    f"this is not what was built: it is {found!r}, and not {asked.digest!r}"
+                )
             distribution = Distribution.open(asked.distribution)
             install_everywhere(distribution, pythons, asked.without, asked.only)
     except UnfitError as reason:
         sys.exit(str(reason))
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a distribution and its name."""
+    return f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
 
 
 # Packing
