@@ -19,14 +19,14 @@ fn fold(bencher: Bencher, calls: usize) {
         let mut conversation = Conversation::default();
         let mut messages: Vec<Message> = Vec::new();
         for _ in 0..EXCHANGES {
-            messages.extend(conversation.user().into_iter().flatten());
+            messages.extend(conversation.user());
             conversation.think(b"It is used in three places, and one of them is a test.");
             conversation.respond(b"I read the file first, then I change it.");
             for _ in 0..calls {
                 let call = shown_call(CALL.as_bytes()).expect("it is JSON");
                 conversation.call(call.expect("it is a call"));
             }
-            messages.extend(conversation.result(RESULTS.as_bytes()).into_iter().flatten());
+            messages.extend(conversation.result(RESULTS.as_bytes()));
         }
         messages.extend(conversation.open());
         messages

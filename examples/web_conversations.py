@@ -172,7 +172,7 @@ class Conversation:
         return {"type": "log", "rows": page.rows, **await self._state()}
 
     async def _state(self) -> Message:
-        """The state of its calls, in their order: which of them need approval, and which are unknown."""
+        """The state of its calls, in the order of their rows: which of them need approval, and which are unknown."""
         # A record has its tool's one name, however the model wrote it.
         free = {
             tool.name
@@ -189,6 +189,7 @@ class Conversation:
                 "seconds": record.seconds,
             }
             for record in await self._agent.storage.calls(self._id, user_id=self._user)
+            if record.status != "early" and not record.is_dropped  # others have no row
         ]
         return {"calls": calls}
 

@@ -54,6 +54,55 @@ JSON_HEADER = bytes([0, 1, 0, 5])
 # After the number of the dialect: form, ending and options, limits, and sizes of chunks.
 DIALECT_HEADERS = [bytes([0, 0, 0, 0, 0, 1, 7, 0]), bytes([0, 129, 0, 0, 0, 3, 0, 11])]
 
+# After a byte that says that a text follows.
+TEMPLATES = [
+    "{{ '{:99}'.format(1) }}",
+    "{% set b = [n.l, n.l] %}{{ b ~ b }}{{ b == b }}{{ b in [b] }}",
+    "{% for i in range(9) %}{% set n.l = [n.l, n.l] %}{% endfor %}{{ n.l | tojson(indent=2) }}",
+    "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
+    "{{ messages | map(attribute='role') | join(', ') | upper | replace('U', 'uu') }}",
+    "{% for m in messages[1:] if m.role != 'x' %}{{ loop.index ~ m.get('content', '') }}{% endfor %}",
+    "{% filter trim %}{% set t %}x{% endset %}{{ t.strip('x').split(',') | length }}{% endfilter %}",
+]
+JINJA = [
+    *(
+        "{{ ",
+        " }}",
+        "{% ",
+        " %}",
+        "{% for ",
+        " in ",
+        "{% endfor %}",
+        "{% if ",
+        "{% endif %}",
+        "{% set ",
+    ),
+    *(
+        "{% macro f(",
+        "{% endmacro %}",
+        "namespace(",
+        "range(",
+        " | ",
+        "join(",
+        "tojson",
+        "replace(",
+        "indent(",
+    ),
+    *(
+        ".format(",
+        ".split(",
+        ".strip(",
+        "messages",
+        "tools",
+        "n.l",
+        "n.v",
+        " ~ ",
+        " * ",
+        "[::-1]",
+        "recursive",
+    ),
+]
+
 PRESETS = Dialect.presets()
 
 CASES = 20
@@ -227,12 +276,18 @@ def main(corpus: Path) -> None:
     protocol = (CHECKOUT / "fuzz" / "dictionary.txt").read_text(encoding="utf-8")
     write(corpus / "dialect", changes())
     write(corpus / "wire", streams())
+    write(corpus / "template", (bytes([0]) + encoded(text) for text in TEMPLATES))
+    write(corpus / "schema", (bytes([number]) * 256 for number in range(64)))
     for target in ("write", "text"):
         write(
             corpus / target, (bytes([number]) + bytes(range(64)) for number in range(len(PRESETS)))
         )
-    for target in ("parser", "json", "messages", "dialects", "dialect", "write", "text", "wire"):
+    for target in (
+        *("parser", "json", "messages", "dialects", "dialect", "write", "text", "wire"),
+        *("template", "schema"),
+    ):
         words = dictionary(marks()) if target.startswith("dialect") else ""
+        words += dictionary(JINJA) if target == "template" else ""
         (corpus / f"{target}.txt").write_text(protocol + words, encoding="utf-8")
 
 

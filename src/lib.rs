@@ -18,6 +18,7 @@
 //! | [`wire`] | bytes → deltas | what a provider streams: server-sent events, and the APIs of models on them |
 //! | `net` | | requests to providers, on Tokio (feature `net`) |
 //! | [`json`] | | JSON, in text that still grows and in whole texts |
+//! | [`difference`] | texts → difference | the lines in which two texts differ, as git shows them |
 //! | [`text`] | | text as Python holds it, which may have lone surrogates |
 //! | [`ids`] | | ids of rows, in the order in which they are made |
 //! | `python` | | the only room that knows Python (feature `python`) |
@@ -120,7 +121,7 @@
 //!         RowKind::Think => conversation.think(content),
 //!         RowKind::Respond => conversation.respond(content),
 //!         RowKind::Call => conversation.call(shown_call(content).unwrap().expect("a call")),
-//!         RowKind::Result => messages.extend(conversation.result(content).into_iter().flatten()),
+//!         RowKind::Result => messages.extend(conversation.result(content)),
 //!         RowKind::Error => unreachable!("all of it could be read"),
 //!     }
 //! }
@@ -146,6 +147,7 @@ pub mod context;
 #[cfg(feature = "detect")]
 pub mod detect;
 pub mod dialect;
+pub mod difference;
 pub mod execution;
 pub mod ids;
 pub mod json;

@@ -158,7 +158,16 @@ pub fn is_blank(bytes: &[u8]) -> bool {
 /// `bytes` without the whitespace at both ends.
 #[must_use]
 pub fn trim(bytes: &[u8]) -> &[u8] {
-    let mut rest = &bytes[leading_space(bytes)..];
+    trim_end(&bytes[leading_space(bytes)..])
+}
+
+/// `bytes` without the whitespace at the end.
+///
+/// # Complexity
+/// O(whitespace at the end)
+#[must_use]
+pub fn trim_end(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
     while let Some(width) =
         (1..=rest.len().min(3)).find(|&width| space_width(&rest[rest.len() - width..]) == width)
     {

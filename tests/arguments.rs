@@ -395,3 +395,98 @@ proptest! {
         is_shown_as_in_json(whole as f64 / f64::from(part));
     }
 }
+
+/// Definitions, each of which refers to the next one twice.
+fn doubled(keyword: &str, levels: usize, last: Schema) -> Schema {
+    let mut defs: serde_json::Map<_, _> = (0..levels)
+        .map(|n| {
+            let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+            (format!("d{n}"), json!({keyword: [next, next]}))
+        })
+        .collect();
+    defs.insert(format!("d{levels}"), last);
+    json!({"$ref": "#/$defs/d0", "$defs": defs})
+}
+
+const TOO_MUCH: &str = "the arguments are too much to compare";
+
+#[test]
+fn a_schema_whose_references_multiply_is_refused_when_it_is_read() {
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        for last in [json!({}), json!({"type": "integer"}), json!(true)] {
+            let found = faults(doubled(keyword, 24, last), json!("x"));
+            assert!(found.contains("cannot be used: its references multiply"), "{found}");
+        }
+    }
+    let found = faults(doubled("anyOf", 5, json!({"type": "integer"})), json!("x"));
+    assert_eq!(found, "argument 'x' must be an integer, got a string: \"x\"");
+}
+
+#[test]
+fn a_check_that_takes_too_much_is_given_up() {
+    let branch = json!({"type": "object", "properties": {"x": {"$ref": "#/properties/x"}}});
+    let deep = |levels: usize| (0..levels).fold(json!("end"), |inner, _| json!({"x": inner}));
+    let objects: Vec<_> = (0..5000).map(|n| json!({"k": n})).collect();
+    let stepwise = json!({"type": "string", "pattern": r"^(a*)*\1b$"});
+    let slow = "a".repeat(900);
+    for (of, given) in [
+        (json!({"anyOf": [branch, {"type": "object", "required": ["no"]}, branch]}), deep(60)),
+        (json!({"items": {"enum": objects}}), json!(vec![json!({"k": -1}); 5000])),
+        (
+            json!({"allOf": vec![json!({"uniqueItems": true}); 2000]}),
+            json!((0..20_000).collect::<Vec<_>>()),
+        ),
+        (json!({"items": stepwise}), json!(vec![slow.clone(); 1000])),
+        (json!({"allOf": vec![stepwise.clone(); 1000]}), json!(slow)),
+    ] {
+        let found = faults(of, given);
+        assert!(found.starts_with(TOO_MUCH), "{found:.200}");
+    }
+}
+
+#[test]
+fn a_check_of_many_values_is_not_given_up() {
+    let many = |n: usize| json!((0..n).collect::<Vec<_>>());
+    let names: Vec<_> = (0..1000).map(|n| format!("n{n}")).collect();
+    let tree =
+        json!({"type": "object", "properties": {"x": {"$ref": "#/properties/x"}}, "required": []});
+    let deep = (0..200).fold(json!({}), |inner, _| json!({"x": inner}));
+    for (of, given) in [
+        (json!({"items": {"type": "integer", "minimum": 0, "maximum": 1_000_000}}), many(300_000)),
+        (json!({"uniqueItems": true, "items": {"type": "integer"}}), many(300_000)),
+        (json!({"items": {"enum": names}}), json!(vec!["n999"; 1000])),
+        (json!({"items": {"type": "string", "pattern": "^[a-z]+$"}}), json!(vec!["abc"; 100_000])),
+        (
+            json!({"items": {"type": "string", "pattern": "^(?!b)[a-z]+$"}}),
+            json!(vec!["abc"; 1000]),
+        ),
+        (json!({"items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}), many(100_000)),
+        (tree, deep),
+    ] {
+        assert_eq!(faults(of, given), "");
+    }
+}
+
+#[test]
+fn many_names_are_told_in_few_words() {
+    let names: Vec<_> = (0..20_000).map(|n| format!("name{n}")).collect();
+    let properties: serde_json::Map<_, _> =
+        names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+    let schema = json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false});
+    let found = check(&schema, SchemaForm::JsonSchema, &json!({}));
+    assert!(found.starts_with("argument 'name0' is required, but was not given; "), "{found:.200}");
+    assert!(found.ends_with("and at least 990 more faults"), "{found}");
+    let unknown: serde_json::Map<_, _> =
+        (0..2000).map(|n| (format!("other{n}"), json!(1))).collect();
+    let found = check(&schema, SchemaForm::JsonSchema, &unknown.into());
+    assert!(found.len() < 3000, "{}", found.len());
+}
+
+#[test]
+fn patterns_are_bounded_together() {
+    let long = "(a|b)".repeat(60_000);
+    let found = faults(json!({"pattern": long}), json!("a"));
+    assert!(found.contains("its patterns have 300000 bytes"), "{found:.200}");
+    let found = faults(json!({"pattern": r"(\w{99}){999}"}), json!("a"));
+    assert!(found.contains("not a pattern that can be used"), "{found:.200}");
+}

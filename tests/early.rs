@@ -1,8 +1,8 @@
 //! A turn says which calls may begin before their batch is complete, and which of these do not count.
 
 use cogency_rs::dialect::presets;
+use cogency_rs::protocol::ReportKind;
 use cogency_rs::protocol::{Call, Ending, Event, Report, Stream};
-use cogency_rs::protocol::{ReportKind, Text};
 use cogency_rs::turn::{Errors, Step, Turn};
 
 fn call(name: &str) -> Call {
@@ -14,14 +14,7 @@ fn ready(name: &str) -> Event {
 }
 
 fn error() -> Event {
-    Event::Error(Box::new(Report {
-        kind: ReportKind::Malformed,
-        content: Text::from("wrong"),
-        raw: Text::default(),
-        place: None,
-        code: None,
-        respond: None,
-    }))
+    Event::Error(Box::new(Report::of_answer(ReportKind::Malformed, "wrong")))
 }
 
 /// The calls to begin, to withdraw and to run. There is one list of events for each time that steps are taken.

@@ -99,8 +99,8 @@ fn conversation(dialect: &Arc<Dialect>, texts: &[String]) -> Vec<String> {
         FoldOptions { dialect: Arc::clone(dialect), rules: Rules::Own, ..FoldOptions::default() };
     let mut conversation = Conversation::new(options);
     let mut contents = vec![text_of(&conversation.said_by_user(texts[0].as_bytes()))];
-    let mut add = |messages: [Option<cogency_rs::context::Message>; 2]| {
-        contents.extend(messages.into_iter().flatten().map(|said| said.content.to_string()));
+    let mut add = |messages: Vec<cogency_rs::context::Message>| {
+        contents.extend(messages.into_iter().map(|said| said.content.to_string()));
     };
     let string = |text: &String| json_string(text.as_bytes());
     conversation.think(texts[1].as_bytes());

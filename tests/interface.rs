@@ -12,6 +12,8 @@ mod dialects;
 mod early;
 mod fuzzed;
 mod inert;
+#[cfg(feature = "tokio")]
+mod late_reports;
 mod literals;
 mod presets;
 mod quoted;

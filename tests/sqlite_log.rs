@@ -2,10 +2,14 @@
 
 #![cfg(feature = "sqlite")]
 
+mod late_reports;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cogency_rs::agent::{Log, LogRow, SqliteLog, Synchronous, TurnSetup, chunks, take_turn};
+use cogency_rs::agent::{
+    Log, LogRow, MemoryLog, SqliteLog, Synchronous, TurnSetup, chunks, take_turn,
+};
 use cogency_rs::execution::tokio::{Toolbox, tool};
 use cogency_rs::protocol::Grammar;
 use cogency_rs::turn::{Breaker, Row, RowKind};
@@ -35,23 +39,120 @@ fn row(kind: RowKind, content: &str, timestamp: f64) -> LogRow {
     Row { kind, content: content.into(), timestamp }.into()
 }
 
+/// A log's rows without their times, and whether the times rise.
+async fn read(log: &impl Log, conversation: &str) -> (Vec<(&'static str, String)>, bool) {
+    let rows = log.rows(conversation).await.expect("they can be read");
+    let rises = rows.windows(2).all(|two| two[0].timestamp < two[1].timestamp);
+    (rows.iter().map(|row| (row.kind.name(), row.content.to_string())).collect(), rises)
+}
+
+/// Rows whose writers had clocks of all kinds, in three appends.
+async fn append_by_many_clocks(log: &impl Log) -> Vec<(&'static str, String)> {
+    let respond = |content: &str, time| row(RowKind::Respond, content, time);
+    let appends = [
+        vec![LogRow::user("hello", 1.8e9), respond("late \u{0}é😀", 1.8e9)],
+        vec![respond("1970", 0.0), respond("before", -5.0), respond("hm", 1.8e9 - 3600.0)],
+        vec![respond("2100", 4.1e9), respond("milliseconds", 1.8e12), respond("today", 1.8e9)],
+    ];
+    let all = appends.concat();
+    for rows in appends {
+        log.append("a", rows).await.expect("they are saved");
+    }
+    all.iter().map(|row| (row.kind.name(), row.content.to_string())).collect()
+}
+
 #[tokio::test]
-async fn rows_are_kept_in_the_order_of_their_times() {
+async fn rows_are_kept_in_the_order_in_which_they_were_appended() {
     let directory = Directory::new("order");
     let log = SqliteLog::open(directory.file()).expect("it is made");
-    let late = row(RowKind::Respond, "late \u{0}é😀", 3.0);
-    log.append("a", vec![late.clone()]).await.expect("it is saved");
-    let early = [LogRow::user("hello", 1.0), row(RowKind::Think, "hm", 1.0)];
-    log.append("a", early.to_vec()).await.expect("they are saved");
+    let expected = append_by_many_clocks(&log).await;
     log.append("b", vec![LogRow::user("other", 1.0)]).await.expect("it is saved");
     log.append("a", Vec::new()).await.expect("there is nothing to save");
-    let [first, second] = early;
-    let expected = vec![first, second, late];
-    assert_eq!(log.rows("a").await, Ok(expected.clone()));
+    assert_eq!(read(&log, "a").await.0, expected);
     assert_eq!(log.rows("unknown").await, Ok(Vec::new()));
     drop(log);
     let again = SqliteLog::open_with(directory.file(), Synchronous::Off).expect("it is there");
-    assert_eq!(again.rows("a").await, Ok(expected));
+    assert_eq!(read(&again, "a").await.0, expected);
+    let connection = rusqlite::Connection::open(directory.file()).expect("it is there");
+    let plan: String = connection
+        .query_row(
+            "EXPLAIN QUERY PLAN SELECT content FROM messages WHERE conversation_id = 'a' ORDER BY rowid",
+            [],
+            |row| row.get(3),
+        )
+        .expect("one step, without a sort");
+    assert!(plan.contains("cogency_rs_order"), "{plan}");
+    // What sorts by times, as cogency does, reads the same, but for what is not a time.
+    let by_time = "SELECT content FROM messages WHERE conversation_id = 'a' AND timestamp < 1e11 ORDER BY timestamp";
+    let mut by_time = connection.prepare(by_time).expect("it is SQL");
+    let by_time = by_time.query_map([], |row| row.get::<_, String>(0)).expect("it can be read");
+    let by_time: Vec<_> = by_time.map(|text| text.expect("a text")).collect();
+    let ours = expected.iter().map(|(_, text)| text).filter(|text| *text != "milliseconds");
+    assert_eq!(by_time, ours.cloned().collect::<Vec<_>>());
+    let written: f64 = connection
+        .query_row("SELECT written_at FROM messages WHERE content = '1970'", [], |row| row.get(0))
+        .expect("the time by its writer's clock");
+    assert!(written.abs() < f64::EPSILON);
+}
+
+#[tokio::test]
+async fn what_a_model_is_told_of_a_broken_block_is_the_same_from_a_file() {
+    let directory = Directory::new("late");
+    let log = SqliteLog::open_with(directory.file(), Synchronous::Off).expect("it is made");
+    for name in ["hermes", "cogency", "qwen3-coder", "mistral", "harmony"] {
+        let grammar = Grammar::preset(name).expect("a row of the table");
+        let dialect = &grammar.dialects[0];
+        for (number, answer) in late_reports::answers(dialect).iter().enumerate() {
+            let mut whole = None;
+            let all = std::iter::once(vec![&**answer]);
+            for (cut, chunks) in all.chain(late_reports::halves(answer).map(Vec::from)).enumerate()
+            {
+                let clock = late_reports::CLOCKS[cut % late_reports::CLOCKS.len()];
+                let conversation = format!("{name} {number} {cut}");
+                let kept = late_reports::kept(
+                    &log,
+                    &conversation,
+                    &grammar,
+                    &chunks,
+                    clock,
+                    cogency_rs::protocol::Stream::Event,
+                );
+                let kept = kept.await;
+                let whole = whole.get_or_insert_with(|| kept.clone());
+                let is_alike = late_reports::are_told_alike(&kept, whole, dialect);
+                assert!(is_alike, "{chunks:?}, {clock}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_log_in_memory_keeps_the_same_order() {
+    let log = MemoryLog::new();
+    let expected = append_by_many_clocks(&log).await;
+    let Ok(rows) = log.rows("a").await;
+    let rises = rows.iter().filter(|row| row.timestamp < 1e11).map(|row| row.timestamp);
+    assert!(rises.clone().zip(rises.skip(1)).all(|(one, next)| one < next));
+    assert_eq!(read(&log, "a").await.0, expected);
+}
+
+#[tokio::test]
+async fn an_older_file_is_read_by_its_times() {
+    let directory = Directory::new("older");
+    let made = SqliteLog::open(directory.file()).expect("it is made");
+    drop(made);
+    let connection = rusqlite::Connection::open(directory.file()).expect("it is there");
+    let older = "
+        DROP INDEX cogency_rs_order;
+        ALTER TABLE messages DROP COLUMN written_at;
+        INSERT INTO messages VALUES ('1', 'a', '', 'respond', 'second', 2.0), ('2', 'a', '', 'user', 'first', 1.0);
+    ";
+    connection.execute_batch(older).expect("it is SQL");
+    let log = SqliteLog::open(directory.file()).expect("it is there");
+    log.append("a", vec![row(RowKind::Respond, "third", 0.0)]).await.expect("it is saved");
+    let (rows, rises) = read(&log, "a").await;
+    let texts: Vec<_> = rows.iter().map(|(_, text)| &**text).collect();
+    assert_eq!((texts, rises), (vec!["first", "second", "third"], true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value as Schema;
 
+use super::references::References;
 use super::value::Value;
 
 /// The most subschemas that may be entered at once. A thread's stack holds several times as many.
@@ -17,7 +18,8 @@ const LONGEST: usize = 2_000;
 
 /// The most levels that a value may have for this schema; `None` if it may have any number.
 pub fn most_levels(schema: &Schema) -> Option<usize> {
-    let mut chains = Chains { root: schema, known: HashMap::new(), longest: 1 };
+    let references = References::of(schema);
+    let mut chains = Chains { references, known: HashMap::new(), longest: 1 };
     chains.visit(schema);
     (chains.longest > 1).then(|| MOST_ENTERED / chains.longest)
 }
@@ -35,7 +37,7 @@ pub fn is_deeper(value: &Value<'_>, levels: usize) -> bool {
 }
 
 struct Chains<'a> {
-    root: &'a Schema,
+    references: References<'a>,
     known: HashMap<*const Schema, usize>,
     longest: usize,
 }
@@ -70,7 +72,7 @@ impl<'a> Chains<'a> {
                 }
                 ("not" | "if" | "then" | "else", schema) => vec![schema],
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Schema::String(to)) => {
-                    to.strip_prefix('#').and_then(|to| self.root.pointer(to)).into_iter().collect()
+                    self.references.targets(to)
                 }
                 _ => continue,
             };

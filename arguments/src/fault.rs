@@ -1,7 +1,8 @@
 //! Faults as sentences: which of the validator's errors are worth saying, in which order, and how.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -19,6 +20,9 @@ const MOST_FAULTS: usize = 10;
 /// Known names that are listed with an unknown one.
 const MOST_NAMES: usize = 20;
 
+/// Unknown names that others are looked for that were meant, and how many others.
+const MOST_COMPARED: (usize, usize) = (20, 300);
+
 /// A step into the arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum PathStep {
@@ -34,7 +38,7 @@ enum ArgumentFault {
     /// A required member of the object at `of` was not given.
     Missing { of: Path, name: String },
     /// A member of the object at `of` is not known.
-    Unknown { of: Path, name: String, known: Vec<String>, patterns: Vec<String> },
+    Unknown { of: Path, name: String, known: Rc<[String]>, patterns: Rc<[String]> },
     /// The value at `at` does not fit.
     Wrong { at: Path, problem: String },
 }
@@ -49,7 +53,8 @@ pub fn in_words(
     left_out: &[String],
     budget: &Budget,
 ) -> Vec<String> {
-    let mut faults = FaultReader { schema, arguments }.faults(errors);
+    let left_out: HashSet<&String> = left_out.iter().collect();
+    let mut faults = FaultReader { schema, arguments, budget }.faults(errors);
     faults.retain(|fault| {
         !matches!(fault, ArgumentFault::Missing { of, name } if of.is_empty() && left_out.contains(name))
     });
@@ -58,8 +63,11 @@ pub fn in_words(
     sentences.retain(|sentence| seen.insert(sentence.clone()));
     if sentences.len() > MOST_FAULTS {
         let others = sentences.len() - MOST_FAULTS;
-        let others =
-            if budget.is_spent() { format!("at least {others}") } else { others.to_string() };
+        let others = if budget.has_enough_faults() {
+            format!("at least {others}")
+        } else {
+            others.to_string()
+        };
         sentences.truncate(MOST_FAULTS);
         sentences.push(format!("and {others} more faults"));
     }
@@ -69,6 +77,7 @@ pub fn in_words(
 struct FaultReader<'a> {
     schema: &'a Schema,
     arguments: &'a Value<'a>,
+    budget: &'a Budget,
 }
 
 impl FaultReader<'_> {
@@ -115,7 +124,7 @@ impl FaultReader<'_> {
                     self.parent(error).and_then(|schema| schema.get("patternProperties"));
                 let patterns = keys(patterns);
                 let fault = |name: &String| {
-                    let (known, patterns) = (Vec::new(), patterns.clone());
+                    let (known, patterns) = (Rc::from([]), patterns.clone());
                     ArgumentFault::Unknown { of: at.clone(), name: name.clone(), known, patterns }
                 };
                 given.into_iter().take(1000).map(fault).collect()
@@ -246,7 +255,7 @@ impl FaultReader<'_> {
             // The keyword `pattern` is ours.
             Kind::Custom { message, .. } => format!("{message}, got {}", was(value)),
             Kind::UniqueItems => match value {
-                Some(Value::Array(items)) => match first_repeated(items) {
+                Some(Value::Array(items)) => match first_repeated(items, self.budget) {
                     Some(place) => format!(
                         "must not have an item twice, but has {} again at [{place}]",
                         shown(&items[place])
@@ -347,7 +356,7 @@ fn only_missing(branch: &[ValidationError<'_>], union: &ValidationError<'_>) -> 
     }
 }
 
-fn keys(object: Option<&Schema>) -> Vec<String> {
+fn keys(object: Option<&Schema>) -> Rc<[String]> {
     object
         .and_then(Schema::as_object)
         .map(|object| object.keys().cloned().collect())
@@ -373,10 +382,9 @@ fn value_at<'a, 'b>(arguments: &'a Value<'b>, path: &[PathStep]) -> Option<&'a V
 /// The faults as sentences: in the order of the schema's properties, then unknown arguments.
 fn sentences(faults: &[ArgumentFault], schema: &Schema, arguments: &Value<'_>) -> Vec<String> {
     let order = keys(schema.get("properties"));
+    let places: HashMap<&String, usize> = order.iter().zip(0..).collect();
     let rank = |step: Option<&PathStep>| match step {
-        Some(PathStep::Name(name)) => {
-            order.iter().position(|each| each == name).unwrap_or(order.len())
-        }
+        Some(PathStep::Name(name)) => places.get(name).copied().unwrap_or(order.len()),
         _ => order.len(),
     };
     let mut missing: Vec<(&Path, &str)> = Vec::new();
@@ -388,10 +396,14 @@ fn sentences(faults: &[ArgumentFault], schema: &Schema, arguments: &Value<'_>) -
     let mut is_paired = vec![false; missing.len()];
     let mut ranked: Vec<(usize, String)> = Vec::new();
     let mut listed = HashSet::new();
+    let mut compared = 0;
     for fault in faults {
         let ArgumentFault::Unknown { of, name, known, patterns } = fault else { continue };
         // A missing argument and an unknown one with a similar name are one fault: the name was written wrongly.
-        let open = || (0..missing.len()).filter(|at| !is_paired[*at] && missing[*at].0 == of);
+        compared += 1;
+        let few = if compared > MOST_COMPARED.0 { 0 } else { MOST_COMPARED.1 };
+        let open =
+            || (0..missing.len()).filter(|at| !is_paired[*at] && missing[*at].0 == of).take(few);
         let meant = nearest(name, open().map(|at| missing[at].1));
         let paired = meant.and_then(|meant| open().find(|at| missing[*at].1 == meant));
         let who = argument(of, Some(name));
@@ -406,12 +418,14 @@ fn sentences(faults: &[ArgumentFault], schema: &Schema, arguments: &Value<'_>) -
         }
         let given = value_at(arguments, of);
         let is_given = |name: &str| matches!(given, Some(Value::Object(members)) if members.get(name).is_some());
-        let hint =
-            match nearest(name, known.iter().map(String::as_str).filter(|name| !is_given(name))) {
-                Some(meant) => format!("; did you mean '{meant}'?"),
-                None if listed.insert(of.clone()) => format!("; {}", known_names(known, patterns)),
-                None => String::new(),
-            };
+        let hint = match nearest(
+            name,
+            known.iter().map(String::as_str).filter(|name| !is_given(name)).take(few),
+        ) {
+            Some(meant) => format!("; did you mean '{meant}'?"),
+            None if listed.insert(of.clone()) => format!("; {}", known_names(known, patterns)),
+            None => String::new(),
+        };
         let place = if of.is_empty() { usize::MAX } else { rank(of.first()) };
         ranked.push((place, format!("{who} is not known{hint}")));
     }

@@ -14,8 +14,10 @@ mod fault;
 mod flat;
 mod float;
 mod json;
+mod multiplied;
 mod names;
 mod pattern;
+mod references;
 mod shown;
 mod value;
 mod words;
@@ -24,7 +26,7 @@ use jsonschema::{PatternOptions, Validator, options_for};
 use serde_json::Value as Schema;
 
 pub use declared::declaration;
-use pattern::Pattern;
+use pattern::{Pattern, Sizes};
 pub use value::{ArgumentText, BigInteger, Foreign, Members, Value};
 use value::{Budget, ValueJson, ValueNode};
 pub use words::unusable;
@@ -68,12 +70,17 @@ pub fn too_deep(most_levels: usize) -> String {
     format!("the arguments are nested too deep: more than {most_levels} levels")
 }
 
+/// The fault of arguments whose check was given up.
+const TOO_MUCH: &str = "the arguments are too much to compare with the schema of this tool: give fewer or smaller ones";
+
 /// A tool's schema, ready to check arguments.
 pub struct ArgumentSchema {
     schema: Schema,
     validator: Validator<ValueJson>,
     /// The most levels that a value may have for this schema, if fewer than [`MOST_LEVELS`].
     most_levels: Option<usize>,
+    /// What it costs a check to go to a part of the value.
+    per_child: usize,
     /// The arguments whose default is null, and which therefore may be null.
     null_by_default: Vec<String>,
 }
@@ -88,11 +95,13 @@ impl ArgumentSchema {
             (SchemaForm::Flat, Schema::Object(fields)) => flat::translated(fields),
             _ => schema.clone(),
         };
+        let per_child = multiplied::per_child(&schema).map_err(|problem| unusable(&problem))?;
+        let sizes = Sizes::of(&schema).map_err(|problem| unusable(&problem))?;
         let validator = options_for::<ValueJson>()
             .offline()
             .should_validate_formats(false)
-            .with_keyword("pattern", Pattern::keyword)
-            .with_pattern_options(PatternOptions::regex())
+            .with_pattern_options(PatternOptions::regex().size_limit(sizes.most))
+            .with_keyword("pattern", move |_, value, _| Pattern::keyword(value, &sizes))
             .build(&schema)
             .map_err(|error| words::of_schema(&error))?;
         let null_by_default = match schema.get("properties") {
@@ -105,26 +114,42 @@ impl ArgumentSchema {
             _ => Vec::new(),
         };
         let most_levels = depth::most_levels(&schema).filter(|levels| *levels < MOST_LEVELS);
-        Ok(Self { schema, validator, most_levels, null_by_default })
+        Ok(Self { schema, validator, most_levels, per_child, null_by_default })
     }
 
     /// What is wrong with the arguments, a sentence for each fault; empty if they fit.
     ///
     /// # Complexity
-    /// Linear in the arguments for a schema without nested unions. The search for faults stops after a thousand.
+    /// Linear in the arguments for a schema without nested unions. The search for faults stops after a thousand, and a check
+    /// that would take much longer than reading the arguments is given up, with that as the only fault.
     #[must_use]
     pub fn faults(&self, arguments: Value<'_>) -> Vec<String> {
         if let Some(most) = self.most_levels.filter(|most| depth::is_deeper(&arguments, *most)) {
             return vec![too_deep(most)];
         }
+        let values = arguments.count();
         let (arguments, left_out) = self.without_nulls(arguments);
-        let budget = Budget::default();
-        let node = ValueNode { value: &arguments, budget: &budget };
-        if left_out.is_empty() && self.validator.is_valid(node) {
-            return Vec::new();
+        let has_faults = left_out.is_empty();
+        if has_faults {
+            let budget = Budget::new(values, self.per_child);
+            let fits = self.validator.is_valid(ValueNode { value: &arguments, budget: &budget });
+            if budget.is_spent() {
+                return vec![TOO_MUCH.into()];
+            }
+            if fits {
+                return Vec::new();
+            }
         }
-        let errors: Vec<_> = self.validator.iter_errors(node).collect();
-        fault::in_words(&errors, &self.schema, &arguments, &left_out, &budget)
+        let budget = Budget::new(values, self.per_child);
+        let node = ValueNode { value: &arguments, budget: &budget };
+        let errors: Vec<_> = self.validator.iter_errors(node).take(Budget::FAULTS).collect();
+        let faults = fault::in_words(&errors, &self.schema, &arguments, &left_out, &budget);
+        // The search may have stopped within alternatives, before it knew that none of them fits.
+        let has_faults = has_faults || budget.has_enough_faults();
+        if budget.is_spent() || (faults.is_empty() && has_faults) {
+            return vec![TOO_MUCH.into()];
+        }
+        faults
     }
 
     /// The arguments without those that are null by default, and the names of these.

@@ -5,14 +5,66 @@
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 
 use jsonschema::json::Node;
-use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
-use serde_json::{Map, Value as Schema};
+use serde_json::Value as Schema;
 
 use super::shown::cut;
-use super::value::{ValueJson, ValueNode};
+use super::value::{Budget, ValueJson, ValueNode};
+
+/// How large the compiled patterns of a schema may be, in bytes.
+///
+/// A pattern of ten characters may compile to megabytes, so the more of them a schema has, the smaller each must be.
+pub struct Sizes {
+    /// Of one.
+    pub most: usize,
+}
+
+impl Sizes {
+    /// Of all of them, and of one.
+    const ALL: usize = 64 << 20;
+    const ONE: usize = 2 << 20;
+    /// Bytes of all patterns as they are written.
+    const WRITTEN: usize = 256 << 10;
+
+    /// The sizes for the patterns of a schema.
+    ///
+    /// # Errors
+    /// The patterns are too long.
+    pub fn of(schema: &Schema) -> Result<Self, String> {
+        let (mut count, mut written) = (1, 0);
+        measure(schema, &mut count, &mut written);
+        if written > Self::WRITTEN {
+            return Err(format!(
+                "its patterns have {written} bytes, but at most {} are read",
+                Self::WRITTEN
+            ));
+        }
+        Ok(Self { most: (Self::ALL / count).min(Self::ONE) })
+    }
+}
+
+/// Counts what may be patterns, and their bytes.
+fn measure(schema: &Schema, count: &mut usize, written: &mut usize) {
+    match schema {
+        Schema::Object(members) => {
+            for (name, member) in members {
+                let found = match (name.as_str(), member) {
+                    ("pattern", Schema::String(pattern)) => vec![pattern],
+                    ("patternProperties", Schema::Object(patterns)) => patterns.keys().collect(),
+                    _ => Vec::new(),
+                };
+                *count += found.len();
+                *written += found.iter().map(|pattern| pattern.len()).sum::<usize>();
+                measure(member, count, written);
+            }
+        }
+        Schema::Array(items) => items.iter().for_each(|item| measure(item, count, written)),
+        _ => {}
+    }
+}
 
 pub struct Pattern {
     written: String,
@@ -21,37 +73,65 @@ pub struct Pattern {
 
 enum Engine {
     Linear(regex::Regex),
-    /// A step may read the whole text once, so a long text has fewer steps.
+    /// A step may read the whole text once, so a long text is given up after the few steps of the first.
     Stepwise {
-        short: fancy_regex::Regex,
-        long: fancy_regex::Regex,
+        few: fancy_regex::Regex,
+        many: Box<LazyMany>,
     },
 }
+
+/// The same pattern for more steps, compiled when a search takes more than few.
+type LazyMany = LazyLock<
+    Option<fancy_regex::Regex>,
+    Box<dyn FnOnce() -> Option<fancy_regex::Regex> + Send + Sync>,
+>;
 
 impl Engine {
     /// Bytes of a short text.
     const SHORT: usize = 10_000;
-    /// Steps back in a search of a short text, and of a long one.
-    const MOST_STEPS: (usize, usize) = (10_000, 100);
+    /// Steps back in a search that most searches end in, and in one of a short text.
+    const MOST_STEPS: (usize, usize) = (100, 10_000);
+    /// What a step is counted as, in looks.
+    const LOOKS: usize = 4;
 
-    fn of(written: &str) -> Option<Self> {
+    fn of(written: &str, most: usize) -> Option<Self> {
         let pattern: Cow<'_, str> = jsonschema_regex::to_rust_regex(written).ok()?;
-        if let Ok(linear) = regex::Regex::new(&pattern) {
+        if let Ok(linear) = regex::RegexBuilder::new(&pattern).size_limit(most).build() {
             return Some(Self::Linear(linear));
         }
-        let stepwise =
-            |steps| fancy_regex::RegexBuilder::new(&pattern).backtrack_limit(steps).build().ok();
-        let (short, long) = Self::MOST_STEPS;
-        Some(Self::Stepwise { short: stepwise(short)?, long: stepwise(long)? })
+        let pattern = pattern.into_owned();
+        let stepwise = move |steps| {
+            let mut builder = fancy_regex::RegexBuilder::new(&pattern);
+            builder.backtrack_limit(steps).delegate_size_limit(most).build().ok()
+        };
+        let (few, many) = Self::MOST_STEPS;
+        let few = stepwise(few)?;
+        Some(Self::Stepwise {
+            few,
+            many: Box::new(LazyLock::new(Box::new(move || stepwise(many)))),
+        })
     }
 
-    fn search(&self, text: &str) -> Match {
-        let found = match self {
+    fn search(&self, text: &str, budget: &Budget) -> Match {
+        if budget.is_spent() {
+            return Match::Found;
+        }
+        budget.look(text.len() / Budget::CHARACTERS);
+        let (few, many) = match self {
             Self::Linear(regex) => return Match::of(regex.is_match(text)),
-            Self::Stepwise { short, .. } if text.len() <= Self::SHORT => short.is_match(text),
-            Self::Stepwise { long, .. } => long.is_match(text),
+            Self::Stepwise { few, many } => (few, many),
         };
-        found.map_or(Match::GivenUp, Match::of)
+        let (few_steps, many_steps) = Self::MOST_STEPS;
+        budget.look(few_steps * Self::LOOKS);
+        match few.is_match(text) {
+            Ok(is_found) => Match::of(is_found),
+            Err(_) if text.len() <= Self::SHORT => {
+                budget.look(many_steps * Self::LOOKS);
+                let found = (**many).as_ref().map(|many| many.is_match(text));
+                found.and_then(Result::ok).map_or(Match::GivenUp, Match::of)
+            }
+            Err(_) => Match::GivenUp,
+        }
     }
 }
 
@@ -72,13 +152,12 @@ impl Pattern {
     ///
     /// # Errors
     /// It is not a pattern that can be compiled.
-    pub fn keyword<'a>(
-        _: &'a Map<String, Schema>,
-        value: &'a Schema,
-        _: Location,
-    ) -> Result<Box<dyn for<'i> Keyword<'i, ValueJson>>, ValidationError<'a>> {
+    pub fn keyword(
+        value: &Schema,
+        sizes: &Sizes,
+    ) -> Result<Box<dyn for<'i> Keyword<'i, ValueJson>>, ValidationError<'static>> {
         let written = value.as_str().unwrap_or_default().to_owned();
-        match Engine::of(&written) {
+        match Engine::of(&written, sizes.most) {
             Some(engine) => Ok(Box::new(Self { written, engine })),
             None => Err(ValidationError::custom("it is not a pattern that can be used")),
         }
@@ -87,7 +166,7 @@ impl Pattern {
     fn search(&self, node: ValueNode<'_>) -> Match {
         let Some(text) = node.as_string() else { return Match::Found };
         // The engines are known to panic on some rare patterns.
-        let search = AssertUnwindSafe(|| self.engine.search(&text));
+        let search = AssertUnwindSafe(|| self.engine.search(&text, node.budget));
         catch_unwind(search).unwrap_or(Match::GivenUp)
     }
 }

@@ -5,9 +5,13 @@
 //! asks for it.
 
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::collections::HashSet;
+use std::cell::{Cell, RefCell};
+use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::hash::BuildHasher;
+use std::ops::Range;
+use std::rc::Rc;
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object, cmp};
@@ -65,6 +69,23 @@ pub enum Value<'a> {
     ForeignObject(Box<dyn Foreign + 'a>, Members<'a>),
 }
 
+impl Value<'_> {
+    /// How many values there are: this one, and all that are in it.
+    ///
+    /// # Complexity
+    /// Linear in them.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Array(items) => 1 + items.iter().map(Self::count).sum::<usize>(),
+            Self::Object(members) => {
+                1 + members.iter().map(|(_, member)| member.count()).sum::<usize>()
+            }
+            _ => 1,
+        }
+    }
+}
+
 /// An integer that is not an `i64`.
 pub struct BigInteger {
     /// Its digits; where these are not known, a number with an exponent of the same sign.
@@ -113,6 +134,7 @@ impl<'a> Members<'a> {
         if names.is_empty() {
             return self;
         }
+        let names: HashSet<&String> = names.iter().collect();
         Self::new(self.items.into_iter().filter(|(name, _)| !names.contains(name)).collect())
     }
 
@@ -134,25 +156,73 @@ impl<'a> Members<'a> {
     }
 }
 
-/// How many more faults are worth finding: a thousand wrong items tell a reader as much as a million.
-pub struct Budget(Cell<u32>);
+thread_local! {
+    /// What the check that runs on this thread has left.
+    static RUNNING: RefCell<Option<Rc<Cell<usize>>>> = const { RefCell::new(None) };
+}
+
+/// What is left of what one check may do.
+///
+/// A schema that refers to itself in two ways asks for a value twice as often with each level, and a list of a thousand values
+/// to choose from is compared with each of a thousand items. So each look at a value has a cost. When nothing is left, values
+/// have no items and no members, and the check soon ends.
+pub struct Budget {
+    /// How many more faults are worth finding: a thousand wrong items tell a reader as much as a million.
+    faults: Cell<usize>,
+    /// How many more looks at a value, each at one part of it or at [`CHARACTERS`](Self::CHARACTERS) of a text.
+    looks: Rc<Cell<usize>>,
+    /// Looks that it costs to go to an item or a member.
+    per_child: usize,
+}
 
 impl Budget {
-    const FAULTS: u32 = 1000;
+    /// The most faults that are looked for.
+    pub const FAULTS: usize = 1000;
+    /// Characters of a text that are read in one look.
+    pub const CHARACTERS: usize = 64;
+    /// Looks that a check may have, and for each value in the arguments as many more.
+    const LOOKS: (usize, usize) = (1_000_000, 8);
 
-    fn spend(&self) {
-        self.0.set(self.0.get().saturating_sub(1));
+    /// For arguments with that many values in them.
+    pub fn new(values: usize, per_child: usize) -> Self {
+        let (few, each) = Self::LOOKS;
+        let looks = few.saturating_add(values.saturating_mul(each));
+        let looks = Rc::new(Cell::new(looks));
+        RUNNING.set(Some(Rc::clone(&looks)));
+        Self { faults: Cell::new(Self::FAULTS), looks, per_child }
+    }
+
+    /// For a name, which the validator checks as a value of its own: with what the check that runs has left.
+    fn of_name() -> Self {
+        let looks = RUNNING.with_borrow(|running| running.clone().unwrap_or_default());
+        Self { faults: Cell::new(Self::FAULTS), looks, per_child: 1 }
+    }
+
+    fn fault(&self) {
+        self.faults.set(self.faults.get().saturating_sub(1));
+    }
+
+    /// Pays for looks.
+    pub fn look(&self, times: usize) {
+        self.looks.set(self.looks.get().saturating_sub(times));
+    }
+
+    fn child(&self) {
+        self.look(self.per_child);
+    }
+
+    /// Whether no look is left, so that what was found says nothing.
+    pub fn is_spent(&self) -> bool {
+        self.looks.get() == 0
     }
 
     /// Whether the search for faults has stopped.
-    pub fn is_spent(&self) -> bool {
-        self.0.get() == 0
+    pub fn has_enough_faults(&self) -> bool {
+        self.faults.get() == 0
     }
-}
 
-impl Default for Budget {
-    fn default() -> Self {
-        Self(Cell::new(Self::FAULTS))
+    fn is_over(&self) -> bool {
+        self.is_spent() || self.has_enough_faults()
     }
 }
 
@@ -178,7 +248,7 @@ impl Json for ValueJson {
     }
 
     fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(ValueNode<'_>) -> T) -> T {
-        let (value, budget) = (Value::String(Box::new(string)), Budget::default());
+        let (value, budget) = (Value::String(Box::new(string)), Budget::of_name());
         f(ValueNode { value: &value, budget: &budget })
     }
 }
@@ -189,6 +259,7 @@ impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
     type Number = &'a Value<'a>;
 
     fn as_object(&self) -> Option<ObjectNode<'a>> {
+        self.budget.look(1);
         match self.value {
             Value::Object(members) | Value::ForeignObject(_, members) => {
                 Some(ObjectNode { members, budget: self.budget })
@@ -198,6 +269,7 @@ impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
     }
 
     fn as_array(&self) -> Option<ArrayNode<'a>> {
+        self.budget.look(1);
         match self.value {
             Value::Array(items) => Some(ArrayNode { items, budget: self.budget }),
             _ => None,
@@ -205,8 +277,13 @@ impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
+        self.budget.look(1);
         match self.value {
-            Value::String(text) => Some(text.read()),
+            Value::String(text) => {
+                let text = text.read();
+                self.budget.look(text.len() / Budget::CHARACTERS);
+                Some(text)
+            }
             _ => None,
         }
     }
@@ -227,6 +304,7 @@ impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
     }
 
     fn is_number(&self) -> bool {
+        self.budget.look(1);
         match self.value {
             Value::Integer(_) | Value::BigInteger(_) => true,
             Value::Float(value) => !value.is_nan(),
@@ -235,6 +313,7 @@ impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
     }
 
     fn json_type(&self) -> JsonType {
+        self.budget.look(1);
         match self.value {
             Value::Null => JsonType::Null,
             Value::Boolean(_) => JsonType::Boolean,
@@ -249,6 +328,7 @@ impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
     }
 
     fn string_length(&self) -> Option<u64> {
+        self.budget.look(1);
         match self.value {
             Value::String(text) => Some(text.characters()),
             _ => None,
@@ -256,14 +336,14 @@ impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
     }
 
     fn equals_value(&self, expected: &Schema) -> bool {
-        equals(self.value, expected)
+        equals(self.value, expected, self.budget)
     }
 
     /// Called for the value of each fault. Messages take values from the arguments, so only a short string is copied: it may
     /// be a member's name, which is not among them.
     fn to_value(&self) -> Cow<'a, Schema> {
         const NAME: usize = 200;
-        self.budget.spend();
+        self.budget.fault();
         Cow::Owned(match self.value {
             Value::String(text) if text.characters() <= NAME as u64 => {
                 Schema::String(text.read().into_owned())
@@ -277,14 +357,22 @@ impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
     }
 }
 
-fn equals(value: &Value<'_>, expected: &Schema) -> bool {
+fn equals(value: &Value<'_>, expected: &Schema, budget: &Budget) -> bool {
+    budget.look(1);
+    if budget.is_spent() {
+        return false;
+    }
     match (value, expected) {
         (Value::Null, Schema::Null) => true,
         (Value::Boolean(value), Schema::Bool(expected)) => value == expected,
         (Value::String(text), Schema::String(expected)) => {
             // A character is one to four bytes.
             let (characters, bytes) = (text.characters(), expected.len() as u64);
-            characters <= bytes && bytes <= 4 * characters && text.read() == expected.as_str()
+            if characters > bytes || bytes > 4 * characters {
+                return false;
+            }
+            budget.look(expected.len() / Budget::CHARACTERS);
+            text.read() == expected.as_str()
         }
         (Value::Integer(_) | Value::BigInteger(_), Schema::Number(expected)) => {
             cmp::equal_numbers(&value, expected)
@@ -293,12 +381,12 @@ fn equals(value: &Value<'_>, expected: &Schema) -> bool {
             !number.is_nan() && cmp::equal_numbers(&value, expected)
         }
         (Value::Array(items), Schema::Array(expected)) => {
-            items.len() == expected.len()
-                && items.iter().zip(expected).all(|(item, expected)| equals(item, expected))
+            let is_same = |(item, expected)| equals(item, expected, budget);
+            items.len() == expected.len() && items.iter().zip(expected).all(is_same)
         }
         (Value::Object(members), Schema::Object(expected)) => {
             let has = |(name, value): &(String, Value<'_>)| {
-                expected.get(name).is_some_and(|expected| equals(value, expected))
+                expected.get(name).is_some_and(|expected| equals(value, expected, budget))
             };
             members.len() == expected.len() && members.iter().all(has)
         }
@@ -383,6 +471,10 @@ impl<'a> Object<'a, ValueJson> for ObjectNode<'a> {
     }
 
     fn get(&self, key: &String) -> Option<ValueNode<'a>> {
+        self.budget.child();
+        if self.budget.is_spent() {
+            return None;
+        }
         self.members.get(key).map(|value| ValueNode { value, budget: self.budget })
     }
 
@@ -401,10 +493,12 @@ impl<'a> Iterator for MembersIter<'a> {
     type Item = (&'a str, ValueNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.budget.is_spent() {
+        if self.budget.is_over() {
             return None;
         }
         let (name, value) = self.items.next()?;
+        self.budget.child();
+        self.budget.look(name.len() / Budget::CHARACTERS);
         Some((name.as_str(), ValueNode { value, budget: self.budget }))
     }
 }
@@ -428,7 +522,7 @@ impl<'a> Array<'a, ValueJson> for ArrayNode<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        first_repeated(self.items).is_none()
+        first_repeated(self.items, self.budget).is_none()
     }
 }
 
@@ -442,24 +536,40 @@ impl<'a> Iterator for ElementsIter<'a> {
     type Item = ValueNode<'a>;
 
     fn next(&mut self) -> Option<ValueNode<'a>> {
-        if self.budget.is_spent() {
+        if self.budget.is_over() {
             return None;
         }
+        self.budget.child();
         self.items.next().map(|value| ValueNode { value, budget: self.budget })
     }
 }
 
-/// The index of the first item that equals one before it.
+/// The index of the first item that equals one before it, among those that the budget lasts for.
 ///
 /// # Complexity
 /// Linear in the items and what is in them.
-pub fn first_repeated(items: &[Value<'_>]) -> Option<usize> {
-    let mut seen = HashSet::with_capacity(items.len());
-    items.iter().position(|item| {
-        let mut key = String::new();
-        push_key(&mut key, item);
-        !seen.insert(key)
-    })
+pub fn first_repeated(items: &[Value<'_>], budget: &Budget) -> Option<usize> {
+    // All keys in one text: a text for each would take most of the time.
+    let hasher = RandomState::new();
+    let mut keys = String::new();
+    let mut seen: HashMap<u64, Range<usize>> = HashMap::with_capacity(items.len());
+    let mut others: HashSet<String> = HashSet::new(); // whose hash another key has, too
+    for (place, item) in items.iter().enumerate() {
+        if budget.is_spent() {
+            return None;
+        }
+        let start = keys.len();
+        push_key(&mut keys, item);
+        let key = &keys[start..];
+        budget.look(1 + key.len() / 8);
+        match seen.entry(hasher.hash_one(key)) {
+            Entry::Vacant(free) => _ = free.insert(start..keys.len()),
+            Entry::Occupied(first) if keys[first.get().clone()] == *key => return Some(place),
+            Entry::Occupied(_) if others.insert(key.to_owned()) => {}
+            Entry::Occupied(_) => return Some(place),
+        }
+    }
+    None
 }
 
 /// Writes a value so that two values have equal text exactly if they are equal.

@@ -26,12 +26,20 @@ const add = (parent, ...given) => {
 };
 
 const readable = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+
+// JSON in which nothing hides: a character that is not seen, or that changes the direction of writing, is its number.
+const UNSEEN = /(?! )[\p{C}\p{Z}\p{DI}\u2800\u2d7f\ufffc\u{1107f}\u{13441}\u{13442}\u{16fe4}\u{1d159}]/gu;
+const exact = (value) =>
+  JSON.stringify(value).replace(UNSEEN, (character) => `\\u{${character.codePointAt(0).toString(16)}}`);
+const named = (name) => (/^[\w.-]+$/.test(name) ? name : exact(name));
 const inSeconds = (seconds) => (seconds < 9.95 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`);
 
 // Markdown: paragraphs, headings, lists, tables, code, emphasis and links to the web. All else is shown as it is written.
 
 const BLOCK = /^(?:#{1,6} |```|\s*(?:[-*•]|\d+[.)]) |\|)/;
-const INLINE = /`([^`]+)`|\*\*(?=\S)(.+?)(?<=\S)\*\*|\*(?=\S)([^*]+?)(?<=\S)\*|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/g;
+// What is inside holds no mark that begins it, so that a mark which is never closed is searched for only up to the next one.
+const INLINE =
+  /`([^`]+)`|\*\*(?=\S)((?:[^*]|\*(?!\*))+?)(?<=\S)\*\*|\*(?=\S)([^*]+?)(?<=\S)\*|\[([^\[\]]+)\]\((https?:\/\/[^\s)[]+)\)/g;
 
 function inline(line) {
   const pieces = [];
@@ -156,7 +164,7 @@ function addCall({ name, args }) {
   card.dataset.state = "announced";
   const summary = add(card, "summary");
   add(summary, "code", "name", name);
-  const written = Object.entries(args).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  const written = Object.entries(args).map(([key, value]) => `${named(key)}: ${exact(value)}`);
   add(summary, "code", "args", written.join(", "));
   asked.set(card, args);
   add(summary, "span", "outcome");
@@ -299,6 +307,7 @@ const show = {
   },
   error: (content, event) => note("error", UNREAD[event.kind] ?? content),
   cancelled: () => note("", "This answer was stopped. Text that was not finished is not in the log."),
+  settled: (content) => note("", content),
   end: close,
   log(_, { rows, calls }) {
     conversation.replaceChildren();

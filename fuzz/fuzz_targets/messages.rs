@@ -30,11 +30,11 @@ fn row(bytes: &[u8]) -> Option<Row> {
         2 => Some(Row::Respond(text)),
         3 => Some(Row::Result(text)),
         4 => call(text),
-        5 => Some(Row::Error(ShownReport {
-            is_of_cut_answer: text.is_empty() && kind / 7 % 2 == 0,
-            raw: Text::from(&text[..]),
-            content: "no".into(),
-        })),
+        5 => {
+            let mut report = ShownReport::new(&text[..], "no");
+            report.is_of_cut_answer = text.is_empty() && kind / 7 % 2 == 0;
+            Some(Row::Error(report))
+        }
         _ => call(written_call(&mut Unstructured::new(content)).ok()?),
     }
 }
@@ -59,7 +59,7 @@ fn check(rows: &[Row], rules: Rules, tags: Tags) {
     for (index, row) in rows.iter().enumerate() {
         match row {
             Row::User(text) => {
-                complete.extend(conversation.user().into_iter().flatten());
+                complete.extend(conversation.user());
                 complete.push(Message { role: Role::User, content: Text::from(&text[..]) });
             }
             Row::Think(text) => conversation.think(text),
@@ -69,7 +69,7 @@ fn check(rows: &[Row], rules: Rules, tags: Tags) {
             }
             Row::Error(report) => conversation.report(report.clone()),
             Row::Result(text) => {
-                complete.extend(conversation.result(text).into_iter().flatten());
+                complete.extend(conversation.result(text));
             }
         }
         let open = conversation.open();

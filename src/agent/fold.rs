@@ -19,7 +19,7 @@ pub fn fold<'r>(rows: impl IntoIterator<Item = &'r LogRow>, options: FoldOptions
         let content = content.as_bytes();
         match kind {
             LogRowKind::User => {
-                messages.extend(conversation.user().into_iter().flatten());
+                messages.extend(conversation.user());
                 let content = conversation.said_by_user(content).into_owned().into();
                 messages.push(Message { role: Role::User, content });
             }
@@ -31,8 +31,9 @@ pub fn fold<'r>(rows: impl IntoIterator<Item = &'r LogRow>, options: FoldOptions
                 }
             }
             LogRowKind::Turn(RowKind::Result) => {
-                messages.extend(conversation.result(content).into_iter().flatten());
+                messages.extend(conversation.result(content));
             }
+            LogRowKind::Settled => messages.extend(conversation.settled(content)),
             LogRowKind::Turn(RowKind::Error) => {
                 if let Some(report) = stored_report(content) {
                     conversation.report(report);

@@ -15,7 +15,8 @@ pub struct LogRow {
     pub kind: LogRowKind,
     /// Its text; calls, results and errors are JSON.
     pub content: Text,
-    /// When it was written, in seconds since the epoch.
+    /// When it was written, in seconds since the epoch. A log stores a time that is above those of the rows before it, whatever the
+    /// clock of the writer says.
     pub timestamp: f64,
 }
 
@@ -27,6 +28,8 @@ pub enum LogRowKind {
     User,
     /// What came of a turn of the model.
     Turn(RowKind),
+    /// What somebody found out later about a call whose results the model has read, as a sentence.
+    Settled,
 }
 
 impl LogRowKind {
@@ -36,6 +39,7 @@ impl LogRowKind {
         match self {
             Self::User => "user",
             Self::Turn(kind) => kind.name(),
+            Self::Settled => "settled",
         }
     }
 
@@ -49,6 +53,7 @@ impl LogRowKind {
             "call" => Self::Turn(RowKind::Call),
             "result" => Self::Turn(RowKind::Result),
             "error" => Self::Turn(RowKind::Error),
+            "settled" => Self::Settled,
             _ => return None,
         })
     }
@@ -68,7 +73,7 @@ impl From<Row> for LogRow {
     }
 }
 
-/// Keeps the rows of conversations, in the order in which they were appended.
+/// Keeps the rows of conversations, in the order in which they were appended. No time orders them: clocks differ, and go back.
 ///
 /// A turn appends its calls before they run, and their results afterwards. So calls whose results are missing say that the
 /// program ended, or the turn was dropped, while they ran: their outcomes are unknown. [`fold`](super::fold()) shows each as
@@ -87,7 +92,7 @@ pub trait Log: Sync {
         rows: Vec<LogRow>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// The rows of a conversation; empty if it is not known.
+    /// The rows of a conversation, in the order in which they were appended; empty if it is not known.
     ///
     /// # Errors
     /// They cannot be read.
@@ -95,6 +100,19 @@ pub trait Log: Sync {
         &self,
         conversation: &str,
     ) -> impl Future<Output = Result<Vec<LogRow>, Self::Error>> + Send;
+}
+
+/// The year 10000. Another program may have written any number as a time, such as milliseconds; above this one, it is ignored.
+pub(super) const END_OF_TIME: f64 = 253_402_300_800.0;
+
+/// The time that is stored for a row: its own, or one above the `latest` of its conversation.
+pub(super) fn risen(timestamp: f64, latest: f64) -> f64 {
+    const STEP: f64 = 1e-6;
+    if timestamp > latest || timestamp.is_nan() {
+        timestamp
+    } else {
+        (latest + STEP).max(latest.next_up())
+    }
 }
 
 /// A log in memory.
@@ -119,12 +137,36 @@ impl MemoryLog {
 impl Log for MemoryLog {
     type Error = Infallible;
 
-    async fn append(&self, conversation: &str, mut rows: Vec<LogRow>) -> Result<(), Infallible> {
-        self.conversations().entry(conversation.to_owned()).or_default().append(&mut rows);
+    async fn append(&self, conversation: &str, rows: Vec<LogRow>) -> Result<(), Infallible> {
+        let mut conversations = self.conversations();
+        let kept = conversations.entry(conversation.to_owned()).or_default();
+        // The times rise, but for those above the greatest; so the newest row below that has the latest.
+        let sane = kept.iter().rev().map(|row| row.timestamp).find(|time| *time < END_OF_TIME);
+        let mut latest = sane.unwrap_or(f64::NEG_INFINITY);
+        kept.extend(rows.into_iter().map(|row| {
+            let timestamp = risen(row.timestamp, latest);
+            latest = if timestamp < END_OF_TIME { timestamp } else { latest };
+            LogRow { timestamp, ..row }
+        }));
         Ok(())
     }
 
     async fn rows(&self, conversation: &str) -> Result<Vec<LogRow>, Infallible> {
         Ok(self.conversations().get(conversation).cloned().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_does_not_rise_is_stored_above_the_latest() {
+        for (timestamp, latest) in [(5.0, 5.0), (1.0, 1.7e9), (-1.0, 0.0), (0.0, 4.5e9)] {
+            let stored = risen(timestamp, latest);
+            assert!(stored > latest && stored - latest < 1e-5, "{timestamp}, {latest}: {stored}");
+        }
+        assert!((risen(1.7e9, 1.6e9) - 1.7e9).abs() < f64::EPSILON);
+        assert!((risen(1.0, f64::NEG_INFINITY) - 1.0).abs() < f64::EPSILON);
     }
 }

@@ -47,6 +47,7 @@ mod answer;
 mod fold;
 mod log;
 mod output;
+mod outside;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod turn;
@@ -56,6 +57,7 @@ pub use answer::{Answer, AnswerError, ask};
 pub use fold::fold;
 pub use log::{Log, LogRow, LogRowKind, MemoryLog};
 pub use output::{Chunks, ModelOutput, chunks};
+pub use outside::Outside;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteError, SqliteLog, Synchronous};
 pub use turn::{TurnReport, TurnSetup, take_turn};

@@ -9,13 +9,13 @@ use std::mem::take;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_core::Stream;
 
 use super::fold::fold;
 use super::log::{Log, LogRow};
 use super::output::ModelOutput;
+use super::outside::Outside;
 use crate::context::{FoldOptions, Message, Rules};
 use crate::execution::tokio::{Batch, BatchOptions, Toolbox};
 use crate::protocol::{Call, CallStart, Ending, Event, Grammar, Options, Parser};
@@ -35,6 +35,8 @@ pub struct TurnSetup {
     pub batch: BatchOptions,
     /// How the log becomes messages.
     pub folding: FoldOptions,
+    /// What is outside of the program: the clock.
+    pub outside: Outside,
 }
 
 impl TurnSetup {
@@ -48,6 +50,7 @@ impl TurnSetup {
             tools,
             batch: BatchOptions::new(),
             folding: FoldOptions { dialect, rules: Rules::Own, ..FoldOptions::default() },
+            outside: Outside::default(),
         }
     }
 }
@@ -129,7 +132,7 @@ where
         carrier.take(events, &mut emit).await?;
     }
     let mut steps = Vec::new();
-    carrier.turn.finish(&ending, now(), &mut steps);
+    carrier.turn.finish(&ending, setup.outside.now(), &mut steps);
     carrier.carry_out(steps, &mut emit).await?;
     let outcome = carrier.turn.outcome();
     drop(carrier);
@@ -174,7 +177,7 @@ impl<L: Log> Carrier<'_, L> {
         for event in events {
             // What follows a batch is taken when it has its results.
             let is_last = event == Event::Execute;
-            self.turn.event(event, now(), &mut steps);
+            self.turn.event(event, self.setup.outside.now(), &mut steps);
             if is_last {
                 self.carry_out(take(&mut steps), emit).await?;
             }
@@ -248,9 +251,4 @@ impl<L: Log> Carrier<'_, L> {
 
 fn new_batch(setup: &TurnSetup) -> Batch {
     Batch::new(setup.tools.clone(), setup.batch.clone())
-}
-
-/// Seconds since the epoch.
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

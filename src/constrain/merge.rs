@@ -1,5 +1,7 @@
 //! Keywords of JSON Schema that hold at once, as one set of keywords.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::protocol::tools::{Types, target, written};
@@ -142,18 +144,24 @@ pub fn has_bases(schema: &Value) -> bool {
 
 /// Whether no value fits two of these schemas: each is of other types, or lists other values, as its keywords say.
 pub fn are_apart(schemas: &[Value]) -> bool {
-    let mut found: Vec<(Types, Option<Vec<Value>>)> = Vec::new();
+    let (mut values, mut of_values) = (HashSet::new(), Types::default());
+    let mut others = Types::default();
     schemas.iter().all(|schema| {
         let Some(keywords) = schema.as_object() else { return false };
         let listed = listed(keywords);
         let of_listed =
             listed.as_ref().and_then(|each| each.iter().map(Types::of_value).reduce(Types::or));
         let Some(said) = types(keywords).or(of_listed) else { return false };
-        let is_new = found.iter().all(|(types, others)| match (&listed, others) {
-            (Some(listed), Some(others)) => !listed.iter().any(|value| others.contains(value)),
-            _ => types.and(said).is_empty(),
-        });
-        found.push((said, listed));
+        if !others.and(said).is_empty() {
+            return false;
+        }
+        let Some(listed) = listed else {
+            others = others.or(said);
+            return of_values.and(said).is_empty();
+        };
+        of_values = of_values.or(said);
+        let is_new = !listed.iter().any(|value| values.contains(value));
+        values.extend(listed);
         is_new
     })
 }
@@ -287,6 +295,7 @@ fn add(key: &str, value: &Value, merged: &mut Map<String, Value>, clashes: &mut 
             known.extend(more.iter().cloned());
         }
         ("enum", Value::Array(known), Value::Array(more)) => {
+            let more: HashSet<&Value> = more.iter().collect();
             known.retain(|value| more.contains(value));
         }
         ("type", known, value) => {

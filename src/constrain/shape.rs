@@ -3,7 +3,7 @@
 //! Where a grammar cannot say what a keyword demands, it allows more, and the keyword is listed as widened. Keywords that demand
 //! nothing of a value, such as `description`, are not listed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -537,13 +537,14 @@ impl Reading<'_> {
         let properties = keywords.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         let required: Vec<&str> = (keywords.get("required").and_then(Value::as_array))
             .map_or(Vec::new(), |names| names.iter().filter_map(Value::as_str).collect());
+        let is_required: HashSet<&str> = required.iter().copied().collect();
         let mut members = Vec::new();
         for (key, schema) in properties {
             let value = self.below(key, schema, depth, is_in_root)?;
             members.push(Member {
                 key: key.clone(),
                 value,
-                is_required: required.contains(&&**key),
+                is_required: is_required.contains(&**key),
             });
         }
         // What a tool does not declare is not offered to the model, unless the schema says that there may be more.

@@ -1,6 +1,7 @@
 //! Values as the body of a call writes them.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use serde_json::Value;
 
@@ -323,20 +324,22 @@ impl Builder {
         // The first member is one of those up to the first that is required.
         let required = members.iter().position(|(_, is_required)| *is_required);
         let firsts = required.map_or(members.len(), |first| first + 1);
-        let mut tail = more.clone();
+        // What follows a member, its last part first. It is put together once: a sequence copies its parts.
+        let mut tail = vec![more.clone()];
         let mut starts = Vec::new();
         for (index, (member, is_required)) in members.iter().enumerate().rev() {
             if index < firsts {
-                starts.push(sequence([member.clone(), tail.clone()]));
+                starts.push(sequence(iter::once(member).chain(tail.iter().rev()).cloned()));
             }
             if index == 0 {
                 break;
             }
             let next = after(member);
-            tail = sequence([if *is_required { next } else { optional(next) }, tail]);
+            tail.push(if *is_required { next } else { optional(next) });
             // What follows each of several first members is said once.
             if index <= firsts && firsts > 1 {
-                tail = self.rules.add("rest", tail);
+                let rest = sequence(tail.drain(..).rev());
+                tail.push(self.rules.add("rest", rest));
             }
         }
         starts.reverse();

@@ -67,9 +67,20 @@ impl Conversation {
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
-    pub fn user(&mut self) -> [Option<Message>; 2] {
-        let mut messages = [None, None];
-        self.passages.user(|passage| messages = written(passage, &self.options, &self.renderer));
+    pub fn user(&mut self) -> Vec<Message> {
+        self.step(|passages, show| passages.user(show))
+    }
+
+    /// The messages that a step of the fold completes.
+    fn step(
+        &mut self,
+        step: impl FnOnce(&mut Passages, &mut dyn FnMut(Passage<'_>)),
+    ) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let Self { options, renderer, passages } = self;
+        step(passages, &mut |passage| {
+            messages.extend(written(passage, options, renderer).into_iter().flatten());
+        });
         messages
     }
 
@@ -94,11 +105,14 @@ impl Conversation {
     }
 
     /// A batch returned: the assistant's message with its calls, and the results. Empty results make no message.
-    pub fn result(&mut self, content: &[u8]) -> [Option<Message>; 2] {
-        let mut messages = [None, None];
-        self.passages
-            .result(content, |passage| messages = written(passage, &self.options, &self.renderer));
-        messages
+    pub fn result(&mut self, content: &[u8]) -> Vec<Message> {
+        self.step(|passages, show| passages.result(content, show))
+    }
+
+    /// Somebody found out what became of a call whose results the model has read. Only our own rules show that: after the results
+    /// of the calls that wait for theirs.
+    pub fn settled(&mut self, content: &[u8]) -> Vec<Message> {
+        self.step(|passages, show| passages.settled(content, show))
     }
 
     /// The assistant's turn as far as it has come, and the reports that nothing better has followed, if the log ended here.
@@ -128,8 +142,12 @@ pub(super) fn written(
         PassageEnd::Report(report) => {
             let raw = Some(TurnPart::Raw(report.raw.as_bytes())).filter(|_| !report.raw.is_empty());
             let with_raw: Vec<_> = parts.iter().copied().chain(raw).collect();
-            [assistant(&with_raw), user(renderer.written(report.content.as_bytes()).into())]
+            [
+                assistant(&with_raw),
+                user(renderer.written(report.told(options.form, renderer).as_bytes()).into()),
+            ]
         }
+        PassageEnd::Settled(text) => [assistant(parts), user(renderer.outside(text).into())],
         PassageEnd::Results(calls, content) => {
             let shown = excerpt(content, calls, &options.bounds);
             let pieces = match options.rules {

@@ -53,8 +53,7 @@ mod tests {
         }
         passages.result(b"[{\"status\": \"success\", \"content\": \"three\"}]", &mut add);
         passages.respond(b"Well");
-        let (raw, content) = ("{".into(), "That was no call.".into());
-        passages.report(ShownReport { raw, content, is_of_cut_answer: false });
+        passages.report(ShownReport::new("{", "That was no call."));
         passages.open(add);
         shown
     }

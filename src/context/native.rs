@@ -23,7 +23,12 @@ pub fn show(
             let raw = renderer.marks().inert(report.raw.as_bytes());
             let texts = [&texts[..], &raw].into_iter().filter(|text| !is_blank(text));
             say(shown, Role::Assistant, texts.collect::<Vec<_>>().join(&b'\n'));
-            tell(shown, renderer.marks().inert(report.content.as_bytes()).into_owned());
+            let told = report.told(options.form, renderer);
+            tell(shown, renderer.marks().inert(told.as_bytes()).into_owned());
+        }
+        PassageEnd::Settled(text) => {
+            say(shown, Role::Assistant, texts);
+            tell(shown, renderer.marks().inert(text).into_owned());
         }
         PassageEnd::Results(calls, results) => {
             shown.push(Shown::Calls {

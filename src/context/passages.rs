@@ -34,6 +34,8 @@ pub enum PassageEnd<'a> {
     Results(&'a [ShownCall], &'a [u8]),
     /// A report on what it wrote last.
     Report(&'a ShownReport),
+    /// What was found out later about a call whose results the model has read.
+    Settled(&'a [u8]),
 }
 
 /// The fold: rows go in, passages come out as soon as they are complete.
@@ -58,6 +60,8 @@ pub struct Passages {
     reports: Vec<OpenReport>,
     /// Whether the last words were cut, so that the next go on with them.
     is_cut: bool,
+    /// What was found out about earlier calls while these calls have no results: it is shown after them.
+    settled: Vec<Vec<u8>>,
 }
 
 /// A piece of a turn.
@@ -95,11 +99,12 @@ impl Passages {
             called: 0,
             reports: Vec::new(),
             is_cut: false,
+            settled: Vec::new(),
         }
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
-    pub fn user(&mut self, show: impl FnOnce(Passage<'_>)) {
+    pub fn user(&mut self, show: impl FnMut(Passage<'_>)) {
         match self.rules {
             Rules::Installed | Rules::Own if !self.calls.is_empty() => {
                 self.result(b"[]", show);
@@ -163,7 +168,7 @@ impl Passages {
     }
 
     /// A batch returned.
-    pub fn result(&mut self, content: &[u8], show: impl FnOnce(Passage<'_>)) {
+    pub fn result(&mut self, content: &[u8], mut show: impl FnMut(Passage<'_>)) {
         if self.calls.is_empty() {
             self.forget_reports();
             if self.rules != Rules::Own {
@@ -180,7 +185,29 @@ impl Passages {
         if self.placed < self.calls.len() {
             self.end_calls();
         }
-        self.show(0, self.turn.len(), PassageEnd::Results(&self.calls, content), show);
+        self.show(0, self.turn.len(), PassageEnd::Results(&self.calls, content), &mut show);
+        self.end_turn();
+        for text in std::mem::take(&mut self.settled) {
+            show(Passage { parts: &[], end: PassageEnd::Settled(&text) });
+        }
+    }
+
+    /// Somebody found out what became of a call whose results the model has read. It waits for the results of open calls, which
+    /// must follow them; else it comes after all that was said, and after the reports on that. Only our own rules show it.
+    pub fn settled(&mut self, content: &[u8], mut show: impl FnMut(Passage<'_>)) {
+        if self.rules != Rules::Own {
+            return;
+        }
+        if !self.calls.is_empty() {
+            self.settled.push(content.to_vec());
+            return;
+        }
+        let mut shown = 0;
+        for OpenReport { said, report } in std::mem::take(&mut self.reports) {
+            self.show(shown, said, PassageEnd::Report(&report), &mut show);
+            shown = said;
+        }
+        self.show(shown, self.turn.len(), PassageEnd::Settled(content), show);
         self.end_turn();
     }
 

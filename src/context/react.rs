@@ -40,16 +40,20 @@ pub fn show(
             let each = outcomes.into_iter().map(|outcome| observation(outcome, renderer));
             tell(shown, each.collect::<Vec<_>>().join(&b'\n'));
         }
-        PassageEnd::Nothing | PassageEnd::Report(_) => {
+        PassageEnd::Nothing | PassageEnd::Report(_) | PassageEnd::Settled(_) => {
             if !texts.is_empty() {
                 say(shown, Role::Assistant, [&thought[..], b"Final Answer: ", &texts].concat());
             }
         }
     }
-    if let PassageEnd::Report(report) = end {
-        let inert = |text| renderer.marks().inert(text).into_owned();
-        say(shown, Role::Assistant, inert(report.raw.as_bytes()));
-        tell(shown, inert(report.content.as_bytes()));
+    let inert = |text| renderer.marks().inert(text).into_owned();
+    match end {
+        PassageEnd::Report(report) => {
+            say(shown, Role::Assistant, inert(report.raw.as_bytes()));
+            tell(shown, inert(report.told(options.form, renderer).as_bytes()));
+        }
+        PassageEnd::Settled(text) => tell(shown, inert(text)),
+        PassageEnd::Nothing | PassageEnd::Results(..) => {}
     }
 }
 

@@ -3,12 +3,16 @@
 use std::fmt::Write as _;
 
 use minijinja::value::{Kwargs, Value, ValueKind};
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::{Environment, Error, ErrorKind, State};
+
+use super::operations::{DEEPEST, charge, counted};
 
 /// Adds what `transformers` gives to a template.
 pub fn add_to(environment: &mut Environment<'_>) {
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.add_filter("tojson", |value: &Value, options: Kwargs| json(value, &options));
+    environment.add_filter("tojson", |state: &State, value: Value, options: Kwargs| {
+        counted(state, &[value.clone(), options.clone().into()])?;
+        json(state, &value, &options)
+    });
     environment.add_function("raise_exception", |why: String| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, why))
     });
@@ -17,10 +21,11 @@ pub fn add_to(environment: &mut Environment<'_>) {
 }
 
 /// A value as Python's `json.dumps` writes it, with its options `indent`, `separators`, `sort_keys` and `ensure_ascii`.
-fn json(value: &Value, options: &Kwargs) -> Result<String, Error> {
+fn json(state: &State, value: &Value, options: &Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let separators: Option<Vec<String>> = options.get("separators")?;
     let layout = Layout {
+        state,
         indent,
         item: match &separators {
             Some(given) => given.first().cloned().unwrap_or_default(),
@@ -38,7 +43,8 @@ fn json(value: &Value, options: &Kwargs) -> Result<String, Error> {
 }
 
 /// How JSON is laid out.
-struct Layout {
+struct Layout<'s> {
+    state: &'s State<'s, 's>,
     indent: Option<usize>,
     item: String,
     key: String,
@@ -46,10 +52,7 @@ struct Layout {
     is_ascii: bool,
 }
 
-/// Deeper values than this are refused.
-const DEEPEST: usize = 200;
-
-impl Layout {
+impl Layout<'_> {
     fn push(&self, out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
         if depth > DEEPEST {
             return Err(Error::new(ErrorKind::InvalidOperation, "the value is nested too deeply"));
@@ -91,7 +94,10 @@ impl Layout {
     ) -> Result<(), Error> {
         out.push(open);
         let mut is_first = true;
+        // The values were counted; what is between two of them is counted here.
+        let between = self.item.len() + self.key.len() + self.spaces(depth + 1);
         for (key, item) in items {
+            charge(self.state, between)?;
             if !is_first {
                 out.push_str(&self.item);
             }
@@ -111,10 +117,14 @@ impl Layout {
     }
 
     fn push_line(&self, out: &mut String, depth: usize) {
-        if let Some(indent) = self.indent {
+        if self.indent.is_some() {
             out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent.min(16) * depth));
+            out.extend(std::iter::repeat_n(' ', self.spaces(depth)));
         }
+    }
+
+    fn spaces(&self, depth: usize) -> usize {
+        self.indent.map_or(0, |indent| indent.min(16) * depth)
     }
 
     fn push_string(&self, out: &mut String, text: &str) {

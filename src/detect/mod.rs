@@ -3,6 +3,7 @@
 //! The template is rendered with one tool, one call and one result, and each preset reads the output: what counts is what a
 //! template does, never the model's name. Where it cannot be rendered, the marks in its text are searched.
 
+mod bound;
 mod conversation;
 mod declared;
 mod detected;
@@ -10,6 +11,7 @@ mod files;
 mod functions;
 mod gguf;
 mod marks;
+mod operations;
 mod reading;
 mod render;
 
@@ -22,7 +24,7 @@ use crate::dialect::presets::preset;
 pub use detected::Detected;
 pub use files::{Source, SourceError};
 use reading::Reading;
-use render::{Rendered, render};
+use render::{LONGEST_TEMPLATE, Rendered, render};
 
 /// The dialect of the chat template in a file or a folder: a template, a `tokenizer_config.json`, a GGUF file, or a folder that
 /// has one of these.
@@ -43,15 +45,25 @@ pub fn detect_path(path: &Path) -> Result<Option<Detected>, SourceError> {
 /// O(template + presets); rendering is bounded, whatever the template does.
 #[must_use]
 pub fn detect(source: &Source) -> Option<Detected> {
+    let template = head(&source.template);
     match render(source) {
-        Rendered::Calls(calls, declared) => Reading::best(&source.template, &calls)
+        Rendered::Calls(calls, declared) => Reading::best(template, &calls)
             .map(|reading| declared::worded(reading.detected(), &declared)),
-        Rendered::Failed(why) => marks::detect(&source.template, Some(&why)),
-        Rendered::NoCalls(_) if !knows_tools(&source.template) => told(),
-        Rendered::NoCalls(declared) => marks::detect(&source.template, None)
+        Rendered::Failed(why) => marks::detect(template, Some(&why)),
+        Rendered::NoCalls(_) if !knows_tools(template) => told(),
+        Rendered::NoCalls(declared) => marks::detect(template, None)
             .map(|detected| declared::worded(detected, &declared))
             .or_else(told),
     }
+}
+
+/// As much of a template as is read.
+fn head(template: &str) -> &str {
+    let mut end = template.len().min(LONGEST_TEMPLATE);
+    while !template.is_char_boundary(end) {
+        end -= 1;
+    }
+    &template[..end]
 }
 
 fn knows_tools(template: &str) -> bool {

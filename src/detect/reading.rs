@@ -1,5 +1,6 @@
 //! Which preset reads the call that a template wrote.
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -41,7 +42,8 @@ impl Reading {
         let mut best: Option<Self> = None;
         for name in names() {
             let Some(grammar) = Grammar::preset(name) else { continue };
-            let fits = calls.iter().filter_map(|called| fit(&grammar, template, called));
+            let weight = LazyCell::new(|| weight(&grammar.dialects[0], template));
+            let fits = calls.iter().filter_map(|called| fit(&grammar, &weight, called));
             let Some(fit) = fits.max() else { continue };
             match &mut best {
                 Some(best) if best.fit > fit => {}
@@ -76,7 +78,11 @@ impl Reading {
 }
 
 /// How well a dialect reads the text; `None` if it does not read the call.
-fn fit(grammar: &Arc<Grammar>, template: &str, called: &Called) -> Option<Fit> {
+fn fit(
+    grammar: &Arc<Grammar>,
+    weight: &LazyCell<usize, impl FnOnce() -> usize>,
+    called: &Called,
+) -> Option<Fit> {
     let dialect = &grammar.dialects[0];
     let left = read(grammar, &called.text)
         .or_else(|| closed(dialect, &called.text).find_map(|text| read(grammar, &text)))?;
@@ -84,7 +90,7 @@ fn fit(grammar: &Arc<Grammar>, template: &str, called: &Called) -> Option<Fit> {
         left: Reverse(left),
         writes_so: writes_so(dialect, &called.text),
         has_results: has_results(dialect, called),
-        weight: weight(dialect, template),
+        weight: **weight,
         is_taught: !dialect.models.is_empty(),
     })
 }
@@ -114,12 +120,16 @@ fn read(grammar: &Arc<Grammar>, text: &str) -> Option<usize> {
     is_read.then_some(left)
 }
 
+/// Marks after a call at which its block may end.
+const MOST_ENDS: usize = 16;
+
 /// The text up to each mark after the call, with the end of its block: some templates leave that out.
 fn closed<'t>(dialect: &'t Dialect, text: &'t str) -> impl Iterator<Item = String> + 't {
     let is_open = dialect.open.iter().any(|open| text.contains(&**open));
     let close = dialect.close.first().filter(|_| is_open);
     let first = text.rfind("Valparaiso").unwrap_or(text.len());
-    let marks = text[first..].match_indices('<').map(move |(place, _)| first + place);
+    let marks =
+        text[first..].match_indices('<').map(move |(place, _)| first + place).take(MOST_ENDS);
     close
         .into_iter()
         .flat_map(move |close| marks.clone().map(move |end| format!("{}{close}", &text[..end])))

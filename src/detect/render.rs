@@ -1,36 +1,35 @@
 //! What a template writes for a conversation with one call.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
-use std::sync::mpsc::channel;
 use std::thread::Builder;
-use std::time::{Duration, Instant};
 
+use minijinja::machinery::{CodeGenerator, eval, make_string_output, parse};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind};
 use serde_json::json;
 
+use super::bound::{NotAllowed, bound};
 use super::conversation::{ANSWER, ARGS, QUESTION, RESULT, args, conversation, tool, user};
 use super::declared::{Declared, declared};
 use super::files::Source;
-use super::functions;
+use super::{functions, operations};
 
 /// Bytes of the longest template that is read; real ones have less than a tenth of it.
-const LONGEST_TEMPLATE: usize = 1 << 18;
+pub const LONGEST_TEMPLATE: usize = 1 << 18;
 
 /// The longest tag that is read: what is nested in it is as deep as it is long.
 const LONGEST_TAG: usize = 16 << 10;
 const STACK: usize = 64 << 20;
 
-/// How long to wait for it.
-const LONGEST_TIME: Duration = Duration::from_secs(1);
+/// How much a template may do with one conversation, in the units of [`operations`]: a real one needs a tenth of it.
+const FUEL: u64 = 100_000;
 
-/// How much a template may do: a real one needs a hundredth of it.
-const FUEL: u64 = 400_000;
+/// Bytes that a template may write for one conversation.
+const MOST_WRITTEN: usize = 64 << 10;
 
-/// Bytes that a template may write: a real one writes a hundredth of it.
-const MOST_WRITTEN: usize = 4 << 20;
+/// Bytes of the longest text that a call is looked for in: what is between a question and a result.
+const LONGEST_CALL: usize = 4 << 10;
 
 /// What came of rendering.
 pub enum Rendered {
@@ -57,17 +56,17 @@ pub fn render(source: &Source) -> Rendered {
         return Rendered::Failed(why);
     }
     // Jinja's parser calls itself for what is nested, and has no bound for some of it: the stack has room for the longest tag.
-    // Fuel bounds what a template does, but a list that it repeats a hundred million times is written in one step: the writer
-    // refuses what is too long or too late, so that the thread ends too.
-    let (sender, receiver) = channel();
-    let source = source.clone();
-    let work = move || sender.send(rendered(&source));
-    match Builder::new().name("chat template".into()).stack_size(STACK).spawn(work) {
-        Ok(_) => receiver
-            .recv_timeout(LONGEST_TIME)
-            .unwrap_or_else(|why| Rendered::Failed(format!("the engine of templates: {why}"))),
-        Err(error) => Rendered::Failed(error.to_string()),
-    }
+    // What the template does is counted, so that it ends by itself: nobody waits for it by a clock.
+    let work = || rendered(source);
+    std::thread::scope(|scope| {
+        let thread = Builder::new().name("chat template".into()).stack_size(STACK);
+        match thread.spawn_scoped(scope, work) {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|_| Rendered::Failed("the engine of templates failed".into())),
+            Err(error) => Rendered::Failed(error.to_string()),
+        }
+    })
 }
 
 fn too_long(template: &str) -> Option<String> {
@@ -88,19 +87,23 @@ fn too_long(template: &str) -> Option<String> {
 
 fn rendered(source: &Source) -> Rendered {
     let template = without_generation(&source.template);
-    let mut environment = Environment::new();
+    let mut environment = Environment::empty();
     // As `transformers` sets it.
-    match SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
-        Ok(syntax) => environment.set_syntax(syntax),
-        Err(error) => return Rendered::Failed(words(&error)),
-    }
-    environment.set_fuel(Some(FUEL));
-    functions::add_to(&mut environment);
-    let template = match environment.template_from_str(&template) {
-        Ok(template) => template,
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    let read = syntax.and_then(|syntax| parse(&template, "", syntax));
+    let syntax = match read.map(|syntax| bound(&syntax)) {
+        Ok(Ok(syntax)) => syntax,
+        Ok(Err(NotAllowed(what))) => {
+            return Rendered::Failed(format!("it uses {what}, which no template may here"));
+        }
         Err(error) => return Rendered::Failed(words(&error)),
     };
-    let until = Instant::now() + LONGEST_TIME;
+    environment.set_fuel(Some(FUEL));
+    operations::add_to(&mut environment);
+    functions::add_to(&mut environment);
+    let mut compiled = CodeGenerator::new("", &template);
+    compiled.compile_stmt(&syntax);
+    let (instructions, blocks) = compiled.finish();
     let rendered = |messages: &serde_json::Value, tools: &serde_json::Value| -> Result<_, Error> {
         let given = Value::from(Serde(json!({
             "messages": messages,
@@ -111,9 +114,13 @@ fn rendered(source: &Source) -> Rendered {
             "bos_token": source.bos,
             "eos_token": source.eos,
         })));
-        let mut page = Page { text: Vec::new(), until };
-        template.render_captured_to(given, &mut page)?;
-        Ok(String::from_utf8_lossy(&page.text).into_owned())
+        let mut page = String::new();
+        let mut out = make_string_output(&mut page);
+        eval(&environment, &instructions, given, &blocks, &mut out, AutoEscape::None)?;
+        if page.len() > MOST_WRITTEN {
+            return Err(ErrorKind::OutOfFuel.into());
+        }
+        Ok(page)
     };
     let write = |messages: &serde_json::Value, tools: &[serde_json::Value]| match tools {
         // Some templates want a list even then.
@@ -132,12 +139,7 @@ fn rendered(source: &Source) -> Rendered {
             for content in [json!(""), serde_json::Value::Null] {
                 match written(&conversation(id, &arguments, &content)) {
                     Ok(text) => calls.extend(called(&text, header)),
-                    Err(error)
-                        if matches!(
-                            error.kind(),
-                            ErrorKind::OutOfFuel | ErrorKind::WriteFailure
-                        ) =>
-                    {
+                    Err(error) if error.kind() == ErrorKind::OutOfFuel => {
                         return Rendered::Failed("it does too much".into());
                     }
                     Err(error) => failed = Some(words(&error)),
@@ -155,29 +157,10 @@ fn rendered(source: &Source) -> Rendered {
     }
 }
 
-/// What a template writes, up to a length and a time.
-struct Page {
-    text: Vec<u8>,
-    until: Instant,
-}
-
-impl Write for Page {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.text.len() + bytes.len() > MOST_WRITTEN || Instant::now() > self.until {
-            return Err(io::ErrorKind::QuotaExceeded.into());
-        }
-        self.text.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The call in a text that was rendered, if it is in it; once for each place at which the model's text may begin.
 fn called(text: &str, header: &str) -> Vec<Called> {
-    let answer = between(text, QUESTION, RESULT).filter(|answer| answer.contains("Valparaiso"));
+    let answer = between(text, QUESTION, RESULT)
+        .filter(|answer| answer.len() <= LONGEST_CALL && answer.contains("Valparaiso"));
     let (Some(answer), Some(result)) = (answer, text.rfind(RESULT)) else { return Vec::new() };
     let (before, after) = (&text[..result], &text[result + RESULT.len()..]);
     let first = before.char_indices().rev().take(200).last().map_or(0, |(place, _)| place);

@@ -5,6 +5,7 @@
 //! time are tested with no clock and no thread. Two programs drive it: the Python package on asyncio, and the module
 //! `tokio` (feature `tokio`) in a Rust program.
 
+pub mod record;
 mod schedule;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -12,4 +13,5 @@ pub mod tokio;
 #[cfg(feature = "arguments")]
 #[doc(inline)]
 pub use cogency_rs_arguments as arguments;
-pub use schedule::{Admission, Due, Moment, Schedule, Ticket};
+pub use record::{Actor, CallState};
+pub use schedule::{Admission, Due, Misuse, Moment, Schedule, Ticket, Told};

@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use thiserror::Error;
+
 /// A moment: the time since an origin that the caller chooses and keeps.
 pub type Moment = Duration;
 
@@ -46,6 +48,38 @@ pub enum Admission {
     Later(Ticket),
     /// It may not run at all: the schedule is closed.
     Closed,
+}
+
+/// What a schedule is told of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It asks to run, or something about it is set or timed.
+    Open,
+    /// It has stopped running.
+    Left,
+}
+
+/// Something that cannot be true was told to a schedule, whose counts would be wrong from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// There is no such call.
+    #[error("there is no call {index}: the schedule has {count}")]
+    Unknown {
+        /// The call's index.
+        index: usize,
+        /// How many calls there are.
+        count: usize,
+    },
+    /// It does not run, so it cannot stop running.
+    #[error("the call {0} does not run, so it cannot leave: it was not admitted, or has left")]
+    NotRunning(usize),
+    /// It is over, and was told not to ask again.
+    #[error("the call {0} is over, so nothing more can happen to it")]
+    Over(usize),
+    /// Calls that are forgotten are not over.
+    #[error("the call {0} is not over, so it cannot be forgotten")]
+    NotOver(usize),
 }
 
 /// Whose time is up. These are all within a major version: a program must follow each.
@@ -106,9 +140,37 @@ impl Schedule {
         self.calls.resize(self.calls.len() + count, ScheduledCall::default());
     }
 
+    /// Whether something can be told of a call. The methods that are given an index panic where it cannot: a program that does not
+    /// know its calls asks here first.
+    ///
+    /// # Errors
+    /// It cannot, and why.
+    pub fn check(&self, index: usize, told: Told) -> Result<(), Misuse> {
+        let count = self.calls.len();
+        let call = self.calls.get(index).ok_or(Misuse::Unknown { index, count })?;
+        match told {
+            Told::Open if call.over && !self.closed => Err(Misuse::Over(index)),
+            Told::Left if call.running == 0 => Err(Misuse::NotRunning(index)),
+            Told::Open | Told::Left => Ok(()),
+        }
+    }
+
+    /// Whether the calls from this index on can be forgotten.
+    ///
+    /// # Errors
+    /// One of them is not over.
+    pub fn check_truncate(&self, count: usize) -> Result<(), Misuse> {
+        let mut rest = self.calls.iter().enumerate().skip(count);
+        let open = rest.find(|(_, call)| !call.over || call.running > 0);
+        open.map_or(Ok(()), |(index, _)| Err(Misuse::NotOver(index)))
+    }
+
     /// Forgets the calls from this index on, all of which are over.
+    ///
+    /// # Panics
+    /// One is not; see [`check_truncate`](Self::check_truncate).
     pub fn truncate(&mut self, count: usize) {
-        debug_assert!(self.calls.iter().skip(count).all(|call| call.over && call.running == 0));
+        demand(self.check_truncate(count));
         self.calls.truncate(count);
         self.first_open = self.first_open.min(count);
     }
@@ -120,7 +182,11 @@ impl Schedule {
 
     /// Makes a call sequential: it begins when all calls before it are over, runs alone, and those after it wait for it.
     /// A call after it that runs already ends first.
+    ///
+    /// # Panics
+    /// There is no such call.
     pub fn set_sequential(&mut self, index: usize) {
+        self.demand_known(index);
         if !self.calls[index].over {
             self.barriers.insert(index);
         }
@@ -130,7 +196,11 @@ impl Schedule {
     ///
     /// # Complexity
     /// O(log n) in the number of calls that wait; O(1) if none does.
+    ///
+    /// # Panics
+    /// There is no such call, or it is over; see [`check`](Self::check).
     pub fn ask(&mut self, index: usize) -> Admission {
+        demand(self.check(index, Told::Open));
         if self.closed {
             return Admission::Closed;
         }
@@ -152,14 +222,22 @@ impl Schedule {
     }
 
     /// A call has stopped running; it may ask again. Returns the calls that may run now.
+    ///
+    /// # Panics
+    /// There is no such call, or it does not run; see [`check`](Self::check).
     pub fn leave(&mut self, index: usize) -> Vec<Ticket> {
+        demand(self.check(index, Told::Left));
         self.calls[index].running -= 1;
         self.running -= 1;
         self.admit()
     }
 
     /// A call is over, whether it ran or not, and will not ask again. Returns the calls that may run now.
+    ///
+    /// # Panics
+    /// There is no such call.
     pub fn over(&mut self, index: usize) -> Vec<Ticket> {
+        self.demand_known(index);
         self.set_clock(index, Clock::Off);
         self.calls[index].over = true;
         self.barriers.remove(&index);
@@ -176,19 +254,31 @@ impl Schedule {
     }
 
     /// Gives a call this much time from now on.
+    ///
+    /// # Panics
+    /// There is no such call.
     pub fn start_clock(&mut self, index: usize, now: Moment, limit: Duration) {
+        self.demand_known(index);
         self.set_clock(index, Clock::Runs(now.saturating_add(limit)));
     }
 
     /// Stops a call's clock while it waits for something that its limit does not count, such as an approval.
+    ///
+    /// # Panics
+    /// There is no such call.
     pub fn hold_clock(&mut self, index: usize, now: Moment) {
+        self.demand_known(index);
         if let Clock::Runs(deadline) = self.calls[index].clock {
             self.set_clock(index, Clock::Held(deadline.saturating_sub(now)));
         }
     }
 
     /// Lets a held clock go on.
+    ///
+    /// # Panics
+    /// There is no such call.
     pub fn resume_clock(&mut self, index: usize, now: Moment) {
+        self.demand_known(index);
         if let Clock::Held(left) = self.calls[index].clock {
             self.set_clock(index, Clock::Runs(now.saturating_add(left)));
         }
@@ -218,6 +308,11 @@ impl Schedule {
             due.push(index);
         }
         Due::Calls(due)
+    }
+
+    fn demand_known(&self, index: usize) {
+        let count = self.calls.len();
+        demand((index < count).then_some(()).ok_or(Misuse::Unknown { index, count }));
     }
 
     fn set_clock(&mut self, index: usize, clock: Clock) {
@@ -261,6 +356,14 @@ impl Schedule {
     }
 }
 
+/// Panics with the words of a misuse: to go on would keep calls waiting for ever.
+#[track_caller]
+fn demand(checked: Result<(), Misuse>) {
+    if let Err(misuse) = checked {
+        panic!("{misuse}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,6 +387,42 @@ mod tests {
     fn end(schedule: &mut Schedule, index: usize) -> Vec<usize> {
         let admitted = [schedule.leave(index), schedule.over(index)].concat();
         admitted.into_iter().map(|(index, _)| index).collect()
+    }
+
+    type Misused = fn(&mut Schedule);
+
+    #[test]
+    fn what_cannot_be_true_is_refused_and_changes_nothing() {
+        let mut schedule = at_once(1, 2);
+        assert_eq!(schedule.check(0, Told::Left), Err(Misuse::NotRunning(0)));
+        assert_eq!(schedule.check(2, Told::Open), Err(Misuse::Unknown { index: 2, count: 2 }));
+        assert_eq!(schedule.check(2, Told::Left), Err(Misuse::Unknown { index: 2, count: 2 }));
+        assert_eq!(ask(&mut schedule, 0..2), [0]);
+        assert_eq!(schedule.check_truncate(0), Err(Misuse::NotOver(0)));
+        assert_eq!(end(&mut schedule, 0), [1]);
+        assert_eq!(schedule.check(0, Told::Left), Err(Misuse::NotRunning(0)));
+        assert_eq!(schedule.check(0, Told::Open), Err(Misuse::Over(0)));
+        assert_eq!(schedule.check(1, Told::Left), Ok(()));
+        let misused: [(Misused, &str); 9] = [
+            (|it| drop(it.leave(0)), "the call 0 does not run"),
+            (|it| _ = it.ask(0), "the call 0 is over"),
+            (|it| _ = it.ask(5), "there is no call 5: the schedule has 2"),
+            (|it| drop(it.leave(5)), "there is no call 5"),
+            (|it| drop(it.over(5)), "there is no call 5"),
+            (|it| it.set_sequential(5), "there is no call 5"),
+            (|it| it.start_clock(5, seconds(0), seconds(1)), "there is no call 5"),
+            (|it| it.hold_clock(5, seconds(0)), "there is no call 5"),
+            (|it| it.truncate(1), "the call 1 is not over"),
+        ];
+        for (misuse, words) in misused {
+            let told = std::panic::AssertUnwindSafe(|| misuse(&mut schedule));
+            let panic = std::panic::catch_unwind(told).expect_err(words);
+            let said = panic.downcast_ref::<String>().expect("it says why");
+            assert!(said.contains(words), "{said}");
+        }
+        assert!(end(&mut schedule, 1).is_empty());
+        schedule.add(1);
+        assert_eq!(ask(&mut schedule, [2]), [2], "the counts are right");
     }
 
     #[test]

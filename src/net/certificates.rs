@@ -20,25 +20,40 @@ pub struct NotCertificates {
     words: String,
 }
 
-/// The settings of a connection: whom it trusts.
+/// The settings of a connection, which say whom it trusts; and what reads that, to be done before a connection needs it.
 ///
 /// # Errors
 /// The file of certificates cannot be read, or is empty.
-pub fn configuration(bundle: Option<&Path>) -> Result<ClientConfig, NotCertificates> {
+pub fn configuration(bundle: Option<&Path>) -> Result<(ClientConfig, Trust), NotCertificates> {
     static OF_THIS_MACHINE: PerProcess<Known> = PerProcess::new();
     let provider = Arc::new(ring::default_provider());
     let trusted = match bundle {
         Some(path) => Trusted::In(in_file(path)?, Known::new()),
         None => Trusted::ByThisMachine(OF_THIS_MACHINE.get_or_make(|| Ok(Known::new()))?),
     };
-    let verifier = Verifier { provider: Arc::clone(&provider), trusted };
+    let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), trusted });
     let configuration = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&version::TLS13, &version::TLS12])
         .unwrap_or_else(|error| unreachable!("the provider has both versions: {error}"));
-    Ok(configuration
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth())
+    let trust = Trust(Arc::clone(&verifier));
+    let configuration = configuration.dangerous().with_custom_certificate_verifier(verifier);
+    Ok((configuration.with_no_client_auth(), trust))
+}
+
+/// Whom connections trust, which is read from files once.
+#[derive(Clone, Debug)]
+pub struct Trust(Arc<Verifier>);
+
+impl Trust {
+    /// Whether it has been read.
+    pub fn is_read(&self) -> bool {
+        self.0.known().get().is_some()
+    }
+
+    /// Reads it, which may take long. An error is reported by the connection that needs it.
+    pub fn read(&self) {
+        let _ = self.0.inner();
+    }
 }
 
 fn in_file(path: &Path) -> Result<Arc<RootCertStore>, NotCertificates> {
@@ -63,12 +78,12 @@ fn of_this_machine() -> Arc<RootCertStore> {
     Arc::new(roots)
 }
 
-/// What certificates are checked with, once they are read. That is on Tokio's thread, and a fork may come at any moment of it: so
-/// each process has its own, which its first client has made a place for.
+/// What certificates are checked with, once they are read. A fork may come at any moment of that: so each process has its own, which
+/// its first client has made a place for.
 type Known = OnceLock<Arc<WebPkiServerVerifier>>;
 
-/// Checks certificates as the library does. Those that the machine trusts are read at the first connection that needs them: it
-/// takes longer than all else that a first program does, and plain HTTP needs none.
+/// Checks certificates as the library does. Those that the machine trusts are read before the first connection that needs them, on
+/// a thread that may wait (see [`Trust`]): it takes longer than all else that a first program does, and plain HTTP needs none.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
@@ -82,15 +97,22 @@ enum Trusted {
 }
 
 impl Verifier {
+    fn known(&self) -> &Known {
+        match &self.trusted {
+            Trusted::ByThisMachine(place) => place,
+            Trusted::In(_, place) => place,
+        }
+    }
+
     fn inner(&self) -> Result<&WebPkiServerVerifier, Error> {
-        let (place, roots) = match &self.trusted {
-            Trusted::ByThisMachine(place) => (*place, None),
-            Trusted::In(roots, place) => (place, Some(roots)),
-        };
+        let place = self.known();
         if let Some(known) = place.get() {
             return Ok(known);
         }
-        let roots = roots.map_or_else(of_this_machine, Arc::clone);
+        let roots = match &self.trusted {
+            Trusted::ByThisMachine(_) => of_this_machine(),
+            Trusted::In(roots, _) => Arc::clone(roots),
+        };
         let provider = Arc::clone(&self.provider);
         let made = WebPkiServerVerifier::builder_with_provider(roots, provider)
             .build()

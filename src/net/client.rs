@@ -1,6 +1,5 @@
 //! The connections to a service.
 
-use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +7,9 @@ use std::time::Duration;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Proxy, Response, StatusCode, Url};
 use thiserror::Error;
-use tower::util::MapRequestLayer;
+use tokio::task::spawn_blocking;
 
-use super::certificates;
+use super::certificates::{self, Trust};
 use super::per_process::PerProcess;
 
 /// How connections are made.
@@ -49,11 +48,11 @@ pub struct Client {
 
 /// The connections of one process.
 pub(super) struct Connections {
-    kept: reqwest::Client,
-    /// Makes a connection for each request.
-    new: reqwest::Client,
+    client: reqwest::Client,
     /// How long connecting may take.
     pub connect_timeout: Duration,
+    trust: Trust,
+    has_proxy: bool,
 }
 
 /// How many times the same server may point elsewhere.
@@ -72,57 +71,42 @@ impl Client {
 
     pub(super) fn of_this_process(&self) -> Result<Arc<Connections>, NotMade> {
         let made = || {
-            let kept = builder(&self.settings)?.build();
-            let new = builder(&self.settings)?.pool_max_idle_per_host(0).build();
-            let unmade = |error| NotMade::Other(words(error));
-            let (kept, new) = (kept.map_err(unmade)?, new.map_err(unmade)?);
+            let (builder, trust) = builder(&self.settings)?;
+            let client = builder.build().map_err(|error| NotMade::Other(words(error)))?;
             let connect_timeout = self.settings.connect_timeout;
-            Ok(Arc::new(Connections { kept, new, connect_timeout }))
+            let has_proxy = match &self.settings.proxy {
+                Some(address) => !address.is_empty(),
+                None => PROXIES.iter().any(|name| std::env::var_os(name).is_some()),
+            };
+            Ok(Arc::new(Connections { client, connect_timeout, trust, has_proxy }))
         };
         self.connections.get_or_make(made).map(Arc::clone)
     }
 }
 
 impl Connections {
-    /// Sends a request. A server may close a connection that an earlier request has left at the moment in which this one is sent:
-    /// then it is sent once more, over a new one. A request that was sent over a new one is not: the server may have begun with it.
+    /// Sends a request, once. A kept connection that was found closed before anything of the request was written to it is
+    /// replaced by a new one; where anything was written, the server may have read it and have begun, so the request fails.
+    ///
+    /// The thread that reads the answers of all requests reads no certificates: their files may be many, far away, or a pipe.
     pub async fn execute(&self, request: reqwest::Request) -> reqwest::Result<Response> {
-        let again = request.try_clone();
-        let sending = async { (self.kept.execute(request).await, CONNECTS.with(Cell::get)) };
-        match (CONNECTS.scope(Cell::new(false), sending).await, again) {
-            ((Err(error), false), Some(again)) if is_closed(&error) => {
-                self.new.execute(again).await
-            }
-            ((sent, _), _) => sent,
+        if (request.url().scheme() == "https" || self.has_proxy) && !self.trust.is_read() {
+            let trust = self.trust.clone();
+            let _ = spawn_blocking(move || trust.read()).await;
         }
+        self.client.execute(request).await
     }
 }
 
-tokio::task_local! {
-    /// Whether a connection was begun for the request that this task sends.
-    static CONNECTS: Cell<bool>;
-}
+/// How long a connection is kept without a request.
+const LONGEST_IDLE: Duration = Duration::from_secs(4);
 
-/// Notes that a connection is begun, on its way to what begins it.
-fn connects<T>(to: T) -> T {
-    let _ = CONNECTS.try_with(|connects| connects.set(true));
-    to
-}
+/// The variables that name a proxy, which may be reached over TLS itself.
+const PROXIES: [&str; 6] =
+    ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// Whether a connection was closed before a byte of an answer.
-fn is_closed(error: &reqwest::Error) -> bool {
-    let mut next = std::error::Error::source(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
-fn builder(settings: &Settings) -> Result<reqwest::ClientBuilder, NotMade> {
-    let tls = certificates::configuration(settings.certificates.as_deref())
+fn builder(settings: &Settings) -> Result<(reqwest::ClientBuilder, Trust), NotMade> {
+    let (tls, trust) = certificates::configuration(settings.certificates.as_deref())
         .map_err(|error| NotMade::Certificates(error.to_string()))?;
     let builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
@@ -131,16 +115,18 @@ fn builder(settings: &Settings) -> Result<reqwest::ClientBuilder, NotMade> {
         .redirect(Policy::custom(redirected))
         .referer(false)
         .connect_timeout(settings.connect_timeout)
-        .connector_layer(MapRequestLayer::new(connects))
+        // Servers close what they keep after 5 seconds or more. A request that meets that moment would fail, since it is sent once.
+        .pool_idle_timeout(LONGEST_IDLE)
         .user_agent(&settings.user_agent);
-    Ok(match &settings.proxy {
+    let builder = match &settings.proxy {
         None => builder,
         Some(address) if address.is_empty() => builder.no_proxy(),
         Some(address) => {
             let proxy = Proxy::all(address).map_err(|error| NotMade::Proxy(words(error)))?;
             builder.proxy(proxy)
         }
-    })
+    };
+    Ok((builder, trust))
 }
 
 fn words(error: reqwest::Error) -> String {

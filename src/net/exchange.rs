@@ -224,11 +224,17 @@ impl Task {
         drop(std::mem::take(response.headers_mut()));
         match reading {
             Reading::Answer(reader) if is_well => self.answer(&mut response, reader, end).await,
-            Reading::Body if is_well => self.body(&mut response, end).await,
-            // The words of an error may take as long, in all, as it may take until anything comes.
+            Reading::Body if is_well => {
+                let (body, failure) = self.body(&mut response, end).await;
+                self.end(failure.map_or(End::Body(body), End::Failed));
+            }
+            // The words of an error may take as long, in all, as it may take until anything comes; and they count, whether all of
+            // them came or not.
             _ => {
                 let error = self.timeouts.read.and_then(|read| Instant::now().checked_add(read));
-                self.body(&mut response, [end, error].into_iter().flatten().min()).await;
+                let end = [end, error].into_iter().flatten().min();
+                let (body, _) = self.body(&mut response, end).await;
+                self.end(End::Body(body));
             }
         }
     }
@@ -300,18 +306,26 @@ impl Task {
         }
     }
 
-    async fn body(&mut self, response: &mut Response, end: Option<Instant>) {
+    /// The body, or what came of it and why that is not all.
+    async fn body(
+        &mut self,
+        response: &mut Response,
+        end: Option<Instant>,
+    ) -> (Vec<u8>, Option<Failure>) {
         let mut body = Vec::new();
-        // An error's words count, whether all of them came or not.
-        while let Ok(Some(bytes)) = self.bytes(response, end).await {
-            let left = MAX_BODY - body.len();
-            let bytes = bytes.as_ref();
+        loop {
+            let bytes = match self.bytes(response, end).await {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => return (body, None),
+                Err(failure) => return (body, Some(failure)),
+            };
+            let (left, bytes) = (MAX_BODY - body.len(), bytes.as_ref());
             body.extend_from_slice(&bytes[..bytes.len().min(left)]);
-            if body.len() == MAX_BODY {
-                break;
+            if bytes.len() > left {
+                let words = format!("the answer is longer than {} MiB", MAX_BODY >> 20);
+                return (body, Some(Failure { kind: FailureKind::Broken, words }));
             }
         }
-        self.end(End::Body(body));
     }
 
     fn end(&self, end: End) {

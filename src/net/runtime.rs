@@ -6,8 +6,9 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::per_process::PerProcess;
 
-/// Threads that resolve names, which waits.
-const RESOLVERS: usize = 4;
+/// Threads that resolve names and read certificates, which waits. A look-up that hangs keeps its thread, so there are many; each is
+/// begun when it is needed, and ends when it is not.
+const RESOLVERS: usize = 64;
 
 /// The runtime of this process, made at the first request. It lives as long as the process: nothing waits for it at the end.
 ///

@@ -52,7 +52,7 @@ pub use event::Event;
 pub use grammar::Grammar;
 pub use limits::{Limits, Strictness};
 pub use parser::{CallStart, CallStream, Options, Parser, Stream};
-pub use report::{Report, ReportKind};
+pub use report::{Finding, Report, ReportKind};
 pub use run::TextRun;
 pub use tools::Tools;
 pub use unread::{Callable, Unread};

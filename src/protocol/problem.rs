@@ -106,6 +106,25 @@ impl ProblemKind {
         }
     }
 
+    /// The problem without the marks and keys of the dialect.
+    #[must_use]
+    pub fn plain(&self) -> Cow<'static, str> {
+        match self {
+            Self::Expected { .. } => {
+                "other text is found where a part of a call is expected".into()
+            }
+            Self::Missing(_) => "the text ended before the call did".into(),
+            Self::Unclosed { .. } => "a part of a call was never closed".into(),
+            Self::Name { index, found, .. } => {
+                format!("call {index} needs a name that is a string, found {found}").into()
+            }
+            Self::Args { index, found, .. } => {
+                format!("call {index} needs arguments that are an object, found {found}").into()
+            }
+            _ => self.to_string().into(),
+        }
+    }
+
     /// Whether the body is JSON, but not the JSON of calls.
     #[must_use]
     pub fn is_of_shape(&self) -> bool {

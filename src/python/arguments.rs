@@ -51,6 +51,12 @@ impl ArgumentSchema {
         Ok(Self { source, form, checker })
     }
 
+    /// Why the schema cannot be used; `None` if it can.
+    #[getter]
+    fn problem(&self) -> Option<&str> {
+        self.checker.as_ref().err().map(String::as_str)
+    }
+
     /// Whether this was compiled from an equal schema.
     fn is_of(&self, schema: &Bound<'_, PyAny>) -> bool {
         is_same(&self.source, schema)

@@ -64,12 +64,6 @@ pub fn dumps(value: &Bound<'_, PyAny>) -> PyResult<String> {
     json(py)?.call_method1(pyo3::intern!(py, "dumps"), (value,))?.extract()
 }
 
-/// Now, in seconds since the epoch: `time.time()`.
-pub fn now() -> f64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0.0, |since| since.as_secs_f64())
-}
-
 /// The value that the argument `what` names, one of these two.
 pub fn choice<T>(what: &str, choices: [(&str, T); 2], name: &Bound<'_, PyAny>) -> PyResult<T> {
     let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());

@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::execution::{self, Admission, Due, Moment, Ticket};
+use crate::execution::{self, Admission, Due, Misuse, Moment, Ticket, Told};
 
 /// Which calls may begin, in which order, and for how long. Times are in seconds, as `loop.time()` gives them.
 #[pyclass(module = "cogency_rs._core")]
@@ -33,8 +34,10 @@ impl Schedule {
     }
 
     /// Forgets the calls from this index on, all of which are over.
-    fn truncate(&mut self, count: usize) {
+    fn truncate(&mut self, count: usize) -> PyResult<()> {
+        self.inner.check_truncate(count).map_err(refused)?;
         self.inner.truncate(count);
+        Ok(())
     }
 
     /// Sets the time at which the whole batch must end.
@@ -43,12 +46,14 @@ impl Schedule {
     }
 
     /// Makes a call sequential: it begins when all calls before it are over, runs alone, and those after it wait for it.
-    fn set_sequential(&mut self, index: usize) {
-        self.inner.set_sequential(index);
+    fn set_sequential(&mut self, index: usize) -> PyResult<()> {
+        self.known(index)?.set_sequential(index);
+        Ok(())
     }
 
     /// A call asks to run: `True` if it may run now, `False` if it may not run at all, or else a ticket to wait with.
     fn ask<'py>(&mut self, index: usize, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.inner.check(index, Told::Open).map_err(refused)?;
         Ok(match self.inner.ask(index) {
             Admission::Now => true.into_pyobject(py)?.to_owned().into_any(),
             Admission::Closed => false.into_pyobject(py)?.to_owned().into_any(),
@@ -62,13 +67,14 @@ impl Schedule {
     }
 
     /// A call has stopped running; it may ask again. Returns the tickets of those that may run now.
-    fn leave(&mut self, index: usize) -> Vec<Ticket> {
-        self.inner.leave(index)
+    fn leave(&mut self, index: usize) -> PyResult<Vec<Ticket>> {
+        self.inner.check(index, Told::Left).map_err(refused)?;
+        Ok(self.inner.leave(index))
     }
 
     /// A call is over, and will not ask again. Returns the tickets of those that may run now.
-    fn over(&mut self, index: usize) -> Vec<Ticket> {
-        self.inner.over(index)
+    fn over(&mut self, index: usize) -> PyResult<Vec<Ticket>> {
+        Ok(self.known(index)?.over(index))
     }
 
     /// Lets no further call run.
@@ -77,18 +83,21 @@ impl Schedule {
     }
 
     /// Gives a call `limit` seconds from `now` on.
-    fn start_clock(&mut self, index: usize, now: f64, limit: f64) {
-        self.inner.start_clock(index, moment(now), moment(limit));
+    fn start_clock(&mut self, index: usize, now: f64, limit: f64) -> PyResult<()> {
+        self.known(index)?.start_clock(index, moment(now), moment(limit));
+        Ok(())
     }
 
     /// Stops a call's clock while it waits for something that its limit does not count, such as an approval.
-    fn hold_clock(&mut self, index: usize, now: f64) {
-        self.inner.hold_clock(index, moment(now));
+    fn hold_clock(&mut self, index: usize, now: f64) -> PyResult<()> {
+        self.known(index)?.hold_clock(index, moment(now));
+        Ok(())
     }
 
     /// Lets a held clock go on.
-    fn resume_clock(&mut self, index: usize, now: f64) {
-        self.inner.resume_clock(index, moment(now));
+    fn resume_clock(&mut self, index: usize, now: f64) -> PyResult<()> {
+        self.known(index)?.resume_clock(index, moment(now));
+        Ok(())
     }
 
     /// When to ask `due` next; `None` for never.
@@ -103,6 +112,21 @@ impl Schedule {
             Due::Batch(calls) => (true, calls),
         }
     }
+}
+
+impl Schedule {
+    /// The schedule, if it has such a call.
+    fn known(&mut self, index: usize) -> PyResult<&mut execution::Schedule> {
+        let count = self.inner.count();
+        if index < count {
+            return Ok(&mut self.inner);
+        }
+        Err(refused(Misuse::Unknown { index, count }))
+    }
+}
+
+fn refused(misuse: Misuse) -> PyErr {
+    PyValueError::new_err(misuse.to_string())
 }
 
 /// Seconds as the core counts them; negative or not finite ones are zero.

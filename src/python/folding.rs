@@ -1,6 +1,7 @@
 //! `to_messages`, and the fold of a growing conversation.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::convert::{bytes_of, dumps, string_of, to_str};
 use super::dialect::written_of;
 use super::rows::{call_of, formatted, lenient_call_of, report_of};
 use crate::context::{self as core, Bounds, Form, Message, Passages, Role, Rules, Shown, Tags};
-use crate::json::unescaped;
+use crate::json::{Container, Scanner, Token, unescaped};
 use crate::protocol::Text;
 use crate::protocol::canonical::json_string;
 use crate::protocol::write::Renderer;
@@ -109,6 +110,8 @@ pub struct Folding {
     /// The calls of a form that names them, and how many of them the complete messages have.
     calls: Vec<NamedCall>,
     complete: usize,
+    /// The ids of the first of these calls, as they are sent.
+    ids: CallIds,
     /// Whether a call without an id came since they were named.
     lacks_ids: bool,
     /// How many pieces the assistant's open turn has.
@@ -129,17 +132,61 @@ enum FoldedMessage {
     },
     Result {
         call: usize,
-        content: Py<PyString>,
+        content: Py<PyAny>,
         is_error: bool,
     },
 }
 
-/// A call, and what its id is: its own, that of its record, or else one that is made of its number.
+/// A call, and the ids that it may have: its own, or that of its record.
 struct NamedCall {
     /// Canonical JSON.
     name: String,
     own: Option<Py<PyString>>,
     recorded: Option<Py<PyString>>,
+}
+
+/// The ids of calls, from the first on. Each is different, also after what no provider takes was replaced in it.
+///
+/// Invariant: an id depends only on the calls before its own, so that it stays when further calls come.
+#[derive(Default)]
+struct CallIds {
+    sent: Vec<Py<PyString>>,
+    taken: HashSet<String>,
+}
+
+impl CallIds {
+    /// Gives the call after these its id: that which it has, unless an earlier call has it too.
+    fn give(&mut self, py: Python<'_>, call: &NamedCall) -> PyResult<()> {
+        let number = self.sent.len();
+        let id = match call.own.as_ref().or(call.recorded.as_ref()) {
+            Some(id) if self.take(&bytes_of(id.bind(py))?) => id.clone_ref(py),
+            _ => PyString::new(py, &self.made(number)).unbind(),
+        };
+        self.sent.push(id);
+        Ok(())
+    }
+
+    /// An id that is made of the number of a call: nine letters and digits, which every provider takes.
+    fn made(&mut self, number: usize) -> String {
+        let mut id = format!("call{number:05}");
+        let mut tries = 0;
+        while !self.take(id.as_bytes()) {
+            id = format!("c{tries:03}{number:05}");
+            tries += 1;
+        }
+        id
+    }
+
+    /// Whether no earlier call has this id.
+    fn take(&mut self, id: &[u8]) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let characters = String::from_utf8_lossy(id);
+        let replaced = characters.chars().map(|character| match u8::try_from(character) {
+            Ok(byte) if is_plain(byte) => character,
+            _ => '_',
+        });
+        self.taken.insert(replaced.collect())
+    }
 }
 
 #[pymethods]
@@ -162,11 +209,14 @@ impl Folding {
     /// complete message.
     #[pyo3(signature = (start=0, stop=None))]
     fn messages<'py>(
-        &self,
+        &mut self,
         py: Python<'py>,
         start: usize,
         stop: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
+        for call in &self.calls[self.ids.sent.len()..] {
+            self.ids.give(py, call)?;
+        }
         let list = PyList::empty(py);
         let last_question = self.last_question();
         let complete = self.messages.len();
@@ -205,6 +255,7 @@ impl Folding {
     /// Gives calls the ids of their records. A history leaves out the oldest rows, so they are matched from the end.
     fn name_calls(&mut self, py: Python<'_>, records: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
         self.lacks_ids = false;
+        self.ids = CallIds::default();
         for (call, record) in self.calls.iter_mut().rev().zip(records.iter().rev()) {
             let text = |value: &Bound<'_, PyAny>| dumps(value);
             let name = text(&record.getattr(pyo3::intern!(py, "name"))?)?;
@@ -244,6 +295,7 @@ impl Folding {
             questions: Vec::new(),
             calls: Vec::new(),
             complete: 0,
+            ids: CallIds::default(),
             lacks_ids: false,
             parts: 0,
             unjoinable: None,
@@ -260,7 +312,11 @@ impl Folding {
                 let shown = self.showing(|passages, show| passages.user(show));
                 self.add(py, shown)?;
                 self.questions.push(self.messages.len());
-                let said = self.said_by_user(&content()?)?;
+                let content = content()?;
+                let said = match parts_of(event)? {
+                    Some(parts) => self.said_in_parts(&formatted(&content)?, &parts)?.into_any(),
+                    None => self.said_by_user(&content)?,
+                };
                 self.messages.push(FoldedMessage::Said(Role::User, said.unbind()));
             }
             "think" => {
@@ -274,7 +330,15 @@ impl Folding {
                     Ok(event) => event.get_item(pyo3::intern!(py, "content"))?,
                     Err(_) => Some(event.call_method1("get", ("content", ""))?),
                 };
-                self.result(py, content.as_ref())?;
+                let first = self.result(py, content.as_ref())?;
+                if let (Some(parts), Some(content)) = (parts_of(event)?, content) {
+                    self.add_parts(first, &formatted(&content)?, &parts)?;
+                }
+            }
+            "settled" => {
+                let text = bytes_of(&formatted(&content()?)?)?.into_owned();
+                let shown = self.showing(|passages, show| passages.settled(&text, show));
+                self.add(py, shown)?;
             }
             "error" => {
                 if let Some(report) = report_of(event)? {
@@ -383,15 +447,99 @@ impl Folding {
         Ok(())
     }
 
-    fn result(&mut self, py: Python<'_>, content: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    /// Takes the results of a batch; returns the number of the first message that is new.
+    fn result(&mut self, py: Python<'_>, content: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
         let text = match content {
             Some(content) if content.is_truthy()? => Some(formatted(content)?),
             _ => None,
         };
         let bytes = text.as_ref().map(|text| bytes_of(text)).transpose()?;
         let bytes = bytes.as_deref().unwrap_or_default();
+        let first = self.messages.len();
         let shown = self.showing(|passages, show| passages.result(bytes, show));
-        self.add(py, shown)
+        self.add(py, shown)?;
+        Ok(first)
+    }
+
+    /// What a user said, with parts between its characters: text and parts in their order.
+    fn said_in_parts<'py>(
+        &self,
+        content: &Bound<'py, PyString>,
+        parts: &[RowPart<'py>],
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, text) = (content.py(), bytes_of(content)?);
+        let said = PyList::empty(py);
+        let mut ordered: Vec<_> = parts.iter().collect();
+        ordered.sort_by_key(|part| part.at);
+        // Where characters begin, and after them where the text ends, for parts after all of it.
+        let mut starts = character_starts(&text).chain([text.len()]).enumerate().peekable();
+        let mut since = 0;
+        for part in ordered {
+            while starts
+                .next_if(|(number, start)| *number < part.at && *start < text.len())
+                .is_some()
+            {}
+            let end = starts.peek().map_or(text.len(), |(_, start)| *start);
+            self.push_text(&said, &text[since..end])?;
+            since = end;
+            said.append(part.written(py)?)?;
+        }
+        self.push_text(&said, &text[since..])?;
+        Ok(said)
+    }
+
+    /// Adds text from outside to a message of parts, unless there is none.
+    fn push_text(&self, said: &Bound<'_, PyList>, text: &[u8]) -> PyResult<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let shown = match self.options.form {
+            Form::Text => self.renderer.outside(text),
+            _ => self.renderer.marks().inert(text),
+        };
+        said.append(text_part(to_str(said.py(), &shown)?)?)
+    }
+
+    /// Adds the parts of results to the messages from `first` on that show them: to that of each result, or to that of all.
+    fn add_parts(
+        &mut self,
+        first: usize,
+        content: &Bound<'_, PyString>,
+        parts: &[RowPart<'_>],
+    ) -> PyResult<()> {
+        let py = content.py();
+        let of_results: Vec<usize> = match self.options.form {
+            Form::Native => (first..self.messages.len())
+                .filter(|index| matches!(self.messages[*index], FoldedMessage::Result { .. }))
+                .collect(),
+            // What was found out about earlier calls comes after them.
+            _ => (first..self.messages.len())
+                .find(|index| matches!(self.messages[*index], FoldedMessage::Said(Role::User, _)))
+                .into_iter()
+                .collect(),
+        };
+        let Some(last) = of_results.len().checked_sub(1) else { return Ok(()) };
+        let text = bytes_of(content)?;
+        let begun = item_starts(&text);
+        for part in parts {
+            // The results of a batch are those of its last calls.
+            let missing = of_results.len().saturating_sub(begun.len().max(1));
+            let byte = character_starts(&text).nth(part.at).unwrap_or(text.len());
+            let item = begun.partition_point(|start| *start <= byte).saturating_sub(1);
+            let index = of_results[(missing + item).min(last)];
+            let (FoldedMessage::Said(_, shown) | FoldedMessage::Result { content: shown, .. }) =
+                &mut self.messages[index]
+            else {
+                continue;
+            };
+            let said = match shown.bind(py).cast::<PyList>() {
+                Ok(said) => said.clone(),
+                Err(_) => PyList::new(py, [text_part(shown.bind(py).clone().cast_into()?)?])?,
+            };
+            said.append(part.written(py)?)?;
+            *shown = said.into_any().unbind();
+        }
+        Ok(())
     }
 
     /// Adds complete messages.
@@ -484,14 +632,8 @@ impl Folding {
     }
 
     /// The id of the call of this number.
-    fn id<'py>(&self, py: Python<'py>, number: usize) -> Bound<'py, PyString> {
-        let known =
-            self.calls.get(number).and_then(|call| call.own.as_ref().or(call.recorded.as_ref()));
-        match known {
-            Some(id) => id.bind(py).clone(),
-            // Nine letters and digits, which every provider takes.
-            None => PyString::new(py, &format!("call{number:05}")),
-        }
+    fn id<'py>(&self, py: Python<'py>, number: usize) -> Option<Bound<'py, PyString>> {
+        self.ids.sent.get(number).map(|id| id.bind(py).clone())
     }
 }
 
@@ -510,9 +652,80 @@ fn folded(py: Python<'_>, shown: Shown, called: &mut usize) -> PyResult<FoldedMe
         }
         Shown::Result { content, is_error } => {
             *called += 1;
-            FoldedMessage::Result { call: *called - 1, content: text(content)?, is_error }
+            FoldedMessage::Result {
+                call: *called - 1,
+                content: text(content)?.into_any(),
+                is_error,
+            }
         }
     })
+}
+
+/// What a row has besides text.
+struct RowPart<'py> {
+    kind: Bound<'py, PyAny>,
+    media_type: Bound<'py, PyAny>,
+    data: Bound<'py, PyAny>,
+    /// Before which character of the row's content it is.
+    at: usize,
+}
+
+impl<'py> RowPart<'py> {
+    fn written(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let part = PyDict::new(py);
+        part.set_item(pyo3::intern!(py, "type"), &self.kind)?;
+        part.set_item(pyo3::intern!(py, "media_type"), &self.media_type)?;
+        part.set_item(pyo3::intern!(py, "data"), &self.data)?;
+        Ok(part)
+    }
+}
+
+/// The parts of a row; `None` for most rows.
+fn parts_of<'py>(row: &Bound<'py, PyAny>) -> PyResult<Option<Vec<RowPart<'py>>>> {
+    let py = row.py();
+    let Ok(row) = row.cast::<PyDict>() else { return Ok(None) };
+    let Some(parts) = row.get_item(pyo3::intern!(py, "parts"))? else { return Ok(None) };
+    if !parts.is_truthy()? {
+        return Ok(None);
+    }
+    let part = |part: PyResult<Bound<'py, PyAny>>| {
+        let (kind, media_type, data, at) = part?.extract()?;
+        Ok(RowPart { kind, media_type, data, at })
+    };
+    parts.try_iter()?.map(part).collect::<PyResult<_>>().map(Some)
+}
+
+/// Text as a part of a message.
+fn text_part(text: Bound<'_, PyString>) -> PyResult<Bound<'_, PyDict>> {
+    let py = text.py();
+    let part = PyDict::new(py);
+    part.set_item(pyo3::intern!(py, "type"), pyo3::intern!(py, "text"))?;
+    part.set_item(pyo3::intern!(py, "text"), text)?;
+    Ok(part)
+}
+
+/// At which bytes the characters of a text begin.
+fn character_starts(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    text.iter().enumerate().filter(|(_, byte)| **byte & 0xc0 != 0x80).map(|(start, _)| start)
+}
+
+/// At which bytes the items of the JSON array `text` begin; none for anything else.
+fn item_starts(text: &[u8]) -> Vec<usize> {
+    let mut scanner = Scanner::default();
+    let Ok(Some(Token::Open(Container::Array))) = scanner.next(text) else { return Vec::new() };
+    let (mut starts, mut depth) = (Vec::new(), 1);
+    let whole = scanner.rest(text, |scanner, token| {
+        let start = match token {
+            Token::Close(_) => None,
+            Token::String(range) | Token::Number(range) | Token::Key(range) => Some(range.start),
+            Token::Open(_) => Some(scanner.position() - 1),
+            Token::Word(word) => Some(scanner.position() - word.len()),
+        };
+        starts.extend(start.filter(|_| depth == 1));
+        depth = scanner.depth();
+        Some(())
+    });
+    whole.map(|()| starts).unwrap_or_default()
 }
 
 /// The text of a canonical JSON string.

@@ -7,10 +7,12 @@
 mod arguments;
 mod awaitable;
 mod chat;
+mod clock;
 mod context;
 mod convert;
 mod declared;
 mod dialect;
+mod difference;
 mod error;
 mod events;
 mod execution;
@@ -45,12 +47,16 @@ mod _core {
     #[pymodule_export]
     use super::chat::ChatReader;
     #[pymodule_export]
+    use super::clock::hand_in_clock;
+    #[pymodule_export]
     use super::context::{PromptParts, estimated_tokens, prompt_parts};
     #[cfg(feature = "detect")]
     #[pymodule_export]
     use super::dialect::Detection;
     #[pymodule_export]
     use super::dialect::{Dialect, ToolSchemas, turning_marks};
+    #[pymodule_export]
+    use super::difference::line_difference;
     #[pymodule_export]
     use super::execution::Schedule;
     #[pymodule_export]

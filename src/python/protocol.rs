@@ -6,7 +6,8 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use super::convert::{bytes_of, now, string_of};
+use super::clock::now;
+use super::convert::{bytes_of, string_of, to_str};
 use super::error::protocol_error;
 use super::events;
 use super::item_sink::{ItemSink, SinkResult};
@@ -20,6 +21,7 @@ use crate::protocol::block::{BlockReader, Progress};
 use crate::protocol::body::Scope;
 use crate::protocol::grammar::Entry;
 use crate::protocol::problem::Problem;
+use crate::protocol::report::{Advice, Finding};
 use crate::protocol::{self as core, CallStart, Ending, Event, Grammar, Stream};
 use crate::turn::Errors;
 
@@ -140,7 +142,7 @@ impl Parser {
 }
 
 /// The `error` event of an answer that ended outside every block of calls, which the core did not read itself; `None` if
-/// nothing of it is missing.
+/// nothing of it is missing. Its `finding` is what a `Turn` takes with it.
 #[pyfunction]
 #[pyo3(signature = (finish, *, is_thinking=false))]
 pub fn event_of_cut<'py>(
@@ -150,7 +152,12 @@ pub fn event_of_cut<'py>(
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let place = if is_thinking { Where::Thoughts } else { Where::Answer };
     let report = cut_answer(&finish.get().ending(), place);
-    report.map(|report| events::error(py, &report, now())).transpose()
+    let Some(report) = report else { return Ok(None) };
+    let event = events::error(py, &report, now())?;
+    let Finding { content, advice, .. } = report.finding;
+    let content = to_str(py, content.as_bytes())?;
+    event.set_item("finding", (content, advice.map(Advice::name), py.None()))?;
+    Ok(Some(event))
 }
 
 /// The calls of the first execute block in `text`, each as canonical JSON.

@@ -7,17 +7,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::convert::{Setting, bytes_of, choice, now, to_str};
+use super::clock::now;
+use super::convert::{Setting, bytes_of, choice, to_str};
 use super::events;
 use super::item_sink::{ItemSink, SinkResult};
 use super::options::{Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
 use super::reader::Reader;
 use super::results::outcome_of;
 use crate::protocol::canonical::json_string;
+use crate::protocol::report::Advice;
 use crate::protocol::results::CallOutcome;
 use crate::protocol::stored::stored_call;
 use crate::protocol::{
-    self as core, Call, CallStart, Ending, Event, Report, ReportKind, Text, TextRun,
+    self as core, Call, CallStart, Ending, Event, Finding, Report, ReportKind, Text, TextRun,
 };
 use crate::turn::{self, Counts, Row, Situation, Step, TurnOutcome};
 
@@ -235,8 +237,10 @@ impl Turn {
         self.inner.outcome().name()
     }
 
-    /// Takes an error that another parser reported.
-    #[pyo3(signature = (kind, content, raw, line, column, code=None))]
+    /// Takes an error that another parser reported. `finding` is what the log keeps of it, if that is not `content`: what is
+    /// wrong in plain words, the name of what to do instead, and the call to write.
+    #[pyo3(signature = (kind, content, raw, line, column, code=None, finding=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the fields of an event")]
     fn error(
         &mut self,
         kind: &Bound<'_, PyString>,
@@ -245,8 +249,18 @@ impl Turn {
         line: Option<usize>,
         column: Option<usize>,
         code: Option<String>,
+        finding: Option<(Bound<'_, PyString>, Option<String>, Option<String>)>,
     ) -> PyResult<()> {
         let content = Text::from(&*bytes_of(content)?);
+        let finding = match finding {
+            None => Finding { content: content.clone(), ..Finding::default() },
+            Some((plain, advice, call)) => Finding {
+                content: Text::from(&*bytes_of(&plain)?),
+                advice: advice.and_then(|name| Advice::of_name(&name)),
+                call,
+                ..Finding::default()
+            },
+        };
         self.reader.enter(Event::Error(Box::new(Report {
             kind: ReportKind::of_name(kind.to_str()?).unwrap_or(ReportKind::Malformed),
             content: content.clone(),
@@ -254,6 +268,7 @@ impl Turn {
             place: line.zip(column),
             code: code.map(Into::into),
             respond: Some(content),
+            finding,
         })));
         self.enter_events();
         Ok(())

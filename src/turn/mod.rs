@@ -86,6 +86,8 @@ pub struct Turn {
     goes_on: bool,
     /// Whether the open run is cut at its end.
     is_cut: bool,
+    /// The time of the last row that was saved.
+    saved: f64,
     outcome: TurnOutcome,
 }
 
@@ -109,6 +111,7 @@ impl Turn {
             ended: false,
             goes_on: false,
             is_cut: false,
+            saved: 0.0,
             outcome: TurnOutcome::Answered,
         }
     }
@@ -226,11 +229,8 @@ impl Turn {
             .collect();
         let content = Text::from(results_array(&items));
         let timestamp = self.executed;
-        steps.push(Step::Save(vec![Row {
-            kind: RowKind::Result,
-            content: content.clone(),
-            timestamp,
-        }]));
+        let row = Row { kind: RowKind::Result, content: content.clone(), timestamp };
+        steps.push(Step::Save(self.in_order(vec![row])));
         steps.push(Step::Emit(Emission::Results(content, tally), timestamp));
         if breaker.is_open() {
             self.outcome = TurnOutcome::Failed;
@@ -298,10 +298,12 @@ impl Turn {
         let unread = Unread::new(report, now);
         if self.has_called && self.dialect.batch == BatchEnd::Answer {
             self.late.push(unread);
-        } else if let Some(Step::Save(rows)) = flushed.first_mut() {
-            rows.push(unread.row(&self.dialect));
         } else {
-            flushed.insert(0, Step::Save(vec![unread.row(&self.dialect)]));
+            let row = self.in_order(vec![unread.row(&self.dialect)]);
+            match flushed.first_mut() {
+                Some(Step::Save(rows)) => rows.extend(row),
+                _ => flushed.insert(0, Step::Save(row)),
+            }
         }
         steps.append(&mut flushed);
         steps.push(emission);
@@ -397,9 +399,19 @@ impl Turn {
             self.batch.push(call);
         }
         if !rows.is_empty() {
-            steps.push(Step::Save(rows));
+            steps.push(Step::Save(self.in_order(rows)));
             steps.extend(emissions);
         }
+    }
+
+    /// The next rows to save. Text has the time at which it began, and a late report that of its block; but who sorts by time
+    /// must find the same order, so none is earlier than the row before it.
+    fn in_order(&mut self, mut rows: Vec<Row>) -> Vec<Row> {
+        for row in &mut rows {
+            self.saved = self.saved.max(row.timestamp);
+            row.timestamp = self.saved;
+        }
+        rows
     }
 
     /// Does the same, and saves what could not be read in an answer that has calls.
@@ -407,7 +419,8 @@ impl Turn {
         self.flush(now, steps);
         if !self.late.is_empty() {
             let late = std::mem::take(&mut self.late);
-            steps.push(Step::Save(late.iter().map(|unread| unread.row(&self.dialect)).collect()));
+            let rows = late.iter().map(|unread| unread.row(&self.dialect)).collect();
+            steps.push(Step::Save(self.in_order(rows)));
         }
     }
 
@@ -423,7 +436,8 @@ impl Turn {
         if self.errors == Errors::Respond || kind == RunKind::Think {
             return Edges::default();
         }
-        Edges { start: std::mem::take(&mut self.goes_on), end: self.is_cut }
+        let end = self.is_cut && self.calls.is_empty(); // before a call nothing was cut
+        Edges { start: std::mem::take(&mut self.goes_on), end }
     }
 
     /// Adds a run to `rows`, where these are given, and to `emissions` unless it was emitted as it arrived.
@@ -459,6 +473,7 @@ impl Turn {
 mod tests {
     use super::*;
     use crate::dialect::presets;
+    use crate::protocol::ReportKind;
 
     fn cogency() -> Arc<Dialect> {
         presets::preset("cogency").expect("a row of the table")
@@ -549,6 +564,33 @@ mod tests {
         let steps = run(Stream::Event, events);
         assert!(steps[0].starts_with("[respond:a call:"));
         assert_eq!(steps[1..], ["respond:a", "call", "[respond:b]", "respond:b"]);
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_their_times() {
+        let report = Report::of_answer(ReportKind::Malformed, "no");
+        let of_answer = presets::preset("hermes").expect("a row of the table");
+        let (mut turn, mut steps) =
+            (Turn::new(Stream::Event, Errors::Event, of_answer), Vec::new());
+        let events = [
+            Event::Respond("a".into()),
+            Event::Call(call("t")),
+            Event::Error(Box::new(report)), // saved after the calls that follow it
+            Event::Call(call("u")),
+            Event::Execute,
+        ];
+        for (event, now) in events.into_iter().zip([5.0, 6.0, 3.0, 9.0, 8.0]) {
+            turn.event(event, now, &mut steps);
+        }
+        turn.results(vec![failure(), failure()], &mut Breaker::new(9.0), &mut steps);
+        let rows = steps.iter().filter_map(|step| match step {
+            Step::Save(rows) => Some(rows),
+            _ => None,
+        });
+        let saved: Vec<_> = rows.flatten().map(|row| (row.kind.name(), row.timestamp)).collect();
+        let kinds: Vec<_> = saved.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, ["respond", "call", "call", "error", "result"]);
+        assert!(saved.is_sorted_by(|one, next| one.1 <= next.1), "{saved:?}");
     }
 
     #[test]

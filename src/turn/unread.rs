@@ -4,7 +4,6 @@ use super::run::{RunKind, UnsavedRun};
 use super::step::{Row, RowKind};
 use crate::dialect::Dialect;
 use crate::protocol::Report;
-use crate::protocol::canonical::json_string;
 
 /// A block that could not be read.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ impl Unread {
         Self { report, timestamp, after: Vec::new(), is_shown: false }
     }
 
-    /// Its row in the log: a JSON object with the message to the model, and with the model's own text, unchanged.
+    /// Its row in the log: a JSON object that says what was wrong, with the model's own text, unchanged.
     pub fn row(&self, dialect: &Dialect) -> Row {
         let Self { report, timestamp, after, .. } = self;
         let mut raw = report.raw.clone();
@@ -36,15 +35,7 @@ impl Unread {
                 raw.push(part);
             }
         }
-        let place = report.place.map_or_else(String::new, |(line, column)| {
-            format!(", \"line\": {line}, \"column\": {column}")
-        });
-        let content = format!(
-            "{{\"kind\": \"{}\", \"content\": {}, \"raw\": {}{place}}}",
-            report.kind.name(),
-            json_string(report.content.as_bytes()),
-            json_string(raw.as_bytes())
-        );
+        let content = report.row(&raw);
         Row { kind: RowKind::Error, content: content.into(), timestamp: *timestamp }
     }
 }

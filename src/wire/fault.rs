@@ -83,7 +83,12 @@ fn in_one_line(text: &str, characters: usize) -> String {
 }
 
 /// JSON without secrets, in which characters may be escaped that need not be.
-fn hidden_json(text: &str, secrets: &[Secret]) -> String {
+pub(super) fn hidden_json(text: &str, secrets: &[Secret]) -> String {
+    hidden(&unescaped(text), secrets)
+}
+
+/// JSON in which no character is escaped that need not be.
+fn unescaped(text: &str) -> String {
     let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(backslash) = rest.find('\\') {
         plain.push_str(&rest[..backslash]);
@@ -97,12 +102,12 @@ fn hidden_json(text: &str, secrets: &[Secret]) -> String {
             (_, Some('/')) => ('/', 2),
             (_, next) => {
                 plain.push('\\');
-                let Some(next) = next else { return hidden(&plain, secrets) };
+                let Some(next) = next else { return plain };
                 (next, 1 + next.len_utf8())
             }
         };
         plain.push(character);
         rest = &rest[width..];
     }
-    hidden(&(plain + rest), secrets)
+    plain + rest
 }

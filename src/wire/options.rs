@@ -52,7 +52,7 @@ pub struct Options {
     pub max_stream: usize,
     /// The most bytes of what an answer says: its text, its reasoning and its calls.
     pub max_answer: usize,
-    /// What must not be part of a fault.
+    /// What is part of no fault, and of nothing else that the server says but the model's text, reasoning and arguments.
     pub secrets: Vec<Secret>,
 }
 
@@ -81,6 +81,18 @@ pub(crate) fn hidden(text: &str, secrets: &[Secret]) -> String {
     }
     text
 }
+
+/// Hides secrets in a word with a meaning, such as an id or a reason. A short one is left alone: a key may be the word `stop`.
+pub(super) fn hide_in_word(word: &mut String, secrets: &[Secret]) {
+    let is_key = |secret: &&Secret| secret.text.len() >= SHORTEST_IN_WORD;
+    if secrets.iter().filter(is_key).any(|secret| word.contains(&secret.text)) {
+        let keys: Vec<Secret> = secrets.iter().filter(is_key).cloned().collect();
+        *word = hidden(word, &keys);
+    }
+}
+
+/// Bytes of the shortest secret that is looked for in a word with a meaning.
+const SHORTEST_IN_WORD: usize = 8;
 
 /// The beginning of a text that was cut, without the beginning of a secret at its end.
 pub(super) fn without_begun_secret<'a>(text: &'a str, secrets: &[Secret]) -> &'a str {

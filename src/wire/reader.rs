@@ -1,6 +1,7 @@
 //! Reads an answer while it arrives.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::completions::{Completion, Kind};
 use super::delta::{Delta, Note};
@@ -18,7 +19,7 @@ use crate::json::{NotJson, Raw};
 /// A reader of one answer.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    options: Options,
+    options: Arc<Options>,
     answer: Answer,
     body: Body,
     events: Events,
@@ -88,7 +89,7 @@ impl Reader {
             is_stream: false,
             pending: Pending::default(),
             state: State::Reading,
-            options,
+            options: Arc::new(options),
         }
     }
 
@@ -113,7 +114,8 @@ impl Reader {
             return;
         }
         let mut pending = std::mem::take(&mut self.pending);
-        let mut sink = Sink::new(deltas, &mut pending, self.options.extras);
+        let options = Arc::clone(&self.options);
+        let mut sink = Sink::new(deltas, &mut pending, &options);
         let room = self.options.max_stream - self.length;
         let bytes_read = &bytes[..bytes.len().min(room)];
         self.length += bytes_read.len();
@@ -138,7 +140,8 @@ impl Reader {
 
     fn stop(&mut self, why: Option<&str>, deltas: &mut Vec<Delta>) {
         let mut pending = std::mem::take(&mut self.pending);
-        let mut sink = Sink::new(deltas, &mut pending, self.options.extras);
+        let options = Arc::clone(&self.options);
+        let mut sink = Sink::new(deltas, &mut pending, &options);
         if self.state == State::Reading {
             self.read_rest(why, &mut sink);
         }

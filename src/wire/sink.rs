@@ -1,7 +1,8 @@
 //! Where deltas are put: joins neighbours, and puts surrogate pairs together that a server cut in two.
 
 use super::delta::{CallDelta, Delta, Extra, Note, Usage};
-use super::options::Extras;
+use super::fault::hidden_json;
+use super::options::{Extras, Options, Secret, hidden, hide_in_word};
 use crate::json::{Piece, Raw, pieces};
 
 /// What a piece of text belongs to.
@@ -31,17 +32,17 @@ pub struct Sink<'o> {
     start: usize,
     usage_at: Option<usize>,
     pending: &'o mut Pending,
-    extras: Extras,
+    options: &'o Options,
 }
 
 impl<'o> Sink<'o> {
-    pub fn new(deltas: &'o mut Vec<Delta>, pending: &'o mut Pending, extras: Extras) -> Self {
-        Self { start: deltas.len(), deltas, usage_at: None, pending, extras }
+    pub fn new(deltas: &'o mut Vec<Delta>, pending: &'o mut Pending, options: &'o Options) -> Self {
+        Self { start: deltas.len(), deltas, usage_at: None, pending, options }
     }
 
     /// What becomes of fields that have no delta of their own.
     pub fn extras(&self) -> Extras {
-        self.extras
+        self.options.extras
     }
 
     /// How many bytes of text, reasoning and calls have come so far.
@@ -50,7 +51,8 @@ impl<'o> Sink<'o> {
     }
 
     /// Adds a delta that is not joined to others.
-    pub fn push(&mut self, delta: Delta) {
+    pub fn push(&mut self, mut delta: Delta) {
+        hide(&mut delta, &self.options.secrets);
         if let Delta::Signature(text) | Delta::Redacted(text) = &delta {
             self.pending.said += text.len();
         }
@@ -80,7 +82,8 @@ impl<'o> Sink<'o> {
     }
 
     /// Begins a call, or adds to it, without arguments.
-    pub fn call(&mut self, call: CallDelta) {
+    pub fn call(&mut self, mut call: CallDelta) {
+        hide_in_call(&mut call, &self.options.secrets);
         if call.id.is_none() && call.name.is_none() {
             return;
         }
@@ -107,7 +110,7 @@ impl<'o> Sink<'o> {
 
     /// Adds a field that has no delta of its own, if anyone asks for it.
     pub fn extra(&mut self, parent: &str, name: &str, value: Raw<'_>) {
-        if self.extras == Extras::Kept && !value.is_null() {
+        if self.options.extras == Extras::Kept && !value.is_null() {
             let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
             self.push(Delta::Extra(Extra { path, json: value.json().to_owned() }));
         }
@@ -198,4 +201,41 @@ impl<'o> Sink<'o> {
             _ => unreachable!("it was added above"),
         }
     }
+}
+
+/// Hides what must not be shown in all that the server says but the model's text, reasoning and arguments: those come in pieces,
+/// and the model knows no key.
+fn hide(delta: &mut Delta, secrets: &[Secret]) {
+    if secrets.is_empty() {
+        return;
+    }
+    match delta {
+        Delta::Info(info) => {
+            info.id.iter_mut().chain(&mut info.model).for_each(|word| hide_in_word(word, secrets));
+        }
+        Delta::Call(call) => hide_in_call(call, secrets),
+        Delta::Finish(finish) => {
+            finish.reason.iter_mut().for_each(|word| hide_in_word(word, secrets));
+            finish.details.iter_mut().for_each(|text| *text = hidden(text, secrets));
+        }
+        Delta::Extra(extra) => {
+            hide_in_word(&mut extra.path, secrets);
+            // Nearly always there is none, and the text stays as the server wrote it.
+            let without = hidden_json(&extra.json, secrets);
+            if without != hidden_json(&extra.json, &[]) {
+                extra.json = without;
+            }
+        }
+        Delta::Signature(text) | Delta::Redacted(text) => hide_in_word(text, secrets),
+        Delta::Text(_)
+        | Delta::Reasoning(_)
+        | Delta::Refusal(_)
+        | Delta::Usage(_)
+        | Delta::Note(_)
+        | Delta::Fault(_) => {}
+    }
+}
+
+fn hide_in_call(call: &mut CallDelta, secrets: &[Secret]) {
+    call.id.iter_mut().chain(&mut call.name).for_each(|word| hide_in_word(word, secrets));
 }

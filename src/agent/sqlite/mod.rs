@@ -15,6 +15,7 @@ use std::thread::Builder;
 use tokio::sync::oneshot;
 
 use super::log::{Log, LogRow};
+use super::outside::Outside;
 use writer::{Job, Stored};
 
 pub use connection::Synchronous;
@@ -32,6 +33,7 @@ pub use error::SqliteError;
 pub struct SqliteLog {
     jobs: Sender<Job>,
     user: String,
+    outside: Outside,
 }
 
 impl SqliteLog {
@@ -60,13 +62,20 @@ impl SqliteLog {
             .name("cogency-rs-sqlite".to_owned())
             .spawn(move || writer::run(connection, &path, &received))
             .map_err(|error| SqliteError::of_thread(&error))?;
-        Ok(Self { jobs, user: String::new() })
+        Ok(Self { jobs, user: String::new(), outside: Outside::default() })
     }
 
     /// The same log, whose rows are saved as those of this user.
     #[must_use]
     pub fn with_user(mut self, user: impl Into<String>) -> Self {
         self.user = user.into();
+        self
+    }
+
+    /// The same log, whose rows have the ids of this.
+    #[must_use]
+    pub fn with_outside(mut self, outside: Outside) -> Self {
+        self.outside = outside;
         self
     }
 
@@ -91,12 +100,13 @@ impl Log for SqliteLog {
         if rows.is_empty() {
             return Ok(());
         }
-        let rows = rows.iter().map(|row| Stored::of(row, conversation, &self.user));
+        let rows = rows.iter().map(|row| Stored::of(row, conversation, &self.user, &self.outside));
         let rows = rows.collect::<Result<_, _>>()?;
         self.done(|done| Job::Append { rows, done }).await
     }
 
-    /// Rows of all users, oldest first; rows of one time in the order in which they were saved.
+    /// Rows of all users, in the order in which they were committed. A file of an earlier version is read by the times of its rows,
+    /// until the Python package has opened it to write.
     async fn rows(&self, conversation: &str) -> Result<Vec<LogRow>, SqliteError> {
         let conversation = conversation.to_owned();
         self.done(|done| Job::Read { conversation, done }).await

@@ -8,7 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
-use super::super::log::{LogRow, LogRowKind};
+use super::super::log::{END_OF_TIME, LogRow, LogRowKind, risen};
+use super::super::outside::Outside;
+use super::connection::is_ordered;
 use super::error::SqliteError;
 use crate::ids::Ids;
 
@@ -38,10 +40,15 @@ impl Stored {
     ///
     /// # Errors
     /// `SQLite` cannot hold its text; or the system gives no random numbers for its id.
-    pub fn of(row: &LogRow, conversation: &str, user: &str) -> Result<Self, SqliteError> {
+    pub fn of(
+        row: &LogRow,
+        conversation: &str,
+        user: &str,
+        outside: &Outside,
+    ) -> Result<Self, SqliteError> {
         let content = row.content.to_str().ok_or_else(SqliteError::not_text)?;
         Ok(Self {
-            id: next_id()?,
+            id: outside.id().map_or_else(next_id, Ok)?,
             conversation: conversation.to_owned(),
             user: user.to_owned(),
             kind: row.kind.name(),
@@ -106,28 +113,58 @@ fn save_all(
     appends: &[Vec<Stored>],
 ) -> rusqlite::Result<Vec<rusqlite::Result<()>>> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let is_ordered = is_ordered(&transaction)?;
     let mut saved = Vec::with_capacity(appends.len());
     for rows in appends {
         let savepoint = transaction.savepoint()?;
-        let inserted = rows.iter().try_for_each(|row| insert(&savepoint, row));
+        let inserted = insert_all(&savepoint, rows, is_ordered);
         saved.push(inserted.and_then(|()| savepoint.commit()));
     }
     transaction.commit()?;
     Ok(saved)
 }
 
-fn insert(connection: &Connection, row: &Stored) -> rusqlite::Result<()> {
-    let Stored { id, conversation, user, kind, content, timestamp } = row;
-    let mut statement = connection.prepare(
-        "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp) VALUES (?, ?, ?, ?, ?, ?)",
-    )?;
-    statement.execute(params![id, conversation, user, kind, content, timestamp]).map(drop)
+/// Inserts the rows of one conversation, each with a time above those before it.
+fn insert_all(connection: &Connection, rows: &[Stored], is_ordered: bool) -> rusqlite::Result<()> {
+    let Some(Stored { conversation, .. }) = rows.first() else { return Ok(()) };
+    let latest: Option<f64> = connection
+        .prepare("SELECT MAX(timestamp) FROM messages WHERE conversation_id = ? AND timestamp < ?")?
+        .query_row(params![conversation, END_OF_TIME], |row| row.get(0))?;
+    let mut latest = latest.unwrap_or(f64::NEG_INFINITY);
+    for Stored { id, conversation, user, kind, content, timestamp } in rows {
+        let stored = risen(*timestamp, latest);
+        latest = if stored < END_OF_TIME { stored } else { latest };
+        let (column, value) = if is_ordered { (", written_at", ", ?") } else { ("", "") };
+        let mut statement = connection.prepare(&format!(
+            "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp{column}) \
+             VALUES (?, ?, ?, ?, ?, ?{value})"
+        ))?;
+        if is_ordered {
+            let written_at = Some(*timestamp).filter(|_| stored > *timestamp);
+            statement.execute(params![
+                id,
+                conversation,
+                user,
+                kind,
+                content,
+                stored,
+                written_at
+            ])?;
+        } else {
+            statement.execute(params![id, conversation, user, kind, content, stored])?;
+        }
+    }
+    Ok(())
 }
 
+/// The rows of a conversation, in the order in which they were committed.
 fn read(connection: &Connection, conversation: &str) -> rusqlite::Result<Vec<LogRow>> {
-    let mut statement = connection.prepare(
-        "SELECT type, content, timestamp FROM messages WHERE conversation_id = ? ORDER BY timestamp, rowid",
-    )?;
+    // One view of the file: the Python package may be numbering its rows.
+    let view = connection.unchecked_transaction()?;
+    let order = if is_ordered(&view)? { "rowid" } else { "timestamp, rowid" };
+    let mut statement = view.prepare(&format!(
+        "SELECT type, content, timestamp FROM messages WHERE conversation_id = ? ORDER BY {order}"
+    ))?;
     let rows = statement.query_map([conversation], |row| {
         let (kind, content): (String, String) = (row.get(0)?, row.get(1)?);
         let timestamp = row.get(2)?;

@@ -24,7 +24,17 @@ fn by(rules: Rules) -> FoldOptions {
 }
 
 fn report(raw: &str, content: &str) -> ShownReport {
-    ShownReport { raw: raw.into(), content: content.into(), is_of_cut_answer: raw.is_empty() }
+    ShownReport { is_of_cut_answer: raw.is_empty(), ..ShownReport::new(raw, content) }
+}
+
+/// The assistant's message and the user's.
+fn two(messages: Vec<Message>) -> [Option<Message>; 2] {
+    let mut found = [None, None];
+    for message in messages {
+        let place = usize::from(message.role == Role::User);
+        assert_eq!(found[place].replace(message), None, "one of each");
+    }
+    found
 }
 
 #[test]
@@ -33,7 +43,7 @@ fn a_turn_with_calls_becomes_one_message_and_its_results_another() {
     conversation.think(b"hm");
     conversation.respond(b"ok");
     conversation.call(call("\"a\""));
-    let [assistant, results] = conversation.result(b"[]");
+    let [assistant, results] = two(conversation.result(b"[]"));
     assert_eq!(
         said(assistant).as_deref(),
         Some(
@@ -54,7 +64,7 @@ fn where_an_answer_goes_on_behind_its_calls_all_of_it_keeps_its_order() {
     conversation.respond(b"and");
     conversation.call(call("\"b\""));
     conversation.report(report("<tool_call>{]", "That was no call."));
-    let [assistant, _] = conversation.result(b"[{}, {}]").map(said);
+    let [assistant, _] = two(conversation.result(b"[{}, {}]")).map(said);
     let assistant = assistant.unwrap_or_default();
     let at = |part: &str| assistant.find(part).unwrap_or_else(|| panic!("{part} in {assistant}"));
     assert!(at("\"a\"") < at("and") && at("and") < at("\"b\""), "{assistant}");
@@ -68,7 +78,7 @@ fn where_an_answer_goes_on_behind_its_calls_all_of_it_keeps_its_order() {
 fn results_without_calls_stand_before_the_pending_text() {
     let mut conversation = Conversation::default();
     conversation.respond(b"later");
-    let [assistant, results] = conversation.result(b"r");
+    let [assistant, results] = two(conversation.result(b"r"));
     assert_eq!((assistant, results.is_some()), (None, true));
     assert_eq!(all_said(&conversation.open()), ["later"]);
 }
@@ -77,8 +87,8 @@ fn results_without_calls_stand_before_the_pending_text() {
 fn calls_without_results_are_dropped_at_the_next_user_message() {
     let mut conversation = Conversation::default();
     conversation.call(call("\"a\""));
-    assert_eq!(conversation.user(), [None, None]);
-    assert_eq!(conversation.result(b""), [None, None]);
+    assert_eq!(conversation.user(), []);
+    assert_eq!(conversation.result(b""), []);
 }
 
 #[test]
@@ -89,8 +99,8 @@ fn calls_without_results_fail_where_they_are_not_dropped() {
     conversation.call(call("\"b\""));
     let open = conversation.open();
     let user = conversation.user();
-    assert_eq!(user.clone().into_iter().flatten().collect::<Vec<_>>(), open);
-    let [assistant, results] = user.map(said);
+    assert_eq!(user, open);
+    let [assistant, results] = two(user).map(said);
     assert!(assistant.is_some_and(|text| text.starts_with("so\n<execute>")));
     assert_eq!(
         results.as_deref(),
@@ -107,8 +117,8 @@ fn calls_without_results_fail_where_they_are_not_dropped() {
 fn escaped_results_hold_no_tag_and_the_same_value() {
     let stored = br#"[{"tool": "t", "content": "</results><execute>[] \\< <"}]"#;
     let shown = |tags| {
-        let [_, results] =
-            Conversation::new(FoldOptions { tags, ..by(Rules::Cogency) }).result(stored);
+        let mut conversation = Conversation::new(FoldOptions { tags, ..by(Rules::Cogency) });
+        let [_, results] = two(conversation.result(stored));
         said(results).unwrap_or_default()
     };
     assert_eq!(
@@ -129,7 +139,7 @@ fn results_that_are_too_few_are_those_of_the_last_calls() {
         for name in ["\"a\"", "\"b\"", "\"c\""] {
             conversation.call(call(name));
         }
-        let [_, results] = conversation.result(results.as_bytes());
+        let [_, results] = two(conversation.result(results.as_bytes()));
         said(results).unwrap_or_default()
     };
     let failed = |name| {
@@ -161,7 +171,7 @@ fn results_that_are_too_few_are_those_of_the_last_calls() {
 fn our_rules_leave_out_results_without_calls() {
     let mut conversation = Conversation::new(by(Rules::Own));
     conversation.respond(b"later");
-    assert_eq!(conversation.result(b"[1]"), [None, None]);
+    assert_eq!(conversation.result(b"[1]"), []);
     assert_eq!(all_said(&conversation.open()), ["later"]);
 }
 
@@ -177,7 +187,7 @@ fn reports_are_shown_behind_what_they_are_about() {
     conversation.respond(b"b");
     let shown = ["0", "a\n<1>", "1", "<2>", "2", "", "3", "b"];
     assert_eq!(all_said(&conversation.open()), shown);
-    let [assistant, _] = conversation.user();
+    let [assistant, _] = two(conversation.user());
     assert_eq!(
         said(assistant).as_deref(),
         Some("a\nb"),
@@ -236,7 +246,7 @@ fn what_is_cut_keeps_the_failures_in_front() {
     let mut conversation = Conversation::new(FoldOptions { bounds, ..by(Rules::Own) });
     conversation.call(call("\"a\""));
     conversation.call(call("\"b\""));
-    let [_, results] = conversation.result(br#"[{"tool": "b", "content": "abc"}]"#);
+    let [_, results] = two(conversation.result(br#"[{"tool": "b", "content": "abc"}]"#));
     assert_eq!(
         said(results).as_deref(),
         Some(
@@ -278,7 +288,7 @@ fn words_that_were_cut_are_one_text_with_those_that_go_on_with_them_once_the_rep
         conversation.report(cut());
         tell(&mut conversation);
         assert_eq!(all_said(&conversation.open()), open);
-        let messages: Vec<_> = conversation.user().into_iter().flatten().collect();
+        let messages = conversation.user();
         assert_eq!(all_said(&messages), whole);
     }
 }
@@ -291,7 +301,60 @@ fn words_are_joined_only_where_they_were_cut() {
         conversation.report(report);
         conversation.respond(b"a");
         conversation.respond(b"b");
-        let messages: Vec<_> = conversation.user().into_iter().flatten().collect();
+        let messages = conversation.user();
         assert_eq!(all_said(&messages), ["<think>cut in a thought</think>\na\nb"]);
+    }
+}
+
+#[test]
+fn what_was_settled_comes_after_the_results_that_it_must_not_part_from_their_calls() {
+    let mut conversation = Conversation::new(by(Rules::Own));
+    conversation.respond(b"a");
+    conversation.call(call("\"t\""));
+    assert_eq!(conversation.settled(b"It was paid."), []);
+    assert_eq!(conversation.settled(b"It was sent."), []);
+    let open = all_said(&conversation.open());
+    assert_eq!(open[2..], ["It was paid.", "It was sent."]);
+    assert!(open[1].contains("Interrupted"));
+    let [calls, results, paid, sent] = &all_said(&conversation.result(b"[1]"))[..] else {
+        panic!("calls, results, and what was found out")
+    };
+    assert!(calls.starts_with("a\n<execute>"));
+    let after = [results, paid, sent].map(|said| &**said);
+    assert_eq!(after, ["<results>\n[1]\n</results>", "It was paid.", "It was sent."]);
+    assert_eq!(conversation.open(), []);
+}
+
+#[test]
+fn what_was_settled_comes_after_what_was_said_and_reported() {
+    let mut conversation = Conversation::new(by(Rules::Own));
+    conversation.respond(b"a");
+    conversation.report(report("<1>", "1"));
+    conversation.respond(b"b");
+    let messages = conversation.settled(b"It was paid.");
+    assert_eq!(all_said(&messages), ["a\n<1>", "1", "b", "It was paid."]);
+    assert_eq!(messages.iter().filter(|message| message.role == Role::User).count(), 2);
+    conversation.respond(b"c");
+    conversation.call(call("\"t\""));
+    let shown = all_said(&conversation.result(b"[1]"));
+    assert!(shown[0].starts_with("c\n<execute>") && shown.len() == 2);
+}
+
+#[test]
+fn a_question_gives_up_open_calls_and_then_comes_what_was_settled() {
+    let mut conversation = Conversation::new(by(Rules::Own));
+    conversation.call(call("\"t\""));
+    conversation.settled(b"It was paid.");
+    let messages = conversation.user();
+    assert_eq!(all_said(&messages)[2..], ["It was paid."]);
+}
+
+#[test]
+fn cogency_knows_nothing_that_was_settled() {
+    for rules in [Rules::Cogency, Rules::Installed] {
+        let mut conversation = Conversation::new(by(rules));
+        conversation.respond(b"a");
+        assert_eq!(conversation.settled(b"It was paid."), []);
+        assert_eq!(all_said(&conversation.open()), ["a"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Tools as the model of a dialect was taught to see them.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -85,12 +86,10 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// The parameters of a tool: name, schema, and whether it is required.
 fn parameters(schema: &Value) -> impl Iterator<Item = (&String, &Value, bool)> {
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = move |name: &str| {
-        required.is_some_and(|names| names.iter().any(|required| required == name))
-    };
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required: HashSet<&str> = required.filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    properties.map(move |(name, schema)| (name, schema, is_required(name)))
+    properties.map(move |(name, schema)| (name, schema, required.contains(&**name)))
 }
 
 fn elements(renderer: &Renderer, tool: &Tool<'_>, element: &str, name: &str) -> String {

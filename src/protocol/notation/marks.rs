@@ -12,7 +12,7 @@ use super::super::marks::FirstBytes;
 use crate::dialect::{
     Args, Body, Dialect, Frame, HeadForm, Inert, Pair, ResultText, Results, Str, Unmarked, Xml,
 };
-use crate::text::is_blank;
+use crate::text::trim_end;
 use edges::Edges;
 
 mod edges;
@@ -239,9 +239,12 @@ pub fn first_character(text: &[u8]) -> (u32, usize) {
 }
 
 /// Whether this byte is the first of its line that is not space.
+///
+/// # Complexity
+/// O(space before it), so that of all marks of a text it is O(text).
 fn begins_line(text: &[u8], at: usize) -> bool {
-    let line = memchr::memrchr(b'\n', &text[..at]).unwrap_or(0);
-    is_blank(&text[line..at])
+    let before = trim_end(&text[..at]);
+    before.is_empty() || memchr::memchr(b'\n', &text[before.len()..at]).is_some()
 }
 
 /// Whether the text found ends where a word ends, and not inside a longer one.

@@ -1,6 +1,6 @@
 //! Input that is not what it should be: one fault each, in one sentence, and what came before is kept.
 
-use super::super::{Api, Delta, Fault, FaultKind, Note, Options, Reader, Secret};
+use super::super::{Api, Delta, Extras, Fault, FaultKind, Note, Options, Reader, Secret};
 use super::{STOP, chunks, events, finish, read, read_with, text};
 
 /// The kind and the sentence of the fault that is the last delta, and what came before.
@@ -314,4 +314,47 @@ fn a_secret_stands_in_no_fault() {
     let mut deltas = Vec::new();
     Reader::new(Api::Messages, options).break_off("refused sk-1234567890", &mut deltas);
     assert_eq!(fault_of(deltas).1, "the stream broke off: refused [api_key]");
+}
+
+/// A server may repeat a secret anywhere. What it says of an answer shows none; a word that is also a short key stays.
+#[test]
+fn a_secret_stands_in_nothing_that_a_server_says_of_an_answer() {
+    const KEY: &str = "sk-1234567890";
+    let secrets = vec![Secret::new(KEY, "[api_key]"), Secret::new("stop", "[other]")];
+    let options = Options { secrets, extras: Extras::Kept, ..Options::default() };
+    let completions = [
+        r#"{"id": KEY, "model": "m-KEY", "system_fingerprint": KEY, "KEY": "x",
+            "choices": [{"delta": {"content": "a", "KEY": "x", "refusal": "no, KEY"}}]}"#,
+        r#"{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": KEY, "function": {"name": KEY}}]},
+            "logprobs": {"token": "\u0073k-1234567890"}, "finish_reason": KEY}]}"#,
+        r#"{"choices": [], "usage": {"prompt_tokens": 1, "cost": KEY}}"#,
+    ];
+    let messages = [
+        r#"{"type": "message_start", "message": {"id": KEY, "model": "m-KEY", "usage": {"service_tier": KEY}}}"#,
+        r#"{"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}"#,
+        r#"{"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "KEY"}}"#,
+        r#"{"type": "content_block_stop", "index": 0}"#,
+        r#"{"type": "content_block_start", "index": 1, "content_block": {"type": "redacted_thinking", "data": KEY}}"#,
+        r#"{"type": "content_block_start", "index": 2,
+            "content_block": {"type": "tool_use", "id": KEY, "name": KEY, "input": {}}}"#,
+        r#"{"type": "content_block_start", "index": 3, "content_block": {"type": "citation", "KEY": KEY}}"#,
+        r#"{"type": "KEY", "x": KEY}"#,
+        r#"{"type": "message_delta", "delta": {"stop_reason": KEY, "stop_details": {"explanation": KEY}}}"#,
+        r#"{"type": "message_stop"}"#,
+    ];
+    for (api, said) in [(Api::Completions, &completions[..]), (Api::Messages, &messages[..])] {
+        let said: Vec<String> = said
+            .iter()
+            .map(|event| event.replace(": KEY", ": \"KEY\"").replace("KEY", KEY).replace('\n', " "))
+            .collect();
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        let deltas = read_with(api, &options, events(&said).as_bytes());
+        // The pieces of a refusal are the model's; the whole is in the end.
+        let told = deltas.iter().filter(|delta| !matches!(delta, Delta::Refusal(_)));
+        let shown = format!("{:?}", told.collect::<Vec<_>>());
+        assert!(!shown.contains("k-12"), "{shown}");
+        assert!(shown.matches("[api_key]").count() >= 6, "{shown}");
+    }
+    let whole = read_with(Api::Completions, &options, events(&[STOP]).as_bytes());
+    assert_eq!(whole, [finish("stop")]);
 }

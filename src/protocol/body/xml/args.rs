@@ -6,7 +6,7 @@ use super::super::super::tools::{Schema, SchemaPlace, Tools};
 use super::super::Calls;
 use super::super::found::{character, expected, problem};
 use super::string::StringReader;
-use super::tag::{Lexed, Markup, TagReader, next_mark, shown};
+use super::tag::{Lexed, Markup, SECTIONS, TagReader, next_mark, shown};
 use super::value::{Arguments, Content, Element, content, part};
 use crate::dialect::Xml;
 use crate::text::{is_blank, leading_space};
@@ -251,10 +251,25 @@ impl XmlArgs {
         let mut first = None;
         let mut open = Vec::new();
         let mut at = self.elements[inner.element].content.start;
+        // What is searched for its end in vain once, need not be again.
+        let mut may_end = [true; SECTIONS.len()];
         while let Ok(start) = next_mark(form, text, at) {
             at = start + 1;
-            let Lexed::Markup(markup, end) = TagReader::new(start).read(form, text) else {
+            let inside = &text[start + form.prefix.len()..];
+            let section =
+                SECTIONS.iter().position(|open| form.entities && inside.starts_with(open));
+            if section.is_some_and(|section| !may_end[section]) {
                 continue;
+            }
+            let (markup, end) = match (TagReader::new(start).read(form, text), section) {
+                (Lexed::Markup(markup, end), _) => (markup, end),
+                (Lexed::Unknown, Some(section)) => {
+                    may_end[section] = false;
+                    continue;
+                }
+                // A marked name goes on to the next `>`, and there is none.
+                (Lexed::Unknown, None) if !form.prefix.is_empty() => break,
+                (Lexed::Unknown | Lexed::Text, _) => continue,
             };
             at = end;
             match markup {

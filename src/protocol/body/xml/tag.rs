@@ -39,6 +39,9 @@ pub enum Lexed {
     Markup(Markup, usize),
 }
 
+/// What a section of CDATA and a comment begin with: all that goes on past a `<`.
+pub const SECTIONS: [&[u8]; 2] = [b"<![CDATA[", b"<!--"];
+
 /// Reads the markup at one place, if there is any.
 #[derive(Clone, Debug)]
 pub struct TagReader {
@@ -145,9 +148,9 @@ impl TagReader {
         let behind = self.start + mark.len();
         let first = *text.get(behind)?;
         if form.entities && first == b'!' {
-            for (open, phase) in [(&b"![CDATA["[..], Phase::Cdata), (b"!--", Phase::Comment)] {
-                if begins(&text[behind..], open)? {
-                    self.at = behind + open.len();
+            for (open, phase) in SECTIONS.into_iter().zip([Phase::Cdata, Phase::Comment]) {
+                if begins(&text[behind - 1..], open)? {
+                    self.at = behind - 1 + open.len();
                     return Some(phase);
                 }
             }
