@@ -253,6 +253,20 @@ ROWS = (
         partial(early.from_last_token_to_results, count=8),
         (Share(0.15, "floor"),),
     ),
+    *(
+        Row(
+            f"run-syncs/{name}",
+            f"the commits of {what} that wait for the disk, SQLite, `synchronous=FULL`",
+            "",
+            partial(agents.synced_commits, answers=answers),
+            (Absolute(most),),
+            Counted("synced commits"),
+        )
+        for name, what, answers, most in (
+            ("question", "a run that answers a question", agents.QUESTION, 2),
+            ("call", "a run with one call", agents.CALL, 4),
+        )
+    ),
     Row(
         "agent-run",
         "one run of an agent: a step with four calls, then an answer; the log in memory",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from figures import Samples
@@ -13,7 +13,7 @@ from sides import Tool, block, cut, drain, execution
 from cogency_rs import Accumulator, Agent, Memory, SQLite, assemble, parse_tokens
 from cogency_rs.ids import uuid7
 from cogency_rs.models import ModelRequest
-from cogency_rs.storage import CallRecord
+from cogency_rs.storage import CallRecord, writer
 from cogency_rs.types import TurnOutcome
 
 CALLS = 4
@@ -21,10 +21,10 @@ ANSWERS = (f"I look.{block([('t', {'text': 'x'})] * CALLS)}", "That is all there
 
 
 class Script:
-    """A model with two answers in turn: one with calls, and one after their results."""
+    """A model that gives its answers in turn: by default one with calls, and one after their results."""
 
-    def __init__(self) -> None:
-        self._answers = [cut(answer, 16) for answer in ANSWERS]
+    def __init__(self, answers: Sequence[str] = ANSWERS) -> None:
+        self._answers = [cut(answer, 16) for answer in answers]
         self._asked = 0
 
     async def __call__(self, messages: Any) -> AsyncIterator[str]:
@@ -56,6 +56,45 @@ async def one_run(bench: Bench) -> Samples:
 
     return await bench.timed(ours=ours, floor=by_hand)
 
+
+QUESTION = ("Good morning.",)
+CALL = (block([("t", {"text": "x"})]), "That is all.")
+
+
+async def synced_commits(bench: Bench, answers: tuple[str, ...]) -> Samples:
+    """The commits of a run that wait for the disk, in a file on disk and with `synchronous="FULL"`."""
+    waits = False
+    count = 0
+
+    def note(statement: str) -> None:
+        nonlocal waits, count
+        if statement.startswith("PRAGMA synchronous = "):
+            waits = int(statement[-1]) >= FULL
+        count += waits and statement == "COMMIT"
+
+    def traced(path: str) -> Any:
+        connection = connect(path)
+        connection.set_trace_callback(note)
+        return connection
+
+    connect = writer.connect_to_write
+    writer.connect_to_write = traced
+    counts: list[int] = []
+    try:
+        async with SQLite(bench.folder / "synced.db") as storage:
+            agent = Agent(Script(answers), tools=[Tool()], storage=storage)
+            await agent.run("Hello", conversation_id="c")  # makes the file
+            for _ in range(3):
+                before = count
+                await agent.run("Hello", conversation_id="c")
+                counts.append(count - before)
+    finally:
+        writer.connect_to_write = connect
+    return {"ours": counts}
+
+
+FULL = 2
+"""The level of `PRAGMA synchronous` from which a commit waits for the disk."""
 
 EARLY = 10
 """The turns of a conversation that is still short."""

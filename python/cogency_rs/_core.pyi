@@ -53,6 +53,8 @@ __all__ = [
     "event_of_cut",
     "forget_random_numbers",
     "format_results",
+    "hand_in_clock",
+    "line_difference",
     "prompt_parts",
     "read_block",
     "to_messages",
@@ -672,8 +674,13 @@ class Turn:
         line: int | None,
         column: int | None,
         code: str | None = None,
+        finding: tuple[str, str | None, str | None] | None = None,
     ) -> None:
-        """Take an error that another parser reported; see `ErrorEvent`."""
+        """Take an error that another parser reported; see `ErrorEvent`.
+
+        `finding` is what the log keeps, if that is not `content`: what is wrong in plain words; the name of what to do,
+        which is written in the form of the model that reads the log; and with "call", the call to write, as JSON.
+        """
 
     def pass_on(self, event: Any) -> Any:
         """Return an event of another parser that is not saved; after text that is not emitted yet, a list of steps."""
@@ -907,6 +914,10 @@ class Schedule:
         count: how many calls there are.
         concurrency: how many may run at once, at least 1; `None` for all.
         deadline: when the time of the whole batch is up, as a time of `loop.time()`; `None` for never.
+
+    Raises:
+        ValueError: from any method: what it was told cannot be true, so nothing has changed. There is no such call, a
+            call that leaves does not run, or one that asks is over.
     """
 
     def __new__(
@@ -976,6 +987,9 @@ class ArgumentSchema:
 
     A schema that cannot be compiled does not raise: it is a fault of every call.
 
+    Attributes:
+        problem: why the schema cannot be used; `None` if it can.
+
     Raises:
         ValueError: `form` has a wrong value.
     """
@@ -983,6 +997,8 @@ class ArgumentSchema:
     def __new__(
         cls, schema: Any, form: Literal["flat", "json schema"] | None = None
     ) -> ArgumentSchema: ...
+    @property
+    def problem(self) -> str | None: ...
     def is_of(self, schema: Any) -> bool:
         """Whether this was compiled from an equal schema. The cost is linear in the schema."""
 
@@ -1099,6 +1115,12 @@ def check_json(value: Any) -> None:
     Exceptions of the methods of other types are raised here.
     """
 
+def hand_in_clock(clock: Callable[[], float] | None) -> None:
+    """Take the function that says what time it is, in seconds since the epoch; `None` for the computer's clock.
+
+    If it raises, the computer's clock is asked. `cogency_rs.outside` hands it in.
+    """
+
 def uuid7() -> str:
     """Make the next id of a row, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`. Any thread may call it.
 
@@ -1181,10 +1203,16 @@ class Folding:
         The cost is linear in these. The messages before the last question stay as they are. If `stop` is the number of
         a complete message, those before it are all.
 
-        In the form "native", a message of the assistant has `tool_calls` if it made calls, and after it comes a message
-        of a `tool` for each call, with `tool_call_id`, `tool_execution_id` and `is_error`. If the calls are after the
-        last question, their message has `reasoning` too: a list of one block with `text` and without a `signature`; an
-        empty list if there was none.
+        A row's `parts`, each `(type, media_type, data, at)`, make a list of the message's `content`: its text, as
+        `{"type": "text", "text": ...}`, and the parts, as `{"type": ..., "media_type": ..., "data": ...}`. In what the
+        user said, a part is before character `at`; those of results come after their text. A row `settled` is a message
+        of the user; while calls have no results, it waits for these.
+
+        In the form "native", a message of the assistant has `tool_calls` if it made calls, and after it comes a
+        message of a `tool` for each call, with `tool_call_id`, `tool_execution_id` and `is_error`. An id that an
+        earlier call has too is replaced by one that no call before has; it stays when further events come. If the
+        calls are after the last question, their message has `reasoning` too: a list of one block with `text` and
+        without a `signature`; an empty list if there was none.
         """
 
     def questions(self) -> list[int]:
@@ -1210,6 +1238,20 @@ def estimated_tokens(
 
     A message of text is a dict whose `content` is a `str`. Its `tool_calls` count as JSON. The cost is linear in the
     messages and in the text of the calls.
+    """
+
+def line_difference(before: str, after: str) -> tuple[str, int, int]:
+    """The lines in which two texts differ, as git shows them, in time and memory linear in the texts.
+
+    Only a line feed ends a line. Where the shortest difference would take too long to find, it is a longer one; the
+    same texts always have the same one. Other threads run meanwhile.
+
+    Returns:
+        The hunks of a unified difference, without its header, each line with a line feed; and how many lines are
+        added and removed.
+
+    Raises:
+        UnicodeEncodeError: a text contains a lone surrogate.
     """
 
 def to_messages(
@@ -1294,7 +1336,7 @@ def event_of_cut(finish: Finish, *, is_thinking: bool = False) -> dict[str, Any]
         is_thinking: whether reasoning was the last of it.
 
     Returns:
-        The event of an answer that was cut or refused; `None` for any other.
+        The event of an answer that was cut or refused, with the `finding` that a `Turn` takes; `None` for any other.
     """
 
 def decide(

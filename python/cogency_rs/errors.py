@@ -14,7 +14,9 @@ __all__ = [
     "ArgumentError",
     "BlockTool",
     "BusyError",
+    "CallChangedError",
     "ConfigError",
+    "DecisionError",
     "DeniedError",
     "HookError",
     "LLMError",
@@ -31,7 +33,70 @@ __all__ = [
 ]
 
 
-class CogencyError(Exception):
+class Portable(Exception):  # noqa: N818  # a kind of errors
+    """An error that can be pickled whatever its class is made of, and whatever its `cause` is.
+
+    A pool of processes would wait for ever for an error that cannot be read, or break.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles without calling its class, since some classes need more than a message."""
+        state = vars(self)
+        cause = state.get("cause")
+        if not (cause is None or isinstance(cause, Portable)):
+            state = {**state, "cause": _Sent(cause)}
+        return _rebuilt, (type(self), self.args), state
+
+    def __setstate__(self, state: dict[str, Any] | None) -> None:
+        """Takes what `__reduce__` gave, also through `copy`."""
+        cause = (state or {}).get("cause")
+        vars(self).update(state or {})
+        if isinstance(cause, _Sent):
+            vars(self)["cause"] = cause.error
+
+
+class LostError(Portable):
+    """Takes the place of an error that cannot be pickled, with its text.
+
+    Attributes:
+        kind: the class of that error.
+    """
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class _Sent:
+    """Somebody else's error on its way through a pickle; many can be written and not read."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import pickle
+
+        error = self.error
+        try:
+            is_same = type(pickle.loads(pickle.dumps(error))) is type(error)
+        except Exception:
+            is_same = False
+        if is_same:
+            return _Sent, (error,)
+        try:
+            text = str(error)
+        except Exception:
+            text = ""
+        return _Sent, (LostError(text, type(error).__name__),)
+
+
+def _rebuilt(kind: type[Portable], args: tuple[Any, ...]) -> Portable:
+    error = kind.__new__(kind)
+    error.args = args
+    return error
+
+
+class CogencyError(Portable):
     """The base class of the errors that this package raises.
 
     Attributes:
@@ -42,16 +107,6 @@ class CogencyError(Exception):
         super().__init__(message)
         self.cause = cause
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles without calling its class, since some classes need more than a message."""
-        return _rebuilt, (type(self), self.args), vars(self)
-
-
-def _rebuilt(kind: type[CogencyError], args: tuple[Any, ...]) -> CogencyError:
-    error = kind.__new__(kind)
-    error.args = args
-    return error
-
 
 class ConfigError(CogencyError):
     """An argument or an option cannot work; raised before a turn starts."""
@@ -59,6 +114,22 @@ class ConfigError(CogencyError):
 
 class ArgumentError(ConfigError, TypeError):
     """An argument of the wrong type or value. It is a `TypeError` too, as Python raises for its own functions."""
+
+
+class DecisionError(ConfigError):
+    """A decision about a call is refused: it is about another call, or one that was decided or has begun.
+
+    Attributes:
+        call_id: the id that the decision names.
+    """
+
+    def __init__(self, message: str, *, cause: Exception | None = None, call_id: str = "") -> None:
+        super().__init__(message, cause=cause)
+        self.call_id = call_id
+
+
+class CallChangedError(DecisionError):
+    """A decision about a call is refused, since the call is no longer what was shown; it can be shown again."""
 
 
 class ProtocolError(CogencyError):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 
-from ._core import forget_random_numbers, uuid7
+from ._core import forget_random_numbers
+from .outside import uuid7
 
 __all__ = ["is_uuid7", "uuid7"]
 

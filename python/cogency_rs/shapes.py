@@ -147,9 +147,10 @@ class ErrorEvent(TypedDict):
 
     `code` tells why. A parser has `"invalid_payload"` for a block that cannot be read, `"missing_tool_name"` for one
     with a call that has no name, and otherwise `None`; drivers and runs have their own codes.
-    `content` is the message to the model. `raw` is the block as the model wrote it, from its opening tag on, and
-    `line` and `column` are the place of the error in it, from 1. If the answer was cut outside every block, `raw` is
-    empty and the place is `None`.
+    `content` says what is wrong and what to do, in the form of the model that wrote it. The log keeps what was wrong in
+    plain words, and a model that reads the log is told what to do in its own form. `raw` is the block as the model
+    wrote it, from its opening tag on, and `line` and `column` are the place of the error in it, from 1. If the answer
+    was cut outside every block, `raw` is empty and the place is `None`.
     """
 
     type: Literal["error"]

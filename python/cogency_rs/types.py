@@ -47,6 +47,7 @@ __all__ = [
     "Access",
     "BreakerOpened",
     "CallDeltaEvent",
+    "CallEnd",
     "CallEvent",
     "CallMode",
     "CallStartEvent",
@@ -91,6 +92,10 @@ Dialects: TypeAlias = "str | Dialect | tuple[str | Dialect, ...]"
 ErrorMode = Literal["respond", "event"]
 """Where output that cannot be read is reported: in the text of the answer, or in an `error` event."""
 
+CallEnd = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
+"""How a call ended. `blocked`: a hook or a limit refused it. `denied`: it was not approved. `cancelled`: it was
+stopped, or never began. `unknown`: it is not known whether it had its effect."""
+
 Access = Literal["sandbox", "project", "system"]
 """How far tools that work on files and run programs may reach; every tool is given it as `access`."""
 
@@ -123,14 +128,18 @@ class ToolCall(Later):
     Attributes:
         name: the name of the tool.
         args: the arguments, by name.
-        id: the provider's id of this call; `None` if it gave none, as in text.
+        id: what tells it from every other call, once it is part of a turn: made here, never used twice, and what
+            decisions name. In a call that is read from text, the id that is written there; `None` if there is none.
         server: the name of the server that the tool is on; `None` for the agent's own tools.
+        provider_id: of a call that is part of a turn, the id that its provider gave, which it may give to others too;
+            `None` if it gave none, as in text.
     """
 
     name: str
     args: dict[str, Any]
     id: str | None = field(default=None, repr=False, compare=False)
     server: str | None = field(default=None, repr=False, compare=False)
+    provider_id: str | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -142,12 +151,14 @@ class ToolResult(Later):
         content: the output itself, any value that JSON can hold; `None` or `""` if there is none.
         error: whether the call failed.
         exception: the cause of a failure: what the tool raised, or why the call was refused, stopped or denied.
+        status: how a call failed, where more is known than that it did; one of `CallEnd`. It counts only with `error`.
     """
 
     outcome: str
     content: Any = None
     error: bool = False
     exception: BaseException | None = field(default=None, repr=False, compare=False)
+    status: CallEnd | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
 
 from .._core import Detection
@@ -24,7 +24,7 @@ from ..runs.limits import RunLimits
 from ..runs.run_result import Deps, Output, RunResult
 from ..storage.log import is_log
 from ..telemetry import tracing_of
-from ..tools.registry import listed_tools
+from ..tools.registry import is_plain_function, listed_tools
 from ..tools.toolbox import SortedTools, told_apart
 from ..types import Dialects
 from .drivers import Driver
@@ -76,10 +76,10 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
 
     Args:
         model: a function from messages to an async iterable of text, or an object with `stream(request)`; see `Model`.
-        tools: what it may call: functions with `@tool`, any `Tool`, MCP servers and other agents. A server is started
-            with a run and closed after it; inside `async with agent:` it keeps running. A run has the tools that the
-            server offers when it begins, under the server's `name` where two tools have the same. An agent becomes
-            the tool that its `as_tool()` makes.
+        tools: what it may call: functions, with `@tool` or without, any `Tool`, MCP servers and other agents. A server
+            is started with a run and closed after it; inside `async with agent:` it keeps running. A run has the tools
+            that the server offers when it begins, under the server's `name` where two tools have the same. An agent
+            becomes the tool that its `as_tool()` makes.
         instructions: the beginning of the system prompt, in place of a neutral sentence: a text, or a function of the
             run (`RunContext`), plain or `async`, that is called before each step.
         output_type: the type of the final answer: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter
@@ -126,7 +126,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         self,
         model: AnyModel,
         *,
-        tools: Iterable[ToolObject | MCPServer | Agent[Any, Any]] = (),
+        tools: Iterable[ToolObject | MCPServer | Agent[Any, Any] | Callable[..., Any]] = (),
         instructions: Instructions = "",
         output_type: TypeForm[Output] = str,  # type: ignore[assignment]  # the default of Output
         dialect: Dialects | None = None,
@@ -148,7 +148,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
             elif is_server(each):
                 servers.append(each)
             else:
-                own.append(each)
+                own.append(_tool_of(each) if is_plain_function(each) else each)
         listed = SortedTools(told_apart(own))
         if not (isinstance(instructions, str) or callable(instructions)):
             raise refused("instructions", instructions, "text (a str), or a function of the run")
@@ -459,6 +459,12 @@ def _is_in_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _tool_of(function: Any) -> Any:
+    from ..tools.function_tool import tool  # here, since most tools are made where they are written
+
+    return tool(function)
 
 
 def _calls_agents(tools: Iterable[Any]) -> bool:

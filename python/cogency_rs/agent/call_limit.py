@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..calls.records import ToolExecution
+from ..calls.record import ToolExecution
 from ..calls.tool_result import failure
 from ..errors import BlockTool, StopRun
 from ..hooks import Invocation, Next
@@ -26,7 +26,7 @@ class CallLimit:
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        # Of the current step, by what tells its calls apart: a provider's id may come twice.
+        # Of the current step, by the ids of its calls.
         self._counted: set[str] = set()
         self._refused: dict[str, StopRun] = {}
 
@@ -37,19 +37,19 @@ class CallLimit:
 
     async def layer(self, invocation: Invocation, next: Next) -> ToolResult:
         """Carry a call out, or tell the model why it is not. A call that a hook runs again counts once."""
-        id = invocation.context.execution_id
+        id = invocation.id
         reached = None if id in self._counted else self._account.take_call()
         if reached is None:
             self._counted.add(id)
             return await next(invocation)
         self._refused[id] = reached
         text = f"Not run: {reached.message}. Answer with what you have."
-        return failure(text, BlockTool(text))
+        return failure(text, BlockTool(text), "blocked")
 
     def give_back(self, dropped: Sequence[ToolExecution]) -> None:
         """Take back the count of calls that began early and were dropped."""
         for execution in dropped:
-            id = execution.record.execution_id
+            id = execution.id
             self._refused.pop(id, None)
             if id in self._counted:
                 self._counted.discard(id)

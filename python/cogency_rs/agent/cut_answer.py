@@ -72,7 +72,7 @@ def answer_in(rows: Iterable[Mapping[str, Any]], *, is_exact: bool) -> tuple[Ans
     answer, content = Answer(is_exact=is_exact), StepContent()
     for row in rows:
         match row["type"]:
-            case "user" | "call" | "result":
+            case "user" | "call" | "result" | "settled":
                 answer.forget()
                 content = StepContent()
             case "think" | "respond":

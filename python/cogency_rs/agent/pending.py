@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..calls.reconcile import Happened, NotHappened
-    from ..calls.records import CallRecord
-    from ..tools.toolbox import Toolbox
+    from ..calls.record import CallRecord
+    from ..tools.toolbox import ResolvedCall, Toolbox
     from ..types import ToolCall
 
 __all__ = ["PendingCall", "PendingCalls"]
@@ -30,9 +30,11 @@ class PendingCall(Later):
         conversation_id: the conversation that it is part of.
         user_id: whose conversation that is; may be empty.
         id: its id, for `Agent.resume` or `Agent.settle`.
-        execution_id: the tool's `ToolContext.execution_id`: what to look for where its effect would be.
+        execution_id: the same, as the tool is told it: what to look for where its effect would be.
         name: the tool's name.
         args: its arguments; `None` if the log does not tell which row is the call's.
+        preview: what its tool says that it would do, if it waits for approval and the tool says anything.
+        digest: of what somebody was shown who decides about it; see `ToolApproved.digest`.
         needs: `"approval"`, a decision for `resume`; or `"settling"`, since it is not known whether it happened.
         why: why that could not be found out; "" if nobody tried.
         attempt: how many times it was started.
@@ -46,6 +48,8 @@ class PendingCall(Later):
     execution_id: str
     name: str
     args: dict[str, Any] | None
+    preview: str | None
+    digest: str | None
     needs: Literal["approval", "settling"]
     why: str
     attempt: int
@@ -83,12 +87,22 @@ class PendingCalls:
         for conversation_id, user, record in await storage.unsettled_calls(user_id):
             found.setdefault((conversation_id, user), []).append(record)
         pending: list[PendingCall] = []
-        for (conversation_id, user), records in found.items():
-            calls = _calls_of(*await _conversation(storage, conversation_id, user))
+        for (conversation_id, user), unsettled in found.items():
+            rows, records = await _conversation(storage, conversation_id, user)
+            calls, places = (
+                _calls_of(rows, records),
+                {(each.batch, each.position) for each in unsettled},
+            )
             for record in records:
-                call = calls.get((record.batch, record.position))
-                if record.status != "waiting" or await self._is_asked_about(record, call):
-                    pending.append(_pending(conversation_id, user, record, call))
+                if (record.batch, record.position) not in places:
+                    continue
+                resolved = self._recalled(record, calls.get(record.id))
+                if record.status != "waiting":
+                    pending.append(_pending(conversation_id, user, record, calls.get(record.id)))
+                elif await _is_asked_about(record, resolved):
+                    preview = None if resolved.tool is None else await _preview(resolved)
+                    call = calls.get(record.id)
+                    pending.append(_pending(conversation_id, user, record, call, preview))
         return pending
 
     async def settle(
@@ -116,9 +130,6 @@ class PendingCalls:
             OwnerError: it is another user's conversation.
             StorageError: the log could not be read or written.
         """
-        from ..calls.reconcile import Happened
-        from ..calls.status import status_of
-        from ..calls.tool_result import as_result
         from ..storage.claims import ClaimOfRun
         from ..storage.users import check_user
         from ..turn.uncancelled_saves import save_to_the_end
@@ -142,39 +153,54 @@ class PendingCalls:
             await check_user(storage, conversation_id, user_id)
             rows, records = await _conversation(storage, conversation_id, user_id)
             record = _named(call_id, conversation_id, records)
-            from .settling import settled, told_later
+            from .settling import settled, settled_late, told_later
 
-            now, news = settled(record, outcome, "person"), tuple[Row, ...]()
+            news: tuple[Row, ...] = ()
             if record.status == "unknown":  # the row of results is there, and the model has read it
-                call = _calls_of(rows, records).get((record.batch, record.position))
-                news = (told_later(record, call, outcome, rows),)
-                now = now._replace(
-                    status=status_of(as_result(outcome.result))
-                    if isinstance(outcome, Happened)
-                    else "cancelled",
-                    completed_at=record.completed_at,
-                    result=None,
-                )
+                call = _calls_of(rows, records).get(record.id)
+                now, news = settled_late(record, outcome), (told_later(record, call, outcome),)
+            else:
+                now = settled(record, outcome, "person")
             await save_to_the_end(storage, conversation_id, user_id, news, [now])
         return now
 
-    async def _is_asked_about(self, record: CallRecord, call: ToolCall | None) -> bool:
-        """Whether a person must decide about a call that waits; other calls wait for that."""
-        from ..hooks.approval import need_of
+    def _recalled(self, record: CallRecord, call: ToolCall | None) -> ResolvedCall:
         from ..types import ToolCall
 
-        if record.decision is not None:
-            return False
         tools: Toolbox = self._settings.tools.toolbox
         named = call or ToolCall(record.name, {})
-        resolved = tools.recall(named, record.name, record.server)
-        return resolved.tool is None or await need_of(resolved) is True
+        named.id = record.id
+        return tools.recall(named, record.name, record.server)
+
+
+async def _is_asked_about(record: CallRecord, resolved: ResolvedCall) -> bool:
+    """Whether a person must decide about a call that waits; other calls wait for that."""
+    from ..hooks.approval import need_of
+
+    if record.decision is not None:
+        return False
+    return resolved.tool is None or await need_of(resolved) is True
+
+
+async def _preview(resolved: ResolvedCall) -> str | None:
+    """What a call would do, or why that cannot be shown."""
+    from ..calls.tool_result import reason
+    from ..hooks.approval import preview_of
+
+    try:
+        return await preview_of(resolved)
+    except Exception as error:
+        return f"its preview failed: {reason(error)}"
 
 
 def _pending(
-    conversation_id: str, user_id: str, record: CallRecord, call: ToolCall | None
+    conversation_id: str,
+    user_id: str,
+    record: CallRecord,
+    call: ToolCall | None,
+    preview: str | None = None,
 ) -> PendingCall:
-    from ..calls.records import utc
+    from ..calls.record import utc
     from .settling import why_unknown
 
     return PendingCall(
@@ -184,6 +210,8 @@ def _pending(
         execution_id=record.execution_id,
         name=record.name,
         args=None if call is None else call.args,
+        preview=preview,
+        digest=record.digest,
         needs="approval" if record.status == "waiting" else "settling",
         why=why_unknown(record),
         attempt=record.attempt,
@@ -196,23 +224,25 @@ async def _conversation(
     storage: Any, conversation_id: str, user_id: str
 ) -> tuple[Sequence[Mapping[str, Any]], Sequence[CallRecord]]:
     """The rows of a conversation, and the records of its calls."""
+    from ..calls.record import told_apart
+
     page = await storage.read(conversation_id, user_id=user_id)
-    return page.rows, await storage.calls(conversation_id, user_id=user_id)
+    return page.rows, told_apart(await storage.calls(conversation_id, user_id=user_id))
 
 
 def _calls_of(
     rows: Sequence[Mapping[str, Any]], records: Sequence[CallRecord]
-) -> dict[tuple[str, int], ToolCall]:
-    """The calls of a conversation, by batch and position: its rows and its records are in the same order."""
+) -> dict[str, ToolCall]:
+    """The calls of a conversation, by id: its rows and its records are in the same order."""
     from ..protocol.codec import parse_tool_call
 
     with_row = [each for each in records if each.status != "early" and not each.is_dropped]
     written = [row["content"] for row in rows if row["type"] == "call"]
-    found: dict[tuple[str, int], ToolCall] = {}
+    found: dict[str, ToolCall] = {}
     # From the end: plain cogency may have written earlier ones, and keeps no records.
     for record, content in zip(reversed(with_row), reversed(written), strict=False):
         try:
-            found[record.batch, record.position] = parse_tool_call(content)
+            found[record.id] = parse_tool_call(content)
         except ToolParseError:
             continue
     return found
@@ -232,21 +262,20 @@ def _outcome(result: Any) -> Happened | NotHappened:
 
 
 def _named(call_id: str, conversation_id: str, records: Sequence[CallRecord]) -> CallRecord:
-    """The call that is meant: of several with one id, the last whose outcome is unknown."""
-    named = [each for each in records if call_id in (each.id, each.execution_id)]
-    if not named:
+    """The call that is meant."""
+    record = next((each for each in records if call_id in (each.id, each.execution_id)), None)
+    if record is None:
         raise ConfigError(
             f"conversation {conversation_id!r} has no call {call_id!r}: take the ids from pending()"
         )
-    for record in reversed(named):
-        if record.status in ("open", "unknown"):
-            return record
-    last = named[-1]
-    if last.completed_at is not None:
+    record.check_state()
+    if record.status in ("open", "delegated", "unknown"):
+        return record
+    if record.completed_at is not None:
         raise ConfigError(
-            f"the call {call_id!r} of '{last.name}' is over ({last.status}), so there is nothing to settle"
+            f"the call {call_id!r} of '{record.name}' is over ({record.status}), so there is nothing to settle"
         )
     raise ConfigError(
-        f"the call {call_id!r} of '{last.name}' has not begun ({last.status}), so its outcome is not unknown: resume() "
-        "goes on with it"
+        f"the call {call_id!r} of '{record.name}' has not begun ({record.status}), so its outcome is not unknown: "
+        "resume() goes on with it"
     )

@@ -12,20 +12,18 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from functools import partial
-from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import decide
 from ..errors import StopReason, StopRun
 from ..loading.dataclass import replace
+from ..outside import time
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
-from ..storage.log import Row, is_log
+from ..storage.log import Begun, Row, begins, is_log
 from ..telemetry import current
 from ..tools.toolbox import SortedTools
-from ..turn.turn_log import started
 from ..types import StreamMode, ToolCall, TurnOutcome
 from .cut_answer import answer_in
 from .interruption import Interruption
@@ -37,7 +35,7 @@ from .settings import AgentSettings
 from .stepping import FinishedStep, Refused, RunningStep, Stepping
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
     from ..hooks import AroundCall, Decision, ToolApproved, ToolDenied
     from ..hooks.approval import Approval
     from .serving import Serving
@@ -47,9 +45,9 @@ __all__ = ["Run", "Shown"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-_CUT = (
-    "You were interrupted after what you said last, which the user has read. Go on exactly where it stopped: what you "
-    "write now is joined to it as it is. Repeat nothing."
+_CUT = "You were interrupted after what you said last, which the user has read."
+_GO_ON = (
+    "Go on exactly where it stopped: what you write now is joined to it as it is. Repeat nothing."
 )
 
 Shown = Literal["tokens", "events", "steps", "nothing"]
@@ -98,6 +96,7 @@ class Run:
             self._decisions = decisions_of(decisions)
         self._is_new = is_new
         self._is_resumed = is_resumed
+        self._begun: Begun | None = None
         self._parent = parent
         self.triggers = Triggers(settings.hooks.objects, ctx)
         self._use(settings)
@@ -106,7 +105,7 @@ class Run:
         self._output: Any = NO_OUTPUT
         self._text = ""  # of the output, or as much of an answer as there is
         self._asked: str | None = None
-        self._interruption = Interruption()
+        self._interruption = Interruption(ctx.account)
         self._is_finished = False
         self.status: RunStatus = "pending"
         self.result: RunResult[Any] | None = None
@@ -137,10 +136,10 @@ class Run:
 
     async def _items(self, *, shows_events: bool, shows_steps: bool) -> AsyncGenerator[Any, None]:
         interruption = self._interruption
-        interruption.note()
+        interruption.begin()
+        has_limit = self.ctx.limits.seconds is not None
         try:
             async with self._claimed() as self.triggers.claim, self._served():
-                self.ctx.account.begin()
                 self.status = "in_progress"
                 try:
                     try:
@@ -157,14 +156,26 @@ class Run:
                         while step is not None or (step := await self._next_step()) is not None:
                             content = step.content
                             try:
+                                if has_limit:
+                                    interruption.check_time()
                                 async for event in step.events:
                                     content.take(event)
                                     if shows_events:
                                         yield event
                                         interruption.enter()
+                                    if has_limit:
+                                        interruption.check_time()
+                            except GeneratorExit:
+                                interruption.close()
+                                raise
+                            except asyncio.CancelledError:
+                                if not interruption.ends_for_time():
+                                    raise
+                                step.is_out_of_time = True
                             finally:
                                 await step.events.aclose()
-                            done = await self._finish_step(step)
+                            with interruption.held():
+                                done = await self._finish_step(step)
                             step = None
                             for event in done.reports if shows_events else ():
                                 yield event
@@ -177,6 +188,7 @@ class Run:
                     except asyncio.CancelledError:
                         if not self._is_interrupted():
                             raise
+                        await self._tell_of_time()
                     interruption.close()
                     if (why := self._stopped_by_person()) is not None:
                         cancelled = await self._log.cancelled(why)
@@ -185,6 +197,7 @@ class Run:
                             yield cancelled
                     await self._finish()
                 except (asyncio.CancelledError, GeneratorExit) as left:
+                    interruption.close()
                     if self.status == "in_progress":
                         self.status = "stopped"
                         self.ctx.add(
@@ -198,6 +211,7 @@ class Run:
                     self.result = self.result or self._make_result()
                     raise
                 except Exception as error:
+                    interruption.close()
                     self.status = "failed"
                     self.ctx.add(
                         StopRun(str(error), reason=StopReason.ERROR, source=self._settings.name)
@@ -211,6 +225,8 @@ class Run:
             if not self._is_interrupted():
                 raise
             self.result = self._make_result()
+        finally:
+            interruption.close()
 
     # Its beginning
 
@@ -223,14 +239,28 @@ class Run:
         given: object = storage
         if not hasattr(type(given), "claim"):
             return _NO_CONTEXT
-        ctx = self.ctx
-        check = None
-        if is_log(storage) and not self._is_new:
-            from ..storage.users import check_user
+        ctx, wait = self.ctx, self.ctx.limits.on_busy == "wait"
+        if not is_log(storage) or self._is_new:
+            return ClaimOfRun(storage.claim(ctx.conversation_id, wait=wait))
+        if begins(storage):
+            claim = storage.begin(
+                ctx.conversation_id, user_id=ctx.user_id, wait=wait, resumes=self._is_resumed
+            )
+        else:
+            claim = storage.claim(ctx.conversation_id, wait=wait)
+        return ClaimOfRun(claim, self._check_user)
 
-            check = partial(check_user, storage, ctx.conversation_id, ctx.user_id)
-        claim = storage.claim(ctx.conversation_id, wait=ctx.limits.on_busy == "wait")
-        return ClaimOfRun(claim, check)
+    async def _check_user(self, claimed: Any) -> None:
+        """Check that the conversation is the user's; keep what was read with the claim, if no hook may change it."""
+        from ..storage.users import check_owner, check_user
+
+        ctx, begun = self.ctx, getattr(claimed, "begun", None)
+        if begun is None:
+            await check_user(self._settings.storage, ctx.conversation_id, ctx.user_id)
+            return
+        check_owner(begun.owner, ctx.conversation_id, ctx.user_id)
+        if not self.triggers.has("before_run"):
+            self._begun = begun
 
     def _served(self) -> AbstractAsyncContextManager[None]:
         """Start the agent's servers, with the tools that they offer now."""
@@ -278,7 +308,9 @@ class Run:
             from ..protocol.codec import format_results_array
             from .stored_state import StoredState, given_up_records
 
-            state = await StoredState.before_question(storage, ctx.conversation_id, ctx.user_id)
+            state = await StoredState.before_question(
+                storage, ctx.conversation_id, ctx.user_id, begun=self._begun
+            )
             calls += given_up_records(state.stale)
             if state.batch is not None:
                 results, records = state.batch.given_up()
@@ -290,12 +322,14 @@ class Run:
 
     async def _go_on(self) -> Beginning:
         """Go on where an earlier run stopped."""
-        from .resumption import check_decisions
+        from .resumption import with_decisions
         from .stored_state import StoredState, given_up_records
 
         ctx = self.ctx
-        state = await StoredState.read(self._settings.storage, ctx.conversation_id, ctx.user_id)
-        check_decisions(ctx.conversation_id, state, self._decisions)
+        state = await StoredState.read(
+            self._settings.storage, ctx.conversation_id, ctx.user_id, begun=self._begun
+        )
+        batch = await with_decisions(state, self._decisions, self._tools, ctx, self._log)
         if state.stale:
             await self._log.append((), given_up_records(state.stale))
         stepping = self._stepping
@@ -306,18 +340,28 @@ class Run:
                 self._text, output = stepping.read(spoken, TurnOutcome.ANSWERED)
             if isinstance(output, Refused):
                 stepping.answer.forget()
-                return [await self._log.report(output.code, output.message)], None
+                return [
+                    await self._log.report(output.code, output.message, finding=output.finding)
+                ], None
             self._output = NO_OUTPUT if isinstance(output, Fault) else output
             self.status = "completed"
-        elif state.batch is not None:
-            return [], await self._go_on_with(state.batch.with_decisions(self._decisions))
+        elif batch is not None:
+            return [], await self._go_on_with(batch, is_new=batch != state.batch)
         elif state.is_cut:  # a prompt ends with a message of the user
-            return [await self._log.report("interrupted", _CUT, kind="truncated")], None
+            finding = {"content": _CUT, "advice": "go_on"}
+            told = f"{_CUT} {_GO_ON}"
+            report = self._log.report("interrupted", told, kind="truncated", finding=finding)
+            return [await report], None
         return [], None
 
-    async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
-        """Carry out calls that an earlier run left, unless one still waits for a decision."""
-        from ..calls.worker_process import worker
+    async def _go_on_with(self, batch: OpenBatch, *, is_new: bool) -> RunningStep | None:
+        """Carry out calls that an earlier run left, unless one still waits for a decision.
+
+        Args:
+            batch: the calls.
+            is_new: whether decisions have come since the log had them.
+        """
+        from ..outside import worker
         from .resumption import (
             approved_by,
             calls_again,
@@ -333,14 +377,17 @@ class Run:
         waiting = [] if approve is not None else await undecided(batch, calls)
         if waiting:
             put_off = batch.put_off()
-            if self._decisions or put_off != left:
+            if is_new or put_off != left:
                 await self._log.append((), put_off.records)
             self._waiting = tuple(waiting)
             self.status = "waiting"
             return None
-        taken = batch.taken_over(worker())
+        here, now = worker(), time()
+        taken = [record.taken_over(here) for record in batch.records]
         again = [
-            started(record) if record.status == "open" and each.options.may_run_twice else record
+            record.begun(here, now)
+            if record.status == "open" and each.options.may_run_twice
+            else record
             for each, record in zip(calls, taken, strict=True)
         ]
         await self._log.append((), again)
@@ -386,7 +433,8 @@ class Run:
         signal = first_signal(self.ctx.signals)
         if signal is None:
             return False
-        await self.triggers.tell("on_stop", signal)
+        with self._interruption.held():
+            await self.triggers.tell("on_stop", signal)
         if self.ctx.is_to_go_on:
             self.ctx.went_on()
             return False
@@ -403,12 +451,23 @@ class Run:
         return ()
 
     def _is_interrupted(self) -> bool:
-        """Whether it is `cancel` that cancels the run, which then stops."""
-        if not self._interruption.ends():
+        """Whether it is `cancel`, or the end of its time, that cancels the run, which then stops."""
+        by = self._interruption.ends()
+        if by is None:
             return False
         self.status = "stopped"
-        self.ctx.add(StopRun(self._asked or "", reason=StopReason.USER_REQUESTED, source="user"))
+        self.ctx.add(
+            StopRun(self._asked or "", reason=StopReason.USER_REQUESTED, source="user")
+            if by == "person"
+            else self.ctx.account.out_of_time()
+        )
         return True
+
+    async def _tell_of_time(self) -> None:
+        """Pass the end of the run's time to hooks, if it is what has ended the run."""
+        signal = first_signal(self.ctx.signals)
+        if signal is not None and signal.reason is StopReason.TIME_LIMIT:
+            await self.triggers.tell("on_stop", signal)
 
     def _stopped_by_person(self) -> str | None:
         signal = first_signal(self.ctx.signals) if self.status == "stopped" else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import HookError, StopRun
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from .hook_rules import Rule
 
 __all__ = ["Triggers"]
+
+logger: logging.Logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -30,6 +34,12 @@ _TRIGGERS = (
     "after_model_response",
 )
 
+_AT_AN_END = frozenset(("after_run", "after_step", "on_stop", "on_error"))
+"""The triggers that tell of what is over. A run that is out of time calls them, and no others."""
+
+LAST_SECONDS = 1.0
+"""Seconds for one of these in a run that has a limit and less time left."""
+
 _NO_HOOKS: dict[str, list[Hooks]] = {name: [] for name in _TRIGGERS}
 
 
@@ -38,6 +48,9 @@ class Triggers:
 
     Each trigger calls only the hooks that override it. An exception of a hook, except `StopRun` and a cancellation, is
     raised as a `HookError`.
+
+    A hook that is told of what is over has a second for it even if the time of the run is over; then the run ends
+    without it.
 
     Attributes:
         claim: the claim of the run on its conversation, if it has one; what hooks do is part of it.
@@ -89,7 +102,15 @@ class Triggers:
         try:
             with part_of(self.claim):
                 answer = getattr(hooks, trigger)(self._ctx, *given)
-                return await answer if inspect.isawaitable(answer) else answer
+                if not inspect.isawaitable(answer):
+                    return answer
+                if trigger in _AT_AN_END and (left := self._ctx.account.seconds_left) is not None:
+                    return await _within(max(left, LAST_SECONDS), answer)
+                return await answer
+        except _StoppedError:
+            name = type(hooks).__name__
+            logger.warning("Hook %s.%s was stopped: the run's time is over", name, trigger)
+            return given[0] if _rule_of(trigger).kind is not None else None
         except StopRun as stop:
             self._ctx.add(stop.told_by(type(hooks).__name__))
             return given[0] if _rule_of(trigger).kind is not None else None
@@ -117,6 +138,21 @@ class Triggers:
                     hook=name,
                     trigger=trigger,
                 )
+
+
+class _StoppedError(Exception):
+    """A hook has taken longer than it may."""
+
+
+async def _within(seconds: float, answer: Awaitable[Any]) -> Any:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await answer
+    except TimeoutError:
+        if not limit.expired():
+            raise
+    raise _StoppedError
 
 
 def _has(hooks: Hooks, trigger: str) -> bool:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
-from time import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._core import check_json
+from ..outside import time
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT
 from ..storage.log import Row
 from ..turn.uncancelled_saves import save_to_the_end
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
 
 __all__ = ["RunLog"]
 
@@ -40,11 +40,27 @@ class RunLog:
         self._has_begun = True
         await save_to_the_end(ctx.storage, ctx.conversation_id, ctx.user_id, rows, calls)
 
-    async def report(self, code: str, content: str, *, kind: str = "malformed") -> dict[str, Any]:
-        """Save a report of what is wrong with an answer, for the model; returns its event."""
+    async def report(
+        self,
+        code: str,
+        content: str,
+        *,
+        kind: str = "malformed",
+        finding: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Save a report of what is wrong with an answer, for the model; returns its event.
+
+        Args:
+            code: the code of the event.
+            content: what is wrong and what to do, for this model.
+            kind: the kind of the event.
+            finding: what the log keeps in the place of `content`, if what to do depends on the form of a model that
+                reads it: `content` for what is wrong in plain words, `advice` for the name of what to do, and `call`
+                for a call to write.
+        """
         now = time()
         report = {"kind": kind, "code": code, "content": content, "raw": ""}
-        await self.append((("error", json.dumps(report), now),))
+        await self.append((("error", json.dumps(report | dict(finding or {})), now),))
         return {"type": "error", **report, "line": None, "column": None, "timestamp": now}
 
     async def ended(self, output: Any) -> None:

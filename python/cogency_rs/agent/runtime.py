@@ -55,7 +55,7 @@ from .prompts import Prompts
 from .run_hooks import Triggers
 
 if TYPE_CHECKING:
-    from ..calls.records import ToolExecution
+    from ..calls.record import ToolExecution
     from ..runs.response import ModelResponse
     from ..tools.toolbox import Toolbox
     from .own_prompt import SystemPrompt

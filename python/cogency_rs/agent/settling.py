@@ -7,30 +7,32 @@ with its result, and one that did not is `saved` and may run. The answer stays i
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from math import inf, nextafter
-from time import time
+from math import inf
 from typing import Any, Literal, cast
 
 from ..calls.reconcile import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
-from ..calls.records import CallRecord, utc, write_new_result
-from ..calls.tool_result import as_result, reason
+from ..calls.record import CallRecord, utc, write_new_result
+from ..calls.tool_result import as_result, reason, status_of
 from ..execution.workers import in_thread
 from ..guards.json_text import read_json
 from ..hooks.hooks import Hooks, NextReconcile, has, matches
 from ..hooks.retries import pause
+from ..loading.dataclass import replace
+from ..outside import time
 from ..runs.context import RunContext
 from ..storage.log import Row
 from ..tools.registry import is_coroutine_function
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall
-from .stored_state import OpenBatch, rows_before_open_calls
+from .stored_state import OpenBatch
 
-__all__ = ["By", "reconciled", "settled", "told_later", "why_unknown"]
+__all__ = ["By", "reconciled", "settled", "settled_late", "told_later", "why_unknown"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -84,6 +86,7 @@ async def _reconciled(
         reconcile,
         tries=_tries_of(record),
         why=why_unknown(record),
+        seconds=ctx.account.seconds_left,
     )
     if isinstance(outcome, Unknown):
         logger.warning(
@@ -100,7 +103,7 @@ def _told(record: CallRecord, call: ToolCall, ctx: RunContext[Any]) -> Unsettled
         id=record.id,
         execution_id=record.execution_id,
         name=call.name,
-        args=call.args,
+        args=copy.deepcopy(call.args),
         conversation_id=ctx.conversation_id,
         user_id=ctx.user_id,
         attempt=max(record.attempt, 1),
@@ -111,9 +114,15 @@ def _told(record: CallRecord, call: ToolCall, ctx: RunContext[Any]) -> Unsettled
 
 
 async def _ask(
-    ask: NextReconcile, call: UnsettledCall, limits: Reconcile, *, tries: int, why: str
+    ask: NextReconcile,
+    call: UnsettledCall,
+    limits: Reconcile,
+    *,
+    tries: int,
+    why: str,
+    seconds: float | None,
 ) -> tuple[Outcome, int]:
-    """What a tool says of a call, and how often it has been asked by now.
+    """What a tool says of a call, and how often it has answered by now; an answer that is not known yet does not count.
 
     Args:
         ask: asks once.
@@ -121,9 +130,14 @@ async def _ask(
         limits: how often and how long to ask.
         tries: how often it was asked before.
         why: what it said then.
+        seconds: how long the run may still last; `None` for no limit.
     """
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    end = began + min(limits.within, inf if seconds is None else seconds)
     while tries < limits.tries:
         tries += 1
+        rest: float | None = None
         limit = asyncio.timeout(limits.timeout)
         try:
             async with limit:
@@ -138,9 +152,17 @@ async def _ask(
             if limit.expired():
                 why = f"its reconcile did not answer within {limits.timeout:g} s"
         else:
-            return _checked(answer), tries
+            outcome = _checked(answer)
+            if not isinstance(outcome, Unknown) or outcome.again_in is None or clock() >= end:
+                return outcome, tries
+            tries -= 1
+            why, rest = (
+                outcome.why,
+                min(outcome.again_in, end - clock()),
+            )  # asked once more at the end
         if tries < limits.tries:
-            await asyncio.sleep(pause(tries))
+            await asyncio.sleep(pause(tries) if rest is None else rest)
+            call = replace(call, waited=clock() - began)
     return Unknown(why), tries
 
 
@@ -173,14 +195,11 @@ def settled(record: CallRecord, outcome: Outcome, by: By, *, tries: int = 1) -> 
     match outcome:
         case Happened():
             answer["answer"] = "happened"
-            record = record._replace(
-                status="ended",
-                completed_at=now,
-                result=write_new_result(as_result(outcome.result)),
-            )
+            result = write_new_result(as_result(outcome.result))
+            record = record.to("ended", by, completed_at=now, result=result)
         case NotHappened():
             answer["answer"] = "not_happened"
-            record = record._replace(status="saved")
+            record = record.to("saved", by)
         case Unknown():
             answer |= {"answer": "unknown", "why": outcome.why}
     if by == "reconcile":
@@ -188,19 +207,24 @@ def settled(record: CallRecord, outcome: Outcome, by: By, *, tries: int = 1) -> 
     return record._replace(settling=json.dumps(answer))
 
 
-def told_later(
-    record: CallRecord, call: ToolCall | None, outcome: Outcome, rows: Sequence[Mapping[str, Any]]
-) -> Row:
+def settled_late(record: CallRecord, outcome: Happened | NotHappened) -> CallRecord:
+    """The record of a call of which a person has found something out after the model had read that it is unknown."""
+    answer = "happened" if isinstance(outcome, Happened) else "not_happened"
+    end = status_of(as_result(outcome.result)) if isinstance(outcome, Happened) else "cancelled"
+    settling = json.dumps({"by": "person", "at": time(), "answer": answer})
+    return record.to(end, "person", settling=settling)
+
+
+def told_later(record: CallRecord, call: ToolCall | None, outcome: Happened | NotHappened) -> Row:
     """The row that tells a model what a person found out about a call that it knows as unknown.
 
-    It is a message to the model, since the results that it has read stay as they are. It comes last, but for an answer
-    whose calls have no results yet: those must come next after the calls.
+    The results that it has read stay as they are. The row comes last; where calls have no results yet, a prompt shows
+    it after these.
 
     Args:
         record: the call, as the model knows it.
         call: the call, if the log tells which row is the call's.
         outcome: what was found out.
-        rows: the conversation.
     """
     asked = "" if call is None else f" with the arguments {json.dumps(call.args)}"
     match outcome:
@@ -211,10 +235,7 @@ def told_later(
         case _:
             found = "it did not happen"
     text = f"It was not known whether your call to '{record.name}'{asked} happened. Now it is known: {found}"
-    last = rows_before_open_calls(rows)
-    if last < len(rows):
-        return "user", text, nextafter(rows[last]["timestamp"], -inf)
-    return "user", text, max([time(), *(row["timestamp"] for row in rows[-1:])])
+    return "settled", text, time()
 
 
 def why_unknown(record: CallRecord) -> str:

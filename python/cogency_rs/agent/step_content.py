@@ -10,7 +10,7 @@ from ..types import ToolCall, TurnOutcome
 from .growing_text import decoded, encoded
 
 if TYPE_CHECKING:
-    from ..calls.records import ToolExecution
+    from ..calls.record import ToolExecution
     from .repetition import ErrorKey
 
 __all__ = ["EMPTY", "UNFIT", "StepContent", "kind_of", "paragraphs"]

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
-from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import HookError, StopReason, StopRun
 from ..loading.dataclass import Later, dataclass, replace
 from ..models.deltas import NO_USAGE, Usage
+from ..outside import monotonic, time
 from ..runs.limits import Account
 from ..runs.run_result import NO_OUTPUT, Step
 from ..turn.accumulator import Accumulator
 from ..types import ToolCall, TurnOutcome
 from .cut_answer import Answer
-from .deadline import Deadline
 from .output import Fault, text_of
 from .repetition import Repetition
 from .step_content import EMPTY, StepContent, kind_of
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord, ToolExecution
+    from ..calls.record import CallRecord, ToolExecution
     from ..hooks import AroundCall
     from ..hooks.approval import Approval
     from .call_limit import CallLimit
@@ -48,38 +47,31 @@ class RunningStep:
         accumulator: carries it out.
         source: its driver's events.
         known: records of calls that the log has already.
-        account: what its run has used, against its limits.
         goes_on: whether its text goes on where the step before was cut.
 
     Attributes:
         events: what happens, to be read to its end or closed. The reader shows each to `content`.
         content: the content of the events read so far.
+        is_out_of_time: whether the time of its run has ended it.
     """
 
-    __slots__ = ("accumulator", "began", "content", "deadline", "events")
+    __slots__ = ("accumulator", "began", "content", "events", "is_out_of_time")
 
     def __init__(
         self,
         accumulator: Accumulator,
         source: AsyncIterable[Any],
         known: Sequence[CallRecord],
-        account: Account,
         *,
         goes_on: bool,
     ) -> None:
         self.content = StepContent()
         self.accumulator = accumulator
         self.began = monotonic()
-        events = accumulator.process(source, known=known, goes_on=goes_on)
-        self.deadline = None if account.seconds_left is None else Deadline(account)
-        self.events: AsyncGenerator[Any, None] = (
-            events if self.deadline is None else self.deadline.until(events)
+        self.is_out_of_time = False
+        self.events: AsyncGenerator[Any, None] = accumulator.process(
+            source, known=known, goes_on=goes_on
         )
-
-    @property
-    def is_out_of_time(self) -> bool:
-        """Whether the time of its run has ended it."""
-        return self.deadline is not None and self.deadline.is_over
 
 
 @dataclass(frozen=True)
@@ -184,7 +176,7 @@ class Stepping:
         if self._call_limit is not None:
             self._call_limit.begin_step()
         goes_on = self.answer.is_open
-        return RunningStep(accumulator, source, known, self._ctx.account, goes_on=goes_on)
+        return RunningStep(accumulator, source, known, goes_on=goes_on)
 
     async def finish(self, running: RunningStep) -> FinishedStep:
         """Put together the results of a step whose events have been read."""
@@ -213,7 +205,9 @@ class Stepping:
         reports: tuple[dict[str, Any], ...] = ()
         self._empty = self._empty + 1 if _is_empty(output) else 0
         if isinstance(output, Refused):
-            reports = (await self._log.report(output.code, output.message, kind=output.kind),)
+            told = output.message
+            report = self._log.report(output.code, told, kind=output.kind, finding=output.finding)
+            reports = (await report,)
             content.take(reports[0])
             if content.is_unfit:
                 self.answer.forget()
@@ -283,14 +277,20 @@ class Stepping:
         return text, Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
     def _no_tool_call(self) -> Refused:
+        from ..protocol.codec import format_call_agent
+        from .example import example_call
+
         tools = self._runtime.visible_tools
         names = ", ".join(tool.name for tool in tools)
         text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
         write = getattr(self._settings.driver, "call_form", None)
         form: str = "" if write is None else write(tools)
-        return Refused(
-            "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
-        )
+        told = f"{text} Write the call like this:\n{form}" if form else text
+        call = example_call(tools)
+        if call is None:
+            return Refused("no_tool_call", told)
+        finding = {"content": text, "advice": "call", "call": format_call_agent(call)}
+        return Refused("no_tool_call", told, finding=finding)
 
     def _ending(
         self, executions: Sequence[ToolExecution], calls: Sequence[tuple[ToolCall, Any]]
@@ -404,11 +404,13 @@ class Refused(Later):
         code: the code of the event.
         message: the message to the model.
         kind: the kind of the event.
+        finding: see `RunLog.report`.
     """
 
     code: str
     message: str
     kind: str = "malformed"
+    finding: Mapping[str, str] | None = None
 
 
 def _is_empty(output: Any) -> bool:

@@ -6,23 +6,21 @@ row `cancelled`, that of a failed run a row `error`. If the last row is any othe
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Iterable, Mapping, Sequence
-from time import time
 from typing import Any, NamedTuple
 
-from ..calls.records import IN_DOUBT, UNSETTLED, CallRecord, CallStatus, KnownEnd, dropped
-from ..calls.status import status_of
-from ..calls.tool_result import failure, unknown
-from ..errors import DeniedError, ToolParseError
+from .._core import check_json
+from ..calls.record import BEGUN, ENDS, IN_DOUBT, UNSETTLED, CallRecord, given_up, told_apart
+from ..errors import ToolParseError
 from ..guards.arguments import check_mapping, refused
 from ..guards.json_text import read_json
 from ..hooks import Decision, ToolApproved, ToolDenied
-from ..hooks.approval import read_decision, write_decision
+from ..hooks.approval import read_decision
 from ..loading.dataclass import Later, dataclass, replace
+from ..outside import time
 from ..protocol.codec import parse_tool_call
 from ..runs.run_result import NO_OUTPUT
-from ..storage.log import overrides
+from ..storage.log import Begun, overrides
 from ..types import ToolCall, ToolResult
 from .cut_answer import report_of
 
@@ -35,9 +33,6 @@ __all__ = [
     "rows_before_open_calls",
 ]
 
-_BEGUN = frozenset({"open", "ended"})
-"""The states of a call without a row of results that may have begun."""
-
 Decisions = Mapping[str, Decision | bool]
 """Decisions by the ids of calls; `True` and `False` stand for the plain answers."""
 
@@ -46,7 +41,7 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
     """Decisions as values.
 
     Raises:
-        ArgumentError: they are not a dict, or a value is not a decision.
+        ArgumentError: they are not a dict, a value is not a decision, or its arguments are not JSON.
     """
     check_mapping("decisions", decisions, "a dict from the ids of calls to decisions, or None")
     read: dict[str, Decision] = {}
@@ -54,6 +49,9 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
         match decision:
             case bool():
                 read[id] = ToolApproved() if decision else ToolDenied()
+            case ToolApproved(args=args) if args is not None:
+                _check_args(id, args)
+                read[id] = decision
             case ToolApproved() | ToolDenied():
                 read[id] = decision
             case _:
@@ -61,6 +59,16 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
                     f"the decision for {id!r}", decision, "True, False, ToolApproved or ToolDenied"
                 )
     return read
+
+
+def _check_args(id: str, args: object) -> None:
+    wanted = f"the args of the decision for {id!r}"
+    if not isinstance(args, dict):
+        raise refused(wanted, args, "a dict of JSON values by name, or None")
+    try:
+        check_json(args)
+    except (TypeError, ValueError) as error:
+        raise refused(wanted, args, f"JSON values ({error})") from error
 
 
 class OpenBatch(NamedTuple):
@@ -77,7 +85,7 @@ class OpenBatch(NamedTuple):
     @property
     def not_begun(self) -> frozenset[str]:
         """The ids of the calls that are certain not to have run."""
-        return frozenset(record.id for record in self.records if record.status not in _BEGUN)
+        return frozenset(record.id for record in self.records if record.status not in BEGUN)
 
     def decided(self) -> dict[str, Decision]:
         """The decisions made so far, by id."""
@@ -87,85 +95,21 @@ class OpenBatch(NamedTuple):
             if record.decision is not None
         }
 
-    def with_decisions(self, decisions: Mapping[str, Decision]) -> OpenBatch:
-        """The batch with further decisions; earlier decisions stay."""
-        records = [
-            record._replace(decision=write_decision(decisions[record.id]))
-            if record.id in decisions and record.decision is None
-            else record
-            for record in self.records
-        ]
-        return self._replace(records=tuple(records))
-
     def put_off(self) -> OpenBatch:
         """The batch as it is while a call still waits for a decision."""
-        records = [
-            record if record.status in _BEGUN else record._replace(status="waiting")
-            for record in self.records
-        ]
-        return self._replace(records=tuple(records))
-
-    def taken_over(self, worker: str) -> tuple[CallRecord, ...]:
-        """The records of the calls, taken over by a process.
-
-        Those that have not begun are its own now, and are marked when they begin. Of a call that may have begun, the
-        process, the time and the attempt of its start stay.
-        """
-        return tuple(
-            record._replace(attempt=max(record.attempt, 1))  # other programs may have left it at 0
-            if record.status in _BEGUN
-            else record._replace(worker=worker, status="saved")
-            for record in self.records
-        )
+        return self._replace(records=tuple(record.put_off() for record in self.records))
 
     def given_up(self) -> tuple[list[ToolResult], list[CallRecord]]:
         """A result for each call of a conversation that went on without them, and their records."""
-        results = [
-            _given_up(call, record) for call, record in zip(self.calls, self.records, strict=True)
-        ]
+        results = [record.result_without_run() for record in self.records]
         now = time()
-        records = [
-            record._replace(
-                status=status_of(result), completed_at=record.completed_at or now, result=None
-            )
-            for record, result in zip(self.records, results, strict=True)
-        ]
-        return results, records
-
-
-def _given_up(call: ToolCall, record: CallRecord) -> ToolResult:
-    match record.status:
-        case "ended":
-            return KnownEnd.of(record).result
-        case "waiting":
-            why = "nobody had approved it when the conversation went on"
-            text = f"Tool '{call.name}' was not run: {why}"
-            return failure(text, DeniedError(text))
-        case "saved":
-            text = f"Tool '{call.name}' was not run: the program ended before the call began"
-            return failure(text, CancelledError(text))
-        case _:
-            return unknown(call.name)
+        return results, [given_up(record, now) for record in self.records]
 
 
 def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
     """Settle the records of calls whose results can no longer get into the conversation."""
     now = time()
-    return [
-        dropped(record, "the program that ran it ended", now)
-        if record.status == "early"
-        else record._replace(
-            status=status_of(KnownEnd.of(record).result)
-            if record.status == "ended"
-            else _GIVEN_UP.get(record.status, "unknown"),
-            completed_at=record.completed_at or now,
-            result=None,
-        )
-        for record in records
-    ]
-
-
-_GIVEN_UP: dict[CallStatus, CallStatus] = {"waiting": "denied", "saved": "cancelled"}
+    return [given_up(record, now) for record in records]
 
 
 @dataclass(frozen=True)
@@ -180,7 +124,7 @@ class StoredState(Later):
         is_cut: whether the model was stopped, or refused to go on, after it had written something, and no question
             follows.
         stale: records of earlier calls that were never settled.
-        ids: the ids of all its calls.
+        records: the records of all its calls that were read.
     """
 
     last: str | None
@@ -189,7 +133,7 @@ class StoredState(Later):
     batch: OpenBatch | None
     is_cut: bool
     stale: tuple[CallRecord, ...]
-    ids: frozenset[str]
+    records: tuple[CallRecord, ...]
 
     @property
     def is_over(self) -> bool:
@@ -197,28 +141,50 @@ class StoredState(Later):
         return self.batch is None and self.last in ("respond", "end")
 
     @classmethod
-    async def read(cls, storage: Any, conversation_id: str, user_id: str = "") -> StoredState:
-        """Read it from the log, of the rows that prompts for this user show; linear in the conversation."""
+    async def read(
+        cls,
+        storage: Any,
+        conversation_id: str,
+        user_id: str = "",
+        *,
+        begun: Begun | None = None,
+    ) -> StoredState:
+        """Read it from the log, of the rows that prompts for this user show; linear in the conversation.
+
+        What was read when the run began is not read again.
+        """
+        if begun is not None and begun.page is not None:
+            return cls._of(begun.page.rows, begun.calls)
         page = await storage.read(conversation_id, user_id=user_id)
         return cls._of(page.rows, await storage.calls(conversation_id, user_id=user_id))
 
     @classmethod
     async def before_question(
-        cls, storage: Any, conversation_id: str, user_id: str = ""
+        cls,
+        storage: Any,
+        conversation_id: str,
+        user_id: str = "",
+        *,
+        begun: Begun | None = None,
     ) -> StoredState:
         """The part of the state that a new question needs: rows are read only if calls are open.
 
-        Its `ids` are those of open calls, at least.
+        Its `records` are those of open calls, at least. What was read when the run began is not read again.
         """
+        if begun is not None:
+            return cls._of([] if begun.page is None else begun.page.rows, begun.calls)
         read = storage.open_calls if overrides(storage, "open_calls", "calls") else storage.calls
         records = await read(conversation_id, user_id=user_id)
-        if not any(record.status in IN_DOUBT for record in records):
+        if all(record.status in ENDS for record in records):
             return cls._of([], records)
         page = await storage.read(conversation_id, user_id=user_id)
         return cls._of(page.rows, records)
 
     @classmethod
     def _of(cls, rows: Sequence[Any], records: Sequence[CallRecord]) -> StoredState:
+        records = told_apart(records)
+        for record in records:
+            record.check_state()
         telling = [row for row in rows if row["type"] not in _SILENT]
         open_records = [record for record in records if record.status in UNSETTLED]
         calls = _calls_without_results(telling)
@@ -232,7 +198,11 @@ class StoredState(Later):
         if ours:
             named = zip(calls[len(calls) - len(ours) :], ours, strict=True)
             batch = OpenBatch(
-                tuple(replace(call, id=record.id) for call, record in named), tuple(ours)
+                tuple(
+                    replace(call, id=record.id, provider_id=record.provider_id)
+                    for call, record in named
+                ),
+                tuple(ours),
             )
         return cls(
             last=telling[-1]["type"] if telling else None,
@@ -243,7 +213,7 @@ class StoredState(Later):
             stale=tuple(
                 record for record in records if record.status in IN_DOUBT and record not in ours
             ),
-            ids=frozenset(record.id for record in records),
+            records=tuple(records),
         )
 
 

@@ -15,7 +15,8 @@ from .output import Fault
 __all__ = ["ValueOutput"]
 
 _NAME = "answer"
-_FENCE = re.compile(r"^```[a-z]*\n(.*?)\n?```\s*$", re.DOTALL | re.MULTILINE)
+_OPENING = re.compile(r"^ {0,3}`{3,}[A-Za-z0-9]*[^\S\n]*\n", re.MULTILINE)
+_CLOSING = re.compile(r"\n?(?<!`)`{3,}[^\S\n]*$", re.MULTILINE)
 
 
 class ValueOutput:
@@ -61,10 +62,8 @@ class ValueOutput:
 
     def read(self, text: str) -> Any:
         """Read the value, which may be in a Markdown fence; returns a `Fault` if there is none. Linear in the text."""
-        fenced = _FENCE.search(text)
-        written = fenced[1] if fenced else text
         try:
-            value = read_json(written, strict=False, parse_constant=_refuse)
+            value = read_json(_in_fence(text), strict=False, parse_constant=_refuse)
         except ValueError as error:
             return self._fault(f"it is not JSON: {error}")
         if faults := self._check.faults({_NAME: value}):
@@ -81,6 +80,16 @@ class ValueOutput:
             f"Your answer is not what was asked for: {problem}. Write it again: one JSON value that fits the schema, "
             "and nothing else."
         )
+
+
+def _in_fence(text: str) -> str:
+    """What is in the first Markdown fence; the text itself if there is none.
+
+    Linear in the text: a fence that is never closed is followed by none that is.
+    """
+    opening = _OPENING.search(text)
+    closing = opening and _CLOSING.search(text, opening.end())
+    return text[opening.end() : closing.start()] if opening and closing else text
 
 
 def _refuse(constant: str) -> Any:

@@ -44,9 +44,18 @@ class Unknown(Later):
 
     Attributes:
         why: the reason; the model reads it.
+        again_in: seconds after which the function is asked again, because it may be known by then; `None` if asking
+            again does not help.
+
+    Raises:
+        ConfigError: `again_in` is not a time.
     """
 
     why: str = ""
+    again_in: float | None = None
+
+    def __post_init__(self) -> None:
+        check_seconds("again_in", self.again_in)
 
 
 Outcome = Happened | NotHappened | Unknown
@@ -67,6 +76,8 @@ class UnsettledCall(Later):
         started_at: when it was started, in UTC; `None` if that is not known.
         worker: the process that started it, `"host:pid"`.
         deps: the `deps` of the run that asks.
+        waited: seconds since the function was first asked about the call in this run. The program that began the call
+            was gone by then, so anything that it sent has been on its way for longer.
     """
 
     id: str
@@ -79,6 +90,7 @@ class UnsettledCall(Later):
     started_at: datetime | None
     worker: str | None
     deps: Any = None
+    waited: float = 0.0
 
 
 AskOutcome = Callable[[UnsettledCall], "Outcome | Awaitable[Outcome]"]
@@ -94,6 +106,8 @@ class Reconcile(Later):
         ask: looks whether a call had its effect, without having one itself. A plain function runs in a worker thread.
         timeout: seconds that one try may take; a plain function is then abandoned, and ends on its own.
         tries: how often it is asked about one call at most, if it raises or takes too long.
+        within: seconds from the first question on in which an answer `Unknown(…, again_in=…)` counts: after them, or
+            when the time of the run is up, the outcome stays unknown.
 
     Raises:
         ConfigError: `ask` is not a function, or another value is out of range.
@@ -102,12 +116,17 @@ class Reconcile(Later):
     ask: AskOutcome
     timeout: float = 30.0
     tries: int = 3
+    within: float = 120.0
 
     def __post_init__(self) -> None:
         if not callable(self.ask):
             raise refused("ask", self.ask, "a function of a call")
         check_seconds("timeout", self.timeout)
         check_count("tries", self.tries, or_none=False)
+        given: Any = self.within
+        if given is None:  # `check_seconds` takes it for no limit
+            raise refused("within", self.within, "above 0 seconds and at most a year")
+        check_seconds("within", self.within)
 
     @classmethod
     def of(cls, given: AskOutcome | Reconcile | None) -> Reconcile | None:

@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from .._core import check_json
-from ..errors import StopRun, ToolError, UnknownOutcome
-from ..types import ToolResult
+from ..errors import BlockTool, DeniedError, StopRun, ToolError, UnknownOutcome
+from ..types import CallEnd, ToolResult
 
 __all__ = [
     "as_result",
@@ -19,14 +19,25 @@ __all__ = [
     "is_own_failure",
     "is_plain",
     "reason",
+    "status_of",
     "stopped",
     "unknown",
 ]
 
 
-def failure(message: str, exception: BaseException | None = None) -> ToolResult:
-    """Make the result of a call that failed."""
-    return ToolResult(outcome=message, error=True, exception=exception)
+def failure(
+    message: str, exception: BaseException | None = None, status: CallEnd = "failure"
+) -> ToolResult:
+    """Make the result of a call that failed, in this way."""
+    return ToolResult(outcome=message, error=True, exception=exception, status=status)
+
+
+def status_of(result: ToolResult) -> CallEnd:
+    """How a call with this result ended."""
+    if not result.error:
+        return "success"
+    status: CallEnd | None = getattr(result, "status", None)  # cogency's own results lack it
+    return "failure" if status in (None, "success") else status
 
 
 def exception_of(result: object) -> BaseException | None:
@@ -36,12 +47,28 @@ def exception_of(result: object) -> BaseException | None:
 
 def cancelled(error: BaseException | None = None) -> ToolResult:
     """Make the result of a call that was stopped together with its batch."""
-    return failure("Cancelled", error)
+    return failure("Cancelled", error, "cancelled")
 
 
 def failure_of(error: BaseException) -> ToolResult:
-    """Make the result of a call whose tool raised."""
-    return failure(f"Tool execution failed: {reason(error)}", error)
+    """Make the result of a call whose tool raised. How it ended is told from the exception here, and nowhere else."""
+    return failure(f"Tool execution failed: {reason(error)}", error, _end_of(error))
+
+
+def _end_of(error: BaseException) -> CallEnd:
+    match error:
+        case BlockTool():
+            return "blocked"
+        case DeniedError():
+            return "denied"
+        case UnknownOutcome():
+            return "unknown"
+        case ToolError(timeout=True):
+            return "timeout"
+        case asyncio.CancelledError():
+            return "cancelled"
+        case _:
+            return "failure"
 
 
 def unknown(name: str, why: str = "") -> ToolResult:
@@ -56,7 +83,7 @@ def unknown(name: str, why: str = "") -> ToolResult:
         f"It is not known whether the call to '{name}' happened: the program that ran it ended{asked}. It was not run "
         "again. Find out whether it had its effect before you call it again."
     )
-    return failure(text, UnknownOutcome(text))
+    return failure(text, UnknownOutcome(text), "unknown")
 
 
 def stopped(error: StopRun) -> ToolResult:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from .text import visible
+from .output import say
 
 __all__ = ["Answer"]
 
@@ -12,8 +10,8 @@ __all__ = ["Answer"]
 class Answer:
     """Writes the text of a model to standard output, piece by piece.
 
-    White space around the text is left out, and it ends with a line feed. At a terminal, characters that control it are
-    replaced by their pictures.
+    White space around the text is left out, and it ends with a line feed. Characters that control a terminal are
+    replaced by their pictures, also where another program shows the text; `ask --json` has it exactly.
 
     Args:
         holds: whether text is kept until `finish`: text before calls is dropped when more text follows them, since it
@@ -91,8 +89,7 @@ class Answer:
         # Noted first: a signal may end the program as soon as the text is out.
         self._has_begun, self._in_line = True, not text.endswith("\n")
         try:
-            sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
-            sys.stdout.flush()
+            say(text, end="")
         except OSError:
             self._is_closed = True
             raise

@@ -16,6 +16,7 @@ from ..storage.postgres.address import is_dsn, read_dsn
 from ..storage.postgres.archive import TableArchive
 from . import log, logs
 from .exits import UnusableError
+from .output import say
 from .progress import Progress
 from .text import count, one_line, quoted
 
@@ -43,7 +44,7 @@ def copy(
         copied = asyncio.run(_copy(source, target))
     except ConfigError as error:
         raise UnusableError(str(error)) from error
-    print(
+    say(
         one_line(
             f"{logs.named(target)}: {count(copied.conversations, 'conversation')} and {count(copied.rows, 'row')} "
             f"copied, {copied.skipped:,} there already, {count(copied.profiles, 'version')} of profiles"

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..calls.records import CallRecord
+from ..calls.record import CallRecord
 from ..errors import ConfigError, StorageError
 from ..storage.log import Conversation
 from ..storage.postgres.address import Address, read_dsn
@@ -37,8 +37,11 @@ _ROWS = """
     FROM {tables}.messages AS m LEFT JOIN {tables}.calls AS c
         ON c.conversation_id = m.conversation_id AND c.message_id = m.message_id
     WHERE m.conversation_id = $1 AND m.user_id = $2
-    ORDER BY m.timestamp, m.number
+    ORDER BY {order}
 """
+ORDERED = 7
+"""From this version of the tables on, the number of a row is its position; before, rows were read by time."""
+
 _LEASES = """
     SELECT conversation_id, lease_number, lease_worker, lease_machine,
         extract(epoch FROM lease_expires_at - clock_timestamp())::float8
@@ -79,7 +82,7 @@ def conversations(dsn: str) -> list[Conversation]:
 
 
 def rows(dsn: str, conversation_id: str, user_id: str | None = None) -> list[Row]:
-    """Read a conversation, in the order of its timestamps.
+    """Read a conversation, in the order in which its rows were committed.
 
     Args:
         dsn: of the log.
@@ -96,9 +99,11 @@ def rows(dsn: str, conversation_id: str, user_id: str | None = None) -> list[Row
         users = await connection.fetch(_USERS.format(tables=address.tables), pack(conversation_id))
         names = [unpack(user) for (user,) in users]
         user = choose_user(address.place, names, conversation_id, user_id, listed_by="DB")
-        found = await connection.fetch(
-            _ROWS.format(tables=address.tables), pack(conversation_id), pack(user)
+        is_ordered = await find_version(connection, address) >= ORDERED
+        query = _ROWS.format(
+            tables=address.tables, order="m.number" if is_ordered else "m.timestamp, m.number"
         )
+        found = await connection.fetch(query, pack(conversation_id), pack(user))
         return [_row(*row) for row in found]
 
     return _read(dsn, ask)

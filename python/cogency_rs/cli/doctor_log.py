@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from ..calls.worker_process import is_gone
+from ..outside import is_gone
 from . import logs
 from .page import Page
 from .text import count, duration, one_line

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from ..errors import CogencyError, OwnerError
+from .output import say
 from .text import one_line, quoted
 
 __all__ = [
@@ -188,7 +189,7 @@ def discard_closed_outputs() -> None:
 def complain(message: str) -> None:
     """Print a message as one line on standard error, whatever characters it has."""
     with suppress(OSError):
-        print(f"cogency-rs: {one_line(message)}", file=sys.stderr, flush=True)
+        say(f"cogency-rs: {one_line(message)}", to=sys.stderr)
 
 
 @contextmanager

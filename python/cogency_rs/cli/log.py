@@ -28,7 +28,7 @@ from typing import NamedTuple, TypeVar
 from ..errors import StorageError
 from ..storage.calls import read_calls_by_row
 from ..storage.connection import code_of, is_lock
-from ..storage.conversations import list_conversations
+from ..storage.conversations import list_conversations, order_of
 from ..storage.log import Conversation
 from ..storage.schema import check_version, has_table
 from .exits import UnusableError
@@ -61,7 +61,7 @@ def conversations(path: Path) -> list[Conversation]:
 
 
 def rows(path: Path, conversation_id: str, user_id: str | None = None) -> list[Row]:
-    """Read a conversation, in the order of its timestamps.
+    """Read a conversation, in the order in which its rows were committed.
 
     Args:
         path: the log.
@@ -80,7 +80,7 @@ _ROWS = """
     SELECT message_id, type, CAST(content AS TEXT), CAST(timestamp AS REAL)
     FROM messages
     WHERE conversation_id = ? AND COALESCE(user_id, '') = ?
-    ORDER BY timestamp, rowid
+    ORDER BY {order}
 """
 _COLUMNS = {"message_id", "conversation_id", "user_id", "type", "content", "timestamp"}
 
@@ -104,8 +104,9 @@ def _rows(
 
 
 def read_rows(connection: sqlite3.Connection, conversation_id: str, user_id: str) -> list[Row]:
-    """Read a user's conversation through a connection that is open, in the order of its timestamps."""
-    found = connection.execute(_ROWS, (conversation_id, user_id))
+    """Read a user's conversation through a connection that is open, in the order in which its rows were committed."""
+    query = _ROWS.format(order=order_of(connection))
+    found = connection.execute(query, (conversation_id, user_id))
     calls = read_calls_by_row(connection, conversation_id)
     return [
         Row(str(type), content, shown_time(timestamp), saved_at(id), calls.get(id))

@@ -60,7 +60,7 @@ def conversations(db: str) -> list[Conversation]:
 
 
 def rows(db: str, conversation_id: str, user_id: str | None = None) -> list[Row]:
-    """Read a conversation, in the order of its timestamps.
+    """Read a conversation, in the order in which its rows were committed.
 
     Args:
         db: the log.

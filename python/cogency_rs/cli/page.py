@@ -18,6 +18,7 @@ from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.text import Text
 
+from .screen import Screen
 from .text import visible
 from .wrap import wrapped
 
@@ -70,7 +71,7 @@ class Page:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or _StandardOutput()
+        self.console = console or Screen()
         columns = self.console.width if self.console.is_terminal else PLAIN
         self.width = min(max(columns, NARROWEST), WIDEST)
         self._collected: list[Segment] = []
@@ -163,16 +164,6 @@ class Page:
 _NEW_LINE = Segment("\n")
 _TOGETHER = 1000
 """How many segments are written at once; about two hundred lines."""
-
-
-class _StandardOutput(Console):
-    """Standard output. If it is no longer read, that is an error like any other."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False)
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError("standard output is closed")
 
 
 def cut(text: str, columns: int) -> str:

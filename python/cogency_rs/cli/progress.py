@@ -60,13 +60,14 @@ class Progress:
 def _line(what: str, total: int, began: float) -> bars.Progress:
     """A line that is drawn only when it is told to: no thread runs next to the work."""
     from rich import progress as bars
-    from rich.console import Console
+
+    from .screen import Screen
 
     shown = bars.Progress(
         bars.TextColumn("{task.description}", markup=False),
         *([bars.BarColumn(), bars.TaskProgressColumn()] if total else []),
         bars.TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=Screen(stderr=True),
         auto_refresh=False,
         transient=True,
         redirect_stdout=False,

@@ -15,6 +15,7 @@ from ..errors import ConfigError
 from ..runs.limits import RunLimits
 from . import logs
 from .exits import UnusableError
+from .output import say
 from .page import Page
 from .text import count, one_line, quoted, signature
 
@@ -58,7 +59,7 @@ def settle(
     if conversation is None or call is None:
         _list(db, found)
     else:
-        print(one_line(f"{logs.named(db)}: noted; the next run of {quoted(conversation)} has it"))
+        say(one_line(f"{logs.named(db)}: noted; the next run of {quoted(conversation)} has it"))
 
 
 async def _settled(

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..calls.records import CallRecord
+from ..calls.record import CallRecord
 from .exits import UnusableError
 from .text import quoted
 

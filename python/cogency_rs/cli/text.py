@@ -52,10 +52,12 @@ def one_line(text: str) -> str:
     return visible(text).replace("\n", " ")
 
 
-# Characters that nothing is drawn for, though Python counts them as printable.
+# Characters that nothing is drawn for, though Python counts them as printable: those that Unicode lets a program
+# ignore, then those whose glyph is blank.
 _UNSEEN = frozenset(
     (
-        *map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u180f\u2800\u3164\uffa0"),
+        *map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u180f\u3164\uffa0"),
+        *map(ord, "\u2800\u2d7f\ufffc\U0001107f\U00013441\U00013442\U00016fe4\U0001d159"),
         *range(0x180B, 0x180E),
         *range(0xFE00, 0xFE10),
         *range(0xE0100, 0xE01F0),
@@ -120,9 +122,16 @@ def shown(value: Any) -> str:
 
 
 def written(name: str, args: dict[str, Any]) -> str:
-    """A call as it would be written in Python, with whatever characters it has."""
-    arguments = (f"{key}={_json(value)}" for key, value in args.items())
-    return f"{name}({', '.join(arguments)})"
+    """A call as it would be written in Python, with whatever characters it has.
+
+    A name that could be taken for more than a name is in quotes, as in `f("x=1, y"=2)`.
+    """
+    arguments = (f"{_named(key)}={_json(value)}" for key, value in args.items())
+    return f"{_named(name)}({', '.join(arguments)})"
+
+
+def _named(name: str) -> str:
+    return name if re.fullmatch(r"[\w.-]+", name) else _json(name)
 
 
 def signature(name: str, args: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from . import logs
 from .exits import UnusableError
+from .output import say
 from .picture import draw
 from .text import count, one_line
 from .trace import trace as as_trace
@@ -78,7 +79,7 @@ def timeline(
     failed = sum(call.failed for call in calls)
     for file in files:
         if file != "-":
-            print(one_line(f"{file}: {what}, {count(len(calls), 'call')}, {failed} failed"))
+            say(one_line(f"{file}: {what}, {count(len(calls), 'call')}, {failed} failed"))
 
 
 def _write(option: str, file: str, text: str, db: str) -> None:

@@ -25,7 +25,7 @@ from ..guards.json_text import read_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..calls.records import CallStatus
+    from ..calls.record import CallStatus
     from .stored import Row
 
 __all__ = ["Entry", "LoggedBatch", "LoggedCall", "LoggedText", "LoggedTurn", "turns_of"]
@@ -243,8 +243,9 @@ def _text_of(row: Row) -> str:
         return row.content
     try:
         error: Any = read_json(row.content)
-        return f"{error['kind']}: {error['content']}\n{error['raw']}".rstrip()
-    except (ValueError, TypeError, KeyError):
+        why = f" ({error['why']})" if error.get("why") else ""
+        return f"{error['kind']}: {error['content']}{why}\n{error['raw']}".rstrip()
+    except (ValueError, TypeError, KeyError, AttributeError):
         return row.content
 
 

@@ -85,12 +85,19 @@ class Wrapper:
         for part in _PART.findall(piece):
             if part.isspace():
                 out.append(self.finish())
-                self._gap += part.expandtabs(4)
+                self._widen(part)
             else:
                 self._word += part
                 if self._in_word or self._has_room():
                     out.append(self._write())
         return "".join(out)
+
+    def _widen(self, space: str) -> None:
+        """Add to the gap what of it can matter: two line feeds, and as many spaces as a line has columns."""
+        if space == "\n":
+            self._gap = "\n" * min(self._gap.count("\n") + 1, 2)
+        else:
+            self._gap = (self._gap + space.expandtabs(4))[: self._width + 2]
 
     def finish(self) -> str:
         """End the word that was begun; return what is still to write of it."""

@@ -32,7 +32,7 @@ from .history import (
 )
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
 
 __all__ = ["assemble", "system_prompt", "to_messages"]
 

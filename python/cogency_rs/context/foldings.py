@@ -15,10 +15,10 @@ import weakref
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .._core import Folding, FoldOptions, estimated_tokens
-from ..storage.log import LogPage, is_log, overrides
+from ..storage.log import LogPage, check_positions, is_log, overrides
 from .history import (
     CountedMessages,
     Messages,
@@ -31,7 +31,7 @@ from .history import (
 from .rows import FEW_ROWS, extend, give_ids
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
 
 __all__ = ["CHARACTERS", "CONVERSATIONS", "call_records", "fold_conversation", "newest_rows"]
 
@@ -83,6 +83,7 @@ async def fold_conversation(
         page = await storage.read(conversation_id, user_id=user_id, after=folded.cursor)
         if page.is_whole:
             folded = _Folded(options)
+    check_positions(storage, page)
     await folded.extend(page)
     await give_ids(folded.folding, options, lambda: call_records(storage, conversation_id, user_id))
     if merge_roles:
@@ -156,7 +157,28 @@ async def call_records(
 
 
 def _characters(rows: Iterable[dict[str, Any]]) -> int:
-    return sum([len(row["content"]) for row in rows])
+    """How much rows or messages hold: characters of text, and bytes of their parts."""
+    held = 0
+    for row in rows:
+        content = row["content"]
+        held += len(content) if isinstance(content, str) else _held(content)
+        if "parts" in row:
+            held += sum(len(part[2]) for part in row["parts"])
+    return held
+
+
+def _held(content: Any) -> int:
+    """How much a content that is not text holds."""
+    if not isinstance(content, list):
+        return 0
+    parts = cast("list[Any]", content)
+    return sum(
+        len(value)
+        for part in parts
+        if isinstance(part, dict)
+        for value in cast("dict[Any, Any]", part).values()
+        if isinstance(value, str | bytes)
+    )
 
 
 class _Folded:

@@ -25,7 +25,7 @@ from ..loading.dataclass import Later, dataclass, field
 from .rows import extend, give_ids
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
 
 __all__ = [
     "MOST_ROWS",
@@ -105,13 +105,38 @@ def tokens_of(messages: Sequence[Mapping[str, Any]], count: Callable[[str], int]
             messages = messages[:start] + messages[stop:]
         estimated, messages = estimated_tokens(messages)
         tokens += estimated
-    return tokens + sum(count(_text_of(message)) for message in messages)
+    return tokens + sum(_tokens_of(message, count) for message in messages)
 
 
-def _text_of(message: Mapping[str, Any]) -> str:
-    content, calls = message.get("content"), message.get("tool_calls")
-    text = content if isinstance(content, str) else json.dumps(content, default=str)
-    return f"{text}{json.dumps(calls)}" if calls else text
+PART_TOKENS = 1000
+"""How many tokens a part is taken for that is not text, such as an image of middle size."""
+
+
+def _tokens_of(message: Mapping[str, Any], count: Callable[[str], int]) -> int:
+    text, parts = text_and_parts(message.get("content"))
+    calls = message.get("tool_calls")
+    return count(f"{text}{json.dumps(calls)}" if calls else text) + parts * PART_TOKENS
+
+
+def text_and_parts(content: Any) -> tuple[str, int]:
+    """The text of a message's content, and how many parts it has that are not text.
+
+    Args:
+        content: text, a list of parts, or what a transform made.
+    """
+    if isinstance(content, str):
+        return content, 0
+    parts = cast("list[Any]", content) if isinstance(content, list) else []
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        return json.dumps(content, default=str), 0
+    texts: list[str] = []
+    for part in parts:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                texts.append(text)
+            case _:
+                pass
+    return "\n".join(texts), len(parts) - len(texts)
 
 
 @dataclass(frozen=True)
@@ -420,14 +445,13 @@ class History(Later):
     def _tokens(self, message: dict[str, Any], counted: dict[str, int]) -> int:
         if self.max_tokens is None:
             return 0
-        content = message["content"]
-        text = content if isinstance(content, str) else str(content)
+        text, parts = text_and_parts(message["content"])
         if text not in counted:
             tokens: object = self.count_tokens(text)
             if not isinstance(tokens, int) or tokens < 0:
                 raise ConfigError(f"count_tokens must return a whole number, got {tokens!r}")
             counted[text] = tokens
-        return counted[text]
+        return counted[text] + parts * PART_TOKENS
 
     async def sent(self, messages: Messages) -> Messages:
         """Transform and merge messages, as they will be sent."""
@@ -452,7 +476,12 @@ def _answers_only(rows: Sequence[Any]) -> list[Any]:
 
 
 def _answer(rows: Sequence[Any]) -> list[Any]:
-    """The rows that answer a question: the text after its last call and its last error, if there is any."""
+    """The rows that answer a question: the text after its last call and its last error, if there is any.
+
+    What was found out about an earlier call hides the answer before it only if the model answered once more.
+    """
+    while rows and rows[-1]["type"] == "settled":
+        rows = rows[:-1]
     for place in reversed(range(len(rows))):
         if rows[place]["type"] not in ("respond", "think", "end", "metric", "execute"):
             rows = rows[place + 1 :]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._core import Folding, FoldOptions
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
 
 __all__ = ["FEW_ROWS", "extend", "give_ids"]
 

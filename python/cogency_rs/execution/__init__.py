@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         Unknown as Unknown,
         UnsettledCall as UnsettledCall,
     )
-    from ..calls.records import ToolExecution as ToolExecution
+    from ..calls.record import ToolExecution as ToolExecution
     from .executor import execute_calls as execute_calls, execute_tool as execute_tool
     from .workers import (
         set_worker_threads as set_worker_threads,
@@ -47,7 +47,7 @@ __getattr__, __dir__ = lazy_names(
             "Unknown",
             "UnsettledCall",
         ),
-        "..calls.records": ("ToolExecution",),
+        "..calls.record": ("ToolExecution",),
         ".executor": ("execute_calls", "execute_tool"),
         ".workers": ("set_worker_threads", "worker_threads"),
     },

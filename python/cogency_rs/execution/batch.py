@@ -14,19 +14,19 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from time import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..calls.records import CallRecord, KnownEnd, ToolExecution
+from ..calls.record import CallRecord, KnownEnd, ToolExecution
 from ..calls.tool_result import as_result, cancelled, failure_of, is_own_failure, is_plain, stopped
 from ..errors import StopRun
 from ..hooks import Invocation, Next
 from ..hooks.agreed_preview import refused_as_changed
-from ..hooks.approval import Approval, AskFirst, Decision, Need, write_decision
+from ..hooks.approval import Approval, AskFirst, Decision, Need, call_digest, write_decision
 from ..hooks.chain import chain, shown_to
 from ..hooks.hooks import NO_HOOKS, HookList
 from ..hooks.remote import check_remote
+from ..outside import time
 from ..telemetry import current
 from ..tools.cogency import injected_by
 from ..tools.context import RunSignals, ToolContext
@@ -142,7 +142,7 @@ class ToolBatch:
         # Made when a call begins before the others are known. Calls that became those of another tool wait for it.
         self._is_complete: asyncio.Event | None = None
         self.decisions: Mapping[int, Decision] = {}
-        self._needs: dict[int, tuple[ToolCall, Need]] = {}
+        self._needs: dict[int, tuple[str, Need]] = {}
         wants = tools.options
         if [want for want in wants if want.remote]:
             check_remote(tools.names, hooks)
@@ -220,7 +220,7 @@ class ToolBatch:
         """
         self._begin = begin
         if needs:
-            of = [call for call, _ in (*self.resolved, *calls)]
+            of = [call_digest(each) for each in (*self.resolved, *calls)]
             self._needs |= enumerate(zip(of, needs, strict=True))
         if self._is_complete is not None:
             self._is_complete.set()
@@ -444,7 +444,10 @@ class ToolBatch:
                 value = await executor.run(invocation, self.execution)
             else:
                 execute, args = bound(tool, call, index, self)
-                if self._is_blocking(tool, execute):
+                if getattr(tool, "keeps_time", False) is True:
+                    with self.held(index):
+                        value = await execute(**args)
+                elif self._is_blocking(tool, execute):
                     value = await run_in_thread(execute, args, is_coroutine_function(execute))
                 else:
                     value = await execute(**args)
@@ -498,7 +501,8 @@ class ToolBatch:
         if late == "call" and not self._tasks[index].done():
             del self._late[index]
             self._tasks[index].uncancel()
-        return timed_out(late, call.name, tool, self._options)
+        has_begun = self._notes[index].attempt > 0
+        return timed_out(late, call.name, tool, self._options, has_begun=has_begun)
 
     # What is known of a call
 
@@ -527,7 +531,7 @@ class ToolBatch:
         return invocation.of_call(resolved)
 
     def id(self, index: int) -> str:
-        """The id of a call: the log's, the provider's, or one that is made at the first use."""
+        """The id of a call: the log's, or one that is made at the first use."""
         return self._notes[index].record_of(self.resolved[index][0], index).id
 
     def context(self, index: int, call: ToolCall) -> ToolContext[Any]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from time import time
 from typing import Any
 
-from ..calls.records import CallRecord, ToolExecution
-from ..calls.status import status_of
-from ..calls.worker_process import worker
+from ..calls.record import CallRecord, ToolExecution
+from ..calls.tool_result import status_of
 from ..ids import uuid7
+from ..outside import time, worker
 from ..types import ToolCall, ToolResult
 from .tool_events import HeldRun
 
@@ -43,9 +42,11 @@ class CallNote:
     def record_of(self, call: Any, position: int) -> CallRecord:
         """The call's record from before: the log's, or one that is made at the first use."""
         if self.before is None:
-            id = getattr(call, "id", None) or uuid7()
-            server = getattr(call, "server", None)  # cogency knows no servers
-            self.before = CallRecord(id, "", position, call.name, server)
+            # cogency's own calls have neither
+            server, given = getattr(call, "server", None), getattr(call, "id", None)
+            self.before = CallRecord(
+                uuid7(), "", position, call.name, server, "saved", provider_id=given
+            )
         return self.before
 
     def execution(
@@ -61,24 +62,20 @@ class CallNote:
             result: its result.
             decision: what was decided about it here; `None` leaves what the record says.
         """
-        before, ended = self.record_of(call, position), self.ended or time()
-        attempt, started_at, by = before.attempt, before.started_at, before.worker
-        if self.attempt or not attempt:
-            attempt += self.attempt
-            started_at, by = self.began or ended, worker()
-        record = CallRecord(
-            before.id,
-            before.batch,
-            before.position,
-            before.name,
-            before.server,
+        record, ended = self.record_of(call, position), self.ended or time()
+        if record.status == "early":  # its batch is complete, or the caller drops it
+            record = record.to("open", "run")
+        if self.attempt or not record.attempt:
+            # A call that was refused has the time of that as both its times, and was not started.
+            attempt, began = record.attempt + self.attempt, self.began or ended
+            if self.attempt and record.status == "saved":
+                record = record.to("open", "run")
+            record = record._replace(attempt=attempt, started_at=began, worker=worker())
+        record = record.to(
             status_of(result),
-            attempt,
-            started_at,
-            ended,
-            by,
-            decision or before.decision,
-            None,
-            before.settling,
+            "run",
+            completed_at=ended,
+            decision=decision or record.decision,
+            result=None,
         )
         return ToolExecution(call, result, record)

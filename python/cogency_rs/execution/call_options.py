@@ -17,7 +17,7 @@ from ..guards.arguments import (
 from ..loading.dataclass import Later, dataclass
 
 if TYPE_CHECKING:
-    from ..calls.records import ToolExecution
+    from ..calls.record import ToolExecution
 
 __all__ = ["CallOptions"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..calls.records import ToolExecution
+from ..calls.record import ToolExecution
 from ..guards.arguments import check_execution, check_function
 from ..hooks import AnyHook, Approve
 from ..hooks.approval import Approval

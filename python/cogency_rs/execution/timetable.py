@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from .._core import Schedule
 from ..calls.tool_result import failure
-from ..errors import ToolError
+from ..errors import ToolError, UnknownOutcome
 from ..tools.options import ToolOptions, options_of
 from ..types import ToolResult
 from .call_options import CallOptions
@@ -192,13 +192,21 @@ class Timetable:
                     waiter.set_result(None)
 
 
-def timed_out(late: Late, name: str, tool: Any, options: CallOptions) -> ToolResult:
-    """The result of a call of this tool that was stopped because of this time limit."""
+def timed_out(
+    late: Late, name: str, tool: Any, options: CallOptions, *, has_begun: bool
+) -> ToolResult:
+    """The result of a call of this tool that was stopped because of this time limit.
+
+    A tool that has its effects elsewhere may have had them, if it has begun.
+    """
     if late == "batch":
         text = f"Tool '{name}' timed out: its batch took longer than {options.batch_timeout:g} s"
     else:
         text = f"Tool '{name}' timed out after {_limit(tool, options):g} s"
-    return failure(text, ToolError(text, timeout=True))
+    if has_begun and getattr(tool, "has_effects_elsewhere", False) is True:
+        text += ", so whether the call had an effect is not known"
+        return failure(text, UnknownOutcome(text, timeout=True), "unknown")
+    return failure(text, ToolError(text, timeout=True), "timeout")
 
 
 def _limit(tool: Any, options: CallOptions) -> float | None:

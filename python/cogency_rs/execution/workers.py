@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import ConfigError
+from ..outside import current
 
 __all__ = ["in_thread", "on_own_loop", "run_in_thread", "set_worker_threads", "worker_threads"]
 
@@ -32,6 +33,8 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     If the caller is cancelled, the function does not start if it still waits for a thread. Once it runs it cannot be
     interrupted, and is left to end on its own.
     """
+    if not current().has_threads:
+        return function()
     job = _Job(function)
     _workers.submit(job)
     return _value(await job.outcome)

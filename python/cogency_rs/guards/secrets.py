@@ -14,11 +14,12 @@ import re
 import threading
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, cast
 from weakref import ReferenceType, ref
 
-from ..errors import ArgumentError, ConfigError
+from ..errors import ArgumentError, ConfigError, Portable
 
 __all__ = [
     "NO_SECRETS",
@@ -83,6 +84,11 @@ _PACKAGE = r"@[\w.-]+/[\w.-]+"
 _VERBOSE_LOGGERS = (
     "httpx",
     "httpx2",
+    *(
+        f"{package}.{part}"
+        for package in ("httpcore", "httpcore2")
+        for part in ("connection", "http11", "http2", "proxy", "socks")
+    ),
     "anthropic._base_client",
     "openai._base_client",
     "mcp.client.stdio",
@@ -92,7 +98,7 @@ _VERBOSE_LOGGERS = (
 """Loggers of the clients that this package uses, which write addresses and errors as they are."""
 
 
-class CleanedError(Exception):
+class CleanedError(Portable):
     """Takes the place of an error whose text, or the text of an error that led to it, had a secret.
 
     Numbers among the error's attributes, such as its status, are attributes of this one too.
@@ -144,7 +150,7 @@ class Secrets:
         )
 
     def clean(self, error: Exception) -> Exception:
-        """The error itself; or a `CleanedError`, if a traceback of it or its `repr` would show one of them."""
+        """The error itself; or a `CleanedError`, if its traceback, `repr` or attributes would show one of them."""
         if not self._shows(error):
             return error
         cleaned = CleanedError(self.hide(str(error)), type(error).__qualname__)
@@ -157,8 +163,16 @@ class Secrets:
         if not self._shown:
             return False
         chain = traceback.TracebackException.from_exception(error, limit=0)
-        texts = [*chain.format(), *map(repr, _chain(error))]
+        texts = [*chain.format(), *map(repr, _chain(error)), *map(_kept_in, _chain(error))]
         return any(self._pattern.search(text) or "input_value=" in text for text in texts)
+
+
+def _kept_in(error: BaseException) -> str:
+    """What an error keeps of an answer: its attributes, and the headers of its response."""
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    with suppress(Exception):  # code of others
+        return repr((vars(error), [*headers.items()] if headers is not None else ()))
+    return ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ..errors import DeniedError
+from ..calls.record import digest_of
+from ..errors import DeniedError, StorageError
 from ..guards.arguments import check_seconds, refused
 from ..guards.json_text import read_json
 from ..loading.dataclass import Later, dataclass, replace
@@ -30,9 +32,12 @@ __all__ = [
     "ToolApproved",
     "ToolDenied",
     "Undecided",
+    "call_digest",
     "denied",
     "need_of",
+    "preview_of",
     "read_decision",
+    "shown_digest",
     "write_decision",
 ]
 
@@ -47,10 +52,13 @@ class ToolApproved(Later):
         args: arguments that replace those of the call; `None` to keep them.
         preview: what the tool's `preview` said of the call, with those arguments, when it was approved. The call is
             refused if it says something else when the call is about to run. `None` to run it in any case.
+        digest: of what was shown, as `CallRecord.digest` and `PendingCall.digest` have it; the decision is refused if
+            the call is no longer that. `None` for what the log says was shown.
     """
 
     args: dict[str, Any] | None = None
     preview: str | None = None
+    digest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ async def need_of(resolved: ResolvedCall) -> Need:
     if isinstance(predicate, bool):
         return predicate
     try:
-        required: object = await _awaited(predicate(call))
+        required: object = await _awaited(predicate(own_copy(call)))
     except Exception as error:
         logger.exception("requires_approval of %r failed, so its call is denied", call.name)
         return Undecided(f"its requires_approval failed: {reason(error)}")
@@ -142,6 +150,46 @@ class Approval(Later):
         return cls(approve)
 
 
+async def preview_of(resolved: ResolvedCall) -> str | None:
+    """What a tool says that a call would do; `None` if it says nothing. Raises what its `preview` raises."""
+    preview = resolved.options.preview
+    if preview is None:
+        return None
+    shown: str = await _awaited(await asyncio.to_thread(preview, own_copy(resolved.call)))
+    return shown
+
+
+def own_copy(call: ToolCall) -> ToolCall:
+    """A copy of a call for code that may change its arguments in place, so that what it does to them has no effect."""
+    return replace(call, args=copy.deepcopy(call.args))
+
+
+def call_digest(resolved: tuple[ToolCall, Any], preview: str | None = None) -> str:
+    """The `digest_of` a call with its tool, under the name that the tool has whatever other tools there are."""
+    from ..tools.fingerprint import said_of
+    from ..tools.toolbox import remote_name_of, server_of
+
+    call, tool = resolved
+    server = server_of(tool)
+    name = call.name if server is None else remote_name_of(tool)
+    return digest_of(name, server, call.args, preview, tool="" if tool is None else said_of(tool))
+
+
+async def shown_digest(resolved: ResolvedCall) -> str | Undecided:
+    """A digest of what somebody who decides about a call is shown; or why nobody can be shown it."""
+    from ..calls.tool_result import reason
+
+    try:
+        return call_digest(resolved, await preview_of(resolved))
+    except Exception as error:
+        logger.exception("The preview of a call to %r failed, so it is denied", resolved.call.name)
+        return Undecided(f"its preview failed: {reason(error)}")
+
+
+_QUESTIONS = 3
+"""How often somebody is asked about a call that changes while they are asked."""
+
+
 class AskFirst:
     """Runs a call that requires approval only if it was approved.
 
@@ -149,7 +197,8 @@ class AskFirst:
 
     Args:
         approval: decides; with `None`, every call that requires approval is denied.
-        needs: what calls need, as far as it was found before, each with its call; by their places in the batch.
+        needs: what calls need, as far as it was found before, each with a digest of its call; by their places in the
+            batch.
 
     Attributes:
         decisions: what was decided of the calls that somebody was asked about, by their place in the batch.
@@ -158,7 +207,7 @@ class AskFirst:
     def __init__(
         self,
         approval: Approval | None,
-        needs: Mapping[int, tuple[ToolCall, Need]],
+        needs: Mapping[int, tuple[str, Need]],
     ) -> None:
         self._approval = approval
         self._needs = needs
@@ -170,36 +219,47 @@ class AskFirst:
 
         if invocation.tool is None:
             return await next(invocation)  # which refuses it, and says which tools there are
-        with invocation.waiting():
-            need = await self._need(invocation)
-        if need is False:
-            return await next(invocation)
-        if isinstance(need, Undecided):
-            return denied(invocation.call, need)
-        try:
+        for _ in range(_QUESTIONS):
+            asked = call_digest(invocation.resolved)
             with invocation.waiting():
-                answer = await self._answer(invocation)
-        except Exception as error:
-            logger.exception(
-                "Approval of a call to %r failed, so it is denied", invocation.call.name
-            )
-            answer = Undecided(f"the question could not be asked: {reason(error)}")
-        if answer is not _NOBODY:
-            self.decisions[invocation.index] = answer
-        if isinstance(answer, ToolDenied):
-            return denied(invocation.call, answer)
-        if answer.args is not None:
-            invocation = replace(invocation, call=replace(invocation.call, args=answer.args))
-        if answer.preview is not None:
-            invocation = replace(invocation, agreed=answer.preview)
-        return await next(invocation)
+                need = await self._need(invocation, asked)
+            if call_digest(invocation.resolved) != asked:
+                continue  # it was changed in place
+            # Nothing that has the call can change what was agreed to, or needs no agreement, and then runs.
+            call = own_copy(invocation.call)
+            if need is False:
+                return await next(replace(invocation, call=call))
+            if isinstance(need, Undecided):
+                return denied(invocation.call, need)
+            try:
+                with invocation.waiting():
+                    answer = await self._answer(invocation)
+            except Exception as error:
+                logger.exception(
+                    "Approval of a call to %r failed, so it is denied", invocation.call.name
+                )
+                answer = Undecided(f"the question could not be asked: {reason(error)}")
+            if answer is not _NOBODY:
+                self.decisions[invocation.index] = answer
+            if isinstance(answer, ToolDenied):
+                return denied(invocation.call, answer)
+            if answer.args is not None:
+                call = replace(call, args=copy.deepcopy(answer.args))
+            elif call_digest(invocation.resolved) != asked:
+                continue  # nobody has seen what it is now
+            agreed = answer.digest
+            if agreed is None:
+                agreed = call_digest((call, invocation.tool), answer.preview)
+            return await next(replace(invocation, call=call, agreed=agreed))
+        return denied(
+            invocation.call, Undecided("it was changed each time that it was asked about")
+        )
 
-    async def _need(self, invocation: Invocation) -> Need:
-        resolved = invocation.resolved
-        known, need = self._needs.get(invocation.index, (None, None))
-        if need is not None and known is resolved.call:
+    async def _need(self, invocation: Invocation, digest: str) -> Need:
+        known, need = self._needs.get(invocation.index, ("", None))
+        if need is not None and known == digest:
             return need
-        return await need_of(resolved)
+        return await need_of(invocation.resolved)
 
     async def _answer(self, invocation: Invocation) -> Decision:
         approval = self._approval
@@ -208,7 +268,8 @@ class AskFirst:
         limit = asyncio.timeout(approval.timeout)
         try:
             async with limit:
-                answer: object = await _awaited(approval.ask(invocation.context, invocation.call))
+                call = own_copy(invocation.call)
+                answer: object = await _awaited(approval.ask(invocation.context, call))
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -233,7 +294,7 @@ def denied(call: ToolCall, decision: ToolDenied) -> ToolResult:
     else:
         why = f" Reason: {decision.message}" if decision.message else ""
         text = f"Tool '{call.name}' execution was rejected by user.{why}"
-    return failure(text, DeniedError(text))
+    return failure(text, DeniedError(text), "denied")
 
 
 def write_decision(decision: Decision) -> str:
@@ -241,18 +302,31 @@ def write_decision(decision: Decision) -> str:
     if isinstance(decision, ToolDenied):
         asked = {"asked": False} if isinstance(decision, Undecided) else {}
         return json.dumps({"approved": False, "message": decision.message, **asked})
-    given = {"args": decision.args, "preview": decision.preview}
-    told = {name: value for name, value in given.items() if value is not None}
-    return json.dumps({"approved": True, **told}, default=repr)
+    edited = {} if decision.args is None else {"args": decision.args}
+    return json.dumps({"approved": True, **edited}, default=repr)
 
 
 def read_decision(stored: str) -> Decision:
-    """What `write_decision` wrote."""
-    read = read_json(stored)
-    if not read["approved"]:
+    """What `write_decision` wrote.
+
+    Raises:
+        StorageError: it is something else, so that nobody knows whether the call was approved.
+    """
+    try:
+        read = read_json(stored)
+        is_approved, args = read["approved"], read.get("args")
+        if type(is_approved) is not bool or not (args is None or isinstance(args, dict)):
+            raise ValueError("it is not a decision")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StorageError(
+            "the decision about a call cannot be read: the column decision of the table calls is not what this version "
+            f"writes, but {stored:.100}; another program has changed it. Correct it, or settle the call",
+            cause=error,
+        ) from error
+    if not is_approved:
         kind = ToolDenied if read.get("asked", True) else Undecided
         return kind(read.get("message", ""))
-    return ToolApproved(read.get("args"), read.get("preview"))
+    return ToolApproved(cast("dict[str, Any] | None", args), read.get("preview"))
 
 
 async def _awaited(value: Any) -> Any:

@@ -7,12 +7,11 @@ import logging
 from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from time import time
 from typing import Any, Literal, cast
 
-from ..calls.status import status_of
-from ..calls.tool_result import as_result, failure, reason
+from ..calls.tool_result import as_result, failure, reason, status_of
 from ..errors import BlockTool, SkipTool, StopRun
+from ..outside import time
 from ..types import ToolCall, ToolResult
 from .approval import AskFirst
 from .hooks import AnyHook, HookList, Hooks, matches
@@ -109,7 +108,7 @@ class HookChain:
                 await turn.enter_async_context(self._turn)
             if self._blocked is not None:
                 text = f"Not started: the call to '{self._blocked}' before it was blocked"
-                return failure(text, asyncio.CancelledError(text))
+                return failure(text, asyncio.CancelledError(text), "cancelled")
 
             async def let_through(invocation: Invocation) -> ToolResult:
                 await turn.aclose()
@@ -190,7 +189,7 @@ class HookChain:
                 if self._on_block == "stop":
                     self._blocked = call.name
                     self._batch.end_run(invocation.index, StopRun(text), name)
-                return failure(text, error)
+                return failure(text, error, "blocked")
             case SkipTool() if not has_begun:
                 return as_result(error.value)
             case _:

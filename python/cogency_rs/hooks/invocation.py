@@ -12,7 +12,7 @@ from ..errors import StopRun
 from ..types import ToolCall, ToolResult
 
 if TYPE_CHECKING:
-    from ..calls.records import ToolExecution
+    from ..calls.record import ToolExecution
     from ..tools.context import ToolContext
     from ..tools.toolbox import ResolvedCall
 
@@ -73,8 +73,8 @@ class Invocation:
         attempt: the number of this attempt, from 1.
         index: the call's place in the batch, from 0.
         executor: runs the tool elsewhere; `None` to run it here.
-        agreed: what the tool's preview said when the call was approved; the call runs only if it says the same when
-            is its turn. `None` to run it in any case.
+        agreed: a digest of what was approved: the call, and what its tool's preview said if that was shown. The call
+            runs only if it is still that when it is its turn. `None` if nobody had to approve it.
         state: what hooks have written so far. The hooks and tools that run later see what is written here.
     """
 
@@ -117,8 +117,8 @@ class Invocation:
 
     def execution(self, result: ToolResult) -> ToolExecution:
         """The call as it was carried out, with this result, and its record: its status, times and attempts."""
-        from ..calls.records import CallRecord, ToolExecution
-        from ..calls.status import status_of
+        from ..calls.record import CallRecord, ToolExecution
+        from ..calls.tool_result import status_of
 
         if self._source is not None:
             return self._source.execution_of(self.index, result)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from ..calls.status import status_of
-from ..calls.tool_result import exception_of
+from ..calls.tool_result import exception_of, status_of
 from ..errors import ToolError
 from ..loading.dataclass import replace
+from ..outside import random
 from ..types import ToolResult
+from .approval import own_copy
 from .invocation import Invocation, Next
 
 __all__ = ["retry"]
@@ -20,6 +21,9 @@ LONGEST_PAUSE = 5.0
 async def retry(invocation: Invocation, next: Next) -> ToolResult:
     """Repeat a call that raised or ran out of time, as often as its tool allows, with growing pauses."""
     retries = invocation.resolved.options.retries
+    kept = own_copy(
+        invocation.call
+    )  # what a tool does to its arguments must not reach the next attempt
     attempt = 1
     while True:
         result = await next(invocation)
@@ -28,7 +32,7 @@ async def retry(invocation: Invocation, next: Next) -> ToolResult:
         with invocation.waiting():
             await asyncio.sleep(pause(attempt))
         attempt += 1
-        invocation = replace(invocation, attempt=attempt)
+        invocation = replace(invocation, call=own_copy(kept), attempt=attempt)
 
 
 def _may_help(result: ToolResult) -> bool:
@@ -46,7 +50,5 @@ def _may_help(result: ToolResult) -> bool:
 
 def pause(attempt: int) -> float:
     """Seconds to wait after this attempt: twice as long each time, and random, so that calls do not retry in step."""
-    import random  # imported late, because most programs never repeat a call
-
     longest: float = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
-    return longest * random.uniform(0.5, 1.0)
+    return longest * (0.5 + random() / 2)

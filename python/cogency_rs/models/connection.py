@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
+from ..errors import Portable
 from ..guards.secrets import Found
 from ..loading.dataclass import Later, dataclass
 from .settings import ModelSettings
 
 __all__ = [
+    "REPORTED",
     "BeganAnswer",
     "Connection",
     "Operation",
@@ -48,6 +50,7 @@ class Question(Later):
         secrets: what no error of the answer may show. Who sends it adds the key that it is sent with.
         until: see `ModelRequest`.
         asked: when it was asked first, by the loop's clock, for the bound on the time in all; now if not given.
+        attempt: how often it was sent before.
     """
 
     operation: Operation
@@ -56,6 +59,7 @@ class Question(Later):
     secrets: list[Found]
     until: tuple[str, ...] | None = None
     asked: float | None = None
+    attempt: int = 0
 
 
 class Read:
@@ -82,9 +86,11 @@ class BeganAnswer(Protocol):
 
     Attributes:
         declared: its content type, in small letters; empty if the service does not say.
+        attempt: how often the question was sent before; 0 if that is not known.
     """
 
     declared: str
+    attempt: int
 
     async def read(self) -> Read:
         """Wait until something has come, and take it. A wait that is cancelled loses nothing."""
@@ -131,7 +137,7 @@ class Connection(Protocol):
         ...
 
 
-class TransportError(Exception):
+class TransportError(Portable):
     """A request got no answer, or only a part of one.
 
     Attributes:
@@ -144,7 +150,11 @@ class TransportError(Exception):
         self.kind = kind
 
 
-class StatusError(Exception):
+REPORTED = 64 * 1024
+"""Bytes of an error that a service sends which are read; of a longer one only these are, as text."""
+
+
+class StatusError(Portable):
     """The service answered with a status that says that something is wrong.
 
     Attributes:

@@ -15,10 +15,12 @@ from .service_answer import NotStreamError, ReportedError
 if TYPE_CHECKING:
     from .advice import Advice
 
-__all__ = ["Service"]
+__all__ = ["Service", "named_status_of"]
 
 _LONGEST = 300  # characters of a service's own words
 _LISTED = 10  # models that a message lists
+_COMPARED = 500  # models that are compared with the one that was asked for
+_LONGEST_NAME = 100  # characters of a model's name that are compared, or listed
 
 
 _STATUS_OF_TYPE = {
@@ -161,7 +163,9 @@ class Service(Later):
 
     def _error(self, error: Exception, message: str, advice: Advice | None = None) -> LLMError:
         secrets = self.secrets()
-        headers = {name: secrets.hide(value) for name, value in _headers_of(error).items()}
+        headers = {
+            secrets.hide(name): secrets.hide(value) for name, value in _headers_of(error).items()
+        }
         return LLMError(
             secrets.hide(message),
             cause=secrets.clean(error),
@@ -211,6 +215,12 @@ def _code_of(error: Exception) -> str:
 
 def _status_of(error: Exception) -> int | None:
     """The HTTP status; for an error inside a stream, the status that its code or type stands for."""
+    named = named_status_of(error)
+    return 500 if named is None and _reported(error) else named
+
+
+def named_status_of(error: Exception) -> int | None:
+    """The HTTP status that a service sent, or that the code or type of what it reported stands for."""
     sent = _sent_status_of(error)
     if sent is not None and 300 <= sent < 600:
         return sent
@@ -219,7 +229,7 @@ def _status_of(error: Exception) -> int | None:
         status = str(_STATUS_OF_TYPE.get(str(named), named))
         if status.isdigit() and 400 <= int(status) < 600:
             return int(status)
-    return 500 if reported else None
+    return None
 
 
 def _sent_status_of(error: Exception) -> int | None:
@@ -247,7 +257,10 @@ def _listed(wanted: str, offered: list[str]) -> str:
     """Names, those most like the wanted one first."""
     import difflib  # here, since only this error needs it
 
-    nearest = difflib.get_close_matches(wanted, offered, n=3, cutoff=0.4)
+    # Comparing two names costs the square of their length or more.
+    longest = min(4 * len(wanted), _LONGEST_NAME)
+    alike = [name for name in offered if len(name) <= longest][:_COMPARED]
+    nearest = difflib.get_close_matches(wanted[:_LONGEST_NAME], alike, n=3, cutoff=0.4)
     names = [*nearest, *(name for name in offered if name not in nearest)]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return (", ".join(names[:_LISTED]) + more) or "none"
+    return (", ".join(f"{name:.{_LONGEST_NAME}}" for name in names[:_LISTED]) + more) or "none"

@@ -16,16 +16,15 @@ from ..guards.arguments import refused
 from ..guards.json_text import read_json, whole_characters
 from ..guards.secrets import Found, Secrets, host_of, in_headers, in_url, key, proxies
 from ..loading.dataclass import replace
-from .connection import Question, Read, StatusError, TransportError
+from .connection import REPORTED, Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
-from .settings import Timeout, timeout_of
+from .settings import RETRIES, Timeout, timeout_of
 
 __all__ = ["HttpConnection", "Key", "is_local", "json_of"]
 
 Key = str | Callable[[], Awaitable[str]]
 """A key, or an async function that returns one before each request."""
 
-_RETRIES = 2
 _USER_AGENT = f"cogency-rs/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
 _OFFERED = Timeout(5.0, 5.0, 10.0)
 """How long to wait for what no answer needs: the list of models, for an error's message, and the chat template."""
@@ -127,16 +126,18 @@ class HttpConnection:
         """Send a question, and again while it is not answered, that may help, and there is time in all."""
         sent = json_of({**question.body, "stream": True})
         timeout = timeout_of(question.settings.of_client)
-        retries = question.settings.of_client.get("max_retries", _RETRIES)
+        retries = question.settings.of_client.get("max_retries", RETRIES)
         clock = asyncio.get_running_loop().time
         began = clock() if question.asked is None else question.asked
         end = began + (float("inf") if timeout.total is None else timeout.total)
-        attempt = 0
+        attempt = question.attempt
         while True:
             if timeout.total is not None:
                 timeout = replace(timeout, total=max(0.0, end - clock()))
             try:
-                return await self._posted(question, sent, timeout)
+                answer = await self._posted(question, sent, timeout)
+                answer.attempt = attempt
+                return answer
             except (StatusError, TransportError) as error:
                 from .retries import seconds_before_retry  # here, since most requests are answered
 
@@ -151,8 +152,11 @@ class HttpConnection:
         page = await self._page(self._address(self._models_path, {}))
         return [str(model["id"]) for model in page["data"] or ()]
 
-    async def properties(self) -> Any:
+    async def properties(self, total: float | None) -> Any:
         """What the server reports of itself at `/props`, next to its API, as llama.cpp's does.
+
+        Args:
+            total: seconds that a request may take in all, of which this takes half at most; `None` for no limit.
 
         Raises:
             StatusError: it reports nothing.
@@ -160,14 +164,15 @@ class HttpConnection:
             ValueError: it did not answer in JSON.
         """
         root = self.url.partition("?")[0].rstrip("/").removesuffix("/v1")
-        return await self._page(f"{root}/props")
+        return await self._page(f"{root}/props", total)
 
     async def aclose(self) -> None:
         """Close the connections that no answer uses."""
         self._clients.clear()
 
-    async def _page(self, address: str) -> Any:
+    async def _page(self, address: str, total: float | None = None) -> Any:
         """What is at an address, as JSON."""
+        offered = _OFFERED.total if total is None else min(_OFFERED.total or total, total / 2)
         inbox = await inbox_of_loop()
         exchange = self._client(_OFFERED.connect).send(
             inbox.inbox,
@@ -176,7 +181,7 @@ class HttpConnection:
             self._headers(await self._asked_key(), {}),
             b"",
             read_timeout=_OFFERED.read,
-            total_timeout=_OFFERED.total,
+            total_timeout=offered,
         )
         answer = await _begun(HttpAnswer(inbox, exchange))
         try:
@@ -255,13 +260,13 @@ class HttpConnection:
 class HttpAnswer:
     """An answer over HTTP."""
 
-    __slots__ = ("_arrival", "_early", "_exchange", "declared")
+    __slots__ = ("_arrival", "_early", "_exchange", "attempt", "declared")
 
     def __init__(self, inbox: LoopInbox, exchange: Exchange) -> None:
         self._exchange = exchange
         self._arrival = inbox.arrival_of(exchange.number)
         self._early: Read | None = None
-        self.declared = ""
+        self.declared, self.attempt = "", 0
 
     async def begin(self) -> None:
         """Wait for the status.
@@ -378,9 +383,11 @@ def _error_of(end: Sequence[Any] | None) -> TransportError:
 
 
 def _body_of(end: Sequence[Any]) -> object:
-    """The object that a service sent with a status, or its text."""
-    data = end[1] if end[0] == "body" else b""
-    text = cast("bytes", data).decode("utf-8", "replace").strip()
+    """The object that a service sent with a status, or its text; of a long one the beginning."""
+    data = cast("bytes", end[1]) if end[0] == "body" else b""
+    text = data[:REPORTED].decode("utf-8", "replace").strip()
+    if len(data) > REPORTED:
+        return text
     try:
         return read_json(text)
     except ValueError:

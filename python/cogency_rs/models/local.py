@@ -273,6 +273,8 @@ def _detected(path: Path) -> Detection | None:
 @contextmanager
 def _shown(line: str) -> Generator[None, None, None]:
     """Show a line in the terminal, if there is one, while the block lasts."""
+    # The name of a file may hold anything.
+    line = "".join(each if each.isprintable() else "\ufffd" for each in line)
     is_shown = sys.stderr is not None and sys.stderr.isatty()
     if is_shown:
         print(f"{line} …", end="", file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from os import PathLike
@@ -54,14 +55,17 @@ class OpenAIModel(ServedModel):
             as `response_format`; the prompt asks for it in any case. If not given, only OpenAI itself gets the
             schema: with it, other servers often keep the model from calling tools. A server that refuses the schema
             does not get it again.
+        ask_template: whether an agent that was given no dialect asks the server for its chat template, at `/props`,
+            before its first step, and renders it to detect the dialect. If not given, it asks a server on this machine
+            or in a private network. It takes at most half of `timeout={"total": …}`, and counts in it.
         settings: sent with every request, see `OpenAISettings`. A field that only your server has goes into
             `extra_body`. `max_retries` is 2 if not given.
 
     Attributes:
         detection: what the server's chat template shows of the dialect; `None` until that is known.
         dialect: how the model writes its calls, as the template shows; `None` until that is known.
-        tells_template: whether an agent that was given no dialect asks for the template before its first step: the
-            server is on this machine or in a private network, and has not said that it does not tell it.
+        tells_template: whether an agent that was given no dialect asks for the template before its first step: it may,
+            by `ask_template`, and the server has not said that it does not tell it.
 
     Raises:
         ConfigError: there is no key, the arguments contradict each other, or the SDK of `client` is not installed.
@@ -85,6 +89,7 @@ class OpenAIModel(ServedModel):
         template: Template | None = None,
         reasoning_key: str | None = None,
         structured_output: bool | None = None,
+        ask_template: bool | None = None,
         **settings: Unpack[OpenAISettings],
     ) -> None:
         if not settings.keys() <= ANY_VALUE:
@@ -130,7 +135,9 @@ class OpenAIModel(ServedModel):
             structured_output = endpoint == "chat" and connection.url == _OPENAI
         self.calls_natively = endpoint == "chat" and connection.url == _OPENAI
         self._http = connection if isinstance(connection, HttpConnection) else None
-        self.tells_template = self._http is not None and is_local(connection.url)
+        may_ask = is_local(connection.url) if ask_template is None else ask_template
+        self.tells_template = self._http is not None and may_ask
+        self._total = timeout_of(of_client).total
         super().__init__(
             structured_output=structured_output,
             provider="openai",
@@ -156,8 +163,9 @@ class OpenAIModel(ServedModel):
         """
         if self.detection is None and self._http is not None:
             try:
-                told = await self._http.properties()
-                self.detection = Dialect.detect(_configuration(told))
+                told = await self._http.properties(self._total)
+                # In a thread: to render it may take longer than a loop may be held.
+                self.detection = await asyncio.to_thread(Dialect.detect, _configuration(told))
                 self.tells_template = self.detection is not None
             except TransportError:
                 pass  # the question will say what is wrong

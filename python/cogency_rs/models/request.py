@@ -60,6 +60,8 @@ class ModelRequest(Later):
         settings: the provider's own settings for this request; they override the model's.
         until: if given, nobody sees the answer while it comes: its text may be handed over in passages, as long as it
             is there once one of these strings is in it, once a call begins, and at the end. A model may ignore it.
+        waited: seconds that have passed of the time that the request may take in all, `timeout={"total": …}`: it
+            waited for the model's chat template.
         id: identifies the request; hooks keep it.
     """
 
@@ -72,6 +74,7 @@ class ModelRequest(Later):
     grammar: str | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: _NO_SETTINGS)
     until: tuple[str, ...] | None = None
+    waited: float = 0.0
     id: str = field(default_factory=uuid7)
 
 

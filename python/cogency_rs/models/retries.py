@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Mapping
 
+from ..outside import random, time
 from .connection import StatusError, TransportError
+from .service_answer import IncompleteError
 
 __all__ = ["seconds_before_retry"]
 
@@ -27,6 +27,9 @@ def seconds_before_retry(error: Exception, attempt: int) -> float | None:
     then twice as long each time, up to 8 seconds, less up to a quarter by chance, so that clients that failed together
     do not come back together. `x-should-retry` decides, where a service sends it.
 
+    An error that a service reports after it said that all is well counts as the status that it stands for, and an
+    answer that ended before it began as one that did not come. The caller must have seen nothing of it.
+
     Args:
         error: how the last request failed.
         attempt: how many requests were sent before this one.
@@ -36,17 +39,26 @@ def seconds_before_retry(error: Exception, attempt: int) -> float | None:
         case StatusError(status_code=status):
             headers = error.headers
             wanted = headers.get("x-should-retry")
-            again = status in _AGAIN_AFTER or status >= 500
-            if not (wanted == "true" if wanted in ("true", "false") else again):
+            if not (wanted == "true" if wanted in ("true", "false") else _passes(status)):
                 return None
         case TransportError(kind=kind) if kind not in _NEVER_AGAIN:
             pass
+        case IncompleteError():
+            pass
         case _:
-            return None
+            from .failures import named_status_of
+
+            named_status = named_status_of(error)
+            if named_status is None or not _passes(named_status):
+                return None
     named = _named(headers)
     if named is not None:
         return named if named <= _LONGEST_NAMED else None
-    return min(_FIRST * 2.0**attempt, _LONGEST) * (1 - random.random() / 4)  # no secret
+    return min(_FIRST * 2.0**attempt, _LONGEST) * (1 - random() / 4)  # no secret
+
+
+def _passes(status: int) -> bool:
+    return status in _AGAIN_AFTER or status >= 500
 
 
 def _named(headers: Mapping[str, str]) -> float | None:
@@ -63,4 +75,4 @@ def _named(headers: Mapping[str, str]) -> float | None:
         date = parsedate_to_datetime(headers["retry-after"])
     except (KeyError, ValueError):
         return None
-    return max(0.0, date.timestamp() - time.time())
+    return max(0.0, date.timestamp() - time())

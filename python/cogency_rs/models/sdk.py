@@ -18,7 +18,7 @@ from typing import Any
 from .._core import AnswerReader
 from ..errors import ConfigError
 from ..guards.secrets import Found, in_headers, in_settings, in_url, key
-from .connection import Question, Read
+from .connection import Question, Read, TransportError
 
 __all__ = ["SdkConnection"]
 
@@ -94,7 +94,9 @@ class SdkConnection:
         stream = await create(**asked, stream=True, extra_body=rest, **settings.of_call)
         await stream.__aenter__()
         reader = AnswerReader(operation.api, secrets=question.secrets, extras=settings.extra_fields)
-        return SdkAnswer(stream, _pieces_of(stream, self._sdk.AsyncStream), reader)
+        return SdkAnswer(
+            stream, _pieces_of(stream, self._sdk.AsyncStream), reader, question.attempt
+        )
 
     async def models(self) -> list[str]:
         """See `Connection`."""
@@ -109,9 +111,9 @@ class SdkAnswer:
     """An answer as an SDK's stream."""
 
     def __init__(
-        self, stream: Any, pieces: AsyncGenerator[bytes, None], reader: AnswerReader
+        self, stream: Any, pieces: AsyncGenerator[bytes, None], reader: AnswerReader, attempt: int
     ) -> None:
-        self.declared = _content_type(stream)
+        self.declared, self.attempt = _content_type(stream), attempt
         self._stream = stream
         self._pieces = pieces
         self._reader = reader
@@ -127,7 +129,7 @@ class SdkAnswer:
             return Read(self._reader.finish(), is_over=True)
         except Exception as error:
             deltas = self._reader.break_off(type(error).__name__)
-            return Read(deltas, is_over=True, error=error)
+            return Read(deltas, is_over=True, error=_broken(error))
 
     async def _drain(self) -> None:
         """A server may keep its connection open."""
@@ -142,6 +144,15 @@ class SdkAnswer:
             await self._pieces.aclose()
         finally:
             await self._stream.__aexit__(None, None, None)
+
+
+def _broken(error: Exception) -> Exception:
+    """An error of the SDK's client in an answer, as one of a connection, unless the service reported it."""
+    if getattr(error, "body", None) is not None:
+        return error
+    broken = TransportError("broken", str(error) or type(error).__name__)
+    broken.__cause__ = error
+    return broken
 
 
 async def _pieces_of(stream: Any, kind: type[Any]) -> AsyncGenerator[bytes, None]:

@@ -1,7 +1,8 @@
 """A model behind an API, which is read while it answers.
 
 All waiting is done here, once for all providers and for every way in which they are reached. An `Endpoint` writes the
-request and a `Connection` sends it, again until an answer begins. An answer that has begun is not asked for again.
+request and a `Connection` sends it, again until an answer begins. An answer that nobody has seen a part of is asked for
+again if it fails in a way that passes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
 from .service_answer import Answer
-from .settings import ModelSettings
+from .settings import RETRIES, ModelSettings, timeout_of
 
 __all__ = ["Endpoint", "ServedModel"]
 
@@ -104,19 +105,47 @@ class ServedModel:
             ConfigError: the request has a part that this API does not support.
         """
         secrets = [*self._written_secrets(request.settings)]
-        began = await self._began(request, secrets)
-        answer = Answer(self._endpoint.operation.api, began.declared)
-        try:
-            while not answer.is_over:
-                for delta in answer.take(await began.read()):
-                    yield delta
-            if answer.fault is not None:
-                failed = self._service_of(request, secrets).broken(answer.fault)
+        asked, attempt = asyncio.get_running_loop().time() - request.waited, 0
+        while True:
+            began = await self._began(request, secrets, asked, attempt)
+            answer = Answer(self._endpoint.operation.api, began.declared)
+            is_new = True  # nothing of it was seen
+            try:
+                while not answer.is_over:
+                    for delta in answer.take(await began.read()):
+                        is_new = False
+                        yield delta
+            finally:
+                await began.aclose()
+            if (fault := answer.fault) is None:
+                return
+            seconds = self._wait(request, fault, asked, began.attempt) if is_new else None
+            if seconds is None:
+                failed = self._service_of(request, secrets).broken(fault)
                 raise failed from failed.cause
-        finally:
-            await began.aclose()
+            attempt = began.attempt + 1
+            await asyncio.sleep(seconds)
 
-    async def _began(self, request: ModelRequest, secrets: list[Found]) -> BeganAnswer:
+    def _wait(
+        self, request: ModelRequest, fault: Exception, asked: float, attempt: int
+    ) -> float | None:
+        """How long to wait before an answer of which nothing came is asked for again; `None` if it is not."""
+        settings = ModelSettings(self._settings, request.settings).of_client
+        if attempt >= settings.get("max_retries", RETRIES):
+            return None
+        from .retries import seconds_before_retry  # here, since most answers do not fail
+
+        seconds = seconds_before_retry(fault, attempt)
+        timeout: object = settings.get("timeout")
+        if seconds is None or not isinstance(timeout, Mapping):
+            return seconds
+        total = timeout_of(settings).total
+        passed = asyncio.get_running_loop().time() - asked
+        return None if total is not None and passed + seconds >= total else seconds
+
+    async def _began(
+        self, request: ModelRequest, secrets: list[Found], asked: float, attempt: int
+    ) -> BeganAnswer:
         """The answer, once it has begun. What is made to ask for it is not kept while it comes."""
         settings = ModelSettings(self._settings, request.settings)
         if traced := trace_parent():
@@ -125,12 +154,11 @@ class ServedModel:
         body = {"model": self.name, **self._endpoint.body(request)}
         service = self._service_of(request, secrets)
         endpoint, of_service = self._endpoint, settings.of_service
-        asked = asyncio.get_running_loop().time()
         while True:
             sent = endpoint.complete(body, of_service)
             try:
                 question = Question(
-                    endpoint.operation, sent, settings, secrets, request.until, asked
+                    endpoint.operation, sent, settings, secrets, request.until, asked, attempt
                 )
                 return await self._connection.ask(question)
             except Exception as error:

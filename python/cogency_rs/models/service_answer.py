@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
+from ..errors import Portable
 from ..guards.json_text import read_json
-from .connection import Read
+from .connection import REPORTED, Read
 from .deltas import REDACTED, Delta, ExtraDelta, Finish, ReasoningDelta, TextDelta
 
 __all__ = ["Answer", "IncompleteError", "NotStreamError", "ReportedError"]
@@ -15,15 +17,15 @@ __all__ = ["Answer", "IncompleteError", "NotStreamError", "ReportedError"]
 _log = logging.getLogger("cogency_rs")
 
 
-class IncompleteError(Exception):
+class IncompleteError(Portable):
     """The stream ended before the answer did, or cannot be read. The text says how that is known."""
 
 
-class NotStreamError(Exception):
+class NotStreamError(Portable):
     """The service answered with something that is not a stream of events. The text says what came."""
 
 
-class ReportedError(Exception):
+class ReportedError(Portable):
     """The service reported an error with a status that says that all is well.
 
     Attributes:
@@ -95,12 +97,16 @@ class Answer:
     def _fault(self, kind: str, message: str, body: str) -> Exception:
         match kind:
             case "Reported":
-                try:
-                    reported: Any = read_json(body)
-                except ValueError:
-                    reported = None
+                reported: Any = None
+                if len(body) <= REPORTED:
+                    with suppress(ValueError):
+                        reported = read_json(body)
                 is_object = isinstance(reported, Mapping)
-                said = cast("Mapping[str, Any]", reported) if is_object else {"message": body}
+                said = (
+                    cast("Mapping[str, Any]", reported)
+                    if is_object
+                    else {"message": body[:REPORTED]}
+                )
                 return ReportedError(said, is_answering=self._has_begun)
             case "NotStream" if self._declared == "text/event-stream" and not body.strip():
                 return IncompleteError("it ended before it sent anything")

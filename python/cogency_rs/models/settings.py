@@ -8,7 +8,10 @@ from typing import Any, cast
 from ..errors import ConfigError
 from ..loading.dataclass import Later, dataclass
 
-__all__ = ["ANY_VALUE", "ModelSettings", "Timeout", "timeout_of"]
+__all__ = ["ANY_VALUE", "RETRIES", "ModelSettings", "Timeout", "timeout_of"]
+
+RETRIES = 2
+"""How often a question is sent again by default, until something of an answer is read."""
 
 _OF_THE_CLIENT = ("max_retries", "timeout")
 _OF_THE_CALL = ("extra_headers", "extra_query")

@@ -41,7 +41,7 @@ def tool_line(tool: Any) -> str:
     schema: Any = getattr(tool, "schema", None) or {}
     parameters: Iterable[tuple[str, Any]]
     if is_json_schema(schema):
-        required = schema.get("required", ())
+        required = {name for name in schema.get("required", ()) if isinstance(name, str)}
         parameters = [(name, name in required) for name in schema["properties"]]
     else:
         parameters = [(name, info.get("required", True)) for name, info in schema.items()]

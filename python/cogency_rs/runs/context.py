@@ -83,7 +83,7 @@ class RunContext(Generic[Deps]):
     def go_on(self) -> None:
         """Ask the run to go on after the current step, even if something asked it to stop.
 
-        A request through `RunHandle.stop` is not overruled.
+        A request through `RunHandle.stop` is not overruled, nor the end of the run's time.
         """
         self._is_to_go_on = True
 
@@ -98,9 +98,11 @@ class RunContext(Generic[Deps]):
 
     @property
     def is_to_go_on(self) -> bool:
-        """Whether a hook asked the run to go on, and no person asked it to stop."""
-        return self._is_to_go_on and not any(
-            signal.reason is StopReason.USER_REQUESTED for signal in self._signals
+        """Whether a hook asked the run to go on, no person asked it to stop, and it has time left."""
+        return (
+            self._is_to_go_on
+            and not self.account.is_out_of_time
+            and not any(signal.reason is StopReason.USER_REQUESTED for signal in self._signals)
         )
 
     def went_on(self) -> None:

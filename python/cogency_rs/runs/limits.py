@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from inspect import Signature, signature
-from time import monotonic
 from typing import Any, Literal, Self
 
 from ..errors import StopReason, StopRun
@@ -19,6 +18,7 @@ from ..guards.arguments import (
 from ..guards.misnamed import refuse_misnamed
 from ..loading.dataclass import Later, dataclass, field, replace
 from ..models.deltas import NO_USAGE, Usage
+from ..outside import monotonic
 
 __all__ = ["Account", "RunLimits"]
 
@@ -45,8 +45,9 @@ class RunLimits(Later):
         tool_calls: calls that are carried out. Further calls are refused, with a result that says so; after a step in
             which every call was refused for this, the run stops.
         total_tokens: tokens of all kinds: read, written, cached, reasoned.
-        seconds: seconds since the run began. A step that takes longer is stopped: its running calls are cancelled, and
-            have their results in the log.
+        seconds: seconds since the run began, and all that it waits for counts: its conversation, servers, hooks, the
+            model, tools. What it does when they are over is stopped: running calls are cancelled, and their results are
+            in the log. A hook that is told of an end has a second more, and rows are saved to the end.
         same_errors: equal errors in a row, by kind and tool; a success resets the count. `None` for any number.
         stop_at_tools: names of tools after which the run is over, as with `@tool(ends_run=True)`.
         require_tool: whether each answer must call a tool. Then only a tool can complete the run.
@@ -107,12 +108,13 @@ class Account:
         usage: tokens.
     """
 
-    __slots__ = ("_began", "_limits", "_parent", "steps", "tool_calls", "usage")
+    __slots__ = ("_began", "_has_run_out", "_limits", "_parent", "steps", "tool_calls", "usage")
 
     def __init__(self, limits: RunLimits, parent: Account | None = None) -> None:
         self._limits = limits
         self._parent = parent
         self._began: float | None = None
+        self._has_run_out = False
         self.steps = 0
         self.tool_calls = 0
         self.usage: Usage = NO_USAGE
@@ -132,6 +134,16 @@ class Account:
         limit = self._limits.seconds
         return None if limit is None else limit - self.seconds
 
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the time is over. Once it is, it stays so, even if the clock is set back."""
+        left = self.seconds_left
+        return self._has_run_out or (left is not None and left <= 0)
+
+    def run_out(self) -> None:
+        """Note that the time is over."""
+        self._has_run_out = True
+
     def take_step(self) -> None:
         """Count an answer of the model."""
         self.steps += 1
@@ -149,6 +161,11 @@ class Account:
         """Whether there is a limit of calls."""
         parent = self._parent
         return self._limits.tool_calls is not None or (parent is not None and parent.counts_calls)
+
+    @property
+    def is_out_of_calls(self) -> bool:
+        """Whether no further call would be carried out."""
+        return self._out_of_calls() is not None
 
     def take_call(self) -> StopRun | None:
         """Count a call, if it may be carried out; else return why not."""
@@ -182,7 +199,7 @@ class Account:
         if (most := limits.total_tokens) is not None and used.total_tokens >= most:
             text = f"Token limit reached: {used.total_tokens}/{most}"
             yield StopRun(text, reason=StopReason.TOKEN_LIMIT, source="limits")
-        if limits.seconds is not None and self.seconds >= limits.seconds:
+        if self.is_out_of_time:
             yield self.out_of_time()
         if self._parent is not None:
             yield from self._parent.reached()

@@ -27,7 +27,7 @@ NO_OUTPUT: Any = object()
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
-    from ..calls.records import ToolExecution
+    from ..calls.record import ToolExecution
 
     Deps = DefaultTypeVar("Deps", default=Any)
     Output = DefaultTypeVar("Output", default=str)

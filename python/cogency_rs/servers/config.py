@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, cast
 
 from ..errors import ConfigError
@@ -23,7 +24,7 @@ HTTP_TYPES = ("http", "streamable-http", "streamableHttp", "streamable_http")
 def load_mcp_config(
     path: str | os.PathLike[str],
     *,
-    timeout: float | None = None,
+    timeout: float | EllipsisType | None = ...,
     start_timeout: float = 30.0,
     approve: ApproveCalls = "always",
     environment: Mapping[str, str] | None = None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,16 +21,18 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_REQUEST,
-    CallToolResult,
+    PARSE_ERROR,
     Implementation,
     Tool,
     ToolListChangedNotification,
 )
 
 from .._core import __version__
-from ..errors import ConfigError, ToolError, UnknownOutcome
+from ..errors import ConfigError, ToolError
+from .answers import Answers, Reading, SentCall, Writing
+from .content import Answer
 from .places import ErrorOutput, Place, ServerAddress, one_line
-from .tool import EXECUTION_ID, OnProgress
+from .tool import EXECUTION_ID, LostAnswer, OnProgress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -45,8 +47,20 @@ MODES = ("auto", "legacy")
 LISTEN_AGAIN = 5.0
 """Seconds until a lost subscription is requested again."""
 
+_NO_WORDS = "Server returned an error response"
+"""What the SDK says of a status without a message of the server's."""
+
+_ANSWERS = frozenset({"content", "structuredContent", "isError"})
+"""What makes an object the result of a call, whatever else is wrong with it."""
+
 MOST_PAGES = 1000
-"""Pages of a list of tools that are read, at most."""
+"""Pages of a list of tools, at most."""
+
+MOST_TOOLS = 2000
+"""Tools of one server, at most."""
+
+MOST_LIST_BYTES = 8 * 2**20
+"""Bytes of a list of tools, at most."""
 
 
 class ServerConnection:
@@ -55,7 +69,7 @@ class ServerConnection:
     Args:
         name: of the server, for logs and errors.
         place: where the server is.
-        start_timeout: seconds that the server may take for its first answer.
+        start_timeout: seconds that the server may take for its first answer, and for a list of its tools.
 
     Attributes:
         is_over: whether the connection has ended, so that nothing more can be asked.
@@ -69,6 +83,7 @@ class ServerConnection:
         self.tools_may_have_changed = True
         self._name, self._place = name, place
         self._errors = ErrorOutput(name, place.secrets)
+        self._answers = Answers(name)
         self._end = asyncio.Event()
         self._start_timeout = start_timeout
         loop = asyncio.get_running_loop()
@@ -93,26 +108,49 @@ class ServerConnection:
         """All tools of the server, in its order.
 
         Raises:
-            ToolError: it did not answer, or not with a list.
+            ToolError: it did not answer, or not with a list; or its list takes too long, or is too long. Then the
+                server is ended, and who needs it next starts it again.
         """
         client = await self.started()
         self.tools_may_have_changed = False  # a change from here on is seen the next time
+        limit = asyncio.timeout(self._start_timeout)
+        try:
+            async with limit:
+                return await self._pages(client)
+        except TimeoutError as error:
+            words = f"did not list its tools within {self._start_timeout:g} s"
+            failed = ToolError(f"server {self._name!r} {words}", timeout=True, cause=error)
+            if limit.expired():
+                self._answers.broken = words
+        except _TooMuchError as error:
+            failed = ToolError(f"server {self._name!r} lists {error}, so none of them is used")
+            self._answers.broken = str(failed)
+        except Exception as error:
+            why = self._answers.broken or self._words_of(error)
+            words = f"did not list its tools: {why}"
+            failed = ToolError(f"server {self._name!r} {words}", cause=self._clean(error))
+        self.tools_may_have_changed = True
+        if self._answers.broken:
+            self._ended()
+        raise failed from failed.cause  # out of its block, so that its context is not the error with its secrets
+
+    async def _pages(self, client: Client) -> list[Tool]:
+        """The tools of all pages."""
         tools: list[Tool] = []
         cursor: str | None = None
-        try:
-            for _ in range(MOST_PAGES):
-                page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-                tools += page.tools
-                cursor = page.next_cursor
-                if cursor is None:
-                    break
-        except Exception as error:
-            self.tools_may_have_changed = True
-            words = f"did not list its tools: {self._words_of(error)}"
-            failed = ToolError(f"server {self._name!r} {words}", cause=self._clean(error))
-        else:
-            return tools
-        raise failed from failed.cause  # out of its block, so that its context is not the error with its secrets
+        size = 0
+        for _ in range(MOST_PAGES):
+            page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+            tools += page.tools
+            size += len(page.model_dump_json(by_alias=True, exclude_unset=True))
+            if len(tools) > MOST_TOOLS:
+                raise _TooMuchError(f"more than {MOST_TOOLS:,} tools")
+            if size > MOST_LIST_BYTES:
+                raise _TooMuchError(f"more than {MOST_LIST_BYTES // 2**20} MiB of tools")
+            cursor = page.next_cursor
+            if cursor is None:
+                return tools
+        raise _TooMuchError(f"its tools on more than {MOST_PAGES:,} pages")
 
     async def call_tool(
         self,
@@ -120,39 +158,92 @@ class ServerConnection:
         args: Mapping[str, Any],
         on_progress: OnProgress | None,
         execution_id: str | None,
-    ) -> CallToolResult:
-        """Call a tool. If it is cancelled, the server is notified.
+        seconds: float | None,
+    ) -> Answer:
+        """Call a tool. If it is cancelled or runs out of time, the server is notified.
+
+        Args:
+            name: of the tool.
+            args: the arguments.
+            on_progress: called with the progress of the call.
+            execution_id: identifies the call.
+            seconds: how long the server may take, from its last report of progress on; `None` for no limit.
 
         Raises:
-            UnknownOutcome: the server ended first.
-            ToolError: the server refused the call, or its answer is not a result.
+            LostAnswer: the server may have begun with the call, and there is no answer, or none that can be read.
+            ToolError: the server was not reached, or refused the call.
         """
         client = await self.started()
+        call = SentCall()
+        clock = asyncio.timeout(seconds)
+        is_over = False
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            if seconds is not None and not (is_over or clock.expired()):
+                clock.reschedule(self.loop.time() + seconds)
+            if on_progress is not None:
+                await on_progress(progress, total, message)
+
+        meta: Any = None if execution_id is None else {EXECUTION_ID: execution_id}
         try:
-            meta: Any = None if execution_id is None else {EXECUTION_ID: execution_id}
-            return await client.call_tool(name, {**args}, progress_callback=on_progress, meta=meta)
+            with self._answers.of(call):
+                async with clock:
+                    result = await client.call_tool(
+                        name, {**args}, progress_callback=progressed, meta=meta
+                    )
+            if call.answer is not None:
+                return Answer(call.answer)
+            return Answer(result.model_dump(by_alias=True, mode="json", exclude_unset=True))
+        except TimeoutError as error:
+            if not clock.expired():
+                raise
+            failed = self._late(call, name, seconds or 0.0, error)
         except MCPError as error:
-            failed = await self._refused(error, name)
-        except (RuntimeError, ValueError) as error:  # the SDK's, if the answer is not a result
-            failed = ToolError(
+            failed = await self._unanswered(error, call, name)
+        except (RuntimeError, ValueError) as error:  # the SDK's, if the answer is not as it expects
+            if call.answer is not None and not _ANSWERS.isdisjoint(call.answer):
+                is_of_schema = isinstance(error, RuntimeError)
+                why = self._words_of(error) if is_of_schema else "a part of it is not as MCP says"
+                return Answer(call.answer, why)
+            failed = LostAnswer(
                 f"what server {self._name!r} answered to '{name}' cannot be used: {self._words_of(error)}",
                 cause=self._clean(error),
             )
+        finally:
+            is_over = True
         raise failed from failed.cause
 
-    async def _refused(self, error: MCPError, name: str) -> ToolError:
+    def _late(self, call: SentCall, name: str, seconds: float, error: TimeoutError) -> ToolError:
+        what = f"Tool '{name}' timed out after {seconds:g} s"
+        if call.id is None:
+            return ToolError(f"{what}, before it was called", timeout=True, cause=error)
+        return LostAnswer(what, timeout=True, cause=error)
+
+    async def _unanswered(self, error: MCPError, call: SentCall, name: str) -> ToolError:
+        """The error for a call to which the server, the network or the SDK said no."""
+        cause, fate, server = self._clean(error), call.fate, f"server {self._name!r}"
+        is_remote = isinstance(self._place, ServerAddress)
+        if is_remote and (error.code == INVALID_REQUEST or (fate is not None and fate.is_broken)):
+            # The server may have lost the session, so the next call gets a new one.
+            self.is_over = True
+        said = self._words_of(error)
+        if fate is not None:
+            why = self._place.secrets.hide(fate.why)
+            known = why if said in (why, _NO_WORDS) or said in why else f"{why}: {said}"
+            if fate.arrived:
+                return LostAnswer(f"{server} gave '{name}' no result: {known}", cause=cause)
+            if fate.is_broken:
+                return ToolError(
+                    f"'{name}' was not called: {server} cannot be reached ({known})", cause=cause
+                )
+            return ToolError(f"{server} refused '{name}': {known}", cause=cause)
         if error.code == CONNECTION_CLOSED:
-            return UnknownOutcome(
-                f"server {self._name!r} ended before it answered '{name}', "
-                f"so whether the call had an effect is not known{await self._last_words()}",
-                cause=self._clean(error),
-            )
-        if error.code == INVALID_REQUEST and isinstance(self._place, ServerAddress):
-            self.is_over = (
-                True  # the server may have lost the session, so the next call gets a new one
-            )
-        words = f"server {self._name!r} refused '{name}': {self._words_of(error)}"
-        return ToolError(words, cause=self._clean(error))
+            broken = f": {self._answers.broken}" if self._answers.broken else ""
+            what = f"{server} ended before it answered '{name}'{broken}"
+            return LostAnswer(what, await self._last_words(), cause=cause)
+        if error.code == PARSE_ERROR:
+            return LostAnswer(f"what {server} answered to '{name}' cannot be read", cause=cause)
+        return ToolError(f"{server} refused '{name}': {said}", cause=cause)
 
     def _words_of(self, error: BaseException) -> str:
         return one_line(error, self._place.secrets)
@@ -196,6 +287,7 @@ class ServerConnection:
             try:
                 async with self._client(mode) as client:
                     limit.reschedule(None)
+                    self._answers.is_polite = True
                     self._started.set_result(client)
                     async with anyio.create_task_group() as group:
                         group.start_soon(self._listen, client)
@@ -204,7 +296,11 @@ class ServerConnection:
                 return
             except Exception as error:
                 is_last = mode == MODES[-1] or self._started.done() or self._end.is_set()
-                if is_last or getattr(_innermost(error), "code", None) != CONNECTION_CLOSED:
+                if (
+                    is_last
+                    or self._answers.broken
+                    or getattr(_innermost(error), "code", None) != CONNECTION_CLOSED
+                ):
                     raise
 
     def _client(self, mode: str) -> Client:
@@ -217,8 +313,8 @@ class ServerConnection:
 
     @asynccontextmanager
     async def _transport(self) -> AsyncGenerator[Any, None]:
-        async with self._place.open(self._errors) as (reading, writing):
-            yield _Watched(reading, self._lost), writing
+        async with self._place.open(self._errors, self._answers) as (reading, writing):
+            yield Reading(reading, self._answers, self._lost), Writing(writing, self._answers)
 
     def _lost(self) -> None:
         """Note that the server sends nothing more."""
@@ -254,40 +350,20 @@ class ServerConnection:
     async def _say(self, error: BaseException) -> None:
         """Report why there is no connection: to those who wait for its start, or to the log if it broke later."""
         if self._started.done():
-            words = f"{self._words_of(error)}{await self._last_words()}"
+            words = f"{self._answers.broken or self._words_of(error)}{await self._last_words()}"
             logger.warning("server %r ended: %s", self._name, words)
             return
         last = await self._last_words()
         if not last and getattr(error, "code", None) == CONNECTION_CLOSED:
             last = "; run it by hand to see why"
-        message = f"server {self._name!r} could not be started: {self._place.failure(error)}{last}"
+        why = self._answers.broken or self._place.failure(error)
+        message = f"server {self._name!r} could not be started: {why}{last}"
         cause = self._clean(error) if isinstance(error, Exception) else None
         self._started.set_exception(ConfigError(message, cause=cause))
 
 
-class _Watched:
-    """A stream that reports its end before those who wait for an answer learn of it."""
-
-    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
-        self._stream = stream
-        self._on_end = on_end
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def __aiter__(self) -> _Watched:
-        return self
-
-    async def __anext__(self) -> Any:
-        return await self._stream.__anext__()
-
-    async def __aenter__(self) -> _Watched:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: Any) -> Any:
-        self._on_end()
-        return await self._stream.__aexit__(*raised)
+class _TooMuchError(Exception):
+    """A list of tools that goes beyond a bound; the text says which."""
 
 
 def _innermost(error: BaseException) -> BaseException:

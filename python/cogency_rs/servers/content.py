@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..calls.tool_result import failure
+from ..errors import UnknownOutcome
 from ..guards.json_text import read_json
 from ..types import ToolResult
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult
-
     from ..guards.secrets import Secrets
 
-__all__ = ["as_tool_result"]
+__all__ = ["STATUS", "Answer", "as_tool_result"]
+
+STATUS = "cogency-rs/status"
+"""The key in an answer's `_meta` whose value, `"unknown"`, says that the outcome of the call is not known."""
+
+LONGEST_PART = 10_000
+"""Characters that are shown of a part whose kind MCP does not define."""
 
 
-def as_tool_result(answer: CallToolResult, tool: str, secrets: Secrets) -> ToolResult:
-    """Make a result of a server's answer.
+class Answer(NamedTuple):
+    """A server's answer to a call.
+
+    Attributes:
+        result: as the server sent it, unchecked.
+        broken: how it differs from what MCP or the server itself promises; empty if it does not.
+    """
+
+    result: Mapping[str, Any]
+    broken: str = ""
+
+
+def as_tool_result(answer: Answer, tool: str, secrets: Secrets) -> ToolResult:
+    """Make a result of a server's answer, whatever it is: what was answered reaches the model.
 
     Args:
         answer: what the server sent.
@@ -28,26 +46,37 @@ def as_tool_result(answer: CallToolResult, tool: str, secrets: Secrets) -> ToolR
     Returns:
         The result's content is the answer's text; or its structured content, if the text says nothing more; or an
         object with `text` and `structured`, if each says something of its own. An image, a recording or a file is named
-        in the text, with its type and size.
+        in the text, with its type and size. An answer that is broken has a note as its outcome.
     """
-    text = "\n".join(filter(None, map(_text_of, answer.content)))
-    if answer.is_error:
-        return failure(secrets.hide(text or _said_nothing(answer, tool)))
-    structured = answer.structured_content
+    result = answer.result
+    found: Any = result.get("content")
+    parts: list[Any] = [] if found is None else [found]
+    if isinstance(found, list):
+        parts = cast("list[Any]", found)
+    text = "\n".join(filter(None, map(_text_of, parts)))
+    structured: Any = result.get("structuredContent")
+    if result.get("isError"):
+        words = secrets.hide(text or _said_nothing(structured, tool))
+        meta: Any = result.get("_meta")
+        is_unknown = isinstance(meta, dict) and cast("Any", meta).get(STATUS) == "unknown"
+        return failure(words, UnknownOutcome(words), "unknown") if is_unknown else failure(words)
+    outcome = "Success"
+    if answer.broken:
+        outcome = f"The server answered, but not as it promises: {secrets.hide(answer.broken)}"
     if structured is None:
-        return ToolResult("Success", text)
+        return ToolResult(outcome, text)
     value = _bare(structured)
-    texts = [part.text for part in answer.content if part.type == "text"]
-    if _only_wraps(structured, text, answer):
-        return ToolResult("Success", text)
-    if len(texts) == len(answer.content) and _is_same(texts, text, structured, value):
-        return ToolResult("Success", value)
-    return ToolResult("Success", {"text": text, "structured": value})
+    texts = [part["text"] for part in parts if _is_text(part)]
+    if _only_wraps(structured, text, parts):
+        return ToolResult(outcome, text)
+    if len(texts) == len(parts) and _is_same(texts, text, structured, value):
+        return ToolResult(outcome, value)
+    return ToolResult(outcome, {"text": text, "structured": value})
 
 
-def _said_nothing(answer: CallToolResult, tool: str) -> str:
-    if answer.structured_content is not None:
-        return json.dumps(answer.structured_content, ensure_ascii=False)
+def _said_nothing(structured: Any, tool: str) -> str:
+    if structured is not None:
+        return json.dumps(structured, ensure_ascii=False)
     return f"'{tool}' failed, and its server does not say why"
 
 
@@ -60,7 +89,7 @@ def _bare(structured: Any) -> Any:
             return structured
 
 
-def _only_wraps(structured: Any, text: str, answer: CallToolResult) -> bool:
+def _only_wraps(structured: Any, text: str, parts: list[Any]) -> bool:
     """Whether the structured content is an object of one value, and that is the text, or a copy of all parts.
 
     The official server for files answers so.
@@ -71,7 +100,6 @@ def _only_wraps(structured: Any, text: str, answer: CallToolResult) -> bool:
     value: Any = values[0]
     if isinstance(value, str):
         return value.strip() == text.strip()
-    parts = [part.model_dump(by_alias=True, exclude_none=True) for part in answer.content]
     return bool(value) and isinstance(value, list) and value == parts
 
 
@@ -99,25 +127,35 @@ def _read(text: str) -> Any:
         return text
 
 
+def _is_text(part: Any) -> bool:
+    match part:
+        case {"type": "text", "text": str()}:
+            return True
+        case _:
+            return False
+
+
 def _text_of(part: Any) -> str:
-    """One part of an answer as text; a part that is not text is named."""
-    match part.type:
-        case "text":
-            text: str = part.text
+    """One part of an answer as text; a part that is not text is named, and one of an unknown kind is shown."""
+    match part:
+        case {"type": "text", "text": str(text)}:
             return text
-        case "image" | "audio":
-            return f"[{part.type}: {part.mime_type}, {_size(part.data)}]"
-        case "resource_link":
-            kind = f", {part.mime_type}" if part.mime_type else ""
-            return f"[resource: {part.name}, {part.uri}{kind}]"
-        case "resource":
-            resource = part.resource
-            kind = f", {resource.mime_type}" if resource.mime_type else ""
-            if (blob := getattr(resource, "blob", None)) is not None:
-                return f"[resource: {resource.uri}{kind}, {_size(blob)}]"
-            return f"[resource: {resource.uri}{kind}]\n{resource.text}"
-        case kind:
-            return f"[{kind}]"
+        case {"type": "image" | "audio" as kind, "data": str(data)}:
+            return f"[{kind}: {part.get('mimeType')}, {_size(data)}]"
+        case {"type": "resource_link", "uri": str(uri)}:
+            return f"[resource: {part.get('name')}, {uri}{_kind_of(part)}]"
+        case {"type": "resource", "resource": {"uri": str(uri), "blob": str(blob), **others}}:
+            return f"[resource: {uri}{_kind_of(others)}, {_size(blob)}]"
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text), **others}}:
+            return f"[resource: {uri}{_kind_of(others)}]\n{text}"
+        case _:
+            shown = json.dumps(part, ensure_ascii=False)
+            return shown if len(shown) <= LONGEST_PART else f"{shown[:LONGEST_PART]} …"
+
+
+def _kind_of(resource: Mapping[Any, Any]) -> str:
+    kind = resource.get("mimeType")
+    return f", {kind}" if kind else ""
 
 
 def _size(encoded: str) -> str:

@@ -10,11 +10,13 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ConfigError, ToolError
 from ..execution.shielded_wait import outlast
 from ..guards.arguments import check_seconds
+from ..tools.odd import leave_out
 from ..tools.options import ToolOptions
 from ..types import ToolResult
 from .approval import ApproveCalls, Asking
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from .connection import ServerConnection
 
 __all__ = ["MCPServer"]
+
+CALL_LIMIT = 300.0
+"""Seconds that a call may take without progress by default: no server that never answers holds a run for ever."""
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -47,7 +52,7 @@ class MCPServer:
         place: Place,
         *,
         name: str | None = None,
-        timeout: float | None = None,
+        timeout: float | EllipsisType | None = ...,
         start_timeout: float = 30.0,
         approve: ApproveCalls = "always",
     ) -> None:
@@ -56,10 +61,12 @@ class MCPServer:
                 "write MCPServer.stdio(command, …) for a program, or MCPServer.http(url) for a server"
             )
         check_seconds("start_timeout", start_timeout)
-        check_seconds("timeout", timeout)
+        check_seconds("timeout", None if timeout is ... else timeout)
         self.has_own_name = name is not None
         self.name = place.name if name is None else name
-        self._place, self._timeout, self._start_timeout = place, timeout, start_timeout
+        self._place, self._start_timeout = place, start_timeout
+        self._timeout = None if isinstance(timeout, EllipsisType) else timeout
+        self._limit = CALL_LIMIT if timeout is ... else None
         self._secrets = place.secrets
         self._asking = Asking(approve)
         self._users = 0
@@ -76,7 +83,7 @@ class MCPServer:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         name: str | None = None,
-        timeout: float | None = None,
+        timeout: float | EllipsisType | None = ...,
         start_timeout: float = 30.0,
         approve: ApproveCalls = "always",
     ) -> MCPServer:
@@ -90,7 +97,8 @@ class MCPServer:
             env: environment variables, besides `HOME`, `PATH` and a few others that are copied from this program's.
             cwd: the folder to start it in.
             name: its name; by default the command's.
-            timeout: seconds one call may take, in place of `CallOptions.timeout`.
+            timeout: seconds one call may take, in place of `CallOptions.timeout`; each report of progress begins them
+                anew. By default 300, besides `CallOptions.timeout`; `None` for no limit of its own.
             start_timeout: seconds it may take until its first answer.
             approve: whether a person is asked before a call: `"always"`, `"never"`, or `"unless-read-only"`, which
                 trusts the server's own word that a tool only reads; or a dict of these by the name of the tool, with
@@ -116,7 +124,7 @@ class MCPServer:
         *,
         headers: Mapping[str, str] | None = None,
         name: str | None = None,
-        timeout: float | None = None,
+        timeout: float | EllipsisType | None = ...,
         start_timeout: float = 30.0,
         approve: ApproveCalls = "always",
     ) -> MCPServer:
@@ -172,8 +180,11 @@ class MCPServer:
         if connection.tools_may_have_changed or self._listed_by is not connection:
             listed = await connection.list_tools()
             self._listed_by = connection
-            self._tools = [*{tool.name: self._tool(tool) for tool in reversed(listed)}.values()]
-            self._tools.reverse()  # of two tools with one name, the first counts
+            first: dict[str, Tool] = {}
+            for tool in listed:
+                if first.setdefault(tool.name, tool) is not tool:
+                    leave_out(tool.name, self.name, "another one has that name there")
+            self._tools = [*map(self._tool, first.values())]
             for name in self._asking.without_a_tool({tool.name for tool in listed}):
                 logger.warning(
                     "approve= has a rule for %r, but server %r has no such tool", name, self.name
@@ -195,6 +206,7 @@ class MCPServer:
         on_progress: OnProgress | None = None,
         *,
         execution_id: str | None = None,
+        timeout: float | None = None,
     ) -> ToolResult:
         """Call one of its tools. If it has ended, it is started again first.
 
@@ -203,9 +215,11 @@ class MCPServer:
             args: the arguments, unchecked.
             on_progress: called with the progress of the call, the total (or `None`), and a message (or `None`).
             execution_id: identifies the call: the server gets it in `_meta`, as `cogency-rs/execution_id`.
+            timeout: seconds until its answer, or its next report of progress; `None` for no limit.
 
         Raises:
-            UnknownOutcome: it ended before it answered.
+            UnknownOutcome: it may have carried out the call, but it ended, did not answer in time, or its answer
+                cannot be read; or an HTTP status of 500 or above came in its place.
             ToolError: the server could not be started or the arguments cannot be sent, so the call was not made; or the
                 server refused the call.
             asyncio.CancelledError: the caller was cancelled; the server has been notified.
@@ -220,7 +234,7 @@ class MCPServer:
             await connection.started()
         except ConfigError as error:
             raise ToolError(f"'{name}' was not called: {error}", cause=error) from error
-        answer = await connection.call_tool(name, args, on_progress, execution_id)
+        answer = await connection.call_tool(name, args, on_progress, execution_id, timeout)
         return as_tool_result(answer, name, self._secrets)
 
     def __repr__(self) -> str:
@@ -230,7 +244,10 @@ class MCPServer:
         empty: dict[str, Any] = {"type": "object", "properties": {}}
         schema = empty | tool.input_schema
         description = tool.description or tool.title or ""
-        only_reads = tool.annotations is not None and tool.annotations.read_only_hint is True
+        hints: dict[str, Any] = {}
+        if tool.annotations is not None:
+            hints = tool.annotations.model_dump(by_alias=True, mode="json", exclude_none=True)
+        only_reads = hints.get("readOnlyHint") is True
         asks = self._asking.asks(tool.name, says_it_only_reads=only_reads)
         return MCPTool(
             tool.name,
@@ -241,6 +258,8 @@ class MCPServer:
             ToolOptions(timeout=self._timeout, requires_approval=asks, remote=False),
             self.call,
             self._place.url,
+            self._limit,
+            hints,
         )
 
     def _connect(self) -> ServerConnection:

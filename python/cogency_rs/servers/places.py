@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from urllib.parse import urlsplit
 
 from ..guards.secrets import (
@@ -23,6 +23,9 @@ from ..guards.secrets import (
     in_url,
     shown_url,
 )
+
+if TYPE_CHECKING:
+    from .answers import Answers
 
 __all__ = ["ErrorOutput", "Place", "Program", "ServerAddress", "one_line"]
 
@@ -64,7 +67,7 @@ class Place(Protocol):
         """What must not be shown."""
         ...
 
-    def open(self, errors: ErrorOutput) -> AbstractAsyncContextManager[Streams]:
+    def open(self, errors: ErrorOutput, answers: Answers) -> AbstractAsyncContextManager[Streams]:
         """Connect; leaving the context ends the connection, and a program with it."""
         ...
 
@@ -110,20 +113,14 @@ class Program:
         return Secrets(in_arguments(self.args, self.cwd), in_environment(self.env))
 
     @asynccontextmanager
-    async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
+    async def open(self, errors: ErrorOutput, answers: Answers) -> AsyncGenerator[Streams, None]:
         """Start the program; on leaving it is stopped, if need be by force."""
-        from mcp.client.stdio import StdioServerParameters, stdio_client
+        from .program_streams import program_streams
 
-        parameters = StdioServerParameters(
-            command=self.command,
-            args=[*self.args],
-            env={**self.env},
-            cwd=self.cwd,
-            encoding_error_handler="replace",  # one broken byte must not end the server
-        )
         with errors.opened() as output:
-            async with stdio_client(parameters, output) as streams:
-                output.close()  # the program holds the only copy now, so the pipe ends with the program
+            async with program_streams(
+                self.command, self.args, self.env, self.cwd, output, answers
+            ) as streams:
                 yield streams
 
     def failure(self, error: BaseException) -> str:
@@ -178,15 +175,17 @@ class ServerAddress:
         return Secrets(in_url(self.address), in_headers(self.headers), in_proxies())
 
     @asynccontextmanager
-    async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
+    async def open(self, errors: ErrorOutput, answers: Answers) -> AsyncGenerator[Streams, None]:
         """Make ready to send requests."""
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
+        from .http_client import Http
+
         # Only connecting is bounded here; each call bounds the time until its answer.
         limits = httpx2.Timeout(30, read=None)
         async with (
-            httpx2.AsyncClient(headers={**self.headers}, timeout=limits) as http,
+            Http(answers, headers={**self.headers}, timeout=limits) as http,
             streamable_http_client(self.address, http_client=http) as streams,
         ):
             yield streams

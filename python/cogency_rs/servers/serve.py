@@ -24,11 +24,13 @@ from mcp_types import (
 )
 
 from .._core import __version__
+from ..calls.tool_result import status_of
 from ..execution.executor import execute_tool
 from ..guards.json_text import whole_characters
 from ..tools.signature import parameters_of
 from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
+from .content import STATUS
 from .stdio_wire import Wire
 from .tool import EXECUTION_ID
 
@@ -151,7 +153,8 @@ def _listed(name: str, tool: Any) -> Tool:
 
 def _answer(result: ToolResult) -> CallToolResult:
     if result.error:
-        return CallToolResult(content=[_text(result.outcome)], is_error=True)
+        meta: Any = {STATUS: "unknown"} if status_of(result) == "unknown" else None
+        return CallToolResult(content=[_text(result.outcome)], is_error=True, _meta=meta)
     content = result.content
     if content is None or content == "":
         return CallToolResult(content=[_text(result.outcome)])

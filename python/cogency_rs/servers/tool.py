@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ..calls.tool_result import failure, failure_of
-from ..errors import ConfigError
+from ..calls.tool_result import failure
+from ..errors import ConfigError, ToolError, UnknownOutcome
 from ..tools.arguments import CheckedTool, compiled
 from ..tools.cogency import without_injected
 from ..tools.context import ToolContext
 from ..tools.options import ToolOptions
 from ..types import ToolResult
 
-__all__ = ["EXECUTION_ID", "CallOnServer", "MCPTool", "OnProgress"]
+__all__ = ["EXECUTION_ID", "CallOnServer", "LostAnswer", "MCPTool", "OnProgress"]
 
 
 class OnProgress(Protocol):
@@ -24,6 +23,32 @@ class OnProgress(Protocol):
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         """Take the progress of a call."""
         ...
+
+
+class LostAnswer(UnknownOutcome):
+    """A server may have carried out a call, and there is no answer.
+
+    Args:
+        what: what happened.
+        more: what else is known, as the end of a sentence.
+        cause: the error of the SDK.
+        timeout: whether the time of the call was up.
+
+    Attributes:
+        what: what happened.
+        more: what else is known.
+    """
+
+    def __init__(
+        self, what: str, more: str = "", *, cause: Exception | None = None, timeout: bool = False
+    ) -> None:
+        message = f"{what}, so whether the call had an effect is not known{more}"
+        super().__init__(message, cause=cause, timeout=timeout)
+        self.what, self.more = what, more
+
+    def as_failure(self) -> ToolError:
+        """The same for a call that has no effect that matters."""
+        return ToolError(f"{self.what}{self.more}", cause=self.cause, timeout=self.timeout)
 
 
 EXECUTION_ID = "cogency-rs/execution_id"
@@ -40,8 +65,9 @@ class CallOnServer(Protocol):
         on_progress: OnProgress | None = None,
         *,
         execution_id: str | None = None,
+        timeout: float | None = None,
     ) -> Awaitable[ToolResult]:
-        """Call it, with its name there, the arguments, a callback for progress, and what identifies the call."""
+        """Call it: its name there, the arguments, a callback for progress, what identifies the call, and a limit."""
         ...
 
 
@@ -57,6 +83,8 @@ class MCPTool(CheckedTool):
         remote_name: its name on that server.
         options: how its calls are carried out.
         url: where the server is, as it may be shown; `None` for a program that was started here.
+        limit: seconds that the server may take without a report of progress, unless `options.timeout` says how many.
+        hints: what the server says of the tool's effects: its `annotations`, such as `readOnlyHint`.
     """
 
     name: str
@@ -67,6 +95,8 @@ class MCPTool(CheckedTool):
     options: ToolOptions = field(repr=False)
     call: CallOnServer = field(repr=False)
     url: str | None = field(default=None, repr=False)
+    limit: float | None = field(default=None, repr=False)
+    hints: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     def named(self, name: str, server: str | None = None) -> MCPTool:
         """The same tool with another name for the model, and perhaps with another name of its server."""
@@ -97,29 +127,41 @@ class MCPTool(CheckedTool):
             The server's answer. If the answer is marked as an error, the result is a failure with its text.
 
         Raises:
-            ToolError: the server could not be started, ended before it answered (`UnknownOutcome`), or refused the
-                call.
+            UnknownOutcome: the server may have carried out the call, and there is no answer that can be read. If the
+                tool only reads or is idempotent, that is a `ToolError`.
+            ToolError: the server could not be started or reached, or refused the call.
         """
         args = without_injected(given, self.name, self.schema.get("properties", {}))
         if problems := self.faults(args):
             return failure(f"Invalid arguments for tool '{self.name}': {'; '.join(problems)}")
-        limit = asyncio.timeout(self.options.timeout)
-        try:
-            async with limit:
-                return await self._run(args, None)
-        except TimeoutError as error:
-            if not limit.expired():
-                return failure_of(error)
-            return failure(f"Tool '{self.name}' timed out after {self.options.timeout:g} s", error)
+        return await self._run(args, None)
+
+    @property
+    def keeps_time(self) -> bool:
+        """Whether the limit of a call is kept here, where progress extends it, and not by what carries out the call."""
+        return self.options.timeout is not None
+
+    @property
+    def has_effects_elsewhere(self) -> bool:
+        """Whether a call without an answer may have had an effect: its outcome is unknown then, and not a failure."""
+        says = self.hints.get("readOnlyHint") is True or self.hints.get("idempotentHint") is True
+        return not (says or self.options.may_run_twice)
 
     async def _run(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> ToolResult:
-        if context is None:
-            return await self.call(self.remote_name, args, None)
-        emit = context.emit
+        limit = self.limit if self.options.timeout is None else self.options.timeout
+        try:
+            if context is None:
+                return await self.call(self.remote_name, args, None, timeout=limit)
+            emit = context.emit
 
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
-            told = {"progress": progress, "total": total, "message": message}
-            emit({"type": "progress", "tool": self.name, **told})
+            async def tell(progress: float, total: float | None, message: str | None) -> None:
+                told = {"progress": progress, "total": total, "message": message}
+                emit({"type": "progress", "tool": self.name, **told})
 
-        id = context.execution_id
-        return await self.call(self.remote_name, args, tell, execution_id=id)
+            id = context.execution_id
+            return await self.call(self.remote_name, args, tell, execution_id=id, timeout=limit)
+        except LostAnswer as lost:
+            if self.has_effects_elsewhere:
+                raise
+            failed = lost.as_failure()
+        raise failed from failed.cause

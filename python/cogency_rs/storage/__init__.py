@@ -7,19 +7,38 @@ from typing import TYPE_CHECKING
 from ..loading import lazy_names
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord as CallRecord
+    from ..calls.record import CallRecord as CallRecord
     from .claims import Claim as Claim, Claims as Claims, Leases as Leases
-    from .log import Conversation as Conversation, Log as Log, LogPage as LogPage
+    from .log import (
+        Begun as Begun,
+        Conversation as Conversation,
+        Log as Log,
+        LogPage as LogPage,
+        Part as Part,
+        Row as Row,
+    )
     from .origin import Origin as Origin
 
-__all__ = ["CallRecord", "Claim", "Claims", "Conversation", "Leases", "Log", "LogPage", "Origin"]
+__all__ = [
+    "Begun",
+    "CallRecord",
+    "Claim",
+    "Claims",
+    "Conversation",
+    "Leases",
+    "Log",
+    "LogPage",
+    "Origin",
+    "Part",
+    "Row",
+]
 
 # A program with its own storage loads none of ours.
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "..calls.records": ("CallRecord",),
-        ".log": ("Conversation", "Log", "LogPage"),
+        "..calls.record": ("CallRecord",),
+        ".log": ("Begun", "Conversation", "Log", "LogPage", "Part", "Row"),
         ".origin": ("Origin",),
         ".claims": ("Claim", "Claims", "Leases"),
     },

@@ -5,10 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .calls import columns_there
+from .calls import BY_ROW, columns_there
+from .conversations import order_of
 from .copying import StoredConversation, check_rows
+from .layout import layout_of
 from .schema import has_table
 from .sqlite import SQLite
+from .stored_rows import call_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,15 +31,19 @@ _CALLS = "UNION SELECT conversation_id FROM calls WHERE conversation_id {after} 
 # Another program may have written anything into a column.
 _MESSAGES = """
     SELECT CAST(message_id AS TEXT), CAST(COALESCE(user_id, '') AS TEXT), CAST(type AS TEXT), CAST(content AS TEXT),
-        CAST(timestamp AS REAL)
-    FROM messages WHERE conversation_id = ? ORDER BY rowid
+        CAST(timestamp AS REAL), {written_at}
+    FROM messages WHERE conversation_id = ? ORDER BY {order}
+"""
+_PARTS = """
+    SELECT message_id, number, type, media_type, data, at
+    FROM cogency_rs_parts WHERE conversation_id = ? ORDER BY message_id, number
 """
 _CALL_COLUMNS = (
     "message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at,"
-    " worker, decision, result, settling"
+    " worker, decision, result, settling, provider_id, digest"
 )
 _READ_CALLS = """
-    SELECT COALESCE(user_id, ''), {columns} FROM calls WHERE conversation_id = ? ORDER BY batch, position
+    SELECT COALESCE(user_id, ''), {columns} FROM calls WHERE conversation_id = ? ORDER BY {order}
 """
 _EVENTS = """
     SELECT CAST(event_id AS TEXT), CAST(type AS TEXT), CAST(content AS TEXT), CAST(timestamp AS REAL)
@@ -84,15 +91,24 @@ class FileArchive:
         def read(connection: sqlite3.Connection) -> StoredConversation:
             with _one_moment(connection):
                 values = (conversation_id,)
+                is_new = layout_of(connection).is_ordered
+                messages = _MESSAGES.format(
+                    order=order_of(connection), written_at="written_at" if is_new else "NULL"
+                )
                 calls: list[Any] = []
                 if has_table(connection, "calls"):
                     columns = columns_there(connection, _CALL_COLUMNS)
-                    query = _READ_CALLS.format(columns=columns)
+                    query = _READ_CALLS.format(
+                        columns=columns, order=BY_ROW if is_new else "batch, position"
+                    )
                     calls = connection.execute(query, values).fetchall()
+                    for _, _, *call in calls:
+                        call_of(call)
                 return StoredConversation(
-                    connection.execute(_MESSAGES, values).fetchall(),
+                    connection.execute(messages, values).fetchall(),
                     calls,
                     connection.execute(_EVENTS, values).fetchall(),
+                    connection.execute(_PARTS, values).fetchall() if is_new else [],
                 )
 
         return await self._database.read(read)
@@ -107,13 +123,18 @@ class FileArchive:
             [count] = connection.execute(query, (conversation_id,)).fetchone()
             check_rows(conversation_id, count, rows_there)
             connection.executemany(
-                "INSERT INTO messages (conversation_id, message_id, user_id, type, content, timestamp)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO messages (conversation_id, message_id, user_id, type, content, timestamp, written_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(conversation_id, *row) for row in whole.messages[rows_there:]],
             )
             connection.executemany(
+                "INSERT OR IGNORE INTO cogency_rs_parts"
+                " (conversation_id, message_id, number, type, media_type, data, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(conversation_id, *part) for part in whole.parts],
+            )
+            connection.executemany(
                 f"INSERT OR REPLACE INTO calls (conversation_id, user_id, {_CALL_COLUMNS})"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [(conversation_id, *row) for row in whole.calls],
             )
             connection.executemany(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
     from types import TracebackType
 
+    from .log import Begun
+
 __all__ = ["LEASE", "Claim", "ClaimOfRun", "Claims", "Leases", "part_of"]
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -50,11 +52,14 @@ class Leases(Protocol):
     Everything but `holder` begins at once and is carried out in the order in which it was begun.
     """
 
-    def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
+    def take(
+        self, conversation_id: str, owner: str
+    ) -> asyncio.Future[int | str | tuple[int, Begun]]:
         """Take the lease if it is free, has expired, or its process has ended.
 
         Returns:
-            The lease's number, from 1; or the name of the process that has the lease.
+            The lease's number, from 1, perhaps with what was read under it; or the name of the process that has the
+            lease.
         """
         ...
 
@@ -82,18 +87,27 @@ class Claim:
         conversation_id: its id.
         owner: identifies the lease; never used twice. "" if the storage has no leases.
         number: grows with every claim on the conversation that is granted; 0 until this one is.
+        begun: what was read when it was granted; `None` if nothing was asked for.
         place: what is done when it is first in line; `None` if it was from the start.
         is_lost: whether another process has taken the lease, since this one did not renew it in time. Nothing more can
             be appended under it.
     """
 
     def __init__(
-        self, conversation_id: str, claims: Claims, leases: Leases | None, *, wait: bool
+        self,
+        conversation_id: str,
+        claims: Claims,
+        leases: Leases | None,
+        *,
+        wait: bool,
+        read: Callable[[], Begun] | None = None,
     ) -> None:
         self.conversation_id = conversation_id
         self.owner = "" if leases is None else uuid7()
         self.number = 0
         self.is_lost = False
+        self.begun: Begun | None = None
+        self._read = read
         self._claims = claims
         self._leases = leases
         self._wait = wait
@@ -142,6 +156,12 @@ class Claim:
             await self._come_first(place)
         if self._leases is None:
             self.number = self._claims.next_number()
+            if self._read is not None:
+                try:
+                    self.begun = self._read()
+                except BaseException:
+                    self._let_go()
+                    raise
         else:
             try:
                 self.number = await self._take(self._leases)
@@ -203,6 +223,9 @@ class Claim:
             taken = await leases.take(self.conversation_id, self.owner)
             if isinstance(taken, int):
                 return taken
+            if isinstance(taken, tuple):
+                number, self.begun = taken
+                return number
             holder: str | None = taken
             while holder is not None:
                 if not self._wait:
@@ -266,7 +289,8 @@ class ClaimOfRun(AbstractAsyncContextManager["Claim | None"]):
 
     Args:
         given: what the storage returned. One that is not a `Claim` is entered as it is.
-        check: awaited when the conversation has been claimed; if it raises, the claim is given back.
+        check: awaited with what the storage's manager gave when the conversation has been claimed; if it raises, the
+            claim is given back.
     """
 
     __slots__ = ("_check", "_given")
@@ -274,7 +298,7 @@ class ClaimOfRun(AbstractAsyncContextManager["Claim | None"]):
     def __init__(
         self,
         given: AbstractAsyncContextManager[Any],
-        check: Callable[[], Awaitable[None]] | None = None,
+        check: Callable[[Any], Awaitable[None]] | None = None,
     ) -> None:
         self._given = given
         self._check = check
@@ -282,13 +306,14 @@ class ClaimOfRun(AbstractAsyncContextManager["Claim | None"]):
     async def __aenter__(self) -> Claim | None:
         given = self._given
         claim = given if isinstance(given, Claim) else None
+        entered: Any = claim
         if claim is not None:
             await claim.take()
         else:
-            await given.__aenter__()
+            entered = await given.__aenter__()
         if self._check is not None:
             try:
-                await self._check()
+                await self._check(entered)
             except BaseException as error:
                 await self.__aexit__(type(error), error, error.__traceback__)
                 raise
@@ -333,7 +358,12 @@ class Claims:
         self.restart()
 
     def claim(
-        self, conversation_id: str, *, wait: bool = True, leases: Leases | None = None
+        self,
+        conversation_id: str,
+        *,
+        wait: bool = True,
+        leases: Leases | None = None,
+        read: Callable[[], Begun] | None = None,
     ) -> Claim:
         """A claim on a conversation, for `async with`; see `Log.claim`.
 
@@ -341,8 +371,9 @@ class Claims:
             conversation_id: its id.
             wait: whether to wait while another run has it.
             leases: what other processes see of claims; `None` if the storage is for one process at a time.
+            read: reads what the claim has as `begun`, if there are no leases.
         """
-        return Claim(conversation_id, self, leases, wait=wait)
+        return Claim(conversation_id, self, leases, wait=wait, read=read)
 
     def restart(self) -> None:
         """Forget all claims, as the child of a fork must: they are the parent's."""

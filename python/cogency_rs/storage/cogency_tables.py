@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 from ..ids import uuid7
+from ..outside import time
 from ..types import MessageMatch
 from .fields import METRIC_FIELDS, PROFILE_FIELDS, read_fields
 from .messages import Messages, or_now
+from .stored_rows import ASKED, EVENTS, FOUND, LOADED, PROFILES, SAID, time_of
 
 __all__ = ["CogencyTables"]
 
@@ -20,9 +21,9 @@ class CogencyTables(Messages):
     """Messages, events and profiles, by the SQL of a subclass's database.
 
     The statements are the same in both databases but for the fields in braces, which are in `_sql`: `t`, what is before
-    the name of a table; `row`, the column that orders rows of one time; `any_row`, the same across conversations;
-    `event`, the same for events; `is_in` and `not_in`, whether a type is one of $3, and none of $4; `search`, the whole
-    statement; and `all`, the value of LIMIT for no limit.
+    the name of a table; `newest`, the order of a conversation's rows from the last to the first; `any_row`, what
+    orders rows of one time across conversations; `event`, the same for events; `is_in` and `not_in`, whether a type is
+    one of $3, and none of $4; `search`, the whole statement; and `all`, the value of LIMIT for no limit.
     """
 
     _sql: Mapping[str, str]
@@ -63,7 +64,7 @@ class CogencyTables(Messages):
             " SELECT $1, coalesce(max(version), 0) + 1, $2, $3, $4 FROM {t}profiles WHERE user_id = $1",
             user_id,
             data,
-            time.time(),
+            time(),
             len(data),
         )
 
@@ -95,15 +96,16 @@ class CogencyTables(Messages):
             "SELECT type, content, timestamp FROM {t}messages"
             " WHERE conversation_id = $1 AND ($2 = '' OR user_id = $2)"
             " AND ({is_in} OR $3 IS NULL) AND ({not_in} OR $4 IS NULL)"
-            " ORDER BY timestamp DESC, {row} DESC LIMIT coalesce($5, {all})",
+            " ORDER BY {newest} LIMIT coalesce($5, {all})",
             conversation_id,
             user_id or "",
             include or None,
             None if include else exclude or None,
             limit,
         )
+        LOADED.check_all(rows, f"before the last of conversation {conversation_id!r}")
         return [
-            {"type": type, "content": content, "timestamp": timestamp}
+            {"type": type, "content": content, "timestamp": time_of(timestamp)}
             for type, content, timestamp in reversed(rows)
         ]
 
@@ -117,11 +119,12 @@ class CogencyTables(Messages):
         """
         rows = await self._fetch(
             "SELECT timestamp, content FROM {t}messages WHERE conversation_id = $1 AND type = 'user'"
-            " ORDER BY timestamp DESC, {row} DESC LIMIT $2",
+            " ORDER BY {newest} LIMIT $2",
             conversation_id,
             limit,
         )
-        return [{"timestamp": timestamp, "content": content} for timestamp, content in rows]
+        ASKED.check_all(rows, f"before the last question of conversation {conversation_id!r}")
+        return [{"timestamp": time_of(timestamp), "content": text} for timestamp, text in rows]
 
     async def load_user_messages(
         self, user_id: str, since_timestamp: float = 0, limit: int | None = None
@@ -134,6 +137,7 @@ class CogencyTables(Messages):
             since_timestamp,
             limit,
         )
+        SAID.check_all(rows, f"after the first found of user {user_id!r}")
         return [content for (content,) in rows]
 
     async def count_user_messages(self, user_id: str, since_timestamp: float = 0) -> int:
@@ -159,7 +163,10 @@ class CogencyTables(Messages):
         rows = await self._fetch(
             "SELECT data FROM {t}profiles WHERE user_id = $1 ORDER BY version DESC LIMIT 1", user_id
         )
-        return read_fields(rows[0][0], PROFILE_FIELDS) if rows else {}
+        if not rows:
+            return {}
+        PROFILES.check(rows[0], f"of user {user_id!r}")
+        return read_fields(rows[0][0], PROFILE_FIELDS)
 
     async def load_latest_metric(self, conversation_id: str) -> dict[str, Any] | None:
         """Load the newest event "metric" of a conversation; `None` if there is none or it is empty.
@@ -176,7 +183,10 @@ class CogencyTables(Messages):
             " ORDER BY timestamp DESC, {event} DESC LIMIT 1",
             conversation_id,
         )
-        return read_fields(rows[0][0], METRIC_FIELDS) if rows and rows[0][0] else None
+        if not rows or rows[0][0] in ("", None):
+            return None
+        EVENTS.check(rows[0], f"'metric' of conversation {conversation_id!r}")
+        return read_fields(rows[0][0], METRIC_FIELDS)
 
     async def search_messages(
         self, query: str, user_id: str, exclude_conversation_id: str | None, limit: int = 3
@@ -199,4 +209,5 @@ class CogencyTables(Messages):
             return []
         elsewhere = exclude_conversation_id or ""
         rows = await self._fetch(self._sql["search"], user_id, elsewhere, keywords, limit)
-        return [MessageMatch(*row) for row in rows]
+        FOUND.check_all(rows, f"after the first found of user {user_id!r}")
+        return [MessageMatch(content, time_of(at), id) for content, at, id in rows]

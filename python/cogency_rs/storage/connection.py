@@ -17,6 +17,7 @@ from .schema import COGENCYS, check_version, upgrade
 __all__ = [
     "BUSY_TIMEOUT",
     "MEMORY",
+    "NORMAL",
     "ROW_ERRORS",
     "Connection",
     "code_of",
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 MEMORY = ":memory:"
+
+NORMAL = 1
+"""The level of `PRAGMA synchronous` at which a commit to a WAL does not wait for the disk, which stays consistent."""
 
 BUSY_TIMEOUT = 5.0
 """Seconds to wait for a lock that another program holds."""
@@ -40,10 +44,15 @@ class Connection(sqlite3.Connection):
     Attributes:
         file: device and inode number of that file, or `None` for a log in memory.
         synchronous: the level last set by `set_synchronous`, or `None`.
+        layout: what the file had when `layout_of` was last asked, or `None`.
+        is_wal: whether its journal is a WAL.
     """
+
+    is_wal: bool = False
 
     file: tuple[int, int] | None = None
     synchronous: int | None = None
+    layout: object = None
 
     def is_on(self, path: str) -> bool:
         """Tell whether `path` still names this connection's file.
@@ -121,7 +130,8 @@ def _prepare(
 
 def _use_wal(connection: Connection) -> None:
     try:
-        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        [mode] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.is_wal = mode == "wal"
     except sqlite3.OperationalError as error:
         # A file that cannot be written can still be read, whatever its journal mode.
         if code_of(error) != sqlite3.SQLITE_READONLY:

@@ -23,19 +23,22 @@ class StoredConversation:
     """Everything of a conversation.
 
     Attributes:
-        messages: message_id, user_id, type, content, timestamp of each, in the order in which they were saved.
+        messages: message_id, user_id, type, content, timestamp, written_at of each, by position.
         calls: user_id, message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at,
-            worker, decision, result, settling of each, by batch and position.
+            worker, decision, result, settling, provider_id, digest of each, by batch and position.
         events: event_id, type, content, timestamp of each, by id.
+        parts: message_id, number, type, media_type, data, at of each, by message and number.
     """
 
     messages: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     events: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    parts: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
 
     def digest(self) -> str:
         """The same for equal conversations, and for no others."""
-        text = json.dumps([self.messages, self.calls, self.events])
+        parts = [[*part[:4], bytes(part[4]).hex(), part[5]] for part in self.parts]
+        text = json.dumps([self.messages, self.calls, self.events, parts])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def begins_with(self, other: StoredConversation) -> bool:
@@ -44,6 +47,7 @@ class StoredConversation:
             self.messages[: len(other.messages)] == other.messages
             and {call[3:5] for call in other.calls} <= {call[3:5] for call in self.calls}
             and {event[0] for event in other.events} <= {event[0] for event in self.events}
+            and {part[:2] for part in other.parts} <= {part[:2] for part in self.parts}
         )
 
 

@@ -13,6 +13,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, TypeVar
 
+from ..outside import Outside, current
 from .claims import Claims
 from .connection import MEMORY
 from .readers import Readers
@@ -35,8 +36,9 @@ class Database:
         claims: which conversations in it this process has, and who waits for them.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, here: Outside) -> None:
         self.path = path
+        self._here = here
         self._readers = Readers(path)
         self._writer = Writer(path, retire=self._retire, before_open=self._readers.disconnect)
         self._users: set[object] = set()
@@ -46,9 +48,11 @@ class Database:
         """Run `work` in a transaction and return its value once committed; see `Writer.write`."""
         return await self._writer.write(work)
 
-    def begin(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
+    def begin(
+        self, work: Callable[[sqlite3.Connection], T], *, outlives_power: bool = True
+    ) -> asyncio.Future[T]:
         """Begin to do the same; see `Writer.begin`."""
-        return self._writer.begin(work)
+        return self._writer.begin(work, outlives_power=outlives_power)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on what is committed and return its value; see `Readers.read`."""
@@ -76,8 +80,8 @@ class Database:
             self._users.discard(user)
             if self._users:
                 return False
-            if _shared.get(self.path) is self:
-                del _shared[self.path]
+            if _shared.get((self.path, self._here)) is self:
+                del _shared[self.path, self._here]
         self._readers.close()
         return True
 
@@ -106,7 +110,7 @@ class Database:
 
 _lock = threading.Lock()  # guards both collections, and who is in
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
-_shared: weakref.WeakValueDictionary[str, Database] = weakref.WeakValueDictionary()
+_shared: weakref.WeakValueDictionary[tuple[str, Outside], Database] = weakref.WeakValueDictionary()
 
 
 def database_for(path: str, user: object, synchronous: int) -> Database:
@@ -118,12 +122,13 @@ def database_for(path: str, user: object, synchronous: int) -> Database:
         synchronous: the level of `PRAGMA synchronous`, 0 (OFF) to 3 (EXTRA).
     """
     with _lock:
-        database = _shared.get(path)
+        here = current()  # what a test hands in is another process
+        database = _shared.get((path, here))
         if database is None:
-            database = Database(path)
+            database = Database(path, here)
             _databases.add(database)
             if path != MEMORY:
-                _shared[path] = database
+                _shared[path, here] = database
         database.join(user, synchronous)
     return database
 

@@ -15,22 +15,50 @@ from ..errors import ConfigError
 from ..loading.dataclass import Later, dataclass
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
 
 __all__ = [
     "ROW_TYPES",
+    "Begun",
     "Conversation",
     "Log",
     "LogPage",
+    "Part",
     "Row",
+    "begins",
+    "check_positions",
     "check_row_type",
     "is_log",
     "is_log_class",
     "overrides",
+    "parts_of",
 ]
 
-Row = tuple[str, str, float]
-"""A row's type, its content, and its time in seconds since the epoch."""
+
+class Part(NamedTuple):
+    """What a row has besides text, such as an image. The content of the row stays readable without it.
+
+    Attributes:
+        type: the kind of part, such as "image" or "file".
+        media_type: of the data, such as "image/png".
+        data: its bytes.
+        at: before which character of the row's content it is.
+    """
+
+    type: str
+    media_type: str
+    data: bytes
+    at: int
+
+
+Row = tuple[str, str, float] | tuple[str, str, float, tuple[Part, ...]]
+"""A row's type, its content, its time in seconds since the epoch, and its parts if it has any."""
+
+
+def parts_of(row: Row) -> tuple[Part, ...]:
+    """The parts of a row that is handed to `append`."""
+    return row[3] if len(row) == 4 else ()
+
 
 ROW_TYPES = (
     "user",
@@ -44,6 +72,7 @@ ROW_TYPES = (
     "metric",
     "interrupt",
     "cancelled",
+    "settled",
 )
 """The types of rows."""
 
@@ -60,11 +89,32 @@ def check_row_type(type: str) -> None:
         )
 
 
+def check_positions(storage: object, page: LogPage) -> None:
+    """Refuse a page whose first or last row does not say its position.
+
+    Raises:
+        ConfigError: the storage was written before rows had positions; the message says what to add.
+    """
+    rows = page.rows
+    if not rows:
+        return
+    first, last = rows[0].get("position"), rows[-1].get("position")
+    rises = isinstance(first, int) and isinstance(last, int) and (first < last or len(rows) == 1)
+    if not rises:
+        raise ConfigError(
+            f"{type(storage).__name__}.read() gives rows without rising positions: add to each row's dict a "
+            '"position", an int that is larger for each row that is committed later, and return rows in that order'
+        )
+
+
 class LogPage(NamedTuple):
     """Rows of a conversation, and where they end.
 
     Attributes:
-        rows: dicts of `type`, `content`, `timestamp` (seconds since the epoch), oldest first.
+        rows: dicts of `type`, `content`, `timestamp` (seconds since the epoch) and `position`, oldest first: an int
+            that is larger for each row that is committed later; there may be holes. Further keys: `parts`, a tuple of
+            `Part`, if the row has any; and `written_at`, its time by the clock of the program that wrote it, if
+            that is not the timestamp.
         cursor: stands for the last row of the conversation; `read(after=cursor)` goes on from there. Only the storage
             can read its text.
         is_whole: whether the rows are the whole conversation, and not only those after a cursor.
@@ -73,6 +123,20 @@ class LogPage(NamedTuple):
     rows: list[dict[str, Any]]
     cursor: str
     is_whole: bool
+
+
+class Begun(NamedTuple):
+    """What a run must know of its conversation when it begins.
+
+    Attributes:
+        owner: as `Log.owner` says.
+        calls: those of its user's calls that are not settled; all of them for a run that is resumed.
+        page: its user's rows, if the run is resumed or any of the calls is not settled; `None` for another run.
+    """
+
+    owner: str | None
+    calls: list[CallRecord]
+    page: LogPage | None
 
 
 @dataclass(frozen=True)
@@ -97,19 +161,22 @@ class Conversation(Later):
 class Log(Protocol):
     """What a storage offers to turns and prompts.
 
-    Rows come back in the order of their timestamps, and rows of one timestamp in the order they were saved. Every
-    method raises `StorageError` when the log cannot be read or written.
+    Rows come back in the order in which they were committed, which their positions say; no time decides anything.
+    The stored timestamp of a row is above those of the rows before it, whatever the clock of its writer said, so that
+    whatever sorts by it sees the same order. Every method raises `StorageError` when the log cannot be read or written.
 
-    Seven methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
+    Eight methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest
     row first. `delete_conversation(conversation_id, user_id=None)` removes everything of one and returns how many rows
     it had; with a `user_id`, only if it is this user's. `newest(conversation_id, user_id="", limit=...)` reads the
     newest rows as a page, which is whole if there are no more: without it, a long conversation is loaded whole to show
-    its end. `open_calls(conversation_id, user_id="")` reads those of `calls` that are not settled (`IN_DOUBT`): without
-    it, all calls of a conversation are read before each question. `unsettled_calls(user_id="")` reads the calls of
-    all conversations that are `waiting`, `open` or `unknown`, each with its conversation and user, but for
-    conversations that a run has claimed: `Agent.pending` needs it. `fork(conversation_id, new_id, *, user_id, rows)`
-    begins a conversation with the first rows of another one, and `origin(conversation_id)` says which that was:
-    `Agent.fork` needs them.
+    its end. `open_calls(conversation_id, user_id="")` reads those of `calls` that are in none of the states `ENDS`:
+    without it, all calls of a conversation are read before each question. `begin(conversation_id, *, user_id="",
+    wait=True, resumes=False)` is a `claim` whose value has an attribute `begun`, a `Begun` as of the moment of the
+    claim: without it, a run asks for the claim, the owner and the open calls one after the other.
+    `unsettled_calls(user_id="")` reads the calls of all conversations that are `waiting`, `open` or `unknown`, each
+    with its conversation and user, but for conversations that a run has claimed: `Agent.pending` needs it.
+    `fork(conversation_id, new_id, *, user_id, rows)` begins a conversation with the first rows of another one, and
+    `origin(conversation_id)` says which that was: `Agent.fork` needs them.
 
     So is the attribute `is_durable`. If it is `False`, what is appended does not outlive the program, and the result of
     a call is not saved before those of its batch.
@@ -131,7 +198,7 @@ class Log(Protocol):
         Args:
             conversation_id: the conversation they belong to.
             user_id: whose conversation that is; may be empty.
-            rows: type, content, timestamp of each, in order.
+            rows: type, content, timestamp of each, in order; and its parts, if it has any.
             calls: each replaces the stored call of the same batch and position, or is new. The `call` rows belong, in
                 order, to those that are `open` and have no row yet; one that is `early` has no row.
 
@@ -147,8 +214,8 @@ class Log(Protocol):
     ) -> LogPage:
         """Read the rows that follow a cursor, or all.
 
-        If the rows before the cursor have changed, the page is whole: if one was deleted, changed, replaced, or saved
-        with an older timestamp, whichever program did it, even if another row has taken its place since.
+        If the rows before the cursor have changed, the page is whole: if one was deleted, changed or replaced,
+        whichever program did it, even if another row has taken its place since.
 
         Args:
             conversation_id: its id.
@@ -161,7 +228,7 @@ class Log(Protocol):
         ...
 
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
-        """Read the calls of a conversation, in the order of their batches and positions."""
+        """Read the calls of a conversation, in the order of their rows; those without a row come last."""
         ...
 
     async def owner(self, conversation_id: str) -> str | None:
@@ -201,6 +268,14 @@ def is_log(storage: object) -> bool:
 def is_log_class(kind: Any) -> bool:
     """Whether storages of a class follow the protocol `Log`."""
     return all(hasattr(kind, name) for name in _METHODS)
+
+
+def begins(storage: object) -> bool:
+    """Whether a run begins by `begin`: not if a subclass overrides only one of the methods that it stands for."""
+    return hasattr(type(storage), "begin") and all(
+        overrides(storage, "begin", other)
+        for other in ("claim", "owner", "open_calls", "calls", "read")
+    )
 
 
 def overrides(storage: object, method: str, other: str) -> bool:

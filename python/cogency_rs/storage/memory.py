@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from bisect import insort
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from itertools import count, islice
+from math import inf
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
 from .claims import Claim, Claims
-from .log import ROW_TYPES, Conversation, LogPage, Row, check_row_type
+from .log import ROW_TYPES, Begun, Conversation, LogPage, Row, check_row_type
+from .times import END_OF_TIME, risen
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
     from .origin import Origin
 
 __all__ = ["Memory"]
@@ -32,40 +33,55 @@ logger: logging.Logger = logging.getLogger(__name__)
 MAX_BYTES = 64 * 2**20
 """What a `Memory` holds by default, in bytes, before it drops conversations."""
 
-_CONVERSATION, _ROW, _CALL = 1_000, 250, 720
+_CONVERSATION, _ROW, _CALL = 1_000, 250, 800
 """Bytes that each of these takes besides its texts, in CPython of 64 bits."""
 
 _KNOWN_DROPPED = 10_000
 """How many dropped conversations are remembered, each as one number."""
 
-_Stored = tuple[float, int, str, Row]
-"""Timestamp, number, user and the row."""
+
+class _Stored(NamedTuple):
+    """A row that is kept.
+
+    Attributes:
+        position: a number that is never given twice.
+        user: whose it is.
+        row: as it was handed over.
+        timestamp: as it is shown; see `times.py`.
+    """
+
+    position: int
+    user: str
+    row: Row
+    timestamp: float
 
 
 class _Kept:
     """One conversation.
 
     Attributes:
-        rows: by time; those of one time in the order in which they were saved.
-        records: the user and the record of each call, by batch and position.
+        rows: in the order in which they were saved.
+        latest: the largest of their timestamps that is below `END_OF_TIME`.
+        records: the user and the record of each call, and where its row is among all, by batch and position.
         size: about how many bytes it takes.
         origin: where it comes from, if it is a fork.
     """
 
-    __slots__ = ("origin", "records", "rows", "size")
+    __slots__ = ("latest", "origin", "records", "rows", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.origin: Origin | None = None
         self.rows: list[_Stored] = []
-        self.records: dict[tuple[str, int], tuple[str, CallRecord]] = {}
+        self.latest = -inf
+        self.records: dict[tuple[str, int], tuple[str, CallRecord, float]] = {}
 
 
 class Memory:
     """A `Log` in memory, for one event loop at a time.
 
-    An agent without a storage writes to it, and so do tests. An append costs O(new rows) unless their timestamps are
-    older than stored ones; a read costs O(rows after the cursor).
+    An agent without a storage writes to it, and so do tests. An append costs O(new rows); a read costs O(rows after the
+    cursor).
 
     Args:
         max_bytes: about how much it holds. Above that, an append drops the least recently used conversations,
@@ -141,26 +157,32 @@ class Memory:
         stored, numbers = kept.rows, self._numbers
         size = kept.size
         for row in rows:
-            new = (row[2], next(numbers), user_id, row)
-            size += _ROW + row[1].__sizeof__()
-            if stored and new < stored[-1]:
-                insort(stored, new)
-            else:
-                stored.append(new)
-        for call in calls:
-            place = call.batch, call.position
-            known = kept.records.get(place)
-            if known is None:
-                size += _CALL + call.id.__sizeof__()
-            else:
-                size -= _size_of_texts(known[1])
-            size += _size_of_texts(call)
-            kept.records[place] = (user_id, call)
+            timestamp = risen(row[2], kept.latest)
+            stored.append(_Stored(next(numbers), user_id, row, timestamp))
+            size += _size_of_row(row)
+            if timestamp < END_OF_TIME:
+                kept.latest = timestamp
+        if calls:
+            from ..calls.record import NEW  # here, since most rows have no calls
+
+            for call in calls:
+                place = call.batch, call.position
+                known = kept.records.get(place)
+                of_row = inf
+                if known is None:
+                    size += _CALL + call.id.__sizeof__()
+                else:
+                    size -= _size_of_texts(known[1])
+                    of_row = known[2]
+                if of_row == inf and call.status in NEW:
+                    of_row = next(numbers)
+                size += _size_of_texts(call)
+                kept.records[place] = (user_id, call, of_row)
         kept.size = size
 
     def _check(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> None:
         try:
-            for type, content, _ in rows:
+            for type, content, *_ in rows:
                 if type not in ROW_TYPES:
                     check_row_type(type)
                 if not content.isascii():
@@ -177,19 +199,31 @@ class Memory:
         self, conversation_id: str, *, user_id: str = "", after: str | None = None
     ) -> LogPage:
         """Read the rows that follow a cursor, or all; see `Log.read`."""
-        kept = self._find(conversation_id)
+        return self._page(self._find(conversation_id), user_id, after)
+
+    def _page(self, kept: _Kept | None, user_id: str, after: str | None) -> LogPage:
         rows = [] if kept is None else kept.rows
         known = 0 if after is None else self._place(rows, after)
-        new = [_shown(row) for _, _, user, row in rows[known:] if not user_id or user == user_id]
+        new = [
+            # Most rows have no parts, and the time at which they were made.
+            {"type": row[0], "content": row[1], "timestamp": timestamp, "position": position}
+            if timestamp == row[2] and len(row) == 3
+            else _shown(position, row, timestamp)
+            for position, user, row, timestamp in (rows[known:] if known else rows)
+            if not user_id or user == user_id
+        ]
         return LogPage(new, self._cursor(rows), is_whole=not known)
 
     async def newest(self, conversation_id: str, *, user_id: str = "", limit: int) -> LogPage:
         """Read the newest rows; see `Log`."""
         kept = self._find(conversation_id)
         rows = [] if kept is None else kept.rows
-        own = (row for row in reversed(rows) if not user_id or row[2] == user_id)
+        own = (row for row in reversed(rows) if not user_id or row.user == user_id)
         newest = list(islice(own, limit + 1))
-        shown = [_shown(row) for _, _, _, row in newest[limit - 1 :: -1]]
+        shown = [
+            _shown(position, row, timestamp)
+            for position, _, row, timestamp in newest[limit - 1 :: -1]
+        ]
         return LogPage(shown, self._cursor(rows), is_whole=len(newest) <= limit)
 
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
@@ -198,9 +232,9 @@ class Memory:
 
     async def open_calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         """Read the calls of a conversation that are not settled; see `Log`."""
-        from ..calls.records import IN_DOUBT
+        from ..calls.record import ENDS
 
-        return self._calls(conversation_id, user_id, lambda call: call.status in IN_DOUBT)
+        return self._calls(conversation_id, user_id, lambda call: call.status not in ENDS)
 
     async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
         """Read the calls that wait for a person, of conversations that no run has claimed; see `Log`."""
@@ -208,7 +242,7 @@ class Memory:
             (id, user, call)
             for id, kept in self._kept.items()
             if self._claims.first(id) is None
-            for user, call in kept.records.values()
+            for user, call, _ in kept.records.values()
             if call.status in ("waiting", "open", "unknown") and (not user_id or user == user_id)
         ]
         return sorted(found, key=lambda each: (each[0], each[2].batch, each[2].position))
@@ -221,8 +255,8 @@ class Memory:
             []
             if kept is None
             else [
-                (place, call)
-                for place, (user, call) in kept.records.items()
+                ((of_row, *place), call)
+                for place, (user, call, of_row) in kept.records.items()
                 if (not user_id or user == user_id) and is_wanted(call)
             ]
         )
@@ -231,30 +265,55 @@ class Memory:
     async def owner(self, conversation_id: str) -> str | None:
         """The user of a conversation's first row; see `Log.owner`."""
         kept = self._find(conversation_id)
-        return kept.rows[0][2] if kept is not None and kept.rows else None
+        return kept.rows[0].user if kept is not None and kept.rows else None
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Claim a conversation; see `Log.claim`."""
         self._note_what_was_given_back()
         return self._claims.claim(conversation_id, wait=wait)
 
+    def begin(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str = "",
+        wait: bool = True,
+        resumes: bool = False,
+    ) -> Claim:
+        """Claim a conversation, and read what a run needs that begins in it; see `Log`."""
+        self._note_what_was_given_back()
+
+        def read() -> Begun:
+            from ..calls.record import ENDS
+
+            kept = self._find(conversation_id)
+            if kept is None:
+                return Begun(None, [], self._page(None, user_id, None) if resumes else None)
+            calls = self._calls(
+                conversation_id, user_id, lambda call: resumes or call.status not in ENDS
+            )
+            page = self._page(kept, user_id, None) if resumes or calls else None
+            return Begun(kept.rows[0].user if kept.rows else None, calls, page)
+
+        return self._claims.claim(conversation_id, wait=wait, read=read)
+
     async def conversations(
         self, user_id: str = "", limit: int | None = None
     ) -> list[Conversation]:
         """List conversations, the one with the latest row first."""
-        found: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[_Stored]] = defaultdict(list)
         for conversation_id, kept in self._kept.items():
-            for _, _, user, row in kept.rows:
-                if not user_id or user == user_id:
-                    found[conversation_id, user].append(row)
+            for row in kept.rows:
+                if not user_id or row.user == user_id:
+                    found[conversation_id, row.user].append(row)
         listed = [
             Conversation(
                 id,
                 user,
                 len(rows),
-                rows[0][2],
-                rows[-1][2],
-                next((content for type, content, _ in rows if type == "user"), None),
+                min(row.timestamp for row in rows),
+                max(row.timestamp for row in rows),
+                next((row.row[1] for row in rows if row.row[0] == "user"), None),
             )
             for (id, user), rows in found.items()
         ]
@@ -273,7 +332,7 @@ class Memory:
         from .users import not_the_owner
 
         kept = self._kept.get(conversation_id)
-        if user_id is not None and kept is not None and kept.rows and kept.rows[0][2] != user_id:
+        if user_id is not None and kept is not None and kept.rows and kept.rows[0].user != user_id:
             raise not_the_owner(conversation_id, user_id)
         self._known_dropped.pop(hash(conversation_id), None)
         return 0 if kept is None else self._remove(conversation_id)
@@ -283,10 +342,15 @@ class Memory:
     ) -> None:
         """Begin a conversation with the first rows of another one, which both share; see `Log`."""
         kept = self._find(conversation_id)
-        own = () if kept is None else (row for row in kept.rows if not user_id or row[2] == user_id)
+        own = (
+            () if kept is None else (row for row in kept.rows if not user_id or row.user == user_id)
+        )
         new = self._kept[new_id] = _Kept(_CONVERSATION + getsizeof(new_id))
         new.rows = [*islice(own, rows)]
-        new.size += sum(_ROW + getsizeof(row[3][1]) for row in new.rows)
+        new.latest = max(
+            (row.timestamp for row in new.rows if row.timestamp < END_OF_TIME), default=-inf
+        )
+        new.size += sum(_size_of_row(row.row) for row in new.rows)
         from .origin import Origin
 
         new.origin = Origin(conversation_id, len(new.rows))
@@ -299,7 +363,7 @@ class Memory:
         return None if kept is None else kept.origin
 
     def _cursor(self, rows: list[_Stored]) -> str:
-        return f"{self._id}/{len(rows)}/{rows[-1][1] if rows else 0}"
+        return f"{self._id}/{len(rows)}/{rows[-1].position if rows else 0}"
 
     def _place(self, rows: list[_Stored], cursor: str) -> int:
         """How many rows are before a cursor; 0 if they have changed since, or it is another log's.
@@ -311,7 +375,7 @@ class Memory:
             known, last = map(int, place)
         except ValueError:
             raise ConfigError(f"{cursor!r} is not a cursor of this log") from None
-        is_there = log == self._id and 0 < known <= len(rows) and rows[known - 1][1] == last
+        is_there = log == self._id and 0 < known <= len(rows) and rows[known - 1].position == last
         return known if is_there else 0
 
     # What is kept
@@ -376,16 +440,31 @@ class Memory:
         return len(kept.rows)
 
 
-_NO_TEXTS = (None, None, None)
+_NO_TEXTS = (None,) * 5
 """As most calls have."""
 
 
 def _size_of_texts(call: CallRecord) -> int:
     """What a call takes besides what each takes."""
-    texts = call[-3:]  # the decision, the result, and how it was settled
+    texts = call[-5:]  # from the decision on
     return 0 if texts == _NO_TEXTS else sum(text.__sizeof__() for text in texts if text is not None)
 
 
-def _shown(row: Row) -> dict[str, Any]:
-    type, content, timestamp = row
-    return {"type": type, "content": content, "timestamp": timestamp}
+def _shown(position: int, row: Row, timestamp: float) -> dict[str, Any]:
+    """A row as a page has it."""
+    shown: dict[str, Any] = {
+        "type": row[0],
+        "content": row[1],
+        "timestamp": timestamp,
+        "position": position,
+    }
+    if timestamp != row[2]:
+        shown["written_at"] = row[2]
+    if len(row) == 4 and row[3]:
+        shown["parts"] = tuple(row[3])
+    return shown
+
+
+def _size_of_row(row: Row) -> int:
+    size = _ROW + row[1].__sizeof__()
+    return size if len(row) == 3 else size + sum(len(part.data) + _ROW for part in row[3])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
+
+from ..outside import time
 
 __all__ = ["MessageRow", "Messages", "or_now"]
 
@@ -14,7 +15,10 @@ MessageRow = tuple[str, str, str, str, float | None]
 
 
 class Messages(ABC):
-    """Saves messages and requests by the methods of a storage that save several messages, and events."""
+    """Saves messages and requests by the methods of a storage that save several messages, and events.
+
+    A message is stored with its time, or with one just above the times of its conversation, if it is not above them.
+    """
 
     @abstractmethod
     def save_messages(self, rows: Sequence[MessageRow]) -> Awaitable[list[str]]:
@@ -70,4 +74,4 @@ class Messages(ABC):
 
 def or_now(timestamp: float | None) -> float:
     """A time, or the present time if none is given."""
-    return time.time() if timestamp is None else timestamp
+    return time() if timestamp is None else timestamp

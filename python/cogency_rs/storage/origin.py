@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ..guards.json_text import read_json
+from .stored_rows import wrong_cell
+
 __all__ = ["Origin"]
 
 
@@ -24,9 +27,21 @@ class Origin(NamedTuple):
         return json.dumps({"conversation_id": self.conversation_id, "rows": self.rows})
 
     @classmethod
-    def of(cls, stored: str | None) -> Origin | None:
-        """Read what `written` wrote."""
+    def of(cls, stored: str | None, conversation_id: str) -> Origin | None:
+        """Read what `written` wrote of this conversation.
+
+        Raises:
+            StorageError: it is something else.
+        """
         if stored is None:
             return None
-        found: Any = json.loads(stored)
-        return cls(found["conversation_id"], found["rows"])
+        try:
+            found: Any = read_json(stored)
+        except ValueError:
+            found = None
+        match found:
+            case {"conversation_id": str(id), "rows": int(rows)}:
+                return cls(id, rows)
+            case _:
+                key = f"'fork' of conversation {conversation_id!r}"
+                raise wrong_cell("events", key, "content", stored, "the origin of a fork")

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
+from ..outside import current
 from .connection import Connection, connect, explain
 
 if TYPE_CHECKING:
@@ -45,7 +47,12 @@ class Readers:
         Raises:
             StorageError: the file cannot be opened or read.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, work)
+        if not current().has_threads:
+            return self._run(work)
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: context.run(self._run, work)
+        )
 
     def disconnect(self) -> None:
         """Close the connections that are idle; the next read opens its own."""

@@ -1,7 +1,7 @@
 """Notices every change of a conversation's rows in a SQLite file that is not an append at its end.
 
 A table of ours has a random revision for each conversation that has rows. Triggers on cogency's table of messages
-replace it when a row is deleted, changed, replaced, or inserted before the last one. SQLite fires them for every
+replace it when a row is deleted, changed, replaced, or gets a number below the last one's. SQLite fires them for every
 program that writes to the file, cogency 3.3.0 and the `sqlite3` shell included. An append at the end changes nothing
 here. Revisions are random and not counted, so that a backup which is restored cannot have the same one by chance.
 
@@ -23,19 +23,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["is_watched", "revision_of", "watch"]
+__all__ = ["TABLE", "is_watched", "unwatch", "watch"]
 
-_TABLE = "cogency_rs_revisions"
+TABLE = "cogency_rs_revisions"
 
 # Deletes and inserts, since an `OR IGNORE` of the statement that fires a trigger would hold for an `OR REPLACE` in it.
 _REVISE = f"""
-    DELETE FROM {_TABLE} WHERE conversation_id = {{row}}.conversation_id;
-    INSERT INTO {_TABLE} SELECT {{row}}.conversation_id, random()
+    DELETE FROM {TABLE} WHERE conversation_id = {{row}}.conversation_id;
+    INSERT INTO {TABLE} SELECT {{row}}.conversation_id, random()
     WHERE EXISTS (SELECT 1 FROM messages WHERE conversation_id = {{row}}.conversation_id);
 """
 
 _REVISE_REPLACED = f"""
-    UPDATE {_TABLE} SET revision = random() WHERE conversation_id IN (
+    UPDATE {TABLE} SET revision = random() WHERE conversation_id IN (
         SELECT conversation_id FROM messages WHERE message_id = NEW.message_id OR rowid = NEW.rowid
     );
 """
@@ -49,10 +49,10 @@ _TRIGGERS = {
     """,
     "cogency_rs_inserted": f"""
         AFTER INSERT ON messages
-        WHEN NOT EXISTS (SELECT 1 FROM {_TABLE} WHERE conversation_id = NEW.conversation_id)
+        WHEN NOT EXISTS (SELECT 1 FROM {TABLE} WHERE conversation_id = NEW.conversation_id)
             OR NEW.rowid <> (
                 SELECT rowid FROM messages WHERE conversation_id = NEW.conversation_id
-                ORDER BY timestamp DESC, rowid DESC LIMIT 1
+                ORDER BY rowid DESC LIMIT 1
             )
         BEGIN {_REVISE.format(row="NEW")} END
     """,
@@ -66,12 +66,23 @@ _TRIGGERS = {
     """,
     "cogency_rs_deleted": f"""
         AFTER DELETE ON messages
-        BEGIN {_REVISE.format(row="OLD")} END
+        BEGIN
+            {_REVISE.format(row="OLD")}
+            DELETE FROM cogency_rs_parts
+            WHERE conversation_id = OLD.conversation_id AND message_id = OLD.message_id;
+        END
     """,
 }
 
-_NAMES = ", ".join(f"'{name}'" for name in (_TABLE, *_TRIGGERS))
+_NAMES = ", ".join(f"'{name}'" for name in (TABLE, *_TRIGGERS))
 _COUNT = f"SELECT COUNT(*) FROM sqlite_master WHERE name IN ({_NAMES})"
+
+
+def unwatch(connection: sqlite3.Connection) -> None:
+    """Remove the triggers and their table."""
+    for name in _TRIGGERS:
+        connection.execute(f"DROP TRIGGER IF EXISTS {name}")
+    connection.execute(f"DROP TABLE IF EXISTS {TABLE}")
 
 
 def watch(connection: sqlite3.Connection) -> None:
@@ -80,14 +91,12 @@ def watch(connection: sqlite3.Connection) -> None:
     Args:
         connection: in a transaction.
     """
-    for name in _TRIGGERS:
-        connection.execute(f"DROP TRIGGER IF EXISTS {name}")
-    connection.execute(f"DROP TABLE IF EXISTS {_TABLE}")
+    unwatch(connection)
     connection.execute(
-        f"CREATE TABLE {_TABLE} (conversation_id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL) WITHOUT ROWID"
+        f"CREATE TABLE {TABLE} (conversation_id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL) WITHOUT ROWID"
     )
     connection.execute(
-        f"INSERT INTO {_TABLE} SELECT conversation_id, random() FROM messages GROUP BY conversation_id"
+        f"INSERT INTO {TABLE} SELECT conversation_id, random() FROM messages GROUP BY conversation_id"
     )
     for name, trigger in _TRIGGERS.items():
         connection.execute(f"CREATE TRIGGER {name} {trigger}")
@@ -97,12 +106,3 @@ def is_watched(connection: sqlite3.Connection) -> bool:
     """Whether a file has the table and all triggers."""
     [count] = connection.execute(_COUNT).fetchone()
     return bool(count == 1 + len(_TRIGGERS))
-
-
-def revision_of(connection: sqlite3.Connection, conversation_id: str) -> int | None:
-    """The revision of a conversation; `None` if it has no rows, or the file is not watched."""
-    if not is_watched(connection):
-        return None
-    query = f"SELECT revision FROM {_TABLE} WHERE conversation_id = ?"
-    found = connection.execute(query, (conversation_id,)).fetchone()
-    return None if found is None else int(found[0])

@@ -1,7 +1,8 @@
 """The tables of a SQLite log, and how they are made and brought to this version.
 
-The tables of cogency 3.3.0 are exactly its own, so that both programs can work on one file, even at the same time. Our
-tables are next to them; cogency does not know them. The version of our tables is in a table too: SQLite's
+The tables of cogency 3.3.0 are its own, so that both programs can work on one file, even at the same time. Its table of
+messages has a column and an index of ours, which disturb none of its statements. Our tables are next to them; cogency
+does not know them. The version of our tables is in a table too: SQLite's
 `user_version` belongs to the program whose file it is.
 
 Each version is a step from the one before. A released step is never changed: a change of our tables is a new step, and
@@ -12,23 +13,27 @@ files had no version number.
 from __future__ import annotations
 
 import sqlite3
-import time
 
-from ..calls.records import IN_DOUBT
+from ..calls.record import ENDS
 from ..errors import StorageError
-from .revisions import is_watched, watch
+from ..outside import time
+from .revisions import is_watched, unwatch, watch
+from .stored_rows import VERSIONS
 
 __all__ = [
     "COGENCYS",
     "IS_OPEN",
+    "IS_PROVIDERS",
     "IS_UNKNOWN",
     "OPEN_CALLS",
+    "OWN_ID",
     "STEPS",
     "UNKNOWN_CALLS",
     "check_version",
     "has_column",
     "has_index",
     "has_table",
+    "is_ordered",
     "upgrade",
 ]
 
@@ -90,9 +95,9 @@ CREATE TABLE IF NOT EXISTS calls (
 """
 # `message_id` is that of the call's row. `call_id` is not the key, since some servers repeat ids.
 
-OPEN_CALLS = "unsettled_calls"
+OPEN_CALLS = "calls_in_doubt"
 """The index of the calls that are not settled: a long conversation has many calls, and hardly ever an open one."""
-IS_OPEN = f"status IN {tuple(sorted(IN_DOUBT))}"
+IS_OPEN = f"status NOT IN {tuple(sorted(ENDS))}"
 UNKNOWN_CALLS = "unknown_calls"
 """The index of the calls whose outcome is unknown."""
 IS_UNKNOWN = "status = 'unknown'"
@@ -142,11 +147,121 @@ def _add_results(connection: sqlite3.Connection) -> None:
         f"CREATE INDEX IF NOT EXISTS {UNKNOWN_CALLS} ON calls (conversation_id, batch, position) WHERE {IS_UNKNOWN}"
     )
     connection.execute(
+        "CREATE INDEX IF NOT EXISTS unsettled_calls ON calls (conversation_id, batch, position)"
+        " WHERE status IN ('early', 'ended', 'open', 'saved', 'waiting')"
+    )
+
+
+_HEX = "[0-9a-f]"
+_UUID7 = "-".join((_HEX * 8, _HEX * 4, "7" + _HEX * 3, "[89ab]" + _HEX * 3, _HEX * 12))
+IS_PROVIDERS = f"""(
+    call_id NOT GLOB '{_UUID7}'
+    OR call_id IN (SELECT call_id FROM calls GROUP BY call_id HAVING COUNT(*) > 1)
+)"""
+"""Whether the `call_id` of a file of version 5 may be a provider's, which is in `provider_id` since."""
+OWN_ID = "batch || '-' || position"
+"""The id that such a call has since; its tool was told the same one."""
+
+
+def _add_identities(connection: sqlite3.Connection) -> None:
+    """Let a call have the id of its provider next to ours, which is unique, and a digest of what is decided about.
+
+    A call may be in further states that are not its end, and is found in these too.
+    """
+    for column in ("provider_id", "digest"):
+        if not has_column(connection, "calls", column):
+            connection.execute(f"ALTER TABLE calls ADD COLUMN {column} TEXT")
+    connection.execute(
+        f"UPDATE calls SET provider_id = call_id, call_id = {OWN_ID} WHERE provider_id IS NULL AND {IS_PROVIDERS}"
+    )
+    connection.execute("DROP INDEX IF EXISTS unsettled_calls")
+    connection.execute(
         f"CREATE INDEX IF NOT EXISTS {OPEN_CALLS} ON calls (conversation_id, batch, position) WHERE {IS_OPEN}"
     )
 
 
-STEPS = (_make_tables, _add_decisions, _allow_early_calls, watch, _add_results)
+_PARTS = """
+CREATE TABLE IF NOT EXISTS cogency_rs_parts (
+    conversation_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    data BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (conversation_id, message_id, number)
+)
+"""
+_ORDER = "CREATE INDEX IF NOT EXISTS cogency_rs_order ON messages (conversation_id)"
+"""The entries of an index end with the number of the row, so these are in the order in which rows are read."""
+
+# Found by the index of conversations and times alone.
+_DISORDERED = """
+SELECT DISTINCT conversation_id FROM (
+    SELECT conversation_id, rowid AS number,
+        LAG(rowid) OVER (PARTITION BY conversation_id ORDER BY timestamp, rowid) AS before
+    FROM messages
+) WHERE before > number
+"""
+_MOVED = f"""
+CREATE TEMP TABLE cogency_rs_moved AS
+WITH placed AS (
+    SELECT rowid AS was, conversation_id AS id,
+        ROW_NUMBER() OVER (PARTITION BY conversation_id ORDER BY timestamp, rowid) AS place,
+        ROW_NUMBER() OVER (PARTITION BY conversation_id ORDER BY rowid) AS saved
+    FROM messages WHERE conversation_id IN ({_DISORDERED})
+)
+SELECT moved.was, numbers.was AS number
+FROM placed AS moved JOIN placed AS numbers ON numbers.id = moved.id AND numbers.saved = moved.place
+WHERE moved.was <> numbers.was
+"""
+
+
+def _keep_the_order(connection: sqlite3.Connection) -> None:
+    """Let a row's number be its position in its conversation, and give rows a second time and parts.
+
+    The rows there are numbered once by what was read until now: their time, then their number. Only rows of
+    conversations in which these differ are moved, among the numbers of their own conversation.
+    """
+    connection.execute(_PARTS)
+    if not is_ordered(connection):
+        columns = ", ".join(
+            f'"{name}"'
+            for (name,) in connection.execute("SELECT name FROM pragma_table_info('messages')")
+        )
+        connection.execute(_MOVED)
+        connection.execute(
+            "CREATE TEMP TABLE cogency_rs_moved_rows AS"
+            f" SELECT number AS its_number, {columns} FROM messages JOIN cogency_rs_moved ON messages.rowid = was"
+        )
+        connection.execute("DELETE FROM messages WHERE rowid IN (SELECT was FROM cogency_rs_moved)")
+        connection.execute(
+            f"INSERT INTO messages (rowid, {columns}) SELECT its_number, {columns} FROM cogency_rs_moved_rows"
+        )
+        for table in ("cogency_rs_moved", "cogency_rs_moved_rows"):
+            connection.execute(f"DROP TABLE temp.{table}")
+        connection.execute("ALTER TABLE messages ADD COLUMN written_at REAL")
+    connection.execute(_ORDER)
+
+
+def is_ordered(connection: sqlite3.Connection) -> bool:
+    """Whether the number of a row is its position; if not, rows are read by time, as versions before did."""
+    return has_column(connection, "messages", "written_at")
+
+
+def _watch(connection: sqlite3.Connection) -> None:
+    """Notice changes of rows. The triggers are made after the last step, as they are now."""
+
+
+STEPS = (
+    _make_tables,
+    _add_decisions,
+    _allow_early_calls,
+    _watch,
+    _add_results,
+    _add_identities,
+    _keep_the_order,
+)
 """The functions that make each version from the one before, from version 1 on."""
 
 
@@ -162,12 +277,12 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
 def upgrade(connection: sqlite3.Connection, path: str) -> None:
     """Make our tables, or bring them to this version. Any number of programs may do so at once.
 
-    On a file of this version it writes nothing, unless somebody dropped a trigger.
+    On a file of this version it writes nothing, unless somebody dropped a trigger, or our column or index of messages.
 
     Raises:
         StorageError: a newer version of this package made them.
     """
-    if _find_version(connection, path) == len(STEPS) and is_watched(connection):
+    if _find_version(connection, path) == len(STEPS) and _is_complete(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -178,16 +293,27 @@ def upgrade(connection: sqlite3.Connection, path: str) -> None:
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {_VERSION} (version INTEGER PRIMARY KEY, made_at REAL NOT NULL)"
             )
+        if version < len(STEPS):
+            unwatch(connection)
         for number, step in enumerate(STEPS[version:], start=version + 1):
             step(connection)
-            connection.execute(f"INSERT INTO {_VERSION} VALUES (?, ?)", (number, time.time()))
-        if not is_watched(connection):
+            connection.execute(f"INSERT INTO {_VERSION} VALUES (?, ?)", (number, time()))
+        if not _is_complete(connection):
+            _keep_the_order(connection)
             watch(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _is_complete(connection: sqlite3.Connection) -> bool:
+    return (
+        is_watched(connection)
+        and is_ordered(connection)
+        and has_index(connection, "cogency_rs_order")
+    )
 
 
 def _find_version(connection: sqlite3.Connection, path: str) -> int:
@@ -199,6 +325,7 @@ def _find_version(connection: sqlite3.Connection, path: str) -> int:
     if not has_table(connection, _VERSION):
         return 0
     [version] = connection.execute(f"SELECT COALESCE(MAX(version), 0) FROM {_VERSION}").fetchone()
+    VERSIONS.check((version,), "the newest")
     if version > len(STEPS):
         raise StorageError(
             f"the log in {path} is of version {version}, but this program knows versions up to {len(STEPS)}; "

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
-from ..calls.records import CallRecord
+from ..calls.record import CallRecord
 from .cogency_tables import CogencyTables
 from .log import Conversation, LogPage
 from .origin import Origin

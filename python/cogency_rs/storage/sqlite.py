@@ -4,8 +4,8 @@ All methods of the protocol `Log`, and of cogency 3.3.0's storage protocol with 
 results and file format. This file has the queries; `database.py` makes writes safe and keeps reads
 off the event loop.
 
-Rows come back in the order of their timestamps, and rows of one timestamp in the order they were
-saved.
+Rows come back in the order in which they were committed, by the number that SQLite gives each. A file that only plain
+cogency has written is read by time, as cogency reads it, until we first write to it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import asyncio
 import json
 import os
 import weakref
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..calls.records import CallRecord
+from ..calls.record import CallRecord
 from ..errors import StorageError
 from ..guards.arguments import check_choice, refused
 from ..ids import uuid7
@@ -33,11 +34,13 @@ from .conversations import (
 )
 from .database import Database, database_for
 from .fields import ParseError
-from .log import Row, check_row_type
+from .layout import layout_of
+from .log import Begun, Row, check_row_type, parts_of
 from .messages import MessageRow, or_now
 from .sql_log import Queries, SqlLog
 from .sqlite_leases import FileLeases, check_owner, is_held
 from .tail import check_cursor, read_newest, read_tail
+from .times import END_OF_TIME, risen
 from .waiters import done
 
 if TYPE_CHECKING:
@@ -48,12 +51,23 @@ if TYPE_CHECKING:
 
 __all__ = ["ParseError", "SQLite"]
 
+_BY_TIME = {"newest": "timestamp DESC, rowid DESC"}
+"""How a file is read that this version has not upgraded."""
+
 _SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")  # SQLite's names of its levels 0 to 3
 
 _INSERT_MESSAGE = (
-    "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)"
-    " VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp, written_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+_INSERT_PART = """
+    INSERT INTO cogency_rs_parts (conversation_id, message_id, number, type, media_type, data, at)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_LATEST = f"""
+    SELECT timestamp FROM messages WHERE conversation_id = ? AND timestamp < {END_OF_TIME}
+    ORDER BY timestamp DESC LIMIT 1
+"""
 _SEARCH_MESSAGES = """
     SELECT content, timestamp, conversation_id
     FROM messages
@@ -117,7 +131,7 @@ class SQLite(SqlLog):
     _sql = MappingProxyType(
         {
             "t": "",
-            "row": "rowid",
+            "newest": "rowid DESC",
             "any_row": "rowid",
             "event": "rowid",
             "is_in": "type IN (SELECT value FROM json_each($3))",
@@ -138,7 +152,6 @@ class SQLite(SqlLog):
         self.is_durable = self.db_path != MEMORY
         self._user = user = object()
         self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
-        self._leases = FileLeases(self._database)
         weakref.finalize(self, Database.forget, self._database, user).atexit = False
 
     def save_messages(self, rows: Sequence[MessageRow]) -> asyncio.Future[list[str]]:
@@ -160,7 +173,7 @@ class SQLite(SqlLog):
             return done(ids)
 
         def insert(connection: sqlite3.Connection) -> list[str]:
-            connection.executemany(_INSERT_MESSAGE, stored)
+            _insert_rows(connection, stored)
             return ids
 
         return self._open().begin(insert)
@@ -178,7 +191,7 @@ class SQLite(SqlLog):
         Args:
             conversation_id: the conversation they belong to.
             user_id: whose conversation that is; may be empty.
-            rows: type, content, timestamp of each, in order.
+            rows: type, content, timestamp of each, in order; and its parts, if it has any.
             calls: each replaces the stored call of the same batch and position, or is new. The `call` rows belong, in
                 order, to those that are `open` and have no row yet; one that is `early` has no row.
 
@@ -190,7 +203,12 @@ class SQLite(SqlLog):
             StorageError: something could not be stored, or this process had a claim on the conversation and lost it;
                 nothing was written. Raised when the future is awaited.
         """
-        stored = [self._stored(conversation_id, user_id, *row) for row in rows]
+        stored = [self._stored(conversation_id, user_id, *row[:3]) for row in rows]
+        parts = [
+            (conversation_id, saved[0], number, part.type, part.media_type, part.data, part.at)
+            for saved, row in zip(stored, rows, strict=True)
+            for number, part in enumerate(parts_of(row))
+        ]
         if not stored and not calls:
             return done(None)
         called = [row[0] for row in stored if row[3] == "call"]
@@ -201,7 +219,9 @@ class SQLite(SqlLog):
             if owner is not None:
                 check_owner(connection, conversation_id, owner)
             if stored:
-                connection.executemany(_INSERT_MESSAGE, stored)
+                _insert_rows(connection, stored)
+            if parts:
+                connection.executemany(_INSERT_PART, parts)
             if calls:
                 save_calls(connection, conversation_id, user_id, calls, called)
 
@@ -243,7 +263,43 @@ class SQLite(SqlLog):
             StorageError: the file cannot be written.
         """
         database = self._open()
-        return database.claims.claim(conversation_id, wait=wait, leases=self._leases)
+        return database.claims.claim(conversation_id, wait=wait, leases=FileLeases(database))
+
+    def begin(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str = "",
+        wait: bool = True,
+        resumes: bool = False,
+    ) -> Claim:
+        """Claim a conversation, and read in the same transaction what a run needs that begins in it.
+
+        Args:
+            conversation_id: its id.
+            user_id: only this user's calls and rows; "" for everybody's.
+            wait: whether to wait while another run has it.
+            resumes: whether the run goes on where an earlier one stopped, and so needs all calls and rows.
+
+        Returns:
+            A claim whose `begun` has what was read.
+
+        Raises:
+            BusyError: another run has it and `wait` is false; or this run has it already.
+            StorageError: the file cannot be written.
+        """
+        database = self._open()
+
+        def read(connection: sqlite3.Connection) -> Begun:
+            read = read_calls if resumes else read_open_calls
+            calls = read(connection, conversation_id, user_id)
+            page = None
+            if resumes or calls:
+                page = read_tail(connection, conversation_id, user_id, None)
+            return Begun(owner_of(connection, conversation_id), calls, page)
+
+        leases = FileLeases(database, read)
+        return database.claims.claim(conversation_id, wait=wait, leases=leases)
 
     def _stored(
         self,
@@ -252,7 +308,7 @@ class SQLite(SqlLog):
         type: str,
         content: str,
         timestamp: float | None,
-    ) -> tuple[str, str, str, str, str, float]:
+    ) -> _Saved:
         """A row of the table of messages.
 
         Raises:
@@ -275,12 +331,37 @@ class SQLite(SqlLog):
         return self._database
 
     async def _fetch(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        sql, bound = statement.format_map(self._sql), _bound(values)
-        return await self._open().read(lambda connection: connection.execute(sql, bound).fetchall())
+        bound = _bound(values)
+
+        def fetch(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            words = self._sql if layout_of(connection).is_ordered else {**self._sql, **_BY_TIME}
+            return connection.execute(statement.format_map(words), bound).fetchall()
+
+        return await self._open().read(fetch)
 
     async def _execute(self, statement: str, *values: Any) -> int:
         sql, bound = statement.format_map(self._sql), _bound(values)
         return await self._open().write(lambda connection: connection.execute(sql, bound).rowcount)
+
+
+_Saved = tuple[str, str, str, str, str, float]
+"""id, conversation_id, user_id, type, content and time of a row."""
+
+
+def _insert_rows(connection: sqlite3.Connection, rows: Sequence[_Saved]) -> None:
+    """Insert rows, in order, each with a timestamp above those of its conversation; see `times.py`."""
+    latest: dict[str, float] = {}
+    risen_rows: list[tuple[Any, ...]] = []
+    for row in rows:
+        conversation_id, timestamp = row[1], row[5]
+        before = latest.get(conversation_id)
+        if before is None:
+            found = connection.execute(_LATEST, (conversation_id,)).fetchone()
+            before = -inf if found is None else found[0]
+        stored = risen(timestamp, before)
+        latest[conversation_id] = stored if stored < END_OF_TIME else before
+        risen_rows.append((*row[:5], stored, None if stored == timestamp else timestamp))
+    connection.executemany(_INSERT_MESSAGE, risen_rows)
 
 
 def _bound(values: Sequence[Any]) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """The rows of a conversation that are new since a cursor, and whether the rows before it have changed.
 
-A cursor names the last row of the conversation, and the state of the rows up to it: the file, the number of its schema,
-and the conversation's revision (`revisions.py`). While the state is the same and that row is there, rows were only
-added after it. Where no revisions are kept, in a file that only plain cogency has written, every page is whole.
+A cursor names the last row of the conversation by its number, which is its position, and the state of the rows up to
+it: the file, the number of its schema, and the conversation's revision (`revisions.py`). While the state is the same
+and that row is there, rows were only added after it. Where no revisions are kept, every page is whole.
+
+A file that this version has not upgraded, since it can only be read, or since nothing of ours has written to it yet, is
+read by time, as it was before; the positions are then the places of the rows, and every page is whole.
 
 The cost is that of a few searches in indexes, and of the rows that are returned.
 """
@@ -10,28 +13,23 @@ The cost is that of a few searches in indexes, and of the rows that are returned
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
 from ..guards.json_text import read_json
 from .connection import Connection
-from .log import LogPage
-from .revisions import revision_of
+from .layout import Layout, layout_of
+from .log import LogPage, Part
+from .revisions import TABLE
+from .stored_rows import MESSAGES, PARTS, REVISIONS, time_of
 
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["check_cursor", "read_newest", "read_tail"]
-
-
-class Last(NamedTuple):
-    """The last row of a conversation, of any user."""
-
-    timestamp: float
-    number: int
-    id: str | None
+__all__ = ["check_cursor", "read_newest", "read_tail", "shown"]
 
 
 class Cursor(NamedTuple):
@@ -41,41 +39,65 @@ class Cursor(NamedTuple):
         file: the device and inode of the file, or `None` for a log in memory.
         schema: the number of the file's schema.
         revision: the conversation's revision.
-        last: its last row.
+        number: of its last row, of any user.
+        id: of that row.
     """
 
     file: tuple[int, int] | None
     schema: int
     revision: int
-    last: Last
+    number: int
+    id: str | None
 
-    def written(self) -> str:
-        """The cursor as text."""
-        return json.dumps([self.file, self.schema, self.revision, self.last])
+
+class _End(NamedTuple):
+    """The end of a conversation.
+
+    Attributes:
+        cursor: of its last row; `None` if there is no row, or no change of the rows would show.
+        has_parts: whether any of its rows has parts.
+    """
+
+    cursor: Cursor | None
+    has_parts: bool
 
 
 _NOWHERE = json.dumps(None)
 """The cursor of a conversation that has no rows, or whose changes nothing would show: the page after it is whole."""
 
+_REVISION = f"SELECT revision FROM {TABLE} WHERE conversation_id = :conversation"
+_HAS_PARTS = "EXISTS (SELECT 1 FROM cogency_rs_parts WHERE conversation_id = :conversation)"
 # Another program may have written anything into a column.
-_LAST = """
-    SELECT timestamp, rowid, CAST(message_id AS TEXT) FROM messages WHERE conversation_id = ?
-    ORDER BY timestamp DESC, rowid DESC LIMIT 1
+_LAST = f"""
+    SELECT ({_REVISION}), rowid, CAST(message_id AS TEXT), {_HAS_PARTS} FROM messages
+    WHERE conversation_id = :conversation ORDER BY rowid DESC LIMIT 1
 """
+_LAST_UNWATCHED = f"SELECT NULL, NULL, NULL, {_HAS_PARTS}"
 _IS_THERE = """
     SELECT 1 FROM messages
-    WHERE rowid = :number AND conversation_id = :conversation AND timestamp = :timestamp
-        AND CAST(message_id AS TEXT) IS :id
+    WHERE rowid = :number AND conversation_id = :conversation AND CAST(message_id AS TEXT) IS :id
 """
 _ROWS = """
-    SELECT type, content, timestamp FROM messages
+    SELECT type, content, timestamp, rowid, written_at FROM messages
     WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user)
 """
-_WHOLE = f"{_ROWS} ORDER BY timestamp, rowid"
-_NEWEST = f"{_ROWS} ORDER BY timestamp DESC, rowid DESC LIMIT :limit"
-# Two searches: SQLite would search by the time alone for what is above both, and go through all rows of that time.
-_OF_ITS_TIME = f"{_ROWS} AND timestamp = :timestamp AND rowid > :number ORDER BY rowid"
-_LATER = f"{_ROWS} AND timestamp > :timestamp ORDER BY timestamp, rowid"
+_WHOLE = f"{_ROWS} ORDER BY rowid"
+_NEW = f"{_ROWS} AND rowid > :number ORDER BY rowid"
+_NEWEST = f"{_ROWS} ORDER BY rowid DESC LIMIT :limit"
+_PARTS = """
+    SELECT messages.rowid, parts.type, parts.media_type, parts.data, parts.at
+    FROM messages CROSS JOIN cogency_rs_parts AS parts
+        ON parts.conversation_id = messages.conversation_id AND parts.message_id = messages.message_id
+    WHERE messages.conversation_id = :conversation AND (:user = '' OR messages.user_id = :user)
+        AND messages.rowid >= :first
+    ORDER BY messages.rowid, parts.number
+"""
+_ROWS_BY_TIME = """
+    SELECT type, content, timestamp, ROW_NUMBER() OVER (ORDER BY timestamp, rowid), NULL FROM messages
+    WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user)
+"""
+_WHOLE_BY_TIME = f"{_ROWS_BY_TIME} ORDER BY timestamp, rowid"
+_NEWEST_BY_TIME = f"{_ROWS_BY_TIME} ORDER BY timestamp DESC, rowid DESC LIMIT :limit"
 
 
 def check_cursor(text: str | None) -> Cursor | None:
@@ -93,11 +115,12 @@ def check_cursor(text: str | None) -> Cursor | None:
                 [int(), int()] | None,
                 int(schema),
                 int(revision),
-                [float(time), int(number), str() | None as id],
+                int(number),
+                str() | None as id,
             ]:
                 file: Any = read[0]
                 where = None if file is None else (int(file[0]), int(file[1]))
-                return Cursor(where, schema, revision, Last(time, number, id))
+                return Cursor(where, schema, revision, number, id)
             case _:
                 pass
     except (TypeError, ValueError):
@@ -113,57 +136,104 @@ def read_tail(
     """Read the rows after `after`; the whole conversation if it is `None` or the rows before it have changed."""
     values: dict[str, Any] = {"conversation": conversation_id, "user": user_id}
     with _one_moment(connection):
-        now = _end(connection, conversation_id)
+        layout = layout_of(connection)
+        end = _end(connection, layout, values)
+        now = end.cursor
         if after is None or now is None or not _is_after(connection, values, now, after):
-            return _page(connection.execute(_WHOLE, values).fetchall(), now, is_whole=True)
-        rows: list[tuple[Any, ...]] = []
-        if now.last != after.last:
-            values |= after.last._asdict()
-            rows += connection.execute(_OF_ITS_TIME, values)
-            rows += connection.execute(_LATER, values)
-        return _page(rows, now, is_whole=False)
+            query = _WHOLE if layout.is_ordered else _WHOLE_BY_TIME
+            rows = connection.execute(query, values).fetchall()
+            return _page(connection, values, rows, end, is_whole=True)
+        rows = []
+        if now.number != after.number:
+            values["number"] = after.number
+            rows = connection.execute(_NEW, values).fetchall()
+        return _page(connection, values, rows, end, is_whole=False)
 
 
 def read_newest(
     connection: sqlite3.Connection, conversation_id: str, user_id: str, limit: int
 ) -> LogPage:
     """Read the newest rows, at most `limit`; the page is whole if there are no more."""
-    values = {"conversation": conversation_id, "user": user_id, "limit": limit + 1}
+    values: dict[str, Any] = {"conversation": conversation_id, "user": user_id, "limit": limit + 1}
     with _one_moment(connection):
-        now = _end(connection, conversation_id)
-        rows = connection.execute(_NEWEST, values).fetchall()
-    return _page(rows[limit - 1 :: -1], now, is_whole=len(rows) <= limit)
+        layout = layout_of(connection)
+        end = _end(connection, layout, values)
+        query = _NEWEST if layout.is_ordered else _NEWEST_BY_TIME
+        rows = connection.execute(query, values).fetchall()
+        newest = rows[limit - 1 :: -1]
+        return _page(connection, values, newest, end, is_whole=len(rows) <= limit)
 
 
-def _end(connection: sqlite3.Connection, conversation_id: str) -> Cursor | None:
-    """The cursor of the last row; `None` if there is no row, or no change of the rows would show."""
-    revision = revision_of(connection, conversation_id)
-    found = connection.execute(_LAST, (conversation_id,)).fetchone()
-    if revision is None or found is None or not isinstance(found[0], float):
-        return None
-    [schema] = connection.execute("PRAGMA schema_version").fetchone()
+def _end(connection: sqlite3.Connection, layout: Layout, values: dict[str, Any]) -> _End:
+    if not layout.is_ordered:
+        return _End(None, has_parts=False)
+    query = _LAST if layout.is_watched else _LAST_UNWATCHED
+    found = connection.execute(query, values).fetchone()
+    if found is None:
+        return _End(None, has_parts=False)
+    revision, number, id, has_parts = found
+    if revision is None:
+        return _End(None, bool(has_parts))
+    REVISIONS.check((revision,), repr(values["conversation"]))
     file = connection.file if isinstance(connection, Connection) else None
-    return Cursor(file, int(schema), revision, Last(*found))
+    return _End(Cursor(file, layout.schema, revision, number, id), bool(has_parts))
 
 
 def _is_after(
     connection: sqlite3.Connection, values: dict[str, Any], now: Cursor, then: Cursor
 ) -> bool:
     """Whether rows were only added after the last one since `then`."""
-    if now._replace(last=then.last) != then:
+    if now[:3] != then[:3]:
         return False
-    if now.last == then.last:
+    if now == then:
         return True
-    found = connection.execute(_IS_THERE, values | then.last._asdict())
+    found = connection.execute(_IS_THERE, values | {"number": then.number, "id": then.id})
     return found.fetchone() is not None
 
 
-def _page(rows: list[tuple[Any, ...]], now: Cursor | None, *, is_whole: bool) -> LogPage:
-    shown: list[dict[str, Any]] = [
-        {"type": type, "content": content, "timestamp": timestamp}
-        for type, content, timestamp in rows
+def _page(
+    connection: sqlite3.Connection,
+    values: dict[str, Any],
+    found: list[tuple[Any, ...]],
+    end: _End,
+    *,
+    is_whole: bool,
+) -> LogPage:
+    rows = shown(found)
+    if end.has_parts and rows:
+        places = {row["position"]: row for row in rows}
+        found_parts = connection.execute(_PARTS, values | {"first": rows[0]["position"]})
+        for number, *part in PARTS.checked(found_parts, _of_row):
+            if number in places:
+                row = places[number]
+                row["parts"] = (*row.get("parts", ()), Part(*part))
+    cursor = _NOWHERE if end.cursor is None else json.dumps(end.cursor)
+    return LogPage(rows, cursor, is_whole=is_whole)
+
+
+def _of_row(part: Sequence[Any]) -> str:
+    return f"of the message {part[0]}"
+
+
+def shown(found: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Rows as a page has them: of type, content, timestamp, position, and another time or `None`.
+
+    Raises:
+        StorageError: a cell of one of them has another type than its column.
+    """
+    rows = MESSAGES.checked(found, itemgetter(3))
+    return [
+        {"type": type, "content": content, "timestamp": time_of(timestamp), "position": position}
+        if written_at is None
+        else {
+            "type": type,
+            "content": content,
+            "timestamp": time_of(timestamp),
+            "position": position,
+            "written_at": time_of(written_at),
+        }
+        for type, content, timestamp, position, written_at in rows
     ]
-    return LogPage(shown, _NOWHERE if now is None else now.written(), is_whole=is_whole)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import OwnerError
 
-__all__ = ["check_user", "not_the_owner"]
+__all__ = ["check_owner", "check_user", "not_the_owner"]
 
 
 async def check_user(storage: Any, conversation_id: str, user_id: str) -> None:
@@ -27,7 +27,15 @@ async def check_user(storage: Any, conversation_id: str, user_id: str) -> None:
         OwnerError: it is another user's.
         StorageError: the log cannot be read.
     """
-    owner = await storage.owner(conversation_id)
+    check_owner(await storage.owner(conversation_id), conversation_id, user_id)
+
+
+def check_owner(owner: str | None, conversation_id: str, user_id: str) -> None:
+    """Check the same, if the owner is known.
+
+    Raises:
+        OwnerError: it is another user's.
+    """
     if owner is not None and owner != user_id:
         raise not_the_owner(conversation_id, user_id)
 

@@ -1,9 +1,8 @@
 """Group commit: one thread writes for everyone, and all waiting writes share one commit.
 
-A commit costs a flush to the disk, a row almost nothing. So callers put their writes into a
-queue; the writer takes what is there, runs it as one transaction, and answers each caller after
-the commit. While it commits, the next group gathers: the busier the program, the cheaper a row.
-
+A commit costs a flush to the disk, unless it is one of leases alone, and a row almost nothing. So callers put their
+writes into a queue; the writer takes what is there, runs it as one transaction, and answers each caller after the
+commit. While it commits, the next group gathers: the busier the program, the cheaper a row.
 
 A group runs as if nothing could fail. If something does, everything is rolled back and the group is
 halved until the failing write is alone, so that only its own caller hears of it.
@@ -19,12 +18,15 @@ import queue
 import sqlite3
 import threading
 from collections import deque
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StorageError
+from ..outside import current
 from .connection import (
     BUSY_TIMEOUT,
     MEMORY,
+    NORMAL,
     ROW_ERRORS,
     Connection,
     connect_to_write,
@@ -45,13 +47,20 @@ QUEUE_LIMIT = 1024
 
 
 class _Write(Waiter):
-    """A write in the queue; `work` runs inside a transaction, perhaps more than once."""
+    """A write in the queue; `work` runs inside a transaction, perhaps more than once.
 
-    __slots__ = ("work",)
+    Attributes:
+        outlives_power: whether it must be on the disk when it is answered.
+        context: the caller's, in which it runs.
+    """
 
-    def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
+    __slots__ = ("context", "outlives_power", "work")
+
+    def __init__(self, work: Callable[[sqlite3.Connection], Any], *, outlives_power: bool) -> None:
         super().__init__()
         self.work = work
+        self.context = copy_context()
+        self.outlives_power = outlives_power
 
 
 class _Leave:
@@ -108,14 +117,22 @@ class Writer:
         """
         return await self.begin(work)
 
-    def begin(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
-        """Begin to do the same. Cancelling the future withdraws a write that the thread has not begun."""
-        self._enter(write := _Write(work))
+    def begin(
+        self, work: Callable[[sqlite3.Connection], T], *, outlives_power: bool = True
+    ) -> asyncio.Future[T]:
+        """Begin to do the same. Cancelling the future withdraws a write that the thread has not begun.
+
+        Args:
+            work: as above.
+            outlives_power: whether the commit waits for the disk, as `synchronous` says. A commit of writes that need
+                not outlive a power failure does not wait.
+        """
+        self._enter(write := _Write(work, outlives_power=outlives_power))
         return write.future
 
     async def leave(self, user: object) -> None:
         """Return when the writes before this are done and, after the last user, the file closed."""
-        if self._thread is None:
+        if self._thread is None and current().has_threads:
             self.leave_soon(user)
             return
         with contextlib.suppress(StorageError):  # it left before, as the last one
@@ -128,7 +145,7 @@ class Writer:
 
     def start(self) -> None:
         """Start the thread, if it does not run yet."""
-        if self._thread is None:
+        if self._thread is None and current().has_threads:
             with self._door:
                 self._start()
 
@@ -162,11 +179,26 @@ class Writer:
         with self._door:
             if self._stopped:
                 raise StorageError(f"{self.path} was closed; open a new SQLite on it")
+            if not current().has_threads:
+                self._at_once(item)
+                return
             self._start()
             if self._line or self._queue.qsize() >= QUEUE_LIMIT:
                 self._line.append(item)
             else:
                 self._queue.put(item)
+
+    def _at_once(self, item: _Write | _Leave) -> None:
+        """Do in the caller's thread what the writer's would do; see `Outside.has_threads`."""
+        with self._in_sqlite:
+            if isinstance(item, _Write):
+                self._commit([item])
+                answer([item])
+                return
+            if self._retire(item.user):
+                self._stopped = True
+                self._disconnect()
+        answer(item.waiters)
 
     def _start(self) -> None:
         if self._thread is None:
@@ -228,7 +260,7 @@ class Writer:
         if not writes:
             return
         try:
-            connection = self._connect()
+            connection = self._connect(outlives_power=any(each.outlives_power for each in writes))
             if connection.in_transaction:  # an earlier failure could not be rolled back
                 connection.execute("ROLLBACK")
             connection.execute("BEGIN IMMEDIATE")
@@ -237,7 +269,7 @@ class Writer:
             return
         try:
             for write in writes:
-                write.value = write.work(connection)
+                write.value = write.context.run(write.work, connection)
             connection.execute("COMMIT")
         except Exception as error:
             if len(writes) == 1 or is_lock(error):
@@ -261,7 +293,7 @@ class Writer:
         if not sound and self.path != MEMORY:  # a log in memory exists in this connection alone
             self._disconnect()
 
-    def _connect(self) -> Connection:
+    def _connect(self, *, outlives_power: bool) -> Connection:
         if self._connection is not None and not self._connection.is_on(self.path):
             self._disconnect()
         if self._connection is None:
@@ -269,7 +301,10 @@ class Writer:
             # until the last connection of this process is closed.
             self._before_open()
             self._connection = connect_to_write(self.path)
-        self._connection.set_synchronous(self.synchronous)
+        waits = outlives_power or not self._connection.is_wal
+        self._connection.set_synchronous(
+            self.synchronous if waits else min(self.synchronous, NORMAL)
+        )
         return self._connection
 
     def _disconnect(self) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..calls.status import status_of
-from ..calls.tool_result import exception_of
+from ..calls.tool_result import exception_of, status_of
 from ..errors import LLMError, ToolError
 from ..guards.secrets import CleanedError
 from ..models import ModelRequest, Usage

@@ -19,12 +19,12 @@ from typing import Any
 from unittest import SkipTest
 
 from ..agent.agent import Agent
-from ..calls.records import CallRecord, CallStatus
+from ..calls.record import CallRecord, CallStatus
 from ..context.assembly import assemble
 from ..errors import BusyError, ConfigError, StorageError
 from ..ids import uuid7
 from ..protocol.parser import parse_tokens
-from ..storage.log import ROW_TYPES
+from ..storage.log import ROW_TYPES, Part, check_positions
 from ..tools.context import ToolContext
 from ..tools.function_tool import tool
 from ..turn.accumulator import Accumulator
@@ -40,6 +40,10 @@ PATIENCE = 60.0
 """Seconds until a test that should have ended counts as hanging."""
 
 CALL = json.dumps({"name": "t", "args": {}})
+PARTS = (
+    Part("image", "image/png", b"\x89PNG\r\n\x1a\n\0", 3),
+    Part("file", "application/octet-stream", bytes(range(256)), 10),
+)
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
 
 
@@ -94,16 +98,77 @@ class LogConformance(ChangeConformance, OwnerConformance):
     async def test_rows_come_back_as_they_were_saved(self, log: Any) -> None:
         await log.append("c", user_id="u", rows=[("user", "hello", 1.5), ("think", "hm", 2.25)])
         page = await log.read("c")
-        equal(page.rows, [_row("user", "hello", 1.5), _row("think", "hm", 2.25)], "the rows")
+        rows = [{key: row[key] for key in _row("", "", 0.0)} for row in page.rows]
+        equal(rows, [_row("user", "hello", 1.5), _row("think", "hm", 2.25)], "the rows")
         equal(page.is_whole, True, "whether all rows are whole")
 
+    # Order
+
     @on_a_log
-    async def test_rows_are_ordered_by_time_and_those_of_one_time_as_they_were_saved(
+    async def test_rows_come_in_the_order_of_their_commits_whatever_the_clocks_say(
         self, log: Any
     ) -> None:
-        await save(log, ("a", 1.0), ("d", 3.0), ("b", 1.0))
-        await save(log, ("c", 1.0), ("e", 3.0))
-        equal(contents_of(await log.read("c")), list("abcde"), "the order")
+        year_2100, set_back, in_1970 = 4_102_444_800.0, 1_790_000_000.0, 0.0
+        await save(log, ("a", set_back), ("b", year_2100), ("c", in_1970))
+        await save(log, ("d", set_back - 3600), ("e", set_back - 3600), ("f", set_back + 1))
+        await save(log, ("g", -1.0))
+        page = await log.read("c")
+        shows(page, list("abcdefg"), "the order", is_whole=True)
+        check_positions(log, page)
+        _rise([row["position"] for row in page.rows], "the positions")
+        _rise([row["timestamp"] for row in page.rows], "the timestamps")
+        equal(page.rows[1]["timestamp"], year_2100, "the time of a row that is above the others")
+
+    @on_a_log
+    async def test_positions_rise_from_page_to_page(self, log: Any) -> None:
+        seen: list[dict[str, Any]] = []
+        cursor = None
+        for number in range(3):
+            await save(log, (f"{number}a", 5.0 - number), (f"{number}b", 5.0 - number))
+            await log.append("d", user_id="u", rows=[("user", "elsewhere", 1.0)])
+            page = await log.read("c", after=cursor)
+            equal(page.is_whole, number == 0, "whether an earlier time makes the page whole")
+            seen, cursor = seen + page.rows, page.cursor
+        _rise([row["position"] for row in seen], "the positions")
+        _rise([row["timestamp"] for row in seen], "the timestamps")
+        if hasattr(log, "newest"):
+            newest = await log.newest("c", limit=2)
+            equal(newest.rows, seen[-2:], "the newest rows")
+
+    # Parts
+
+    @on_a_log
+    async def test_the_parts_of_a_row_come_back_with_it(self, log: Any) -> None:
+        await _save_parts(log)
+        page = await log.read("c")
+        equal([row.get("parts") for row in page.rows], [None, PARTS, None], "the parts")
+        await log.append("c", user_id="u", rows=[("user", "More", 4.0, PARTS[:1])])
+        new = await log.read("c", after=page.cursor)
+        equal([row.get("parts") for row in new.rows], [PARTS[:1]], "the parts of a new row")
+        if hasattr(log, "newest"):
+            newest = await log.newest("c", limit=3)
+            equal([row.get("parts") for row in newest.rows], [PARTS, None, PARTS[:1]], "the newest")
+
+    @on_a_log
+    async def test_parts_go_along_with_a_fork(self, log: Any) -> None:
+        fork = optional(log, "fork")
+        await _save_parts(log)
+        await fork("c", "d", user_id="u", rows=2)
+        if hasattr(log, "delete_conversation"):
+            await log.delete_conversation("c")
+        parts = [row.get("parts") for row in (await log.read("d")).rows]
+        equal(parts, [None, PARTS], "the parts in the fork")
+
+    @on_a_log
+    async def test_parts_go_with_their_conversation(self, log: Any) -> None:
+        delete = optional(log, "delete_conversation")
+        await _save_parts(log)
+        await delete("c")
+        await save(log, ("a", 1.0), ("b", 2.0), ("c", 3.0))
+        parts = [row.get("parts") for row in (await log.read("c")).rows]
+        equal(parts, [None] * 3, "the parts of what began anew")
+
+    # Which rows
 
     @on_a_log
     async def test_rows_of_other_conversations_and_users_are_not_shown(self, log: Any) -> None:
@@ -187,7 +252,7 @@ class LogConformance(ChangeConformance, OwnerConformance):
         gone = two._replace(status="cancelled", decision='{"dropped": "why"}')
         await log.append("c", user_id="u", rows=[], calls=[gone])
         await log.append("c", user_id="u", rows=rows, calls=[one, three])
-        equal(await log.calls("c"), [one, gone, three], "calls, of which two have rows")
+        equal(await log.calls("c"), [one, three, gone], "calls, of which two have rows")
 
     @on_a_log
     async def test_a_call_may_be_settled_alone(self, log: Any) -> None:
@@ -201,12 +266,12 @@ class LogConformance(ChangeConformance, OwnerConformance):
         equal(await log.calls("c"), [lost, ended], "a call with its result")
 
     @on_a_log
-    async def test_calls_come_in_the_order_of_their_batches_and_positions(self, log: Any) -> None:
+    async def test_calls_come_in_the_order_of_their_rows(self, log: Any) -> None:
         first, second = _calls(12), _calls(2)
         for batch in (second, first):
             rows = [("call", CALL, 1.0)] * len(batch)
             await log.append("c", user_id="u", rows=rows, calls=batch[::-1])
-        equal(await log.calls("c"), [*first, *second], "the calls")
+        equal(await log.calls("c"), [*second[::-1], *first[::-1]], "the calls")
 
     @on_a_log
     async def test_calls_that_a_provider_gave_one_id_are_all_kept(self, log: Any) -> None:
@@ -399,6 +464,32 @@ class LogConformance(ChangeConformance, OwnerConformance):
     # What is optional
 
     @on_a_log
+    async def test_a_run_begins_in_one_trip_to_the_log(self, log: Any) -> None:
+        begin = optional(log, "begin")
+        async with begin("c", user_id="u") as claimed:
+            nothing: tuple[Any, ...] = (None, [], None)
+            equal(claimed.begun, nothing, "a conversation that is not there")
+            await raised(BusyError, lambda: _outside(_claimed(log, wait=False)))
+            await log.append("c", user_id="v", rows=[("user", "Q", 1.0)])
+        calls = _calls(2)
+        rows = [("call", CALL, 2.0)] * 2
+        await log.append("c", user_id="u", rows=rows, calls=calls)
+        async with begin("c", user_id="u") as claimed:
+            owner, found, page = claimed.begun
+            equal((owner, found), ("v", calls), "the owner and the open calls of the user")
+            equal(page, await log.read("c", user_id="u"), "the rows, since calls are open")
+        ended = [call._replace(status="success") for call in calls]
+        await log.append("c", user_id="u", rows=[("result", RESULT, 3.0)], calls=ended)
+        async with begin("c", user_id="u", wait=False) as claimed:
+            nothing = ("v", [], None)
+            equal(claimed.begun, nothing, "a conversation without open calls")
+        async with begin("c", user_id="u", resumes=True) as claimed:
+            equal(claimed.begun, ("v", ended, await log.read("c", user_id="u")), "all of it")
+        async with log.claim("c"):
+            await raised(BusyError, lambda: _outside(_begun(log)))
+        await _claimed(log, wait=False)
+
+    @on_a_log
     async def test_the_open_calls_are_those_that_are_not_settled(self, log: Any) -> None:
         open_calls = optional(log, "open_calls")
         equal(await open_calls("c"), [], "the open calls of no conversation")
@@ -418,8 +509,10 @@ class LogConformance(ChangeConformance, OwnerConformance):
             for call, status in zip(_calls(len(states)), states, strict=True)
         ]
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 2, calls=calls)
-        equal(await open_calls("c"), calls[:5], "the open calls")
-        equal(await open_calls("c", user_id="u"), calls[:5], "the open calls of their user")
+        early, saved, begun, ended, waiting = calls[:5]  # the second and the third have the rows
+        expected = [saved, begun, early, ended, waiting]
+        equal(await open_calls("c"), expected, "the open calls")
+        equal(await open_calls("c", user_id="u"), expected, "the open calls of their user")
         equal(await open_calls("c", user_id="v"), [], "the open calls of another user")
         settled = [call._replace(status="cancelled", completed_at=2.0) for call in calls[:4]]
         await log.append("c", user_id="u", rows=[("result", "[]", 2.0)], calls=settled)
@@ -448,13 +541,13 @@ class LogConformance(ChangeConformance, OwnerConformance):
         await log.append("c", user_id="u", rows=[("user", "b", 2.0), ("user", "c", 2.0)])
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)], calls=_calls(1))
         await fork("c", "d", user_id="u", rows=2)
-        equal(contents_of(await log.read("d")), [CALL, "b"], "its rows")
+        equal(contents_of(await log.read("d")), ["b", "c"], "its rows")
         equal(await log.calls("d"), [], "its calls")
         equal(await log.owner("d"), "u", "its owner")
         equal((await origin("d"), await origin("c")), (("c", 2), None), "where it comes from")
         await log.append("d", user_id="u", rows=[("user", "e", 2.0)])
-        equal(contents_of(await log.read("d")), [CALL, "b", "e"], "what follows")
-        equal(contents_of(await log.read("c")), [CALL, "b", "c"], "the other conversation")
+        equal(contents_of(await log.read("d")), ["b", "c", "e"], "what follows")
+        equal(contents_of(await log.read("c")), ["b", "c", CALL], "the other conversation")
 
     @on_a_log
     async def test_conversations_are_listed_the_latest_first(self, log: Any) -> None:
@@ -524,6 +617,17 @@ def _row(type: str, content: str, timestamp: float) -> dict[str, Any]:
     return {"type": type, "content": content, "timestamp": timestamp}
 
 
+def _rise(values: list[Any], what: str) -> None:
+    """Check that each value is above the one before."""
+    equal(values, sorted(set(values)), what)
+
+
+async def _save_parts(log: Any) -> None:
+    """Save three rows, the second of which has parts."""
+    rows = [("user", "Look", 1.0), ("user", "at these: ", 2.0, PARTS), ("respond", "I see", 3.0)]
+    await log.append("c", user_id="u", rows=rows)
+
+
 async def _save_call(log: Any, conversation_id: str, calls: list[CallRecord]) -> None:
     rows = [("respond", "text", 1.0), ("call", CALL, 1.0)]
     await log.append(conversation_id, user_id="u", rows=rows, calls=calls)
@@ -544,6 +648,11 @@ async def _claimed(
             entered.set()
         if hang:
             await asyncio.get_running_loop().create_future()
+
+
+async def _begun(log: Any) -> None:
+    async with log.begin("c", wait=False):
+        pass
 
 
 def _outside(run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from ..errors import ConfigError
 from ..models import Delta, Finish, Model, ModelRequest, ReasoningDelta
+from ..outside import monotonic
 from .recording import End, RecordedAnswer, request_as_json
 from .streams import closing, text_in
 
@@ -79,14 +79,14 @@ class RecordingModel:
         pieces: list[str | Delta] = []
         seconds: list[float] = []
         end: End = "closed"
-        began = time.monotonic()
+        began = monotonic()
         source = self._source(request)
         try:
             async with closing(source):
                 async for piece in source:
                     if not isinstance(piece, str | Delta):
                         raise TypeError(f"a model must give str and Deltas, and gave {piece!r}")
-                    seconds.append(time.monotonic() - began)
+                    seconds.append(monotonic() - began)
                     pieces.append(piece)
                     yield piece
             end = "whole"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from time import time
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
 from .._core import EVENTS
 from ..errors import StopRun
 from ..loading.dataclass import Later, dataclass, field
+from ..outside import time
 from ..types import ToolCall
 
 __all__ = ["Deps", "ToolContext"]
@@ -34,9 +34,9 @@ class ToolContext(Later, Generic[Deps]):
 
     Attributes:
         call: the call as it is carried out.
-        execution_id: identifies this call to other services, as an idempotency key does: at most 255 characters, hard
-            to guess, and the same in every attempt, in any process. It is the id of the call in the log, unless
-            the provider gave that.
+        execution_id: the id of the call in the log. It identifies the call to other services, as an idempotency key
+            does: at most 255 characters, hard to guess, never used twice, and the same in every attempt, in any
+            process.
         conversation_id: the conversation's id.
         user_id: the id of the user whose turn it is; may be empty.
         deps: the object that the program gave to `Execution`.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import threading
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
+from .._core import line_difference
 from ..errors import ToolError
 from .replacing import FileVersion
 
@@ -69,8 +71,8 @@ class Change:
     @property
     def summary(self) -> str:
         """How many lines are added and removed."""
-        signs = [line[0] for line in self._lines()[2:]]
-        return f"{count(signs.count('+'), 'line')} added, {signs.count('-')} removed"
+        found = self.difference
+        return f"{count(found.added, 'line')} added, {found.removed:,} removed"
 
     @property
     def remark(self) -> str:
@@ -81,30 +83,59 @@ class Change:
 
     def preview(self) -> str:
         """The whole difference, and which text it begins with, so that each change has its own preview."""
-        lines = self._lines()
-        if not lines:
-            lines = ["an empty file is made" if self.original is None else "nothing changes"]
-        elif self.original is not None:
-            lines[0] += f" (SHA-256 {self.original.digest[:16]})"
+        text = "an empty file is made" if self.original is None else "nothing changes"
+        if hunks := self.difference.hunks:
+            digest = ""
+            if self.original is not None:
+                digest = f" (SHA-256 {self.original.digest[:16]})"
+            text = f"{self._header(digest)}{hunks}".removesuffix("\n")
         if self.remark:
-            lines.append(self.remark.removeprefix("; "))
-        return "\n".join(lines)
+            text += f"\n{self.remark.removeprefix('; ')}"
+        return text
 
     def diff(self) -> str:
         """The difference, or its first lines."""
-        lines = self._lines()
+        hunks = self.difference.hunks
+        if not hunks:
+            return "nothing changes"
+        text = f"{self._header()}{hunks}".removesuffix("\n")
+        lines = text.split("\n", _DIFF)
         if len(lines) > _DIFF:
-            lines[_DIFF:] = [f"… {len(lines) - _DIFF:,} more lines"]
-        return "\n".join(lines) or "nothing changes"
+            lines[_DIFF] = f"… {lines[_DIFF].count(chr(10)) + 1:,} more lines"
+        return "\n".join(lines)
 
-    def _lines(self) -> list[str]:
-        path = self.path if self.path.isprintable() else json.dumps(self.path)
+    def _header(self, digest: str = "") -> str:
+        source = "/dev/null" if self.original is None else f"a/{self._shown_path}"
+        return f"--- {source}{digest}\n+++ b/{self._shown_path}\n"
+
+    @property
+    def _shown_path(self) -> str:
+        return self.path if self.path.isprintable() else json.dumps(self.path)
+
+    @cached_property
+    def difference(self) -> Difference:
+        """The lines that change. It is made once."""
         if self.original is None:
-            return _difference("", self.after, "/dev/null", f"b/{path}")
-        before = self.original.text
-        if before is None:
-            before = f"({path} {self.original.what})\n"
-        return _difference(before, self.after, f"a/{path}", f"b/{path}")
+            before = ""
+        elif self.original.text is None:
+            before = f"({self._shown_path} {self.original.what})\n"
+        else:
+            before = self.original.text
+        return Difference(*line_difference(before, self.after))
+
+
+class Difference(NamedTuple):
+    """Lines that a change adds and removes.
+
+    Attributes:
+        hunks: as in a unified difference, each line with its line feed; empty if nothing changes.
+        added: how many lines are added.
+        removed: how many lines are removed.
+    """
+
+    hunks: str
+    added: int
+    removed: int
 
 
 class Plans:
@@ -156,20 +187,3 @@ class Plans:
 def count(number: int, one: str, more: str | None = None) -> str:
     """A number of things: "1 line", "2,000 lines"."""
     return f"{number:,} {one if number == 1 else more or one + 's'}"
-
-
-def _difference(before: str, after: str, source: str, target: str) -> list[str]:
-    """The lines of a unified difference, in which only a line feed ends a line, as it does for git."""
-    lines: list[str] = []
-    for line in difflib.unified_diff(_fed(before), _fed(after), source, target):
-        if line.endswith("\n"):
-            lines.append(line[:-1])
-        else:
-            lines += line, "\\ No newline at end of file"
-    return lines
-
-
-def _fed(text: str) -> list[str]:
-    """The lines of a text, each with its line feed if it has one."""
-    *lines, last = text.split("\n")
-    return [f"{line}\n" for line in lines] + [last] * bool(last)

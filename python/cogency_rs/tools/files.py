@@ -31,6 +31,12 @@ _ENTRIES = 500
 _HITS = 200
 _LARGEST = 4 * 1024 * 1024  # bytes of a file that is edited, searched or compared
 
+_LARGEST_EDITED = (
+    4 * _LARGEST
+)  # characters that an edit may leave: one text can be put in many places
+
+_PATTERN = 500  # characters of a pattern of names; a name has at most 255
+
 PathOf = Annotated[str, "the file, relative to the folder"]
 
 
@@ -38,8 +44,8 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
     """Make tools that work on the files of one folder and cannot leave it.
 
     Links are never followed, and neither `..` nor an absolute path leads out; see `cogency_rs.tools.folder`.
-    Nothing in `.git` is opened, nor what is not a file: no device, pipe or socket; nor a log that this process has
-    open.
+    Nothing in `.git` or a bare repository is opened, nor what is not a file: no device, pipe or socket; nor a log that
+    this process has open. A file with a name (hard link) outside is not read; one with any other name is not searched.
 
     Args:
         directory: the folder; it must exist.
@@ -53,10 +59,10 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
 
     Only UTF-8 text is shown; of other files, the name and the size. A file is shown by ranges of lines, at most
     30,000 characters at once, in time linear in the text up to the end of the range. Files above 4 MiB are neither
-    searched nor edited. A preview is the whole diff, and a call that was approved with it is refused if the
-    diff is another one when the call runs. A file is written whole or not at all, and is on the disk when the
-    call is over. It keeps its owner, permissions and attributes, but not setuid and setgid; a read-only file is
-    refused. Other names of the file (hard links) keep the old text.
+    searched nor edited. A preview is the whole diff, made in time linear in both texts. A call that was approved with
+    it is refused if the diff is another one when the call runs. A file is written whole or not at all, and is on the
+    disk when the call is over. It keeps its owner, permissions and attributes, but not setuid and setgid; a read-only
+    file is refused. Other names of the file (hard links) keep the old text.
     """
     files = _Files(Folder(directory))
     return [
@@ -85,6 +91,9 @@ class _Files:
         self._folder = folder
         self._writing = threading.Lock()  # an edit reads and then writes
         self._plans = Plans()
+        self._shown: Change | None = (
+            None  # what was shown last, with its difference, until it is made
+        )
 
     def list_files(
         self,
@@ -93,6 +102,7 @@ class _Files:
         names: Annotated[str, "a pattern that names must match, such as *.py"] = "*",
     ) -> ToolResult:
         """List the files of a folder, with their sizes in bytes."""
+        _check_pattern(names)
         lines: list[str] = []
         more = False
         for where, entry in self._walk(path, recursive=recursive):
@@ -152,12 +162,13 @@ class _Files:
         """Find the lines that contain a text. Hidden folders, large files and files that are not text are left out."""
         if not text or "\n" in text:
             raise ToolError("text must be a part of one line, and not empty")
+        _check_pattern(names)
         wanted = text.casefold() if ignore_case else text
         hits: list[str] = []
         searched = left_out = 0
-        for file_path in self._files(path, names):
+        for file_path, has_more_names in self._files(path, names):
             try:
-                found = self._hits(file_path, wanted, ignore_case)
+                found = None if has_more_names else self._hits(file_path, wanted, ignore_case)
             except ToolError:
                 if file_path == path:
                     raise
@@ -187,7 +198,7 @@ class _Files:
     ) -> ToolResult:
         """Replace a text in a file. It must occur there once, unless all is true."""
         with self._writing:
-            change = self._edit(self._original(path), path, old, new, all)
+            change = self._made(self._edit(self._original(path), path, old, new, all))
             self._folder.write(path, change.data, replaces=change.version)
         return ToolResult(f"{path} changed, {change.summary}{change.remark}", change.diff())
 
@@ -198,7 +209,7 @@ class _Files:
     ) -> ToolResult:
         """Write a text file, replacing what it held. To change a part of a file, use edit_file."""
         with self._writing:
-            change = self._write(self._original(path), path, content)
+            change = self._made(self._write(self._original(path), path, content))
             self._folder.write(path, change.data, replaces=change.version)
         verb = "made" if change.version is None else "written"
         lines = count(len(content.splitlines()), "line")
@@ -222,7 +233,18 @@ class _Files:
         except ToolError as error:
             return f"would fail: {error}"
         self._plans.add(place, file, call.id, planned.after)
+        planned = self._shown = self._once(planned)
         return planned.preview()
+
+    def _once(self, change: Change) -> Change:
+        """The change that was shown last, if it is this one: its difference is known."""
+        shown = self._shown
+        return shown if shown is not None and shown == change else change
+
+    def _made(self, change: Change) -> Change:
+        change = self._once(change)
+        self._shown = None
+        return change
 
     def _edit(
         self, original: Original | None, path: str, old: str, new: str, all: bool = False
@@ -245,6 +267,11 @@ class _Files:
             raise ToolError(
                 f"old is in {path} {times} times, {_places(before, old)}; "
                 "give more of the lines around it, or all=true"
+            )
+        size = len(before) + times * (len(new) - len(old))
+        if size > _LARGEST_EDITED:
+            raise ToolError(
+                f"{path} would have {size:,} characters: too many; replace fewer of them"
             )
         return Change(path, original, before.replace(old, new))
 
@@ -283,13 +310,14 @@ class _Files:
                 except ToolError:  # the folder may not be opened, or has gone
                     continue
 
-    def _files(self, path: str, names: str) -> Iterator[str]:
+    def _files(self, path: str, names: str) -> Iterator[tuple[str, bool]]:
+        """The files of a folder, or the one at a path, and whether it would take a search to find all names of it."""
         if self._folder.parts(path) and self._folder.kind(path) != "folder":
-            yield path
+            yield path, False
             return
         for where, entry in self._walk(path, recursive=True):
             if entry.kind == "file" and fnmatchcase(entry.name, names):
-                yield where
+                yield where, entry.links > 1
 
     def _hits(self, path: str, wanted: str, ignore_case: bool) -> list[str] | None:
         """The lines of a file that contain a text; `None` if the file is too large, or not text."""
@@ -301,6 +329,15 @@ class _Files:
                 if wanted in (line.casefold() if ignore_case else line):
                     found.append(f"{path}:{number}: {line.rstrip()}")
             return found
+
+
+def _check_pattern(names: str) -> None:
+    """Refuse a long pattern: reading and matching it takes time that is quadratic in its length."""
+    if len(names) > _PATTERN:
+        raise ToolError(
+            f"names has {len(names):,} characters, and a pattern has at most {_PATTERN}: "
+            "give a shorter one, such as *.py"
+        )
 
 
 def _is_text(file: BinaryIO) -> bool:

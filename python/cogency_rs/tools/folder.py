@@ -2,8 +2,9 @@
 
 Invariants: no link is ever followed. Each folder on the way is opened by its name within the folder above, which is
 open already. So neither `..` nor an absolute path leads out, nor does a link that replaces a folder between two looks.
-No name leads into `.git`, which holds credentials, and programs that git runs, nor to the files of a log that this
-process has open. A name leads to the old bytes of a file or to all of the new ones, even after a crash.
+No name leads into `.git`, or another folder that git keeps a repository in: these hold credentials, and programs that
+git runs. Nor does one lead to the files of a log that this process has open. A file that has a name outside, too, is
+not read. A name leads to the old bytes of a file or to all of the new ones, even after a crash.
 
 Windows cannot open a file within an open folder. There each name is checked before it is used, and the opened file is
 compared with what the path names afterwards. Somebody who swaps a folder for a link between these two moments, and back
@@ -37,6 +38,17 @@ _AT_ONCE = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | _CLOEXEC  # a pipe would w
 _READ, _CHANGE = os.O_RDONLY | _AT_ONCE, os.O_RDWR | _AT_ONCE
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
 _REPARSE = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
+_OF_REPOSITORY = frozenset(
+    {
+        *("head", "config", "config.worktree", "hooks", "objects", "refs", "info", "logs"),
+        *("modules", "worktrees", "packed-refs", "commondir", "index", "fetch_head", "orig_head"),
+    }
+)
+"""What git keeps in the folder of a repository, in small letters."""
+
+_MOST_NAMES = 20_000
+"""Entries of the folder among which the other names of a file are looked for."""
+
 _NOT_SYNCED = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 """Errors of file systems that cannot be asked to write a folder to the disk."""
 
@@ -55,11 +67,13 @@ class FolderEntry:
     Attributes:
         kind: a link is a `link`, whatever it leads to; `other` is a pipe, a socket or a device.
         size: in bytes; meaningful for a file.
+        links: how many names it has, here and elsewhere; meaningful for a file.
     """
 
     name: str
     kind: EntryKind
     size: int
+    links: int = 1
 
 
 class Folder:
@@ -87,6 +101,8 @@ class Folder:
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
             if any(map(is_git, self.path.parts)):
                 raise PermissionError(errno.EPERM, "it is in .git, which is closed to tools")
+            if _OpenFolder(self.path, None).is_repository():
+                raise PermissionError(errno.EPERM, "git keeps a repository in it")
         except OSError as error:
             raise ConfigError(
                 f"{directory} cannot be worked in ({error.strerror}); name a folder that exists",
@@ -111,10 +127,9 @@ class Folder:
                     raise _outside(path)
                 names.pop()  # no link is followed, so this is where it leads
             elif is_git(name):
-                raise ToolError(
-                    f"{path} is closed to these tools: .git holds credentials, and programs that git runs",
-                    validation_failed=True,
-                )
+                raise _closed(path, ".git")
+            elif names and _ends_in_git(names[-1]) and _plain(name) in _OF_REPOSITORY:
+                raise _closed(path, names[-1])
             elif name not in ("", "."):
                 names.append(name)
         return names
@@ -135,18 +150,40 @@ class Folder:
             for name in sorted(place.names()):
                 with suppress(FileNotFoundError):  # the entry was removed meanwhile
                     status = place.stat(name)
-                    found.append(FolderEntry(name, _kind(status), status.st_size))
+                    kind = _kind(status)
+                    found.append(FolderEntry(name, kind, status.st_size, status.st_nlink))
         return found
 
     @contextmanager
     def opened(self, path: str) -> Generator[BinaryIO, None, None]:
-        """Open a file to read it."""
+        """Open a file to read it; refused if it has a name outside of the folder, too."""
         *folders, name = self.parts(path) or ["."]
         with (
             self._opened(folders, path) as place,
             place.opened(name, path, _READ) as file,
         ):
+            status = os.fstat(file.fileno())
+            if status.st_nlink > 1 and not self._has_all_names_of(status):
+                raise ToolError(
+                    f"{path} has other names (hard links), which may be outside of the folder, so it is closed to "
+                    "these tools; ask for a copy of it",
+                    validation_failed=True,
+                )
             yield file
+
+    def _has_all_names_of(self, status: os.stat_result) -> bool:
+        """Whether all names of a file are found in the folder."""
+        found = looked_at = 0
+        for root, folders, names in os.walk(self.path):  # follows no link
+            folders[:] = [name for name in folders if not is_git(name)]
+            for name in names:
+                looked_at += 1
+                with suppress(OSError):
+                    other = os.stat(os.path.join(root, name), follow_symlinks=False)  # noqa: PTH116, PTH118
+                    found += os.path.samestat(status, other)
+                if found == status.st_nlink or looked_at == _MOST_NAMES:
+                    return found == status.st_nlink
+        return False
 
     @contextmanager
     def opened_to_change(self, path: str) -> Generator[BinaryIO, None, None]:
@@ -231,6 +268,8 @@ class Folder:
                 inner = place.inner(name, path)
                 place.close()
                 place = inner
+                if place.is_repository():
+                    raise _closed(path, name)
             yield place
         except OSError as error:
             raise ToolError(f"{path} cannot be used: {error.strerror or error}") from error
@@ -282,6 +321,24 @@ class _OpenFolder:
                 raise _link(path, name) from error
             raise
         return _OpenFolder(self._path / name, descriptor)
+
+    def is_repository(self) -> bool:
+        """Whether git would take this folder for a repository of its own, whatever its name is."""
+        head = self._stat_if_there("HEAD")
+        return (
+            head is not None
+            and _kind(head) in ("file", "link")
+            and any(
+                self._stat_if_there(name) is not None
+                for name in ("config", "objects", "refs", "commondir", "hooks")
+            )
+        )
+
+    def _stat_if_there(self, name: str) -> os.stat_result | None:
+        try:
+            return self.stat(name)
+        except FileNotFoundError:
+            return None
 
     def names(self) -> list[str]:
         return os.listdir(self._path if self._descriptor is None else self._descriptor)  # noqa: PTH208
@@ -372,8 +429,24 @@ class _MissingError(ToolError):
 
 def is_git(name: str) -> bool:
     """Whether some file system takes this name for `.git`."""
-    plain = name.translate(_UNSEEN).partition(":")[0].rstrip(" .").casefold()
-    return plain in (".git", "git~1")
+    return _plain(name) in (".git", "git~1")
+
+
+def _plain(name: str) -> str:
+    """A name as file systems compare it."""
+    return name.translate(_UNSEEN).partition(":")[0].rstrip(" .").casefold()
+
+
+def _ends_in_git(name: str) -> bool:
+    """Whether a name is what bare repositories are called."""
+    return _plain(name).endswith(".git")
+
+
+def _closed(path: str, name: str) -> ToolError:
+    return ToolError(
+        f"{path} is closed to these tools: {name} holds credentials, and programs that git runs",
+        validation_failed=True,
+    )
 
 
 def _kind(status: os.stat_result) -> EntryKind:

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from types import FrameType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from ..errors import ConfigError
 from ..guards.misnamed import TOOL, refuse_misnamed
@@ -93,10 +93,11 @@ def tool(
     An `async def` is awaited on the caller's loop, so it must not block; a plain `def` runs in a worker thread.
 
     Args:
-        function: a function or a method. Take the tool of a method from an instance: `tools=[box.put]`.
+        function: a function or a method, or a `functools.partial` of one, whose given arguments the model does not see.
+            Take the tool of a method from an instance: `tools=[box.put]`.
         name: the name that the model calls; by default the function's.
-        description: what the tool does; by default the docstring up to its first section. The docstring's section
-            `Args:` describes the parameters.
+        description: what the tool does; by default the docstring up to its first section. The docstring describes the
+            parameters in Google's (`Args:`), NumPy's (`Parameters`) or Sphinx's form (`:param name:`).
         options: how calls are carried out; `ToolOptions` has them all.
 
     Raises:
@@ -317,6 +318,26 @@ def _result(value: Any) -> Any:
     return dataclasses.replace(value, content=json_value(content))
 
 
+def _function_of(partial: functools.partial[Any]) -> Any:
+    """A function like a `functools.partial`; a model cannot give the arguments that it has."""
+    inner = partial.func
+    if not callable(getattr(inner, "__get__", None)) or inspect.isclass(inner):
+        return partial  # refused as what it is
+
+    async def waiting(*args: Any, **kwargs: Any) -> Any:
+        return await partial(*args, **kwargs)
+
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        return partial(*args, **kwargs)
+
+    function: Any = waiting if inspect.iscoroutinefunction(inner) else plain
+    functools.update_wrapper(function, inner)
+    signature = inspect.signature(partial)
+    left = [each for name, each in signature.parameters.items() if name not in partial.keywords]
+    function.__signature__ = signature.replace(parameters=left)
+    return function
+
+
 def _make(
     function: Any,
     name: str | None,
@@ -324,13 +345,17 @@ def _make(
     options: ToolOptions,
     frame: FrameType | None,
 ) -> Any:
+    if isinstance(function, functools.partial):
+        function = _function_of(cast("functools.partial[Any]", function))
     is_wrapped = type(function) in (staticmethod, classmethod)
     plain = function.__func__ if is_wrapped else function
     if not (inspect.isfunction(plain) or inspect.ismethod(plain)):
-        raise ConfigError(
-            f"@tool makes a tool of a function, not of {function!r}; give name and description by keyword: "
-            "@tool(name=..., description=...)"
+        advice = (
+            "give name and description by keyword: @tool(name=..., description=...)"
+            if isinstance(function, str)
+            else "write a function that calls it"
         )
+        raise ConfigError(f"@tool makes a tool of a function, not of {function!r}; {advice}")
     name = plain.__name__ if name is None else name
     if not isinstance(name, str) or not name or name == "<lambda>":
         raise ConfigError(f"a tool needs a name, got {name!r}: tool(function, name=...)")

@@ -100,7 +100,7 @@ class ToolOptions(Later):
             executor, if there is one.
         reconcile: a function, or a `Reconcile`, that finds out whether a call happened whose program ended while it
             ran: `resume` calls it before it tells the model, or runs the call. It returns `Happened(result)`,
-            `NotHappened()` or `Unknown(why)`.
+            `NotHappened()` or `Unknown(why)`; with `again_in=seconds`, it is asked again.
         asks_when: whether a call must be approved: a bool, or a function from the call to one.
         preview: what shows what a call would do; `None` if nothing does.
 

@@ -6,6 +6,8 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ConfigError, ToolError
@@ -30,6 +32,7 @@ __all__ = [
     "first_by_name",
     "is_blocking",
     "is_coroutine_function",
+    "is_plain_function",
     "is_usable_name",
     "listed_tools",
     "name_of",
@@ -73,6 +76,14 @@ def listed_tools(tools: Any) -> list[Any]:
         name = getattr(tools, "name", None) or getattr(tools, "__name__", "…")
         raise refused("tools", tools, "a list of tools", f"write tools=[{name}]")
     return check_list("tools", tools, "tools")
+
+
+_FUNCTIONS: tuple[type, ...] = (FunctionType, MethodType, partial)
+
+
+def is_plain_function(given: Any) -> bool:
+    """Whether it is a function of which `@tool` makes a tool, and none yet."""
+    return any(isinstance(given, kind) for kind in _FUNCTIONS) and not hasattr(given, "execute")
 
 
 def name_of(tool: Any) -> str:

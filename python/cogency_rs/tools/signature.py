@@ -99,7 +99,7 @@ def _properties(schema: Schema) -> Iterator[tuple[str, Schema]]:
 
 
 def _fields(schema: Schema, *, with_defaults: bool = False) -> Iterator[str]:
-    required = schema.get("required", ())
+    required = {name for name in schema.get("required", ()) if isinstance(name, str)}
     for name, property in _properties(schema):
         mark = "" if name in required else "?"
         default = ""

@@ -119,7 +119,8 @@ class Toolbox:
                 of = (server, name)
                 if plain[name] > 1 or name in own:
                     name = qualified(server, name)
-                    name = _marked(name, of) if long[name] > 1 else name
+                    is_taken = long[name] > 1 or name in plain or name in own
+                    name = _marked(name, of) if is_taken else name
                 name = safe_name(name, of)
             if names.setdefault(name, tool) is not tool:
                 raise ConfigError(
@@ -302,7 +303,8 @@ def spelled(tools: Iterable[Any]) -> list[Any]:
 def told_apart(tools: Iterable[Any]) -> list[Any]:
     """The tools, those of servers under the names that a prompt lists, so that no two have the same name.
 
-    A tool of a server is renamed by its method `named`; without such a method it keeps its name.
+    A tool of a server is renamed by its method `named`; without such a method it keeps its name. One that cannot be
+    offered to a model is left out, with a warning; see `odd`.
 
     Raises:
         ConfigError: as `Toolbox.of`; or one of the agent's own tools has a name that not every model accepts.
@@ -315,8 +317,19 @@ def told_apart(tools: Iterable[Any]) -> list[Any]:
         return listed
     return [
         tool if tool.name == name or getattr(tool, "named", None) is None else tool.named(name)
-        for name, tool in Toolbox.of(listed).names.items()
+        for name, tool in Toolbox.of([*filter(_can_be_offered, listed)]).names.items()
     ]
+
+
+def _can_be_offered(tool: Any) -> bool:
+    server = server_of(tool)
+    if server is None:
+        return True
+    from .odd import leave_out, problem_of  # here, since most agents have no server
+
+    if (problem := problem_of(tool)) is not None:
+        leave_out(remote_name_of(tool), server, problem)
+    return problem is None
 
 
 def names_of(resolved: ResolvedCall) -> tuple[str, ...]:

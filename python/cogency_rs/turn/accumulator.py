@@ -18,7 +18,7 @@ from ..execution.tool_events import ToolEvents
 from ..guards import misnamed
 from ..guards.arguments import check_choice, check_execution, check_function
 from ..guards.misnamed import refuses_misnamed
-from ..hooks.approval import Approval, need_of
+from ..hooks.approval import Approval, need_of, shown_digest
 from ..hooks.hooks import HookList
 from ..hooks.remote import check_remote
 from ..protocol.parser import ClosedOnce, LateEvents, unread_text_of
@@ -32,7 +32,7 @@ from .early_calls import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
 from .turn_log import Steps, TurnLog
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord, ToolExecution
+    from ..calls.record import CallRecord, ToolExecution
     from ..execution.batch import ToolBatch
     from ..hooks import AnyHook, Approve
     from ..types import Event, TurnEvent
@@ -358,7 +358,8 @@ class Accumulator:
         if kind == "error":
             raw, place = event.get("raw") or "", (event.get("line"), event.get("column"))
             kind, code = event.get("kind") or "malformed", event.get("code")
-            turn.error(kind, event.get("content") or "", raw, *place, code)
+            content, finding = event.get("content") or "", event.get("finding")
+            turn.error(kind, content, raw, *place, code, finding)
             return None
         content = event.get("content") or "" if kind in _WITH_CONTENT else ""
         if kind in ("call", "call_ready"):
@@ -413,6 +414,14 @@ class Accumulator:
         """Whether one of the calls in the log has to be approved first."""
         if any(options.asks_when for options in self._tool_options()):
             log.needs = [await need_of(call) for call in log.calls]
+        if True in log.needs:
+            # Nobody can agree to what cannot be shown, so such a call does not wait.
+            shown = [
+                await shown_digest(call) if need is True else need
+                for call, need in zip(log.calls, log.needs, strict=True)
+            ]
+            log.digests = [each if isinstance(each, str) else None for each in shown]
+            log.needs = [True if isinstance(each, str) else each for each in shown]
         return True in log.needs
 
 

@@ -19,7 +19,7 @@ from ..execution.tool_events import ToolEvents
 from .turn_log import TurnLog
 
 if TYPE_CHECKING:
-    from ..calls.records import ToolExecution
+    from ..calls.record import ToolExecution
     from ..execution.batch import ToolBatch
     from ..tools.options import ToolOptions
     from ..tools.toolbox import ResolvedCall, Toolbox

@@ -10,27 +10,28 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from time import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._core import EarlyCall, WithdrawnCalls
 from ..ids import uuid7
-from ..loading.dataclass import replace
-from ..storage.log import Row
+from ..outside import time, worker
 from ..types import ToolCall, ToolResult
 from .uncancelled_saves import begin, finish, is_over, way_to_save
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord, CallStatus, ToolExecution
+    from ..calls.record import CallRecord, CallStatus, ToolExecution
     from ..hooks.approval import Need
     from ..tools.toolbox import ResolvedCall, Toolbox
     from ..types import TurnEvent
 
-__all__ = ["Steps", "TurnLog", "started"]
+__all__ = ["Steps", "TurnLog"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-Steps: TypeAlias = "list[TurnEvent | tuple[Row, ...] | list[str] | EarlyCall | WithdrawnCalls]"
+TurnRow = tuple[str, str, float]
+"""A row of a turn: its type, its content, and its time; it has no parts."""
+
+Steps: TypeAlias = "list[TurnEvent | tuple[TurnRow, ...] | list[str] | EarlyCall | WithdrawnCalls]"
 """In order: event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch
 is complete, and the places from which such calls do not count."""
 
@@ -48,13 +49,13 @@ class TurnLog:
         known: records of calls that are in the log already and come again.
         may_be_held: whether one of these calls may have to wait between its row and its start. Then the log notes when
             each of them begins; otherwise they count as begun from their row on, which costs no commit.
-        written_ids: whether the model wrote the ids of calls, not its provider. A model may repeat an id, and its text
-            must not decide which calls are the same: such calls get ids of ours.
+        written_ids: whether the model wrote the ids of calls, not its provider: they are not kept.
 
     Attributes:
         calls: the calls that are in the log and have no result there, in order, with their tools.
         records: of the same calls, each as it was before this turn started it.
         needs: what approval each of them needs, if calls wait for approval.
+        digests: of what is shown of each that somebody is asked about, if calls wait.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class TurnLog:
         self._way = way_to_save(storage)
         self.calls: Sequence[ResolvedCall] = ()
         self.needs: Sequence[Need] = ()
+        self.digests: Sequence[str | None] = ()
         self.records: list[CallRecord] = []
         self._early: Sequence[
             CallRecord
@@ -128,7 +130,7 @@ class TurnLog:
         record = records[index]
         if not self.keeps_ends if attempts else record.status != "saved":
             return
-        noted = started(record)
+        noted = record.begun(worker(), time())
         if attempts:
             noted = noted._replace(attempt=noted.attempt + attempts, started_at=first)
         try:
@@ -142,7 +144,7 @@ class TurnLog:
                 f"Tool '{record.name}' was not run, because its start could not be logged: {error}",
                 cause=error,
             ) from error
-        records[index] = record._replace(status="open")
+        records[index] = record.to("open", "run")
 
     @property
     def keeps_ends(self) -> bool:
@@ -151,7 +153,7 @@ class TurnLog:
 
     def results_of_stopped(self) -> list[ToolResult]:
         """A result for each call, if the turn is stopped before they run; what an earlier program did stays."""
-        return [_if_stopped(record) for record in self.records]
+        return [record.result_if_stopped() for record in self.records]
 
     def note_ends(self, executions: Iterable[ToolExecution]) -> asyncio.Future[Any] | None:
         """Begin to save that calls are over, with their results; their row of results comes later.
@@ -159,10 +161,11 @@ class TurnLog:
         Returns:
             The save; `None` if there is none, or it is over.
         """
-        from ..calls.records import write_result
+        from ..calls.record import write_result
 
+        # Their records say how they ended, which counts once the row of results is saved.
         ended = [
-            each.record._replace(status="ended", result=write_result(each.result))
+            each.record._replace(status="open").to("ended", "run", result=write_result(each.result))
             for each in executions
         ]
         if not ended:
@@ -175,7 +178,7 @@ class TurnLog:
         self._noting = begin(saving)
         return self._noting
 
-    def _append(self, rows: tuple[Row, ...], calls: Sequence[CallRecord]) -> Any:
+    def _append(self, rows: tuple[TurnRow, ...], calls: Sequence[CallRecord]) -> Any:
         """Begin to save rows and calls, after a note about ends that is being saved.
 
         A storage whose saves are futures carries them out in order; one whose saves are coroutines may not.
@@ -188,7 +191,7 @@ class TurnLog:
         )
 
     async def _append_after(
-        self, noting: asyncio.Future[Any], rows: tuple[Row, ...], calls: Sequence[CallRecord]
+        self, noting: asyncio.Future[Any], rows: tuple[TurnRow, ...], calls: Sequence[CallRecord]
     ) -> None:
         await asyncio.wait([noting])
         await self._storage.append(
@@ -199,7 +202,7 @@ class TurnLog:
         """Take what settles the calls: `executions` gives their records, which are saved with their results."""
         self._executions = executions
 
-    async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
+    async def save(self, rows: tuple[TurnRow, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
 
         A save in a `Log` goes on even if the turn is cancelled meanwhile, so that later rows come after these. In
@@ -213,7 +216,9 @@ class TurnLog:
             records = self._known[: len(calls)]
             pairs = zip(calls, records, strict=True)
             recall = self.tools.recall
-            self._add([recall(call, each.name, each.server) for (call, _), each in pairs], records)
+            recalled = [recall(call, each.name, each.server) for (call, _), each in pairs]
+            _give_ids(recalled, records)
+            self._add(recalled, records)
             self._known = self._known[len(calls) :]
             return
         opened = self._opened(calls) if calls else []
@@ -239,12 +244,12 @@ class TurnLog:
             raise cancelled
 
     def read(self, content: str) -> ResolvedCall:
-        """The call that a row holds, with its tool."""
+        """The call that a row holds, with its tool. It has no id yet, which its record gives it."""
         from ..tools.registry import tool_call
 
         call = tool_call(content)
-        if self._written_ids:
-            call.id = None
+        call.provider_id = None if self._written_ids else call.id
+        call.id = None
         return self.tools.resolve(call)
 
     async def begin_early(self, call: ResolvedCall) -> CallRecord:
@@ -265,13 +270,13 @@ class TurnLog:
             executions: the executions of these calls.
             why: the reason, for the log.
         """
-        from ..calls.records import dropped
-
         with_row = executions[: max(len(self.records) - place, 0)]
         for index, execution in enumerate(with_row, start=place):
             before, record = self.records[index], execution.record
             if record.attempt > before.attempt:
-                self.records[index] = record._replace(status=before.status, completed_at=None)
+                self.records[index] = before._replace(
+                    attempt=record.attempt, started_at=record.started_at, worker=record.worker
+                )
         first = max(place - len(self.calls), 0)
         records, self._early = [*map(_before_its_start, self._early[first:])], self._early[:first]
         if not records:
@@ -280,7 +285,7 @@ class TurnLog:
             self._batch, self._places, self._tools = None, 0, None
         now, carried_out = time(), executions[max(len(self.calls) - place, 0) :]
         over = [*(each.record for each in carried_out), *records[len(carried_out) :]]
-        cancelled = await self._append_records([dropped(record, why, now) for record in over])
+        cancelled = await self._append_records([record.dropped(why, "run", now) for record in over])
         if cancelled is not None:
             raise cancelled
 
@@ -303,15 +308,15 @@ class TurnLog:
         """
         from ..hooks.approval import Undecided, write_decision
 
-        noted = [*zip(self.calls, self.records, self.needs, strict=True)]
-        calls = [replace(each.call, id=record.id) for each, record, _ in noted]
+        calls = [each.call for each in self.calls]
         asking = [call for call, need in zip(calls, self.needs, strict=True) if need is True]
-        waiting = [
-            record._replace(status="waiting", decision=write_decision(need))
-            if isinstance(need, Undecided) and each.tool is not None
-            else record._replace(status="waiting")
-            for each, record, need in noted
-        ]
+        waiting: list[CallRecord] = []
+        noted = zip(self.calls, self.records, self.needs, self.digests, strict=True)
+        for each, record, need, digest in noted:
+            decision = None
+            if isinstance(need, Undecided) and each.tool is not None:
+                decision = write_decision(need)
+            waiting.append(record.to("waiting", "run", decision=decision, digest=digest))
         cancelled = await self._append_records(waiting)
         self._close()
         if cancelled is not None:
@@ -327,11 +332,11 @@ class TurnLog:
                 except Exception:
                     logger.exception("The rest of a stopped turn could not be saved")
 
-    def _whole(self, row: Row) -> tuple[str, str, str, str, float]:
+    def _whole(self, row: TurnRow) -> tuple[str, str, str, str, float]:
         return (self._conversation_id, self._user_id, *row)
 
     async def _save_each(
-        self, rows: tuple[Row, ...], calls: list[ResolvedCall], records: list[CallRecord]
+        self, rows: tuple[TurnRow, ...], calls: list[ResolvedCall], records: list[CallRecord]
     ) -> None:
         left = zip(calls, records, strict=True)
         for row in rows:
@@ -345,7 +350,8 @@ class TurnLog:
 
         Calls that began early are no longer early, even if it is not known whether the save will have succeeded.
         """
-        begun = [record._replace(status="open") for record in self._early[: len(calls)]]
+        begun = [record.to("open", "run") for record in self._early[: len(calls)]]
+        _give_ids(calls, begun)
         self._early = self._early[len(calls) :]
         left = calls[len(begun) :]
         if left and self._may_be_held([*self.calls, *calls]):
@@ -354,8 +360,7 @@ class TurnLog:
 
     def _new(self, calls: list[ResolvedCall], status: CallStatus) -> list[CallRecord]:
         """New records, for calls that the log does not have. Calls that do not wait are started with them."""
-        from ..calls.records import CallRecord
-        from ..calls.worker_process import worker
+        from ..calls.record import CallRecord
 
         if not calls:
             return []
@@ -365,9 +370,9 @@ class TurnLog:
         place, here = self._places, worker()
         attempt, started_at = (0, None) if status == "saved" else (1, time())
         self._places += len(calls)
-        return [
+        records = [
             CallRecord(
-                call.id or uuid7(),
+                uuid7(),
                 self._batch,
                 place + number,
                 _storable(call.name),
@@ -375,11 +380,13 @@ class TurnLog:
                 status,
                 attempt,
                 started_at,
-                None,
-                here,
+                worker=here,
+                provider_id=call.provider_id,
             )
             for number, (call, _) in enumerate(calls)
         ]
+        _give_ids(calls, records)
+        return records
 
     def _add(self, calls: Sequence[ResolvedCall], records: Sequence[CallRecord]) -> None:
         self.calls = [*self.calls, *calls]
@@ -387,52 +394,24 @@ class TurnLog:
 
     def _close(self) -> None:
         """Forget the calls of a batch that is over."""
-        self.calls, self.records, self._executions, self.needs = (), [], None, ()
+        self.calls, self.records, self._executions = (), [], None
+        self.needs = self.digests = ()
         self._batch, self._places, self._tools = None, 0, None
 
     def _settled(self) -> list[CallRecord]:
         """The records of the calls, settled; the calls are no longer open."""
-        from ..calls.status import status_of
-
         records, executions = self.records, self._executions
         self._close()
         if executions is None:  # the turn was stopped before they could run
             now = time()
-            return [
-                record._replace(
-                    status=status_of(_if_stopped(record)),
-                    completed_at=record.completed_at or now,
-                    result=None,
-                )
-                for record in records
-            ]
+            return [record.over(record.result_if_stopped(), "run", now) for record in records]
         return [execution.record for execution in executions()]
 
 
-def started(record: CallRecord) -> CallRecord:
-    """The record of a call that this process starts, or is about to: only a start writes the worker and the time."""
-    from ..calls.worker_process import worker
-
-    return record._replace(
-        attempt=record.attempt + 1,
-        started_at=time(),
-        worker=worker(),
-        status="open" if record.status == "saved" else record.status,
-    )
-
-
-def _if_stopped(record: CallRecord) -> ToolResult:
-    """The result of a call that this turn did not run, and an earlier program may have run."""
-    from ..calls.records import CallRecord, KnownEnd
-    from ..calls.tool_result import cancelled, unknown
-
-    match record:
-        case CallRecord(status="ended"):
-            return KnownEnd.of(record).result
-        case CallRecord(status="open", attempt=attempt) if attempt:
-            return unknown(record.name)
-        case _:
-            return cancelled(asyncio.CancelledError())
+def _give_ids(calls: Sequence[ResolvedCall], records: Sequence[CallRecord]) -> None:
+    """Name calls as their records do; of more calls than records, the first."""
+    for (call, _), record in zip(calls, records, strict=False):
+        call.id, call.provider_id = record.id, record.provider_id
 
 
 _NOT_STARTED = (0, None, None)

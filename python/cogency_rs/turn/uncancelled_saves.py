@@ -14,7 +14,7 @@ from ..execution.shielded_wait import outlast
 from ..storage.log import CLASSES, Row, is_log_class
 
 if TYPE_CHECKING:
-    from ..calls.records import CallRecord
+    from ..calls.record import CallRecord
 
 __all__ = ["Way", "begin", "finish", "is_over", "save_to_the_end", "way_to_save"]
 

@@ -28,7 +28,8 @@ class NativeDriver:
     Args:
         tool_choice: which tools the model may call in each step: `"auto"` for any or none, `"required"` for at least
             one, `"none"` for none, so that none is declared, or `SpecificTool(name)`. With `"required"` or a
-            `SpecificTool` only a tool or a limit ends the run.
+            `SpecificTool` only a tool or a limit ends the run; once `RunLimits.tool_calls` is reached, the model may
+            answer.
         parallel_tool_calls: whether one answer may hold several calls.
         drop_echoed_args: leave out the text of an answer if it only repeats the arguments of one of its calls, as a
             JSON object, perhaps in a Markdown fence. Until that is clear, text that begins so is held back.
@@ -109,6 +110,10 @@ class NativeDriver:
                     f"tool_choice names {choice.name!r}, but there is no such tool. Tools: {names}"
                 )
             choice = SpecificTool(chosen.call.name)
+        if choice != "none" and runtime.ctx.account.is_out_of_calls:
+            choice = (
+                "auto"  # a call would be refused, and a model that must call could never answer
+            )
         if choice == "none" or not tools:
             choice, tools = "none", ()
         return ModelRequest(

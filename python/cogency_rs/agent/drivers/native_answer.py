@@ -6,14 +6,16 @@ so a batch with a broken call does not count at all. Before that, a `call_ready`
 
 from __future__ import annotations
 
-from time import time
+from typing import Literal
 
-from ..._core import JsonFault, ObjectReader
+from ..._core import JsonFault, Limits, ObjectReader
 from ...ids import uuid7
 from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from ...models.call_numbers import CallNumbers
+from ...outside import time
 from ...protocol.codec import format_call_agent
 from ...types import ToolCall
+from ..growing_text import decoded, encoded
 from ..inert import exact_args
 from .driver import EventDict
 from .endings import cut_of, event_of_cut
@@ -22,35 +24,48 @@ from .text_place import line_and_column
 
 __all__ = ["NativeAnswer"]
 
-_AGAIN = "No call was run. Make the call again, with arguments that are one JSON object."
-_TOLD = {
+_AGAIN = "Make the call again, with arguments that are one JSON object."
+_ADVICE = {"again": f" {_AGAIN}", "again_with_less": f" {_AGAIN} Put less into one call.", None: ""}
+"""What to do, in the words of this form, by the name that the log keeps."""
+
+_Advice = Literal["again", "again_with_less"] | None
+
+_FOUND: dict[str, tuple[str, str, _Advice]] = {
     "malformed": (
         "malformed",
-        f"Malformed tool call. In the arguments of {{call}}: {{problem}} {{place}}. {_AGAIN}",
+        "Malformed tool call. In the arguments of {call}: {problem} {place}. No call was run.",
+        "again",
     ),
     "stopped": (
         "unfinished",
-        f"You stopped inside the arguments of {{call}}, {{place}}: {{problem}}. {_AGAIN}",
+        "You stopped inside the arguments of {call}, {place}: {problem}. No call was run.",
+        "again",
     ),
     "length": (
         "truncated",
         "Your output reached the length that is allowed and was cut inside the arguments of {call}, {place}. No call "
         "was run. Put less into one call, and split what is long over several.",
+        None,
     ),
     "broken": (
         "truncated",
-        f"The stream broke off inside the arguments of {{call}}, {{place}}, and you did nothing wrong. {_AGAIN}",
+        "The stream broke off inside the arguments of {call}, {place}, and you did nothing wrong. No call was run.",
+        "again",
     ),
     "unknown": (
         "truncated",
-        f"Your output ended inside the arguments of {{call}}, {{place}}. {_AGAIN} Put less into it.",
+        "Your output ended inside the arguments of {call}, {place}. No call was run.",
+        "again_with_less",
     ),
 }
-"""The kind of an error, and the message to the model: for broken arguments, and for arguments that ended too early."""
+"""The kind of an error, what is wrong, and what to do: for broken arguments, and for arguments that ended too early."""
 
-_BROKEN = (
-    f"The stream broke off after your calls ({{problem}}), and you did nothing wrong. {_AGAIN}"
-)
+_MOST = Limits().max_calls
+"""The most calls of one answer, as in a text."""
+
+_TOO_MANY = f"Malformed tool calls: more than {_MOST} calls in one answer. No call was run. Make fewer calls at once."
+
+_BROKEN = "The stream broke off after your calls, and you did nothing wrong. No call was run."
 
 
 class NativeAnswer:
@@ -63,8 +78,7 @@ class NativeAnswer:
         eager: whether a `call_ready` is emitted when a call is whole.
 
     Attributes:
-        is_broken: whether a call is broken, so that the rest of the answer need not be read.
-        reasoning: the blocks of reasoning as the provider wants them back, `{"text", "signature"}`.
+        is_broken: whether a call is broken, or one too many, so that the rest of the answer need not be read.
     """
 
     def __init__(
@@ -76,12 +90,13 @@ class NativeAnswer:
         eager: bool = False,
     ) -> None:
         self.is_broken = False
-        self.reasoning: list[dict[str, str | None]] = []
+        self._blocks: list[_Block] = []
         self._shows_calls = shows_calls
         self._may_call = may_call
         self._eager = eager and may_call
         self._ready = 0  # how many calls are known to be whole
         self._calls: list[_WrittenCall] = []
+        self._has_too_many = False
         self._numbers = CallNumbers()
         self._finish = Finish(None)
         self._is_thinking = False  # reasoning was the last of it
@@ -161,18 +176,26 @@ class NativeAnswer:
         if not text and signature is None:
             return
         if self._is_signed:
-            self.reasoning.append({"text": "", "signature": None})
-        block = self.reasoning[-1]
-        block["text"] = f"{block['text']}{text}"
-        block["signature"] = signature
+            self._blocks.append(_Block())
+        block = self._blocks[-1]
+        block.text += encoded(text)
+        block.signature = signature
         self._is_signed = signature is not None
+
+    @property
+    def reasoning(self) -> list[dict[str, str | None]]:
+        """The blocks of reasoning as the provider wants them back, `{"text", "signature"}`; linear in their text."""
+        return [{"text": decoded(each.text), "signature": each.signature} for each in self._blocks]
 
     # Calls
 
     def _call(self, delta: ToolCallDelta) -> list[EventDict]:
         delta = self._numbers.read(delta.index, delta.id, delta.name, delta.arguments)
         number = delta.index or 0
-        is_new = number == len(self._calls)
+        is_new = number >= len(self._calls)
+        if is_new and number >= _MOST:
+            self.is_broken = self._has_too_many = True
+            return []
         if is_new:
             self._calls.append(call := _WrittenCall(number))
             self._held.append(call)
@@ -210,7 +233,9 @@ class NativeAnswer:
         """
         if self._calls and not self._may_call:
             told = "No tool can be called now, and nothing was run. Answer with text."
-            return self._error("malformed", told, self._calls[0], 0)
+            return self._error("malformed", told, None, self._calls[0], 0)
+        if self._has_too_many:
+            return self._error("malformed", _TOO_MANY, None, self._calls[-1], 0)
         # Reading stops at a broken call, so another call may be incomplete only because of that.
         for call in sorted(self._calls, key=lambda call: call.reader.fault is None):
             if not call.name:
@@ -218,22 +243,22 @@ class NativeAnswer:
                     "Malformed tool call: {call} names no tool. No call was run. Make the call again, with the "
                     "name of one of your tools."
                 )
-                return self._error("malformed", told, call, 0, "missing_tool_name")
+                return self._error("malformed", told, None, call, 0, "missing_tool_name")
             if call.reader.is_empty and not (is_cut and call is self._calls[-1]):
                 continue  # it has no arguments
             fault = call.reader.finish() or call.unreadable()
             if fault is not None:
                 case = cut_of(self._finish) if fault.is_the_end else "malformed"
-                return self._error(*_TOLD[case], call, fault.at, problem=fault.problem)
+                return self._error(*_FOUND[case], call, fault.at, problem=fault.problem)
         if self._calls and self._finish.kind == "broken":
-            why = self._finish.reason or ""
-            return self._error("truncated", _BROKEN, self._calls[-1], 0, problem=why)
+            return self._error("truncated", _BROKEN, "again", self._calls[-1], 0)
         return None
 
     def _error(
         self,
         kind: str,
-        told: str,
+        found: str,
+        advice: _Advice,
         call: _WrittenCall,
         at: int,
         code: str = "invalid_payload",
@@ -243,19 +268,32 @@ class NativeAnswer:
         for each in self._calls:
             raw += f"\n{each.name} " if raw else f"{each.name} "
             start = len(raw) if each is call else start
-            raw += "".join(each.arguments)
+            arguments = "".join(each.arguments)
+            if each is call and self.is_broken:
+                arguments = arguments[: at + 1]  # how much more came depends on how it was cut
+            raw += arguments
         line, column = line_and_column(raw, start + at)
         place = f"at line {line}, column {column}"
+        content = found.format(call=call.title, problem=problem, place=place)
         return {
             "type": "error",
             "kind": kind,
             "code": code,
-            "content": told.format(call=call.title, problem=problem, place=place),
+            "content": f"{content}{_ADVICE[advice]}",
+            "finding": (content, advice, None),
             "raw": raw,
             "line": line,
             "column": column,
             "timestamp": time(),
         }
+
+
+class _Block:
+    """A block of reasoning while it arrives."""
+
+    def __init__(self) -> None:
+        self.text = bytearray()
+        self.signature: str | None = None
 
 
 class _WrittenCall:

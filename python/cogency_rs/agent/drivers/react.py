@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from itertools import takewhile
-from time import time
 from typing import Any
 
-from ...calls.records import CallRecord, ToolExecution
+from ...calls.record import CallRecord, ToolExecution
 from ...calls.tool_result import failure
 from ...errors import ConfigError, LLMError
 from ...ids import uuid7
 from ...models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
+from ...outside import time
 from ...protocol.codec import format_call_agent
 from ...runs.context import RunContext
 from ...types import ToolCall
@@ -34,7 +34,7 @@ __all__ = ["ReActDriver"]
 
 _PSEUDO_CALLS = frozenset({"decision_extraction", "decision_validation"})
 
-_TOLD = frozenset({"user", "think", "respond", "call", "result", "error"})
+_TOLD = frozenset({"user", "think", "respond", "call", "result", "error", "settled"})
 """The types of rows that a model sees."""
 
 _STOP = ("\nObservation:",)

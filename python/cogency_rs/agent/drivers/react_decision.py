@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from time import time
 from typing import Any
 
 from ..._core import FieldText, Finish, ObjectReader
+from ...outside import time
 from ...tools.signature import is_object, parameters_of
 from ...tools.toolbox import Toolbox
 from ...types import ToolCall
@@ -75,6 +75,8 @@ class Refusal:
         problem: what is wrong.
         hint: what the model should write instead.
         raw: the text that the model wrote.
+        found: the problem in words for a model that decides in another form; `None` if these are `problem`.
+        advice: what such a model should do instead, by the name that the log keeps.
         place: line and column in `raw`, from 1, if they are known.
     """
 
@@ -84,6 +86,8 @@ class Refusal:
     problem: str
     hint: str
     raw: str
+    found: str | None = None
+    advice: str | None = "again"
     place: tuple[int, int] | None = None
 
     def event(self) -> EventDict:
@@ -94,6 +98,7 @@ class Refusal:
             "kind": self.kind,
             "code": self.code,
             "content": f"{self.problem} {self.hint}",
+            "finding": (self.found or self.problem, self.advice, None),
             "raw": self.raw,
             "line": line,
             "column": column,
@@ -222,13 +227,15 @@ class _Preamble:
     def skip(self, text: str) -> str | None:
         """Read the next piece; returns its part that belongs to the object, once the object begins."""
         if not self._is_begun:
-            self._tail += text
-            start = self._tail.lstrip()
+            window = self._tail + text
+            start = window.lstrip()
+            self._pieces.append(window[: len(window) - len(start)])
             if _OPEN.startswith(start):
+                self._tail = start
                 return None  # perhaps the mark, or only white space
             self._is_begun = True
             self._mark = _CLOSE if start.startswith(_OPEN) else ""
-            text, self._tail = self._tail, ""
+            text, self._tail = start, ""
         if self._mark:
             window = self._tail + text
             place = window.find(self._mark)
@@ -257,6 +264,7 @@ def _event(kind: str, content: str) -> EventDict:
     return {"type": kind, "content": content, "timestamp": time()}
 
 
+_ONCE_MORE = "Write it again."
 _AGAIN = "Write one JSON object, with thought, type, tool, args and answer as you were told."
 
 
@@ -267,11 +275,14 @@ def _no_decision(
     kind: str = "malformed",
     hint: str = _AGAIN,
 ) -> Refusal:
-    return Refusal("decision_extraction", "decision_error", kind, problem, hint, raw, place)
+    name, code = "decision_extraction", "decision_error"
+    found = problem if hint in (_AGAIN, _ONCE_MORE) else f"{problem} {hint}"
+    return Refusal(name, code, kind, problem, hint, raw, found, place=place)
 
 
-def _not_valid(problem: str, hint: str, raw: str) -> Refusal:
-    return Refusal("decision_validation", "validation_error", "malformed", problem, hint, raw)
+def _not_valid(problem: str, hint: str, raw: str, found: str) -> Refusal:
+    name, code = "decision_validation", "validation_error"
+    return Refusal(name, code, "malformed", problem, hint, raw, found)
 
 
 def broke_off(raw: str) -> Refusal:
@@ -279,13 +290,15 @@ def broke_off(raw: str) -> Refusal:
     problem = (
         "The stream broke off after your decision, and you did nothing wrong. Nothing was run."
     )
-    return _no_decision(problem, raw, kind="truncated", hint="Write it again.")
+    return _no_decision(problem, raw, kind="truncated", hint=_ONCE_MORE)
 
 
 def no_answer(raw: str) -> Refusal:
     """The refusal of an empty final answer."""
     problem = "Answer is required when type=final_answer."
-    return _not_valid(problem, "Write it, or call a tool.", raw)
+    return _not_valid(
+        problem, "Write it, or call a tool.", raw, "You decided to answer, and wrote no answer."
+    )
 
 
 def decide_on(
@@ -300,28 +313,39 @@ def decide_on(
         needs_answer: whether the decision must contain the answer.
     """
 
-    def refused(problem: str, hint: str) -> Refusal:
-        return _not_valid(problem, hint, raw)
+    def refused(problem: str, hint: str, found: str) -> Refusal:
+        return _not_valid(problem, hint, raw, found)
 
     match decision.get("type"):
         case "call_tool":
             name, args = decision.get("tool"), decision.get("args")
             names = f"Tools: {', '.join(tools.names) or 'none'}."
             if not isinstance(name, str) or not name.strip():
-                return refused("Tool name is required when type=call_tool.", names)
+                return refused(
+                    "Tool name is required when type=call_tool.",
+                    names,
+                    f"Your call names no tool. {names}",
+                )
             tool = tools.resolve(ToolCall(name, {})).tool
             if tool is None:
-                return refused("Requested tool is not available.", names)
+                problem = "Requested tool is not available."
+                return refused(problem, names, f"{problem} {names}")
             if args is None:
                 required = parameters_of(tool).get("required")
                 if required:
+                    listed = ", ".join(required)
                     return refused(
                         "Arguments are required when type=call_tool.",
-                        f"Give args as a JSON object with {', '.join(required)}.",
+                        f"Give args as a JSON object with {listed}.",
+                        f"Your call of {name} has no arguments. It needs {listed}.",
                     )
                 args = {}
             if not is_object(args):
-                return refused("Arguments must be a JSON object.", 'Write "args": {"name": value}.')
+                return refused(
+                    "Arguments must be a JSON object.",
+                    'Write "args": {"name": value}.',
+                    f"The arguments of your call of {name} are not an object.",
+                )
             return ToolCall(name, exact_args(args, raw))
         case "final_answer":
             answer = decision.get("answer")
@@ -332,7 +356,11 @@ def decide_on(
                 return no_answer(raw)
             return FinalAnswer(text)
         case _:
-            return refused("Decision type must be call_tool or final_answer.", _AGAIN)
+            return refused(
+                "Decision type must be call_tool or final_answer.",
+                _AGAIN,
+                "You neither called a tool nor gave a final answer.",
+            )
 
 
 def _compact_json(value: Any) -> str:

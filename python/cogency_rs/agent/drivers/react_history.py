@@ -9,8 +9,8 @@ from typing import Any
 from ...context.history import Messages
 from ...protocol.codec import tool_line
 from ...tools.signature import json_schema_of, signature
-from ..inert import inert_text
-from .example import example_call
+from ..example import example_call
+from ..inert import inert_text, inert_value
 
 __all__ = ["call_form", "react_prompt", "to_answer"]
 
@@ -49,7 +49,8 @@ def call_form(tools: Iterable[Any]) -> str:
     if call is None:
         return ""
     decision = {"thought": "I have to look that up.", "type": "call_tool"}
-    return json.dumps(decision | {"tool": call.name, "args": call.args}, ensure_ascii=False)
+    named = inert_value({"tool": call.name, "args": call.args})
+    return json.dumps(decision | named, ensure_ascii=False)
 
 
 def _line(tool: Any) -> str:

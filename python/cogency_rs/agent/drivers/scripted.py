@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from time import time
 from typing import Any
 
 from ...errors import ConfigError
+from ...outside import time
 from ...runs.context import RunContext
 from ...types import ToolCall
 from ..runtime import Runtime

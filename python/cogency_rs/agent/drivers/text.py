@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -144,20 +145,24 @@ class TextDriver:
 
     async def _learned(self, run: RunContext[Any], runtime: Runtime) -> TextStream:
         """A step in the dialect that the model's server tells, which is that of the steps after it too."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
         found = await runtime.model.detect_dialect()
         if found is not None:
             self.may_learn = False
             self._speak(found.dialect)
         # Its own copy: what another run learns meanwhile is not for this step.
-        return self._copied()._read_step(run, runtime)
+        return self._copied()._read_step(run, runtime, waited=clock() - began)
 
-    def _read_step(self, run: RunContext[Any], runtime: Runtime) -> TextStream:
+    def _read_step(
+        self, run: RunContext[Any], runtime: Runtime, *, waited: float = 0.0
+    ) -> TextStream:
         reading = self._reading_for(runtime.execution.tools)
-        return TextStream(self._text(run, runtime), reading, runtime.stream)
+        return TextStream(self._text(run, runtime, waited), reading, runtime.stream)
 
     def call_form(self, tools: Iterable[Any]) -> str:
         """A call of one of these tools as an example, for a model that wrote none; "" without tools."""
-        from .example import example_call
+        from ..example import example_call
 
         call = example_call(tools)
         return "" if call is None else self._first.write_calls([call]).strip()
@@ -178,7 +183,7 @@ class TextDriver:
         return self._reading[1]
 
     def _text(
-        self, run: RunContext[Any], runtime: Runtime
+        self, run: RunContext[Any], runtime: Runtime, waited: float
     ) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
         async def request() -> ModelRequest:
             by_server = self._tools_in == "request"
@@ -191,6 +196,7 @@ class TextDriver:
                 stop=self._stop,
                 until=runtime.until(self._turning),
                 grammar=self._grammar(run, runtime),
+                waited=waited,
             )
 
         return runtime.ask(request, read=_read)
@@ -203,6 +209,7 @@ class TextDriver:
         if constrain is False:
             return None
         must_call = constrain == "required" or (constrain == "first" and run.step == 0)
+        must_call = must_call and not run.account.is_out_of_calls
         try:
             return runtime.grammar(
                 self._first,

@@ -12,6 +12,7 @@ from ...calls.tool_result import reason
 from ...guards.json_text import read_json
 from ...hooks import Decision, ToolApproved, ToolDenied
 from ...hooks.approval import Undecided, need_of
+from ...tools.fingerprint import fingerprint_of
 from ...tools.toolbox import ResolvedCall
 from ...types import ToolCall
 from .background import Background
@@ -28,13 +29,13 @@ _GOES_ON = _WORDS - {"n", "no"} | {""}
 
 
 class Approvals:
-    """Asks somebody at a keyboard; remembers which tools need no further question."""
+    """Asks somebody at a keyboard; remembers which tools need no further question, until they change."""
 
     def __init__(self, keyboard: Keyboard, view: View, background: Background) -> None:
         self._keyboard = keyboard
         self._view = view
         self._background = background
-        self._always: set[tuple[str, str | None]] = set()  # tools, by name and server
+        self._always: set[str] = set()  # tools, by their fingerprints
 
     def decide(self, calls: Sequence[ResolvedCall]) -> dict[str, Decision] | None:
         """Ask about each call that needs it.
@@ -62,7 +63,7 @@ class Approvals:
         if isinstance(need, Undecided):
             self._view.error(f"{resolved.call.name} is not run: {need.message}")
             return need
-        if not need or resolved.identity in self._always:
+        if not need or (self._always and fingerprint_of(resolved) in self._always):
             return ToolApproved()
         return self._ask(resolved)
 
@@ -84,7 +85,7 @@ class Approvals:
                 case "n" | "no":
                     return ToolDenied()
                 case "a" | "always":
-                    self._always.add(resolved.identity)
+                    self._always.add(fingerprint_of(resolved))
                     return ToolApproved(args, preview)
                 case "e" | "edit":
                     edited = self._edited(call)

@@ -199,11 +199,10 @@ def _showing(answer: Answer, *, quiet: bool) -> Generator[Callable[[Any], None],
     if quiet:
         yield partial(_show, answer, None)
         return
-    from rich.console import Console
-
+    from ..screen import Screen
     from .view import View
 
-    with View(Console(stderr=True, highlight=False)) as view:
+    with View(Screen(stderr=True)) as view:
         view.begin()
         yield partial(_show, answer, view)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import is_
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...agent import Driver, NativeDriver, TextDriver
 from ...agent.agent import Agent
@@ -23,6 +24,9 @@ from ..exits import UnusableError, words_of
 from ..modules import named_tools, named_value
 from .options import AgentOptions
 
+if TYPE_CHECKING:
+    from ...servers import ServerGroup
+
 __all__ = ["Assembly", "assembled"]
 
 
@@ -36,6 +40,8 @@ class Assembly:
         storage: the log.
         db: the file of the log; a temporary file if none was named.
         model: the model; `/model` replaces it.
+        servers: the MCP servers whose tools are among them; `None` if there are none.
+        own: the tools that are on no server.
     """
 
     options: AgentOptions
@@ -43,6 +49,16 @@ class Assembly:
     storage: SQLite
     db: Path
     model: Any
+    servers: ServerGroup | None = None
+    own: tuple[Any, ...] = ()
+
+    async def listed(self) -> Assembly:
+        """The same with the tools that the servers offer now; this one while nothing has changed."""
+        if self.servers is None:
+            return self
+        tools = tuple(await self.servers.tools(self.own))
+        is_same = len(tools) == len(self.tools) and all(map(is_, tools, self.tools))
+        return self if is_same else replace(self, tools=tools)
 
     async def rows(self, conversation_id: str) -> list[log.Row]:
         """Read a conversation of this user, through the log that the agent has open.
@@ -117,10 +133,11 @@ async def assembled(
         else:
             db = options.db
         storage = await stack.enter_async_context(SQLite(db))
-        tools = _own_tools(options)
+        own = tuple(_own_tools(options))
+        servers = None
         if options.mcp is not None:
-            tools = await _with_servers(options.mcp, tools, stack, warn)
-        yield Assembly(options, tuple(tools), storage, db, model)
+            servers = await _started(options.mcp, stack, warn)
+        yield await Assembly(options, own, storage, db, model, servers, own).listed()
 
 
 @asynccontextmanager
@@ -200,19 +217,18 @@ def _own_tools(options: AgentOptions) -> list[Any]:
     return tools
 
 
-async def _with_servers(
-    config: Path, own: list[Any], stack: AsyncExitStack, warn: Callable[[str], None] | None
-) -> list[Any]:
-    """Add to the tools those of the servers that a file names."""
+async def _started(
+    config: Path, stack: AsyncExitStack, warn: Callable[[str], None] | None
+) -> ServerGroup | None:
+    """The servers that a file names; `None` if they cannot be used and are left out."""
     from ...servers import ServerGroup, load_mcp_config
 
     try:
         servers = load_mcp_config(config)
         group = ServerGroup(servers, on_failure="raise" if warn is None else "skip")
-        await stack.enter_async_context(group)
+        return await stack.enter_async_context(group)
     except ConfigError as error:
         if warn is None:
             raise UnusableError(str(error)) from error
         warn(f"{error}; these tools are left out")
-        return own
-    return await group.tools(own)
+        return None

@@ -7,7 +7,6 @@ A run is watched from the main thread: its events come through a queue, and a mo
 from __future__ import annotations
 
 import asyncio
-import inspect
 import queue
 import threading
 from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
@@ -20,8 +19,9 @@ from typing import Any, Generic, Self, TypeVar
 
 from ...agent import RunHandle
 from ...hooks import Invocation, Next
+from ...hooks.approval import preview_of
 from ...runs.run_result import RunResult
-from ...tools.options import options_of
+from ...tools.toolbox import ResolvedCall
 from ...types import StreamMode, ToolCall, ToolResult
 from ..exits import complain
 from .events import CallBegan, CallEnded, Warned
@@ -55,7 +55,7 @@ class ToolWatch:
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
         """Carry a call out."""
         listener, began, call = self.listener, monotonic(), invocation.call
-        id = invocation.context.execution_id
+        id = invocation.id
         call = replace(call, args=self.edited.get(invocation.id, call.args))
         listener(CallBegan(id, call))
         result: ToolResult | None = None
@@ -69,12 +69,8 @@ class ToolWatch:
 
 
 async def _preview(tool: Any, call: ToolCall) -> str | None:
-    preview = options_of(tool).preview
-    if preview is None:
-        return None
     with suppress(Exception):  # the call itself will say what is wrong
-        shown = preview(call)
-        return await shown if inspect.isawaitable(shown) else shown
+        return await preview_of(ResolvedCall(call, tool))
     return None
 
 

@@ -126,6 +126,10 @@ def _literal(state: StateInline, silent: bool) -> bool:
     """Keep underscores, and stars between letters or digits: `2*3*4`."""
     text, start = state.src, state.pos
     mark, end = text[start], start
+    if (
+        mark not in "_*"
+    ):  # it is asked at each character: a run of another one is not to be counted from each
+        return False
     while end < state.posMax and text[end] == mark:
         end += 1
     is_within = text[start - 1 : start].isalnum() and text[end : end + 1].isalnum()

@@ -12,7 +12,7 @@ from ...agent import RunHandle
 from ...agent.agent import Agent
 from ...agent.pending import PendingCall
 from ...agent.stored_state import StoredState
-from ...errors import CogencyError
+from ...errors import CallChangedError, CogencyError
 from ...hooks import Decision, ToolApproved
 from ...ids import uuid7
 from ...models import Usage
@@ -86,6 +86,12 @@ class ChatSession:
         """Go on with an agent that is made of other parts."""
         self.assembly = assembly
         self.agent = assembly.agent(hooks=[self._background.watch])
+
+    def _list_tools(self) -> None:
+        """Go on with the tools that servers offer now: what is agreed to is what will run."""
+        assembly = self._background.run(self.assembly.listed())
+        if assembly is not self.assembly:
+            self.use(assembly)
 
     def entered(self, manager: AbstractAsyncContextManager[T]) -> T:
         """Enter a context, which is left when the conversation is over."""
@@ -211,17 +217,25 @@ class ChatSession:
         try:
             with self.view:
                 self.view.begin()
+                self._list_tools()
+                result: RunResult[str] | None = None
                 while True:
-                    result = self._watched(start)
-                    if result is None:
-                        return
-                    usage += result.usage
-                    steps += (
-                        len(result.steps) - is_resumed
-                    )  # calls that waited count as a step, too
-                    is_resumed = True
-                    if result.status != "waiting":
-                        break
+                    try:
+                        result = self._watched(start)
+                    except CallChangedError as error:
+                        if result is None:
+                            raise
+                        # Its calls still wait, and are shown as they are now.
+                        self.view.error(words_of(error))
+                    else:
+                        if result is None:
+                            return
+                        usage += result.usage
+                        # Calls that waited count as a step, too.
+                        steps += len(result.steps) - is_resumed
+                        is_resumed = True
+                        if result.status != "waiting":
+                            break
                     decisions = self._decided(result)
                     if decisions is None:
                         return
@@ -254,6 +268,7 @@ class ChatSession:
             return None
 
     def _decided(self, result: RunResult[str]) -> Mapping[str, Decision] | None:
+        self._list_tools()
         tools = Toolbox.of(self.agent.tools)
         decisions = None
         try:

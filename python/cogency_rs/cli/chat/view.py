@@ -17,8 +17,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ...calls.tool_result import exception_of
-from ...errors import DeniedError
+from ...calls.tool_result import status_of
 from ...models import Usage
 from ...runs.run_result import RunResult
 from ...types import ToolCall, ToolResult
@@ -337,7 +336,7 @@ class View:
     # The live lines
 
     def _wait(self, what: str) -> None:
-        self._waiting = what, monotonic()
+        self._waiting = one_line(what), monotonic()
         self._draw()
 
     def _draw(self, *, now: bool = False) -> None:
@@ -495,7 +494,7 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 def _state(result: ToolResult | None) -> str:
     if result is None:
         return "stopped"
-    if isinstance(exception_of(result), DeniedError):
+    if status_of(result) == "denied":
         return "denied"
     return "failed" if result.error else "done"
 

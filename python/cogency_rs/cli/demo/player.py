@@ -106,7 +106,7 @@ def _print(run: Watched) -> None:
 class _Recording(Assembly):
     """Assembles the agent of a recording."""
 
-    approve: bool
+    approve: bool = False
 
     def agent(
         self, *, hooks: Iterable[AnyHook] = (), calls: CallMode = "stream"
@@ -134,7 +134,7 @@ async def _opened(
         async with SQLite(db) as storage:
             model = RecordedModel(turns, pace)
             tools = tuple(demo_tools(folder))
-            yield _Recording(AgentOptions(), tools, storage, db, model, approve)
+            yield _Recording(AgentOptions(), tools, storage, db, model, approve=approve)
 
 
 class _Typist:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ...calls.tool_result import reason
-from ...errors import ConfigError, ToolError
+from ...errors import ConfigError, ToolError, UnknownOutcome
 from ...execution.shielded_wait import all_done, outlast
 from ...execution.workers import in_thread
 from ...guards.arguments import check_count, check_seconds
@@ -192,7 +192,7 @@ class RayExecutor(Executor):
                 unpack(data) if len(data) < LARGE else await in_thread(partial(unpack, data))
             )
         except Exception as error:
-            raise ToolError(
+            raise UnknownOutcome(
                 f"Tool '{tool.tool.name}' ran, and its result cannot be read here: {reason(error)}",
                 cause=error,
             ) from error

@@ -72,10 +72,7 @@ def _failed_around(error: Exception, name: str, secrets: Secrets) -> ToolError:
         problem = text[text.rindex("ModuleNotFoundError: ") :].splitlines()[0]
         return failure_of_shipping(problem, name)
     last = text.strip().splitlines()[-1:] or [""]
-    return ToolError(
-        f"Tool '{name}' ran, and its result cannot be sent back: {last[0]:.300}",
-        cause=secrets.clean(error),
-    )
+    return _unknown(name, f"its result cannot be sent back: {last[0]:.300}", secrets.clean(error))
 
 
 def _unknown(name: str, why: str, error: Exception) -> UnknownOutcome:

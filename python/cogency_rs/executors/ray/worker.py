@@ -18,7 +18,7 @@ from typing import Any
 
 from ...calls.tool_result import as_result, exception_of, reason
 from ...calls.trace_context import enter_trace
-from ...errors import StopRun, ToolError
+from ...errors import StopRun, UnknownOutcome
 from ...execution.shielded_wait import all_done, outlast
 from ...execution.workers import in_thread, on_own_loop
 from ...tools.cogency import injected_by
@@ -233,7 +233,9 @@ class Errand:
             return pack_reply(self._reply)
         except Exception as error:  # its class looks like JSON but cannot be pickled
             self._reply.value = None
-            return self.raised(ToolError(f"its result cannot be sent back: {reason(error)}"))
+            return self.raised(
+                UnknownOutcome(f"it ran, and its result cannot be sent back: {reason(error)}")
+            )
 
 
 def _trace(error: BaseException) -> str:

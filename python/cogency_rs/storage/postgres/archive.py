@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ...errors import StorageError
 from ..copying import StoredConversation, check_rows
+from ..times import END_OF_TIME
 from .address import Address, read_dsn
 from .driver import Connection, connect
 from .faults import explain
@@ -30,19 +31,24 @@ _IDS = """
     ) AS ids ORDER BY id LIMIT $2
 """
 _MESSAGES = """
-    SELECT message_id, user_id, type, content, timestamp FROM {tables}.messages
+    SELECT message_id, user_id, type, content, timestamp, written_at FROM {tables}.messages
     WHERE conversation_id = $1 ORDER BY number
 """
 _CALL_COLUMNS = (
     "user_id, message_id, call_id, batch, position, name, server, status, attempt, started_at,"
-    " completed_at, worker, decision, result, settling"
+    " completed_at, worker, decision, result, settling, provider_id, digest"
 )
 _CALLS = f"""
-    SELECT {_CALL_COLUMNS} FROM {{tables}}.calls WHERE conversation_id = $1 ORDER BY batch COLLATE "C", position
+    SELECT {_CALL_COLUMNS} FROM {{tables}}.calls WHERE conversation_id = $1
+    ORDER BY number, batch COLLATE "C", position
 """
 _EVENTS = """
     SELECT event_id, type, content, timestamp FROM {tables}.events
     WHERE conversation_id = $1 ORDER BY event_id COLLATE "C"
+"""
+_PARTS = """
+    SELECT message_id, number, type, media_type, data, at FROM {tables}.parts
+    WHERE conversation_id = $1 ORDER BY message_id COLLATE "C", number
 """
 _HEAD = """
     INSERT INTO {tables}.conversations AS c (conversation_id, last, latest) VALUES ($1, $2, $3)
@@ -51,21 +57,30 @@ _HEAD = """
     RETURNING last - $2
 """
 _ADD_MESSAGE = """
-    INSERT INTO {tables}.messages (conversation_id, number, message_id, user_id, type, content, timestamp)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    INSERT INTO {tables}.messages (conversation_id, number, message_id, user_id, type, content, timestamp, written_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 _ADD_CALL = f"""
     INSERT INTO {{tables}}.calls (conversation_id, {_CALL_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
     ON CONFLICT (conversation_id, batch, position) DO UPDATE SET
         user_id = excluded.user_id, message_id = excluded.message_id, call_id = excluded.call_id,
         name = excluded.name, server = excluded.server, status = excluded.status, attempt = excluded.attempt,
         started_at = excluded.started_at, completed_at = excluded.completed_at, worker = excluded.worker,
-        decision = excluded.decision, result = excluded.result, settling = excluded.settling
+        decision = excluded.decision, result = excluded.result, settling = excluded.settling,
+        provider_id = excluded.provider_id, digest = excluded.digest
+"""
+_NUMBER_CALLS = """
+    UPDATE {tables}.calls AS c SET number = m.number FROM {tables}.messages AS m
+    WHERE c.conversation_id = $1 AND m.conversation_id = $1 AND m.message_id = c.message_id AND c.number IS NULL
 """
 _ADD_EVENT = """
     INSERT INTO {tables}.events (conversation_id, event_id, type, content, timestamp) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT DO NOTHING
+"""
+_ADD_PART = """
+    INSERT INTO {tables}.parts (conversation_id, message_id, number, type, media_type, data, at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
 """
 _ADD_PROFILE = """
     INSERT INTO {tables}.profiles (user_id, version, data, created_at, char_count) VALUES ($1, $2, $3, $4, $5)
@@ -111,7 +126,7 @@ class TableArchive:
                     await connection.fetch(
                         query.format(tables=address.tables), pack(conversation_id)
                     )
-                    for query in (_MESSAGES, _CALLS, _EVENTS)
+                    for query in (_MESSAGES, _CALLS, _EVENTS, _PARTS)
                 ]
             return StoredConversation(*map(_read, found))
 
@@ -122,7 +137,7 @@ class TableArchive:
     ) -> None:
         """Save a conversation in one transaction; its first `rows_there` rows are there already."""
         new, id = whole.messages[rows_there:], pack(conversation_id)
-        latest = max((row[4] for row in new), default=float("-inf"))
+        latest = max((row[4] for row in new if row[4] < END_OF_TIME), default=float("-inf"))
 
         async def store(connection: Connection, address: Address) -> None:
             async with connection.transaction():
@@ -135,10 +150,12 @@ class TableArchive:
                     (_ADD_MESSAGE, numbered),
                     (_ADD_CALL, whole.calls),
                     (_ADD_EVENT, whole.events),
+                    (_ADD_PART, whole.parts),
                 ):
                     await connection.executemany(
                         query.format(tables=address.tables), [(id, *_packed(row)) for row in rows]
                     )
+                await connection.execute(_NUMBER_CALLS.format(tables=address.tables), id)
 
         await self._do(store)
 

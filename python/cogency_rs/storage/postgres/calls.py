@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
-from ...calls.records import IN_DOUBT, CallRecord
-from ...calls.worker_process import is_gone, machine, worker
+from ...calls.record import ENDS, CallRecord
 from ...ids import uuid7
+from ...outside import is_gone, machine, time, worker
 from ..log import Conversation
 from ..origin import Origin
+from ..stored_rows import call_of
 from .text import pack, unpack
 
 if TYPE_CHECKING:
@@ -28,19 +28,20 @@ __all__ = [
 
 _CALLS = """
     SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision, result,
-        settling
+        settling, provider_id, digest
     FROM {tables}.calls
     WHERE conversation_id = $1 AND ($2 = '' OR user_id = $2){doubt}
-    ORDER BY batch COLLATE "C", position
+    ORDER BY number, batch COLLATE "C", position  -- those without a row come last
 """
-_IN_DOUBT = f" AND status IN {tuple(sorted(IN_DOUBT))}"
+_IN_DOUBT = f" AND status NOT IN {tuple(sorted(ENDS))}"
 _UNSETTLED = """
     SELECT CASE WHEN lease_owner IS NOT NULL AND lease_expires_at > clock_timestamp() THEN lease_worker END,
         lease_machine, c.conversation_id, c.user_id, call_id, batch, position, name, server, status, attempt,
-        started_at, completed_at, worker, decision, result, settling
+        started_at, completed_at, worker, decision, result, settling, provider_id,
+        digest
     FROM {tables}.calls AS c LEFT JOIN {tables}.conversations AS head ON head.conversation_id = c.conversation_id
-    WHERE status IN ('open', 'unknown', 'waiting') AND ($1 = '' OR c.user_id = $1)
-    ORDER BY c.conversation_id COLLATE "C", batch COLLATE "C", position
+    WHERE status IN ('open', 'delegated', 'unknown', 'waiting') AND ($1 = '' OR c.user_id = $1)
+    ORDER BY c.conversation_id COLLATE "C", c.number, batch COLLATE "C", position
 """
 _CONVERSATIONS = """
     WITH listed AS (
@@ -52,7 +53,7 @@ _CONVERSATIONS = """
     SELECT conversation_id, user_id, rows, first, last, (
         SELECT content FROM {tables}.messages AS asked
         WHERE asked.conversation_id = listed.conversation_id AND asked.user_id = listed.user_id AND type = 'user'
-        ORDER BY timestamp, number LIMIT 1
+        ORDER BY number LIMIT 1
     )
     FROM listed ORDER BY last DESC, conversation_id COLLATE "C" DESC
 """
@@ -66,10 +67,10 @@ async def read_calls(
     *,
     only_in_doubt: bool = False,
 ) -> list[CallRecord]:
-    """The calls of a conversation, by batch and position."""
+    """The calls of a conversation, in the order of their rows."""
     query = _CALLS.format(tables=address.tables, doubt=_IN_DOUBT if only_in_doubt else "")
     rows = await connection.fetch(query, pack(conversation_id), pack(user_id))
-    return [CallRecord(*(_read(value) for value in row)) for row in rows]
+    return [call_of([_read(value) for value in row]) for row in rows]
 
 
 async def read_unsettled_calls(
@@ -85,7 +86,7 @@ async def read_unsettled_calls(
         is_ours = (holder, on) == (worker(), machine())
         if holder is None or is_ours or is_gone(holder, on):
             id, user, *call = (_read(value) for value in row)
-            found.append((id, user, CallRecord(*call)))
+            found.append((id, user, call_of(call)))
     return found
 
 
@@ -114,15 +115,21 @@ async def read_owner(connection: Connection, address: Address, conversation_id: 
 # The trigger on inserted rows makes the head.
 _FORK = """
     WITH taken AS (
-        SELECT user_id, type, content, timestamp, row_number() OVER (ORDER BY timestamp, number) AS place
+        SELECT user_id, type, content, timestamp, written_at, row_number() OVER (ORDER BY number) AS place,
+            message_id AS old_id, gen_random_uuid()::text AS new_id
         FROM {tables}.messages WHERE conversation_id = $1 AND ($3 = '' OR user_id = $3)
-        ORDER BY timestamp, number LIMIT $4
+        ORDER BY number LIMIT $4
+    ), parts AS (
+        INSERT INTO {tables}.parts (conversation_id, message_id, number, type, media_type, data, at)
+        SELECT $2, taken.new_id, number, parts.type, media_type, data, at
+        FROM {tables}.parts AS parts JOIN taken ON taken.old_id = parts.message_id
+        WHERE parts.conversation_id = $1
     ), noted AS (
         INSERT INTO {tables}.events (event_id, conversation_id, type, content, timestamp)
         VALUES ($5, $2, 'fork', $6, $7)
     )
-    INSERT INTO {tables}.messages (conversation_id, number, message_id, user_id, type, content, timestamp)
-    SELECT $2, place, gen_random_uuid()::text, user_id, type, content, timestamp FROM taken
+    INSERT INTO {tables}.messages (conversation_id, number, message_id, user_id, type, content, timestamp, written_at)
+    SELECT $2, place, new_id, user_id, type, content, timestamp, written_at FROM taken
 """
 _ORIGIN = """
     SELECT content FROM {tables}.events WHERE conversation_id = $1 AND type = 'fork' ORDER BY timestamp LIMIT 1
@@ -141,7 +148,7 @@ async def fork_conversation(
     origin = pack(Origin(conversation_id, rows).written())
     names = (pack(conversation_id), pack(new_id), pack(user_id))
     query = _FORK.format(tables=address.tables)
-    await connection.execute(query, *names, rows, uuid7(), origin, time.time())
+    await connection.execute(query, *names, rows, uuid7(), origin, time())
 
 
 async def read_origin(
@@ -149,7 +156,7 @@ async def read_origin(
 ) -> Origin | None:
     """Where a conversation comes from; `None` if it is not a fork."""
     found = await connection.fetchval(_ORIGIN.format(tables=address.tables), pack(conversation_id))
-    return None if found is None else Origin.of(unpack(found))
+    return None if found is None else Origin.of(unpack(found), conversation_id)
 
 
 async def delete_conversation(

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from ...calls.worker_process import worker
 from ...errors import StorageError
+from ...outside import worker
 from .address import Address
 
 __all__ = ["LOST_CLAIM", "explain", "is_about_values", "is_of_one", "is_passing", "is_said"]

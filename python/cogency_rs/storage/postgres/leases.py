@@ -6,41 +6,31 @@ back together.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ...calls.worker_process import is_gone, machine, worker
+from ...outside import is_gone, machine, worker
 from .. import claims
+from ..log import Begun
+from .calls import read_calls
+from .schema import FREE
+from .tail import read_tail
 from .text import pack, unpack
 from .writes import Write, WriteStep
 
 if TYPE_CHECKING:
     import asyncio
 
+    from ...calls.record import CallRecord
     from .address import Address
     from .database import Database
     from .driver import Connection
 
-__all__ = ["TableLeases"]
+__all__ = ["TableLeases", "Wanted"]
 
-_FREE = "c.lease_owner IS NULL OR c.lease_expires_at <= clock_timestamp()"
-_TAKE = f"""
-    INSERT INTO {{tables}}.conversations AS c (
-        conversation_id, lease_number, lease_owner, lease_expires_at, lease_writer, lease_worker, lease_machine
-    )
-    SELECT id, 1, owner, clock_timestamp() + $3 * interval '1 second', $4, $5, $6
-    FROM unnest($1::text[], $2::text[]) AS wanted(id, owner)
-    ON CONFLICT (conversation_id) DO UPDATE SET
-        lease_number = c.lease_number + 1, lease_owner = excluded.lease_owner,
-        lease_expires_at = excluded.lease_expires_at, lease_writer = excluded.lease_writer,
-        lease_worker = excluded.lease_worker, lease_machine = excluded.lease_machine
-    WHERE {_FREE}
-        OR c.lease_writer = $4  -- a leftover: in this program the caller is first in line
-        OR c.lease_owner = ANY($7::text[])
-    RETURNING conversation_id, lease_number
-"""
+_TAKE = "SELECT * FROM {tables}.take($1, $2, $3, $4, $5, $6, $7)"
 _HOLDERS = f"""
     SELECT conversation_id, lease_owner, lease_worker, lease_machine FROM {{tables}}.conversations AS c
-    WHERE conversation_id = ANY($1::text[]) AND NOT ({_FREE}) AND c.lease_writer <> $2
+    WHERE conversation_id = ANY($1::text[]) AND NOT ({FREE}) AND c.lease_writer <> $2
 """
 _RENEW = """
     UPDATE {tables}.conversations AS c SET lease_expires_at = clock_timestamp() + $3 * interval '1 second'
@@ -80,23 +70,46 @@ def _leases(step: WriteStep) -> list[_LeaseWrite]:
     return sorted(found, key=lambda write: write.id)
 
 
-class _Take(_LeaseWrite):
-    """Take a lease; the value is its number, or the name of the process that has it."""
+class Wanted(NamedTuple):
+    """What a run that takes a lease must know; see `Begun`.
 
-    __slots__ = ()
+    Attributes:
+        user_id: whose calls and rows; "" for everybody's.
+        resumes: whether it needs all of them.
+    """
+
+    user_id: str
+    resumes: bool
+
+
+class _Take(_LeaseWrite):
+    """Take a lease; the value is its number, with what is wanted, or the name of the process that has it."""
+
+    __slots__ = ("wanted",)
+
+    def __init__(self, conversation_id: str, owner: str, wanted: Wanted | None) -> None:
+        super().__init__(conversation_id, owner)
+        self.wanted = wanted
 
     async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
         """Take all leases that are free, or whose process has ended."""
-        left = {write.id: write for write in _leases(step)}
+        left = {write.id: write for write in _leases(step) if isinstance(write, _Take)}
         author, here = step.author[0], (worker(), machine())
         gone: list[str] = []
         while left:
             ids, owners = list(left), [write.owner for write in left.values()]
             take = _TAKE.format(tables=address.tables)
-            for id, number in await connection.fetch(
+            for id, number, first_user, has_open in await connection.fetch(
                 take, ids, owners, claims.LEASE, author, *here, gone
             ):
-                left.pop(id).value = number
+                write = left.pop(id)
+                write.value = number
+                if write.wanted is not None:
+                    owner = None if first_user is None else unpack(first_user)
+                    begun = await _begun(
+                        connection, address, unpack(id), owner, write.wanted, has_open=has_open
+                    )
+                    write.value = number, begun
             holders = await connection.fetch(
                 _HOLDERS.format(tables=address.tables), list(left), author
             )
@@ -106,6 +119,28 @@ class _Take(_LeaseWrite):
                     gone.append(owner)
                 else:
                     left.pop(id).value = holder
+
+
+async def _begun(
+    connection: Connection,
+    address: Address,
+    conversation_id: str,
+    owner: str | None,
+    wanted: Wanted,
+    *,
+    has_open: bool,
+) -> Begun:
+    """What a run must know that has just taken the lease."""
+    user_id, resumes = wanted
+    calls: list[CallRecord] = []
+    if resumes or has_open:
+        calls = await read_calls(
+            connection, address, conversation_id, user_id, only_in_doubt=not resumes
+        )
+    page = None
+    if resumes or calls:
+        page = await read_tail(connection, address, conversation_id, user_id, None)
+    return Begun(owner, calls, page)
 
 
 class _Renew(_LeaseWrite):
@@ -143,14 +178,22 @@ class _Release(_LeaseWrite):
 
 
 class TableLeases:
-    """The leases in the tables of a database; see `Leases`."""
+    """The leases in the tables of a database; see `Leases`.
 
-    def __init__(self, database: Database) -> None:
+    Args:
+        database: the database.
+        wanted: what the run that takes a lease must know; `None` for nothing.
+    """
+
+    def __init__(self, database: Database, wanted: Wanted | None = None) -> None:
         self._database = database
+        self._wanted = wanted
 
-    def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
+    def take(
+        self, conversation_id: str, owner: str
+    ) -> asyncio.Future[int | str | tuple[int, Begun]]:
         """Take the lease if it is free."""
-        return self._database.begin(_Take(conversation_id, owner))
+        return self._database.begin(_Take(conversation_id, owner, self._wanted))
 
     async def holder(self, conversation_id: str) -> str | None:
         """The name of the process that has the lease."""

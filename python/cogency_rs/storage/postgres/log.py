@@ -7,12 +7,12 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from ...calls.records import NEW, CallRecord
+from ...calls.record import NEW, CallRecord
 from ...errors import StorageError
 from ...guards.arguments import check_count, check_text
 from ...ids import uuid7
 from ..claims import Claim
-from ..log import Row, check_row_type
+from ..log import Row, check_row_type, parts_of
 from ..messages import MessageRow, or_now
 from ..sql_log import Queries, SqlLog
 from ..waiters import done
@@ -28,10 +28,10 @@ from .calls import (
 )
 from .database import Database, database_for
 from .driver import Connection, asyncpg
-from .leases import TableLeases
+from .leases import TableLeases, Wanted
 from .tail import check_cursor, read_newest, read_tail
 from .text import pack, unpack
-from .writes import Append, SavedMessage, Single
+from .writes import Append, SavedMessage, SavedPart, Single
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -53,7 +53,7 @@ _SEARCH = """
     LIMIT $4
 """
 _SQL = {
-    "row": "number",
+    "newest": "number DESC",
     "any_row": "conversation_id, number",
     "event": 'event_id COLLATE "C"',
     "is_in": "type = ANY($3)",
@@ -150,7 +150,7 @@ class PostgreSQL(SqlLog):
         Args:
             conversation_id: the conversation they belong to.
             user_id: whose conversation that is; may be empty.
-            rows: type, content, timestamp of each, in order.
+            rows: type, content, timestamp of each, in order; and its parts, if it has any.
             calls: each replaces the stored call of the same batch and position, or is new. The `call` rows belong, in
                 order, to those that are `open` and have no row yet; one that is `early` has no row.
 
@@ -164,9 +164,15 @@ class PostgreSQL(SqlLog):
                 says that it is not known whether it was saved. Raised when the future is awaited.
         """
         messages: list[SavedMessage] = []
-        for type, content, timestamp in rows:
+        parts: list[SavedPart] = []
+        for row in rows:
+            type, content, timestamp = row[:3]
             check_row_type(type)
-            messages.append((uuid7(), conversation_id, user_id, type, content, timestamp))
+            messages.append((id := uuid7(), conversation_id, user_id, type, content, timestamp))
+            parts += [
+                (conversation_id, id, number, part.type, part.media_type, part.data, part.at)
+                for number, part in enumerate(parts_of(row))
+            ]
         called = iter([row[0] for row in messages if row[3] == "call"])
         recorded = [
             (conversation_id, user_id, next(called, None) if call.status in NEW else None, call)
@@ -176,7 +182,7 @@ class PostgreSQL(SqlLog):
         if not messages and not recorded:
             return done(None)
         owner = database.claims.owner(conversation_id)
-        return database.begin(Append(messages, recorded, {conversation_id: owner}))
+        return database.begin(Append(messages, recorded, {conversation_id: owner}, parts))
 
     async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
         """Read the calls that are `waiting`, `open` or `unknown`, of conversations that no run has claimed.
@@ -210,6 +216,33 @@ class PostgreSQL(SqlLog):
         """
         database = self._open()
         return database.claims.claim(conversation_id, wait=wait, leases=TableLeases(database))
+
+    def begin(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str = "",
+        wait: bool = True,
+        resumes: bool = False,
+    ) -> Claim:
+        """Claim a conversation, and read in the same trip what a run needs that begins in it.
+
+        Args:
+            conversation_id: its id.
+            user_id: only this user's calls and rows; "" for everybody's.
+            wait: whether to wait while another run has it.
+            resumes: whether the run goes on where an earlier one stopped, and so needs all calls and rows.
+
+        Returns:
+            A claim whose `begun` has what was read.
+
+        Raises:
+            BusyError: another run has it and `wait` is false; or this run has it already.
+            StorageError: the database cannot be written.
+        """
+        database = self._open()
+        leases = TableLeases(database, Wanted(user_id, resumes))
+        return database.claims.claim(conversation_id, wait=wait, leases=leases)
 
     def _open(self) -> Database:
         if self._closed:

@@ -32,7 +32,12 @@ CREATE FUNCTION {schema}.revise() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         UPDATE {schema}.conversations SET revision = gen_random_uuid();
+        DELETE FROM {schema}.parts;
         RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        DELETE FROM {schema}.parts AS parts USING gone
+        WHERE parts.conversation_id = gone.conversation_id AND parts.message_id = gone.message_id;
     END IF;
     IF TG_OP <> 'INSERT' THEN
         PERFORM 1 FROM {schema}.conversations WHERE conversation_id IN (SELECT conversation_id FROM gone)
@@ -42,7 +47,9 @@ BEGIN
     END IF;
     IF TG_OP <> 'DELETE' THEN
         INSERT INTO {schema}.conversations AS c (conversation_id, last, latest)
-        SELECT conversation_id, max(number), max(timestamp) FROM came
+        SELECT conversation_id, max(number),
+            coalesce(max(timestamp) FILTER (WHERE timestamp < 253402300800.0), '-Infinity')
+        FROM came
         GROUP BY conversation_id ORDER BY conversation_id COLLATE "C"
         ON CONFLICT (conversation_id) DO UPDATE SET
             revision = gen_random_uuid(),

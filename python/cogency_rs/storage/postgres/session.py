@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from typing import TYPE_CHECKING, TypeVar
 
+from ...outside import monotonic
 from .driver import Connection, connect
 from .faults import explain, is_of_one, is_passing, is_said
 from .schema import prepare
@@ -116,16 +116,13 @@ class Session:
             raise _FailedError(error, in_doubt=in_doubt) from error
 
     async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        deadline = time.monotonic() + PATIENCE
+        deadline = monotonic() + PATIENCE
         delay = _DELAY
         while True:
             try:
                 return await attempt()
             except Exception as error:
-                if (
-                    not (self._has_answered and is_passing(error))
-                    or time.monotonic() + delay > deadline
-                ):
+                if not (self._has_answered and is_passing(error)) or monotonic() + delay > deadline:
                     raise
             await asyncio.sleep(delay)
             delay = min(2 * delay, _LONGEST_DELAY)

@@ -9,23 +9,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..times import END_OF_TIME, risen
 from ..waiters import Waiter
 from .text import pack
 
 if TYPE_CHECKING:
-    from ...calls.records import CallRecord
+    from ...calls.record import CallRecord
     from .address import Address
     from .driver import Connection
 
-__all__ = ["Append", "SavedMessage", "Single", "Write", "WriteStep", "steps_of"]
+__all__ = ["Append", "SavedMessage", "SavedPart", "Single", "Write", "WriteStep", "steps_of"]
 
 STEP_CHARACTERS = 2**24
 """Characters of text in one step of several appends, at most."""
 
 SavedMessage = tuple[str, str, str, str, str, float]
 """id, conversation_id, user_id, type, content, seconds since the epoch."""
+
+SavedPart = tuple[str, str, int, str, str, bytes, int]
+"""conversation_id and id of its message, its number there, type, media type, data, and where it is in the content."""
 
 
 class Write(Waiter):
@@ -118,23 +123,26 @@ class Append(Write):
         messages: in order.
         calls: each with its conversation, its user and the id of its row.
         owners: the owners of the leases that must still be there, by conversation.
+        parts: of the messages.
     """
 
-    __slots__ = ("calls", "messages")
+    __slots__ = ("calls", "messages", "parts")
 
     def __init__(
         self,
         messages: Sequence[SavedMessage],
         calls: Sequence[tuple[str, str, str | None, CallRecord]] = (),
         owners: Mapping[str, str | None] | None = None,
+        parts: Sequence[SavedPart] = (),
     ) -> None:
         about: dict[str, str | None] = dict.fromkeys(row[1] for row in messages)
         about |= dict.fromkeys(call[0] for call in calls)
         size = sum(len(row[4]) for row in messages) + sum(
             len(call.result or "") for *_, call in calls
         )
+        size += sum(len(part[5]) for part in parts)
         super().__init__(about | dict(owners or {}), size)
-        self.messages, self.calls = messages, calls
+        self.messages, self.calls, self.parts = messages, calls, parts
 
     def fits(self, step: WriteStep) -> bool:
         """False if the step would hold too much text, or has another owner for one of the conversations."""
@@ -147,22 +155,27 @@ class Append(Write):
         appends = [write for write in step.writes if isinstance(write, Append)]
         messages = [row for write in appends for row in write.messages]
         counts, latest, places = dict.fromkeys(step.owners, 0), dict[str, float](), list[int]()
+        rising: list[float] = []
         for _, id, _, _, _, timestamp in messages:
             counts[id] += 1
             places.append(counts[id])
-            latest[id] = max(latest.get(id, timestamp), timestamp)
+            before = latest.get(id, -inf)
+            rising.append(stored := risen(timestamp, before))
+            latest[id] = stored if stored < END_OF_TIME else before
         ids = sorted(counts, key=pack)
         heads = {id: number for number, id in enumerate(ids, start=1)}
         columns: list[list[Any]] = [
             [pack(id) for id in ids],
             [counts[id] for id in ids],
-            [latest.get(id, float("-inf")) for id in ids],
+            [latest.get(id, -inf) for id in ids],
             [step.owners[id] for id in ids],
             [heads[row[1]] for row in messages],
             places,
             *([pack(row[column]) for row in messages] for column in (1, 0, 2, 3, 4)),
+            rising,
             [row[5] for row in messages],
             *_columns_of(call for write in appends for call in write.calls),
+            *_columns_of_parts(part for write in appends for part in write.parts),
         ]
         numbered = ", ".join(f"${number}" for number in range(1, len(columns) + 3))
         await connection.fetchval(
@@ -170,7 +183,7 @@ class Append(Write):
         )
 
 
-_CALL_COLUMNS = 16
+_CALL_COLUMNS = 18
 
 
 def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> list[list[Any]]:
@@ -191,11 +204,21 @@ def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> lis
             call.decision,
             call.result,
             call.settling,
+            call.provider_id,
+            call.digest,
         )
         rows[key] = (*key, *row, *state)
     if not rows:
         return [[] for _ in range(_CALL_COLUMNS)]
     return [[pack(value) for value in column] for column in zip(*rows.values(), strict=True)]
+
+
+_PART_COLUMNS = 7
+
+
+def _columns_of_parts(parts: Iterable[SavedPart]) -> list[list[Any]]:
+    columns = [[pack(value) for value in column] for column in zip(*parts, strict=True)]
+    return columns or [[] for _ in range(_PART_COLUMNS)]
 
 
 class Single(Write):

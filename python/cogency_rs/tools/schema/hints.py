@@ -78,6 +78,7 @@ class Shapes:
         self.definitions: dict[str, Schema] = {}
         self._namespace = dict(namespace)
         self._classes: dict[type, Shape] = {}
+        self._followed: list[Any] = []  # aliases whose meaning is being described
         self._by_origin: dict[Any, Callable[[Any], Shape]] = {
             Annotated: self._annotated,
             Literal: self._literal,
@@ -106,8 +107,25 @@ class Shapes:
         if _is_dataclass(hint):
             return self._classes.get(hint) or self._define(hint)
         if (meant := _meant_by(hint)) is not None:
-            return self.of(meant)
+            return self._alias(hint, meant)
         return self._by_pydantic(hint)
+
+    def _alias(self, alias: Any, meant: Any) -> Shape:
+        """Describe what an alias means; one that holds itself, by name or through others, is pydantic's."""
+        if alias in self._followed:
+            raise HintError(f"has the hint {_shown(alias)}, which holds itself")
+        self._followed.append(alias)
+        try:
+            return self.of(meant)
+        except HintError as error:
+            if pydantic() is None:
+                raise
+            try:
+                return self._by_pydantic(alias)
+            except HintError:
+                raise error from None
+        finally:
+            self._followed.remove(alias)
 
     def _annotated(self, hint: Any) -> Shape:
         inner, *notes = get_args(hint)
@@ -258,10 +276,10 @@ def _default_of(field: dataclasses.Field[Any]) -> Any:
 
 
 def _meant_by(hint: Any) -> Any:
-    """The hint that a `NewType` or a `type` alias names; `None` for any other hint."""
-    return getattr(hint, "__supertype__", None) or (
-        None if isinstance(hint, type) else getattr(hint, "__value__", None)
-    )
+    """The hint that a `NewType` or a `type` alias names; `None` for any other hint, and for an alias with arguments."""
+    if isinstance(hint, type) or get_args(hint):
+        return None
+    return getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)
 
 
 def _own_docstring(cls: type) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...tools.signature import json_schema_of
-from ...types import ToolCall
+from ..tools.signature import json_schema_of
+from ..types import ToolCall
 
 __all__ = ["example_call"]
 

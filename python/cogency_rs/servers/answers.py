@@ -1,0 +1,317 @@
+"""Which answer of a server belongs to which request, so that no call waits for one that has come and cannot be used.
+
+The SDK drops an answer that cannot be read, or whose id is not one that it waits for. Here every message of a
+connection passes on its way in and out, and each answer that is lost ends a request: the one whose id it has; otherwise
+all that are open, once as many answers were lost as requests are open.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    Tool,
+)
+from mcp_types.methods import SERVER_RESULTS, validate_server_result
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+
+from ..guards.json_text import read_json
+from ..tools.odd import leave_out
+
+__all__ = ["MOST_BYTES", "Answers", "Fate", "Reading", "SentCall", "Writing", "too_long"]
+
+MOST_BYTES = 32 * 2**20
+"""Bytes of one message, at most: a list of tools, or what a call returns."""
+
+
+def too_long(what: str) -> str:
+    """Say that a server sent too much."""
+    return f"it sent {what} of more than {MOST_BYTES // 2**20} MiB"
+
+
+_LISTEN = "subscriptions/listen"
+"""A request that stays open as long as its connection."""
+
+_MOST_GIVEN_UP = 1000
+"""Requests that were given up and whose late answers are expected; of more, the oldest are forgotten."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a call that has no answer, or none that can be used.
+
+    Attributes:
+        why: what happened, as a part of a sentence.
+        arrived: whether the server may have begun with the call.
+        is_broken: whether the connection must not be used again.
+    """
+
+    why: str
+    arrived: bool
+    is_broken: bool = False
+
+
+@dataclass
+class SentCall:
+    """A call of a tool, as its request and what came back.
+
+    Attributes:
+        id: of its request; `None` until that is sent.
+        answer: the result as the server sent it, before the SDK checks it.
+        fate: what became of it without an answer.
+    """
+
+    id: Any = None
+    answer: Mapping[str, Any] | None = None
+    fate: Fate | None = None
+
+
+_sending: ContextVar[SentCall | None] = ContextVar("_sending", default=None)
+
+
+@dataclass
+class Answers:
+    """The open requests of one connection.
+
+    Attributes:
+        server: the name of the server.
+        calls: those of them that call a tool, by the ids of their requests.
+        broken: why nothing that the server sends is read any longer, as a sentence; empty while it is.
+        is_polite: whether the server is given time to end on its own.
+    """
+
+    server: str
+    calls: dict[Any, SentCall] = field(default_factory=dict[Any, SentCall])
+    broken: str = ""
+    is_polite: bool = False
+    _open: dict[Any, str] = field(default_factory=dict[Any, str])
+    _given_up: dict[Any, None] = field(default_factory=dict[Any, None])
+    _highest: int = 0
+    _lost: int = 0
+    _version: str = LATEST_HANDSHAKE_VERSION
+
+    @contextmanager
+    def of(self, call: SentCall) -> Generator[None, None, None]:
+        """`with answers.of(call):` notes what is sent, and what comes back, as this call's."""
+        token = _sending.set(call)
+        try:
+            yield
+        finally:
+            _sending.reset(token)
+            self.calls.pop(call.id, None)
+
+    def sending(self, message: object) -> None:
+        """Note a message that is about to be sent."""
+        match message:
+            case JSONRPCRequest(id=id, method=method):
+                key = _key(id)
+                self._highest = max(self._highest, key if isinstance(key, int) else 0)
+                self._open[key] = method
+                call = _sending.get()
+                if call is not None and method == "tools/call":
+                    self.calls.pop(call.id, None)
+                    call.id, call.answer, call.fate = key, None, None
+                    self.calls[key] = call
+            case JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):
+                self._closed(_key(id))
+                self._given_up[_key(id)] = None
+                if len(self._given_up) > _MOST_GIVEN_UP:
+                    del self._given_up[next(iter(self._given_up))]
+            case _:
+                pass
+
+    def received(self, item: SessionMessage | Exception) -> list[SessionMessage | Exception]:
+        """Take what came in, and say what the SDK gets in its place."""
+        if isinstance(item, Exception):
+            return [item, *self._unreadable(item)]
+        message = item.message
+        match message:
+            case JSONRPCResponse(id=id) | JSONRPCError(id=id):
+                key = _key(id)
+            case _:
+                return [item]
+        if key in self._open:
+            if isinstance(message, JSONRPCResponse):
+                if key in self.calls:
+                    self.calls[key].answer = message.result
+                self._look_at(self._open[key], message.result)
+            self._closed(key)
+            return [item, *self._ended()]
+        if key in self._given_up:
+            del self._given_up[key]
+        elif not (isinstance(key, int) and 0 < key <= self._highest):
+            why = "it sent an answer that belongs to no call"
+            if isinstance(message, JSONRPCError):
+                why = f"it sent an error that belongs to no call: {message.error.message}"
+            self._lost += 1
+            return [item, *self._ended(why)]
+        return [item]
+
+    def _look_at(self, method: str, result: dict[str, Any]) -> None:
+        """Note which protocol is spoken, and take out tools for which the SDK would refuse a whole list."""
+        if method == "initialize" and isinstance(version := result.get("protocolVersion"), str):
+            self._version = version
+        listed: Any = result.get("tools")
+        if method == "tools/list" and isinstance(listed, list):
+            result["tools"] = [
+                tool for tool in cast("list[Any]", listed) if self._is_readable(tool)
+            ]
+
+    def _is_readable(self, tool: Any) -> bool:
+        try:
+            if ("tools/list", self._version) in SERVER_RESULTS:
+                validate_server_result("tools/list", self._version, {"tools": [tool]})
+            Tool.model_validate(tool, by_name=False)
+        except (ValueError, RecursionError) as error:
+            name: Any = cast("dict[str, Any]", tool).get("name") if isinstance(tool, dict) else None
+            leave_out(str(name), self.server, _fault_of(error))
+            return False
+        return True
+
+    def _unreadable(self, error: Exception) -> list[SessionMessage | Exception]:
+        """What ends the requests whose answer is among the lines that cannot be read."""
+        why = "its answer cannot be read"
+        text: Any = _input_of(error)
+        value: Any = text
+        if isinstance(text, str):
+            try:
+                value = read_json(text)
+            except ValueError:
+                # A server may print anything between its messages, so only a piece of a message counts.
+                if '"jsonrpc"' not in text or '"method"' in text:
+                    return []
+                self._lost += 1
+                return self._ended(why)
+        ended: list[SessionMessage | Exception] = []
+        each: Any
+        for each in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            match each:
+                case {"result": _, "id": id} | {"error": _, "id": id} if _key(id) in self._open:
+                    ended.append(self._end(_key(id), why))
+                case {"jsonrpc": _, "result": _} | {"jsonrpc": _, "error": _}:
+                    if _key(each.get("id")) not in self._given_up:
+                        self._lost += 1
+                case _:
+                    pass
+        return [*ended, *self._ended(why)]
+
+    def _ended(self, why: str = "its answer was lost") -> list[SessionMessage | Exception]:
+        """What ends all open requests, if as many answers were lost."""
+        waiting = [key for key, method in self._open.items() if method != _LISTEN]
+        if self._lost < len(waiting):
+            return []
+        self._lost = 0
+        return [self._end(key, why) for key in waiting]
+
+    def _end(self, key: Any, why: str) -> SessionMessage:
+        if (call := self.calls.get(key)) is not None:
+            call.fate = Fate(why, arrived=True)
+        self._closed(key)
+        error = ErrorData(code=PARSE_ERROR, message=why)
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=key, error=error))
+
+    def _closed(self, key: Any) -> None:
+        self._open.pop(key, None)
+
+
+class Reading:
+    """What the SDK reads from a server: messages pass through `Answers`.
+
+    Args:
+        stream: the transport's.
+        answers: of the connection.
+        on_end: called when the stream has ended, before those who wait for an answer learn of it.
+    """
+
+    def __init__(self, stream: Any, answers: Answers, on_end: Callable[[], None]) -> None:
+        self._stream, self._answers, self._on_end = stream, answers, on_end
+        self._next: deque[SessionMessage | Exception] = deque()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> Reading:
+        return self
+
+    async def __anext__(self) -> Any:
+        while not self._next:
+            self._next += self._answers.received(await self._stream.__anext__())
+        return self._next.popleft()
+
+    async def __aenter__(self) -> Reading:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        self._on_end()
+        return await self._stream.__aexit__(*raised)
+
+
+class Writing:
+    """What the SDK writes to: messages pass through `Answers`, in the task of the call that they are of.
+
+    Args:
+        stream: the transport's.
+        answers: of the connection.
+    """
+
+    def __init__(self, stream: Any, answers: Answers) -> None:
+        self._stream, self._answers = stream, answers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def send(self, item: SessionMessage) -> None:
+        """Note a message, and send it."""
+        self._answers.sending(item.message)
+        await self._stream.send(item)
+
+    async def __aenter__(self) -> Writing:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return await self._stream.__aexit__(*raised)
+
+
+def _key(id: Any) -> Any:
+    """An id as the SDK compares it: some servers answer 7 with "7"."""
+    if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 20:
+        return int(id)
+    return id if isinstance(id, str | int) else None
+
+
+def _fault_of(error: Exception) -> str:
+    """Why a tool cannot be read, from an error of pydantic: the first fault, and where it is."""
+    errors: Any = getattr(error, "errors", None)
+    try:
+        [first, *_] = errors(include_url=False, include_input=False)
+        where = ".".join(str(step) for step in first["loc"] if step not in ("tools", 0))
+        return f"{where or 'it'}: {first['msg']}"
+    except Exception:  # not an error of pydantic
+        return str(error)
+
+
+def _input_of(error: Exception) -> Any:
+    """What could not be read: a line that is not JSON, or the value of one that is not a message."""
+    errors: Any = getattr(error, "errors", None)
+    try:
+        found: list[Any] = [each["input"] for each in errors()]
+    except Exception:  # not an error of pydantic
+        return None
+    for each in found:
+        if isinstance(each, dict | list):
+            return cast("Any", each)
+    return found[0] if found else None
