@@ -21,8 +21,13 @@ from support.recordings import FOLDER
 if TYPE_CHECKING:
     from support.ways import Way
 
+pytest_plugins = ["support.hanging", "support.left_behind"]
+
 # A shell makes its background jobs ignore interrupts, and the programs that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# `nohup` makes them ignore a hang-up. A handler is not inherited, and this one keeps the tests themselves running.
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 # No property is decided by chance, by what an earlier run has found, or by the speed of the machine.
 settings.register_profile(

@@ -12,14 +12,25 @@ import pytest
 
 from cogency_rs.errors import StorageError
 from support.pages import CHECKOUT, blocks_of
+from world import doors
+from world.check import check
+from world.plan import draw
 
-_MODULE, _TESTS = blocks_of(CHECKOUT / "docs" / "add-a-storage.md")
+_MODULE, _TESTS, _MAKE = blocks_of(CHECKOUT / "docs" / "add-a-storage.md")
 
 # A reader puts this into a file, and imports it in the test file next to it.
 _made = ModuleType("jsonlines_log")
 exec(compile(_MODULE.code, _MODULE.name, "exec"), vars(_made))
+exec(compile(_MAKE.code, _MAKE.name, "exec"), vars(_made))
 sys.modules["jsonlines_log"] = _made
 exec(compile(_TESTS.code, _TESTS.name, "exec"))
+
+
+def test_it_carries_worlds() -> None:
+    with doors.opened():
+        for seed in range(1, 11):
+            _, faults = check(draw(seed, "jsonlines_log:make", programs=1))
+            assert not faults, f"{seed}: {faults}"
 
 
 async def test_half_a_line_is_not_read(tmp_path: Path) -> None:

@@ -154,3 +154,14 @@ async def test_an_error_is_the_last_event():
         [over] = await events_of(http, "/conversations/c/decisions", {})
     assert over["status"] == "failed"
     assert "no conversation 'c'" in over["error"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.nip.io", "localhost.evil.example", ""])
+async def test_a_page_of_another_site_does_not_reach_it_by_a_name_that_leads_here(host):
+    storage = Memory()
+    async with served(Model(REFUND), storage) as http:
+        headers = {"host": host}
+        for path, body in (("c", {"text": "hello"}), ("c/decisions", {"call-1": True})):
+            response = await http.post(f"/conversations/{path}", json=body, headers=headers)
+            assert response.status_code == 400
+    assert await rows(storage) == []

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from cogency_rs import SQLite
-from cogency_rs.calls.worker_process import is_gone, machine, worker
 from cogency_rs.errors import BusyError, StorageError
+from cogency_rs.outside import is_gone, machine, worker
 from cogency_rs.storage import claims, sqlite_leases as leases
 from support.claims import claimed, outside
 from support.waiting import until
@@ -126,6 +126,37 @@ async def test_a_lease_of_another_machine_lasts_until_it_expires(path, log):
     waiting = outside(claimed(log))
     change(path, "UPDATE claims SET expires_at = 0")
     assert await waiting == 2
+
+
+async def test_a_lease_that_nobody_renews_ends_whatever_the_clock_of_its_holder(
+    path, log, monkeypatch
+):
+    """The holder's clock is ahead by decades, and it never gave its lease back."""
+    ahead = "UPDATE claims SET owner = 'another', worker = 'far:1', machine = 'far', expires_at = ?"
+    await claimed(log)
+    change(path, ahead, 9e9)
+    now, looks = 0.0, 0
+
+    def monotonic() -> float:
+        nonlocal looks
+        looks += 1
+        return now
+
+    def is_over_later() -> bool:
+        nonlocal now
+        now += claims.LEASE + 1
+        return waiting.done()
+
+    monkeypatch.setattr(leases, "monotonic", monotonic)
+    waiting = asyncio.ensure_future(outside(claimed(log)))
+    for renewed in range(1, 4):
+        before = looks
+        await until(lambda before=before: looks > before + 1, "nobody looks whether it is free")
+        assert not waiting.done()
+        change(path, ahead, 9e9 + renewed)
+        now += claims.LEASE - 1
+    await until(is_over_later, "the lease never ends")
+    assert waiting.result() == 2
 
 
 async def test_a_lease_that_this_process_did_not_release_is_taken(path, log):

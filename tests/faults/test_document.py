@@ -100,7 +100,8 @@ DAMAGE = {
     "a row is missing": "DELETE FROM messages WHERE rowid = (SELECT MAX(rowid) / 2 FROM messages)",
     "the last rows are missing": "DELETE FROM messages WHERE conversation_id = '3' AND rowid > 30",
     "a row has another content": "UPDATE messages SET content = 'x' WHERE type = 'respond' AND rowid < 60",
-    "a row is stored twice": "INSERT INTO messages SELECT message_id || 'x', conversation_id, user_id, type, content,"
+    "a row is stored twice": "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)"
+    " SELECT message_id || 'x', conversation_id, user_id, type, content,"
     " timestamp FROM messages WHERE type = 'think' LIMIT 1",
 }
 

@@ -180,6 +180,7 @@ def test_a_failure_that_a_tool_returns_keeps_its_exception(ask):
         "outcome": "no luck",
         "content": None,
         "error": True,
+        "status": None,
         "exception": ["OSError", "disk"],
     }
 

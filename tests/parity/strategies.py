@@ -455,7 +455,7 @@ odd_events = st.one_of(
     st.builds(
         lambda **fields: {"type": "error", "timestamp": 1.0, **fields},
         content=words,
-        kind=st.sampled_from(["malformed", "unfinished", "truncated", "model", None]),
+        kind=st.sampled_from(["malformed", "unfinished", "truncated", "refused", "model", None]),
         raw=st.one_of(st.none(), words, plain),
         line=st.one_of(st.none(), st.just(1)),
         column=st.one_of(st.none(), st.just(9)),

@@ -31,7 +31,7 @@ from typing import Any, Self
 
 from cogency_rs import SQLite, ToolResult, parse_tokens
 from cogency_rs._core import Folding, FoldOptions
-from cogency_rs.calls.records import CallRecord
+from cogency_rs.calls.record import CallRecord
 from cogency_rs.execution import worker_threads
 from cogency_rs.storage.log import is_log
 from support.begun import is_dropped, is_eager
@@ -158,12 +158,18 @@ def witness_of(storage: Any, **faults: Fault) -> Witness:
 
 
 async def rows_in(storage: Any) -> list[Row]:
-    """The rows of the log; if it is a file, they are read from it and not through the storage."""
+    """The rows of the log, each with its true time; if it is a file, they are read from it, not through the storage."""
     if isinstance(storage, Log):
         return storage.rows
     if storage.db_path == ":memory:":
-        events = await storage.load_messages(CONVERSATION, USER)
-        return [Row(CONVERSATION, USER, *event.values()) for event in events]
+        page = await storage.read(CONVERSATION, user_id=USER)
+        return [
+            Row(
+                *(CONVERSATION, USER, row["type"], row["content"]),
+                row.get("written_at", row["timestamp"]),
+            )
+            for row in page.rows
+        ]
     return rows_in_file(storage.db_path)
 
 
@@ -173,8 +179,14 @@ def rows_in_file(path: Any) -> list[Row]:
     with closing(sqlite3.connect(path)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages'").fetchone():
             return []
-        columns = ", ".join(Row._fields)
-        found = connection.execute(f"SELECT {columns} FROM messages ORDER BY timestamp, rowid")
+        columns = ", ".join(Row._fields).replace("timestamp", "COALESCE(written_at, timestamp)")
+        found = connection.execute(
+            f"SELECT {columns} FROM messages ORDER BY conversation_id, rowid"
+        ).fetchall()
+        by_time = connection.execute(
+            f"SELECT {columns} FROM messages ORDER BY conversation_id, timestamp"
+        ).fetchall()
+        assert found == by_time, "the stored times are not in the order of the rows"
         return [Row(*row) for row in found]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import cogency_rs.turn.accumulator as accumulator_module
-from cogency_rs.calls.records import CallRecord
+from cogency_rs.calls.record import CallRecord
 from cogency_rs.protocol.parser import ClosedOnce
 
 

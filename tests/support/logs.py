@@ -8,7 +8,7 @@ from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cogency_rs.calls.records import CallRecord, CallStatus
+from cogency_rs.calls.record import CallRecord, CallStatus
 from cogency_rs.storage.calls import save_calls
 from cogency_rs.storage.connection import connect, connect_to_write
 
@@ -99,7 +99,8 @@ def write(
     with closing(opened(str(path))) as connection:
         connection.execute("BEGIN")
         connection.executemany(
-            "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
             [
                 (id, conversation, user, row.type, row.content, BEGIN + row.at)
                 for id, row in zip(ids, rows, strict=True)

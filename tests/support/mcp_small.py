@@ -7,6 +7,7 @@ server, a call of `hang` is never answered, and `refuse` is an error of the prot
 - `plain`: none.
 - `mute`: it never answers.
 - `shy`: it ends if the first request is not `initialize`, as some servers do.
+- `unlisted`: it never lists its tools.
 - `noisy`: it prints lines that are not messages between its messages.
 - `broken`: it ends at once, with a line on standard error.
 - `leaky`: it ends at once, and shows its arguments and its environment on standard error.
@@ -71,6 +72,8 @@ for line in sys.stdin:
         answer(message, result=result)
     elif habit == "shy":
         sys.exit(1)
+    elif method == "tools/list" and habit == "unlisted":
+        pass
     elif method == "tools/list":
         answer(message, result={"tools": [listed(name) for name in tools]})
     elif method == "tools/call" and message["params"]["name"] == "leak_refuse":

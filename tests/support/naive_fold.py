@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,6 +63,10 @@ class Question(str):
     __slots__ = ()
 
 
+class Settled(str):
+    __slots__ = ()
+
+
 class Report:
     """What the model is told of output that could not be used."""
 
@@ -87,7 +92,10 @@ def report_in(content: str) -> Report | None:
 
 
 def calls_in(rows: Sequence[Message], records: Sequence[CallRecord]) -> dict[int, Message]:
-    """The calls, by the place of their row. A call without an id has that of its record, or one made of its number."""
+    """The calls, by the place of their row. A call without an id has that of its record, or one made of its number.
+
+    So has one with an id that an earlier call has.
+    """
     found: dict[int, Message] = {}
     for place, row in enumerate(rows):
         if row["type"] == "call":
@@ -100,9 +108,18 @@ def calls_in(rows: Sequence[Message], records: Sequence[CallRecord]) -> dict[int
         if record.name != call["name"]:
             break
         call["id"] = record.id if call["id"] is None else call["id"]
+    taken: set[str] = set()
     for number, call in enumerate(found.values()):
-        call["id"] = f"call{number:05}" if call["id"] is None else call["id"]
+        made = [f"call{number:05}", *(f"c{tries:03}{number:05}" for tries in range(len(found)))]
+        ids = [each for each in (call["id"], *made) if each is not None]
+        call["id"] = next(each for each in ids if plain(each) not in taken)
+        taken.add(plain(call["id"]))
     return found
+
+
+def plain(id: str) -> str:
+    """An id with what every provider takes."""
+    return "".join(each if re.match("[a-zA-Z0-9-]", each) else "_" for each in id)
 
 
 def passages(
@@ -111,9 +128,10 @@ def passages(
     most: int | None = None,
     *,
     joins_exactly: bool = False,
-) -> list[Question | Passage | Report]:
+) -> list[Question | Passage | Report | Settled]:
     """All passages, however often they are asked for."""
     calls, found, open_calls, pieces = calls_in(rows, records), [], [], []
+    settled: list[Settled] = []
 
     def forget_reports() -> None:
         kept: list[Any] = []
@@ -146,6 +164,20 @@ def passages(
         lost = [Outcome({"status": "failure", "content": LOST})] * missing
         passage.outcomes = lost + outcomes[max(-missing, 0) :]
         found.append(passage)
+        if passage.calls:
+            found.extend(settled)
+            settled.clear()
+
+    def show(said: Sequence[Any]) -> None:
+        since: list[Any] = []
+        for piece in said:
+            if isinstance(piece, Report):
+                close(since)
+                found.append(piece)
+                since = []
+            else:
+                since.append(piece)
+        close(since)
 
     for place, row in enumerate(rows):
         match row["type"], row["content"]:
@@ -165,19 +197,17 @@ def passages(
                     pieces[:] = late
             case "error", content if (report := report_in(content)) is not None:
                 pieces.append(report)
+            case "settled", content if open_calls:
+                settled.append(Settled(inert_text(content)))
+            case "settled", content:
+                show(pieces)
+                pieces.clear()
+                found.append(Settled(inert_text(content)))
             case "think" | "respond" as kind, content:
                 pieces.append((kind, content))
             case _:
                 pass
-    said: list[Any] = []
-    for piece in pieces:
-        if isinstance(piece, Report):
-            close(said)
-            found.append(piece)
-            said = []
-        else:
-            said.append(piece)
-    close(said)
+    show(pieces)
     return found
 
 
@@ -195,7 +225,7 @@ def native(found: Sequence[Any]) -> list[Message]:
     questions = [place for place, each in enumerate(found) if isinstance(each, Question)]
     for place, passage in enumerate(found):
         match passage:
-            case Question():
+            case Question() | Settled():
                 messages.append({"role": "user", "content": str(passage)})
             case Report():
                 say(passage.raw)
@@ -240,7 +270,7 @@ def react(found: Sequence[Any]) -> list[Message]:
     messages: list[Message] = []
     for passage in found:
         match passage:
-            case Question():
+            case Question() | Settled():
                 messages.append({"role": "user", "content": str(passage)})
                 continue
             case Report():

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, assert_type
 
 from cogency_rs import PostgreSQL, SQLite
-from cogency_rs.storage import CallRecord, Conversation, Log, LogPage
+from cogency_rs.storage import CallRecord, Conversation, Log, LogPage, Part, Row
 
 
 class Mine:
@@ -16,7 +16,7 @@ class Mine:
         conversation_id: str,
         *,
         user_id: str,
-        rows: Sequence[tuple[str, str, float]],
+        rows: Sequence[Row],
         calls: Sequence[CallRecord] = (),
     ) -> None: ...
 
@@ -39,6 +39,8 @@ class Mine:
 async def uses(log: Log) -> None:
     async with log.claim("c", wait=False):
         await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+        part = Part("image", "image/png", b"", 0)
+        await log.append("c", user_id="u", rows=[("user", "look: ", 2.0, (part,))])
     page = await log.read("c")
     assert_type(page.rows, list[dict[str, Any]])
     assert_type(page.cursor, str)

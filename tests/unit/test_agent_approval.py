@@ -182,7 +182,10 @@ async def test_decisions_may_come_one_after_the_other():
 async def test_a_decision_cannot_be_changed_later():
     mine, mail, ids = await waiting_run("ada", "bob")
     await mine.resume("c", {ids[0]: False})
-    await mine.resume("c", {ids[0]: True, ids[1]: True})
+    with pytest.raises(ConfigError, match=r"call '.*' of 'send' is refused, .* was decided before"):
+        await mine.resume("c", {ids[0]: True, ids[1]: True})
+    assert mail.sent == []
+    await mine.resume("c", {ids[1]: True})
     assert mail.sent == ["bob"]
 
 
@@ -201,20 +204,30 @@ async def test_a_predicate_decides_which_calls_of_a_batch_wait():
     assert mail.sent == ["ada", "eve"]
 
 
-async def test_a_decision_for_an_unknown_call_is_ignored_and_logged(caplog):
+async def test_a_decision_for_an_unknown_call_is_refused_and_no_other_counts():
     mine, mail, [id] = await waiting_run("ada")
-    result = await mine.resume("c", {id: True, "nobody": True})
-    assert (result.status, mail.sent) == ("completed", ["ada"])
-    assert "Nothing waits for a decision about 'nobody', so it is ignored" in caplog.text
+    with pytest.raises(ConfigError, match=r"about 'nobody' is refused, .* 'c' has no such call"):
+        await mine.resume("c", {id: True, "nobody": True})
+    assert mail.sent == []
+    assert (await mine.resume("c", {id: True})).status == "completed"
+    assert mail.sent == ["ada"]
 
 
-async def test_a_decision_after_the_run_is_over_is_ignored_and_logged(caplog):
+async def test_a_decision_that_comes_twice_is_ignored_and_logged(caplog):
+    mine, mail, [id] = await waiting_run("ada")
+    await mine.resume("c", {id: True})
+    result = await mine.resume("c", {id: True})
+    assert (result.output, result.status, mail.sent) == ("done", "completed", ["ada"])
+    assert f"call '{id}' of 'send' was made before, so it is ignored" in caplog.text
+    assert len(model_of(mine).requests) == 2
+
+
+async def test_another_decision_after_the_run_is_over_is_refused():
     mine, mail, [id] = await waiting_run("ada")
     await mine.resume("c", {id: False})
-    result = await mine.resume("c", {id: True})
-    assert (result.output, result.status, mail.sent) == ("done", "completed", [])
-    assert id in caplog.text
-    assert len(model_of(mine).requests) == 2
+    with pytest.raises(ConfigError, match="was decided before"):
+        await mine.resume("c", {id: True})
+    assert (mail.sent, len(model_of(mine).requests)) == ([], 2)
 
 
 async def test_a_new_question_gives_up_the_calls_that_wait():
@@ -225,7 +238,8 @@ async def test_a_new_question_gives_up_the_calls_that_wait():
     assert "nobody had approved" in results(mine)[0][0]["content"]
     [record] = await mine.storage.calls("c")
     assert record.status == "denied"
-    assert (await mine.resume("c", {id: True})).output == "never mind"
+    with pytest.raises(ConfigError, match=r"since the call is over \(denied\)"):
+        await mine.resume("c", {id: True})
     assert mail.sent == []
 
 
@@ -401,7 +415,7 @@ async def test_another_process_resumes_with_the_decision(tmp_path: Path):
                 agent = Agent(ScriptedModel(["done"]), tools=[send], storage=storage)
                 print((await agent.resume("c", {sys.argv[3]: True})).status)
                 print((await agent.resume("c", {sys.argv[4]: ToolDenied("no")})).output)
-                print((await agent.resume("c", {sys.argv[4]: True})).output)
+                print((await agent.resume("c", {sys.argv[4]: ToolDenied("no")})).output)
         asyncio.run(main())
         """,
         *(path, log, ada, bob),

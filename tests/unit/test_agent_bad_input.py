@@ -55,8 +55,12 @@ CASES: dict[str, tuple[Any, str]] = {
         r"'gpt-7' cannot be a model; write LocalModel\(file\), OpenAIModel\(name\) .* stream\(request\)",
     ),
     "two tools of one name": (made(tools=[add, another_add]), r"add"),
-    "something that is not a tool": (
+    "a function without a name": (
         made(tools=[lambda: 1]),
+        r"a tool needs a name, got '<lambda>': tool\(function, name=\.\.\.\)",
+    ),
+    "something that is not a tool": (
+        made(tools=[len]),
         r"cannot be a tool: make a tool of the function with @cogency_rs\.tool",
     ),
     "an unknown driver": (made(driver="xml"), r"there is no driver 'xml'; choose one of \"text\""),
@@ -210,9 +214,7 @@ async def test_a_model_whose_pieces_are_not_text_is_an_error_that_says_so():
 async def test_a_decision_for_a_conversation_that_does_not_wait_is_refused():
     mine = agent("hi")
     await mine.run("?", conversation_id="c")
-    with pytest.raises(
-        ConfigError, match=r"nothing in conversation 'c' waits .* no call 'x': take"
-    ):
+    with pytest.raises(ConfigError, match=r"'x' is refused, since conversation 'c' has no such"):
         await mine.resume("c", {"x": True})
     assert (await mine.resume("c", {})).output == "hi"
 

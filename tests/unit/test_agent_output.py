@@ -57,6 +57,8 @@ OSLO = '{"name": "Oslo", "people": 700000}'
         (str, "any text", "any text"),
         (City, OSLO, City("Oslo", 700000)),
         (City, f"```json\n{OSLO}\n```", City("Oslo", 700000)),
+        (City, f"```JSON \n{OSLO}\n``` ", City("Oslo", 700000)),
+        (City, f"````json\n{OSLO}\n````", City("Oslo", 700000)),
         (City, f"Here it is:\n```\n{OSLO}\n```\n", City("Oslo", 700000)),
         (Place, '{"name": "Oslo", "kind": "city"}', {"name": "Oslo", "kind": "city"}),
         (Model, OSLO, Model(name="Oslo", people=700000)),

@@ -134,10 +134,10 @@ async def test_a_hook_sees_the_call_its_tool_and_its_context():
     await execute_tools(calls, execution=execution, user_id="u", conversation_id="c", hooks=[look])
     first, second = seen
     assert (first.id, first.call, first.tool, first.attempt, first.index) == (
-        *("given", calls[0], OK, 1, 0),
+        *(first.context.execution_id, calls[0], OK, 1, 0),
     )
     assert first.context == ToolContext(
-        calls[0], "given", "c", "u", {"db": 1}, "log", "box", "system"
+        calls[0], first.id, "c", "u", {"db": 1}, "log", "box", "system"
     )
     assert (second.tool, second.index) == (None, 1)
     assert len(second.id) == 36

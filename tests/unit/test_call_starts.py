@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, CallOptions, Hooks, tool
-from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool
 from cogency_rs.ids import uuid7
+from cogency_rs.outside import worker
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Retries

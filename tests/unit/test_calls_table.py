@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import Accumulator, Execution, Hooks, SQLite, ToolContext, parse_tokens, tool
-from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool, ConfigError, ToolError
+from cogency_rs.ids import is_uuid7
+from cogency_rs.outside import worker
 from cogency_rs.storage import CallRecord
 from cogency_rs.storage.connection import connect
 from cogency_rs.tools import Retries
@@ -273,7 +274,7 @@ async def test_a_row_of_an_unknown_type_is_refused_and_the_known_types_are_liste
         await save(log, type)
     assert str(caught.value) == (
         f"the log has no rows of type {type!r}; choose one of: user, think, respond, call, result, error, end, "
-        "execute, metric, interrupt, cancelled"
+        "execute, metric, interrupt, cancelled, settled"
     )
     assert await log.load_messages("c", "u") == []
 
@@ -285,7 +286,9 @@ OURS = {
     "claims",
     "cogency_rs_version",
     "cogency_rs_revisions",
-    "unsettled_calls",
+    "cogency_rs_order",
+    "cogency_rs_parts",
+    "calls_in_doubt",
     "unknown_calls",
 }
 
@@ -369,7 +372,7 @@ async def test_an_id_that_the_model_wrote_is_in_its_row_but_does_not_identify_th
     ] * 2
 
 
-async def test_an_id_of_the_provider_identifies_the_call(log):
+async def test_an_id_of_the_provider_is_kept_and_identifies_nothing(log):
     async def events():
         yield event("call", '{"name": "ok", "args": {}, "id": "call_1"}')
         yield event("execute")
@@ -377,4 +380,5 @@ async def test_an_id_of_the_provider_identifies_the_call(log):
     turns = Accumulator(USER, CONVERSATION, execution=Execution(storage=log, tools=[OK]))
     async for _event in turns.process(events()):
         pass
-    assert [call.id for call in await log.calls(CONVERSATION)] == ["call_1"]
+    [call] = await log.calls(CONVERSATION)
+    assert (call.provider_id, is_uuid7(call.id)) == ("call_1", True)

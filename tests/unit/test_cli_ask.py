@@ -66,6 +66,11 @@ def test_the_answer_alone_is_on_standard_output_and_the_rest_on_standard_error(a
     assert "\x1b" not in ended.err
 
 
+def test_no_answer_controls_the_terminal_of_a_program_that_it_is_sent_to(ask):
+    ended = ask("Hi", answers=["a\x1b]0;title\x07b\u202e\n\tc\r\nd\x9b2J"])
+    assert ended.out == "a␛]0;title␇b\\u202e\n\tc\nd\ufffd2J\n"
+
+
 def test_quiet_does_not_show_calls(ask, place):
     ended = ask("What is here?", "--files", place, "--quiet", answers=[LOOK, "A file."])
     assert (ended.code, ended.out, ended.err) == (0, "A file.\n", "")

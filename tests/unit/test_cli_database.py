@@ -18,7 +18,7 @@ pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra pos
 from cogency_rs import PostgreSQL, SQLite
 from cogency_rs.cli import copy as copy_command, database_log, log as file_log
 from cogency_rs.errors import StorageError
-from cogency_rs.storage import CallRecord, archive as file_archive, copying
+from cogency_rs.storage import CallRecord, Part, archive as file_archive, copying
 from cogency_rs.storage.postgres import archive as table_archive
 
 pytestmark = pytest.mark.timeout(120)
@@ -187,7 +187,8 @@ def test_doctor_shows_claims_and_calls_without_a_result(command, tmp_path, dsn, 
 async def fill(log: Any, conversations: int = 5) -> None:
     await log.append("", user_id="u", rows=[("user", "without a name", 0.0)])
     for number in range(conversations):
-        rows = [("user", f"{number} nul \0", 1.0), ("call", "{}", 2.0), ("respond", "x", 0.5)]
+        parts = (Part("image", "image/png", b"\0\xff", 1), Part("file", "a/b", b"", 2))
+        rows = [("user", f"{number} nul \0", 1.0), ("call", "{}", 2.0), ("user", "x", 0.5, parts)]
         call = CallRecord(f"id{number}", "b", 0, "t", "s", "waiting", worker="w:1", decision="{}")
         await log.append(f"c{number}", user_id="u", rows=rows, calls=[call])
         await log.append(f"c{number}", user_id="v", rows=[("user", "of another", 3.0)])
@@ -201,7 +202,10 @@ async def contents(log: Any) -> list[Any]:
     listed = await log.conversations()
     found: list[Any] = [listed, await log.load_profile("u")]
     for one in listed:
-        found.append((await log.read(one.conversation_id)).rows)
+        rows = (await log.read(one.conversation_id)).rows
+        positions = [row.pop("position") for row in rows]
+        assert positions == sorted(set(positions))
+        found.append(rows)
         found.append(await log.calls(one.conversation_id))
         found.append(await log.load_latest_metric(one.conversation_id))
     return found
@@ -229,7 +233,8 @@ def test_copying_there_and_back_changes_nothing(command, dsn, tmp_path, monkeypa
     one, two, three = asyncio.run(read())
     assert one == two == three
     tables = (
-        "SELECT message_id, user_id, type, content, timestamp FROM messages ORDER BY rowid",
+        "SELECT * FROM messages ORDER BY rowid",
+        "SELECT * FROM cogency_rs_parts ORDER BY conversation_id, message_id, number",
         "SELECT * FROM calls ORDER BY conversation_id",
         "SELECT * FROM events ORDER BY event_id",
         "SELECT * FROM profiles ORDER BY version",

@@ -38,7 +38,8 @@ print("ready", flush=True)
 sys.stdin.read()
 connection.close()
 """
-NEWER = "INSERT INTO messages VALUES ('id', 'staging', 'ada', 'user', 'newer', 1e10)"
+NEWER = "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)\
+ VALUES ('id', 'staging', 'ada', 'user', 'newer', 1e10)"
 
 
 @contextmanager

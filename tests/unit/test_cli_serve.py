@@ -22,6 +22,7 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 from cogency_rs import Execution, MCPServer, ToolCall
 from cogency_rs.execution import execute_calls
+from cogency_rs.ids import is_uuid7
 
 MODULE = '''
 import asyncio
@@ -122,7 +123,8 @@ async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
         ]
         assert [(event["progress"], event["total"]) for event in events] == [(1, 2), (2, 2)]
 
-        assert await run(server, ToolCall("key", {}, id="the client's")) == ["the client's"]
+        [key] = await run(server, ToolCall("key", {}, id="the model's"))
+        assert is_uuid7(key)
 
         unchecked = await server.call("move", {"point": {"x": "one"}})
         assert unchecked.error

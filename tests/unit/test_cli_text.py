@@ -16,7 +16,15 @@ from rich.cells import cell_len
 
 from cogency_rs.cli import progress
 from cogency_rs.cli.progress import Progress
-from cogency_rs.cli.text import duration, first_lines, moment, one_line, signature, visible
+from cogency_rs.cli.text import (
+    duration,
+    exact,
+    first_lines,
+    moment,
+    one_line,
+    signature,
+    visible,
+)
 from cogency_rs.cli.wrap import Wrapper, wrapped as wrapped_whole
 from support.chunks import cut
 
@@ -50,6 +58,38 @@ def test_no_control_character_is_left():
     left = [char for char in shown if unicodedata.category(char) == "Cc"]
     turning = [char for char in shown if unicodedata.bidirectional(char) in DIRECTION_CONTROLS]
     assert (left, turning) == (["\t", "\n"], [])
+
+
+BLANK = "\u2800\u2d7f\ufffc\U0001107f\U00016fe4\U0001d159"
+FILLERS = re.compile(
+    "FILLER|INHERENT|VARIATION SELECTOR|GRAPHEME JOINER|NULL NOTEHEAD|PATTERN BLANK"
+)
+
+
+def test_each_character_that_is_not_seen_has_a_mark():
+    """Those whose names say that they are fillers, and those that are known to be blank."""
+    named = [
+        each
+        for each in map(chr, range(0x110000))
+        if FILLERS.search(name := unicodedata.name(each, ""))
+        and not re.search("LINE FILLER|GAP FILLER", name)
+    ]
+    assert len(named) > 250
+    for each in [*named, *BLANK, "\u200b", "\u202e", "\u00ad", "\u00a0"]:
+        assert exact(f"a{each}b") == [("a", False), (f"<U+{ord(each):04X}>", True), ("b", False)]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "shown"),
+    [
+        ("pay", {"to": "ada", "café": 1, "x-id": None}, 'pay(to="ada", café=1, x-id=null)'),
+        ("f", {'path="a", reason': "old"}, 'f("path=\\"a\\", reason"="old")'),
+        ("f", {"a) # ": 0, "": 1, "b c": 2}, 'f("a) # "=0, ""=1, "b c"=2)'),
+        ('f(x=1) # "', {}, '"f(x=1) # \\""()'),
+    ],
+)
+def test_a_name_cannot_look_like_more_than_a_name(name, args, shown):
+    assert signature(name, args) == shown
 
 
 @pytest.mark.parametrize(

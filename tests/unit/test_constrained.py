@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import pytest
 
-from cogency_rs import Agent, Dialect, LocalModel, tool
+from cogency_rs import Agent, Dialect, LocalModel, RunLimits, tool
 from cogency_rs.agent import TextDriver
 from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel, sse
@@ -72,6 +72,14 @@ async def test_the_first_answer_of_each_run_must_call():
     for question in ("?", "again?"):
         await agent.run(question, conversation_id="c")
     assert [request.grammar for request in model.requests] == [REQUIRED, AUTO] * 2
+
+
+async def test_no_answer_must_call_once_no_call_would_be_carried_out():
+    model = Holding([CALL, "3."])
+    driver = TextDriver("hermes", constrain="required")
+    agent = Agent(model, tools=[add], driver=driver, limits=RunLimits(tool_calls=1))
+    assert (await agent.run("?")).output == "3."
+    assert [request.grammar for request in model.requests] == [REQUIRED, AUTO]
 
 
 async def test_without_tools_there_is_nothing_to_be_held_to():

@@ -144,7 +144,7 @@ def is_of_protocol(file: Module) -> bool:
 
 LEVELS = {
     "core": [
-        {"ids", "text"},
+        {"difference", "ids", "text"},
         {"json"},
         {"dialect", "wire"},
         {"net", "protocol"},

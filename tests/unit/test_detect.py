@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -382,6 +384,35 @@ HOSTILE = {
     "repeats a list of lists": "{% set a = [0] * 99999 %}{% set b = [a] * 99999 %}{{ b }}",
     "repeats it as JSON": "{% set a = [0] * 99999 %}{% set b = [a] * 99999 %}{{ b | tojson }}",
     "joins it": "{% set a = [0] * 99999 %}{% set b = [a] * 99999 %}{{ b ~ b }}",
+    "formats a number": "{{ '{:9223372036854775807}'.format(1) }}",
+    "formats it widely": "{{ '{:900000000}'.format(1) }}{{ '{:0>900000000}'.format('x') }}",
+    "formats many numbers": "{{ ('{:999}' * 9999).format(*range(9999)) }}{{ ('{0:999}' * 99999).format(1) }}",
+    "formats a text many times": "{% set t = 'x' * 99999 %}{{ ('{0}' * 99999).format(t) }}",
+    "formats as C does": "{{ '%999999999d' | format(1) }}",
+    "sums lists": "{{ ([[1] * 1000] * 100000) | sum(start=[]) }}",
+    "computes before it runs": "{{ ([1] * 100000000) ~ 'a' }}{{ [1] * 99999999 == [1] * 99999999 }}",
+    "doubles a list": "{% set n = namespace(l=[1]) %}{% for i in range(60) %}{% set n.l = [n.l, n.l] %}{% endfor %}DO",
+    "doubles a map": "{% set n = namespace() %}{% for i in range(60) %}{% set n.l = {1: n.l, 2: n.l} %}{% endfor %}DO",
+    "adds to a list": "{% set n = namespace(l=[1]) %}{% for i in range(60) %}{% set n.l = n.l + n.l %}{% endfor %}DO",
+    "nests a list": "{% set n = namespace(l=[1]) %}{% for i in range(99999) %}{% set n.l = [n.l] %}{% endfor %}DO",
+    "nests namespaces": "{% set n = namespace() %}{% for i in range(9999) %}{% set n.l = namespace(l=n) %}{% endfor %}",
+    "is in itself": "{% set n = namespace() %}{% set n.l = n %}{% set n.k = [n] %}{{ n }}",
+    "joins with a long text": "{{ range(99999) | join('x' * 99999) }}{{ ('x' * 99999).join(range(99999)) }}",
+    "replaces nothing": "{% set t = 'x' * 99999 %}{{ t | replace('', t) }}{{ t.replace('', t) }}",
+    "indents widely": "{{ ('\n' * 99999) | indent(999999, true, true) }}",
+    "writes JSON widely": "{{ range(99999) | list | tojson(indent=9999999, separators=('x' * 99999, 'y')) }}",
+    "trims quadratically": "{% set t = 'ab' * 99999 %}{{ t.strip(t) }}{{ t | trim(t) }}",
+    "sorts and sorts": "{% for i in range(9999) %}{{ range(9999) | sort | unique | list | length }}{% endfor %}",
+    "slices and slices": "{% set n = namespace(l='xyz') %}{% for i in range(999) %}{% set n.l = n.l[0:] %}{% endfor %}",
+    "maps and maps": "{% for i in range(9999) %}{{ range(9999) | map('string') | join | length }}{% endfor %}",
+    "writes many marks": HERMES.replace(
+        "<tool_call>", "{% for i in range(9999) %}<{% endfor %}<tool_call>"
+    ),
+    "calls with many marks": HERMES.replace(
+        "</tool_call>", "{% for i in range(9999) %}<tool_call>{% endfor %}"
+    ),
+    "raises in the end": "{% for i in range(30000) %}{% endfor %}{{ raise_exception('no') }}",
+    "has many operators": ("{{ " + "1+" * 4000 + "x" + "+1" * 4000 + " }}") * 15,
     "calls itself": "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
     "imports": "{% import 'x' as y %}{% include 'z' %}",
     "is long": "x" * 10_000_000 + "{{ 1 }}",
@@ -402,6 +433,102 @@ def test_a_template_that_means_no_good_is_left_in_time(template):
     found = Dialect.detect(template + "{% if tools %}{% endif %}")
     assert found is None or found.doubts
     assert monotonic() - began < 60  # each takes about a second at most
+
+
+USED = [
+    "{{ n.l }}",
+    "{{ n.l ~ n.l }}",
+    "{{ n.l | tojson }}",
+    "{{ n.l == n.l }}",
+    "{{ n.l in [n.l] }}",
+    "{{ n.l | string }}",
+    "{% set t %}{{ n.l }}{% endset %}",
+]
+IN_LITTLE_MEMORY = """
+import json, os, resource, sys
+from cogency_rs import Dialect
+templates = json.loads(sys.stdin.read())
+Dialect.detect(templates[0])
+used = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+resource.setrlimit(resource.RLIMIT_AS, (used + (300 << 20),) * 2)
+for template in templates:
+    print(template[:200], file=sys.stderr)
+    found = Dialect.detect(template)
+    assert found is None or found.doubts, found
+    assert len(os.listdir("/proc/self/task")) == 1, "a thread is left"
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is bounded on Linux")
+def test_a_template_that_means_no_good_takes_little_memory_and_leaves_no_thread():
+    templates = [
+        f"{template.replace('DO', use)}{{% if tools %}}{{% endif %}}"
+        for template in HOSTILE.values()
+        for use in (USED if "DO" in template else USED[:1])
+    ]
+    given = json.dumps(templates)
+    done = subprocess.run(
+        [sys.executable, "-c", IN_LITTLE_MEMORY], input=given, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+@pytest.mark.parametrize(
+    ("used", "written"),
+    [
+        ("{{ [1, 'a', (2, 3)] ~ {'b': none} }}", "[1, 'a', (2, 3)]{'b': None}"),
+        ("{{ 'a' ~ (1 + 2) }}{{ 2 * 3 - 1 }}{{ -(4) }}{{ 7 // 2 }}{{ 7 % 4 }}", "a35-433"),
+        ("{{ [1] + [2] }}{{ [1, 2] * 2 }}{{ 'ab' * 2 }}", "[1, 2][1, 2, 1, 2]abab"),
+        ("{{ [1, 2, 3][1:] }}{{ 'abc'[::-1] }}{{ [1, 2][-1] }}{{ {'a': 5}['a'] }}", "[2, 3]cba25"),
+        (
+            "{{ 1 == 1.0 }}{{ 'a' != 'b' }}{{ 2 in [1, 2] }}{{ 'z' not in 'abc' }}",
+            "TrueTrueTrueTrue",
+        ),
+        ("{{ 1 < 2 and 2 <= 2 or 3 > 4 }}{{ not (3 >= 4) }}", "TrueTrue"),
+        ("{{ x is defined }}{{ 'a' is string }}{{ 3 is odd }}{{ 1 is eq 1 }}", "FalseTrueTrueTrue"),
+        (
+            "{{ ['b', 'a'] | sort | join('-') }}{{ ' x ' | trim }}{{ 'ab' | replace('a', 'xx') }}",
+            "a-bxxxb",
+        ),
+        ("{{ [{'a': 1}, {'a': 2}] | map(attribute='a') | list }}", "[1, 2]"),
+        ("{{ [{'a': 1}, {}] | selectattr('a') | list | length }}", "1"),
+        ("{{ {'b': 1, 'a': 2} | dictsort | first }}", "('a', 2)"),
+        (
+            "{{ 'x,y'.split(',') }}{{ '{}-{:>3}'.format('a', 7) }}{{ ' a'.strip() }}",
+            "['x', 'y']a-  7a",
+        ),
+        ("{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{{ loop.last }}{% endfor %}", "a1True"),
+        ("{% for x in [1, 2, 3] if x != 2 %}{{ x }}{% endfor %}", "13"),
+        ("{% set n = namespace(a=1) %}{% set n.a = n.a + 1 %}{{ n.a }}", "2"),
+        (
+            "{% macro f(x, y=2) %}{{ x }}{{ y ~ '!' }}{% endmacro %}{{ f(1) }}{{ f(x=3, y=[4]) }}",
+            "12!3[4]!",
+        ),
+        ("{% set a, b = 1, [2] %}{{ a }}{{ b }}{{ 'yes' if a else 'no' }}", "1[2]yes"),
+        (
+            "{% for x in [1, [2]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}",
+            "12",
+        ),
+        ("{% filter upper %}a{% endfilter %}{% set t %}b{% endset %}{{ t }}", "Ab"),
+        (
+            "{{ dict(a=1) }}{{ range(3) | list }}{{ none | default('d', true) }}",
+            "{'a': 1}[0, 1, 2]d",
+        ),
+        ("{{ 'a\nb' | indent(2) }}{{ 2.567 | round(1) }}{{ [3, 1] | min }}", "a\n  b2.61"),
+    ],
+)
+def test_what_a_template_may_do_it_does_as_jinja_does(used, written):
+    """What it computes decides whether it writes the call."""
+    template = HERMES.replace(
+        "<tool_call>",
+        "{% set written %}"
+        + used
+        + "{% endset %}{{ '<tool_call>' if written == WRITTEN else written }}",
+    )
+    quoted = json.dumps(written)
+    found = Dialect.detect(template.replace("WRITTEN", quoted))
+    assert found is not None
+    assert found.evidence[0] == "rendered with one tool and one call, hermes reads the call", used
 
 
 def test_what_cannot_be_rendered_is_told_by_its_marks_and_says_so():

@@ -241,6 +241,21 @@ def test_one_fault_makes_a_source_distribution_unfit(tmp_path, files, fault):
     assert str(reason.value) == f"{SOURCE}: {fault}"
 
 
+def test_only_what_was_built_is_installed(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "a.whl"
+    path.write_bytes(b"abc")
+    line = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a.whl"
+    monkeypatch.setattr("sys.argv", ["distributions.py", "digest", str(path)])
+    distributions.main()
+    assert capsys.readouterr().out == f"{line}\n"
+    path.write_bytes(b"abd")
+    monkeypatch.setattr(
+        "sys.argv", ["distributions.py", "install", str(path), "3.11", "--digest", line]
+    )
+    with pytest.raises(SystemExit, match=f"this is not what was built: .* and not '{line}'"):
+        distributions.main()
+
+
 def test_the_tests_run_with_every_extra_that_is_not_left_out(tmp_path):
     metadata = METADATA.replace(
         "Provides-Extra", "Provides-Extra: dev\nProvides-Extra: test\nProvides-Extra"

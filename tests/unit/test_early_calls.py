@@ -467,7 +467,8 @@ async def test_with_native_calls_an_agent_starts_each_when_its_arguments_are_com
     assert result.output == "fine"
     assert bench.begun_early == ([0, 1] if eager else [])
     assert [each.status for each in result.steps[0].executions] == ["success"] * 4
-    assert [each.id for each in result.steps[0].executions] == ["id0", "id1", "id2", "id3"]
+    records = [each.record for each in result.steps[0].executions]
+    assert [record.provider_id for record in records] == ["id0", "id1", "id2", "id3"]
 
 
 async def test_native_calls_are_dropped_if_one_is_broken() -> None:

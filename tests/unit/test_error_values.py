@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import importlib
 import inspect
 import pickle
+import pkgutil
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+import cogency_rs
 from cogency_rs import Execution, Hooks, ToolCall, errors, execute_tools, tool
+from cogency_rs.guards.secrets import CleanedError
+from cogency_rs.models.connection import StatusError, TransportError
+from cogency_rs.models.service_answer import ReportedError
 from support.agents import add, adding, agent
 
 MADE: dict[str, Any] = {
@@ -42,6 +50,81 @@ def test_an_error_is_the_same_after_a_pickle(name, through):
     assert (str(again), again.args) == (str(error), error.args)
     assert {**vars(again), "cause": None} == {**vars(error), "cause": None}
     assert repr(getattr(again, "cause", None)) == repr(getattr(error, "cause", None))
+
+
+class TwoPartsError(Exception):
+    """As many libraries have them: it can be written and not read."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class LockedError(Exception):
+    """It cannot be written."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.lock = threading.Lock()
+
+
+class MuteError(TwoPartsError):
+    """It has no text."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+CAUSES: dict[str, tuple[Exception, str]] = {
+    "of Python": (KeyError("k"), "KeyError('k')"),
+    "that cannot be read": (TwoPartsError("two", 2), "LostError('two')"),
+    "that cannot be written": (LockedError("locked"), "LostError('locked')"),
+    "without a text": (MuteError("", 2), "LostError('')"),
+    "with such a cause": (
+        errors.ConfigError("wrong", cause=TwoPartsError("two", 2)),
+        "ConfigError('wrong')",
+    ),
+    "of a connection": (TransportError("broken", "it broke"), "TransportError('it broke')"),
+    "of a status": (
+        StatusError(503, {"a": 1}, {"x": "y"}),
+        "StatusError(\"status 503: {'a': 1}\")",
+    ),
+    "of a stream": (
+        ReportedError({"a": 1}, is_answering=True),
+        "ReportedError('the service reported an error')",
+    ),
+    "that was cleaned": (CleanedError("clean", "KeyError"), "CleanedError('clean')"),
+}
+
+
+@pytest.mark.parametrize(("cause", "again"), CAUSES.values(), ids=CAUSES)
+def test_an_error_can_be_sent_whatever_its_cause_is(cause, again):
+    error = errors.LLMError("failed", cause=cause, status=500)
+    sent = pickle.loads(pickle.dumps(error))
+    assert (type(sent), str(sent), sent.status) == (errors.LLMError, "failed", 500)
+    assert repr(sent.cause) == again
+    if isinstance(sent.cause, errors.LostError):
+        assert sent.cause.kind == type(cause).__name__
+    else:
+        assert {**vars(sent.cause), "cause": None} == {**vars(cause), "cause": None}
+    assert copy.copy(error).cause is cause
+
+
+def test_every_error_of_the_package_can_be_sent():
+    for found in pkgutil.walk_packages(cogency_rs.__path__, "cogency_rs."):
+        with suppress(ImportError):  # an extra that is not installed
+            if not found.name.endswith("__main__"):
+                importlib.import_module(found.name)
+    kinds, left = list[type[Exception]](), [Exception]
+    while left:
+        subclasses = left.pop().__subclasses__()
+        left += subclasses
+        kinds += [kind for kind in subclasses if kind.__module__.startswith("cogency_rs.")]
+    assert kinds
+    for kind in kinds:
+        is_private = kind.__name__.startswith("_")  # it goes no further than its file
+        if not (is_private or issubclass(kind, errors.Portable)) and "__init__" in vars(kind):
+            inspect.signature(kind).bind("what was wrong")  # so Python's own way reads it again
 
 
 GROUPS = {

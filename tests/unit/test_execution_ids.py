@@ -65,7 +65,7 @@ async def test_a_provider_s_id_does_not_decide_which_calls_are_the_same(storage,
 async def test_the_record_and_the_events_of_a_call_have_the_same_id_as_its_tool():
     teller, log = Teller(), Memory()
     events = await carry_out(teller, log, "1", None)
-    assert [record.execution_id for record in await log.calls("c")] == teller.told
+    assert [record.id for record in await log.calls("c")] == teller.told
     assert [each["execution_id"] for each in events if each["type"] == "told"] == teller.told
 
 
@@ -76,7 +76,7 @@ async def test_it_is_the_same_in_every_attempt():
     )
     await agent.run("?", conversation_id="c")
     [record] = await log.calls("c")
-    assert teller.told == [record.execution_id] * 3
+    assert teller.told == [record.id] * 3
 
 
 @pytest.mark.parametrize("id", ["call_0", None])
@@ -91,14 +91,25 @@ async def test_it_is_the_same_in_the_program_that_goes_on(id):
     assert teller.told == asked == [f"{batch}-3" if id else record.id]
 
 
-async def test_a_decision_holds_for_a_call_whose_id_the_provider_gave():
-    log, teller = Memory(), Teller(requires_approval=True)
-    record = CallRecord("call_0", uuid7(), 0, "tell", status="waiting")
+async def test_a_decision_holds_for_a_call_of_an_earlier_version():
+    log, teller, batch = Memory(), Teller(requires_approval=True), uuid7()
+    record = CallRecord("call_0", batch, 0, "tell", status="waiting")
     rows = [("user", "Go.", 1.0), ("call", '{"name": "tell", "args": {}}', 2.0)]
     await log.append("c", rows=rows, calls=[record])
     agent = Agent(ScriptedModel(["done"]), tools=[teller.tell], storage=log)
     assert (await agent.resume("c", {"call_0": True})).output == "done"
-    assert len(teller.told) == 1
+    assert teller.told == [f"{batch}-0"]
+
+
+@pytest.mark.parametrize("id", ["call_1", "01890a5d-ac96-774b-bcce-b302099a8057", None])
+async def test_no_form_of_a_provider_s_id_is_taken_for_ours(id):
+    teller, log = Teller(), Memory()
+    for _ in range(2):
+        await carry_out(teller, log, id, id)
+    records = await log.calls("c")
+    assert len({record.id for record in records} - {id}) == 4
+    assert [record.provider_id for record in records] == [id] * 4
+    assert teller.told == [record.id for record in records]
 
 
 async def test_an_mcp_server_is_told_it():
@@ -111,4 +122,4 @@ async def test_an_mcp_server_is_told_it():
         )
         result = await agent.run("?", conversation_id="c")
     [record] = await log.calls("c")
-    assert result.steps[0].executions[0].value == record.execution_id
+    assert result.steps[0].executions[0].value == record.id

@@ -120,6 +120,84 @@ def test_tools_cannot_be_made_for_a_folder_in_git(place, directory):
         file_tools(place / directory)
 
 
+def bare(folder: Path) -> None:
+    """What git makes for a bare repository."""
+    for name in ("hooks", "objects", "refs"):
+        (folder / name).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text("token\n")
+    (folder / "hooks" / "post-update").write_text("token\n")
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_TOOL)
+@pytest.mark.parametrize("of", ["x.git", "mirror", "deep/X.GIT"])
+@pytest.mark.parametrize("what", ["config", "hooks/post-update", "hooks/new", "new"])
+async def test_a_bare_repository_is_closed_like_git(call, place, name, args, of, what):
+    bare(place / of)
+    before = contents(place)
+    said = problem(await call(name, path=f"{of}/{what}", **args))
+    assert (
+        f"{of}/{what} is closed to these tools: {of.rpartition('/')[2]} holds credentials" in said
+    )
+    assert contents(place) == before
+    assert (await call("search_files", text="token")).content == ""
+    assert "token" not in (await call("list_files", recursive=True)).content
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_TOOL)
+@pytest.mark.parametrize("what", ["config", "hooks/post-update", "HEAD", "Config", "modules/a"])
+async def test_what_git_reads_is_closed_in_a_folder_that_is_called_a_repository(
+    call, place, name, args, what
+):
+    path = place / "x.git" / what
+    path.parent.mkdir(parents=True)
+    path.write_text("token\n")
+    assert "is closed to these tools: x.git holds" in problem(
+        await call(name, path=f"x.git/{what}", **args)
+    )
+    assert (await call("search_files", text="token")).content == ""
+
+
+async def test_the_folder_of_a_work_tree_elsewhere_is_closed(call, place):
+    (place / "wt").mkdir()
+    (place / "wt" / "HEAD").write_text("ref: x\n")
+    (place / "wt" / "commondir").write_text("token\n")
+    assert "is closed" in problem(await call("read_file", path="wt/commondir"))
+
+
+def test_tools_cannot_be_made_for_a_bare_repository(place):
+    bare(place / "mirror")
+    with pytest.raises(ConfigError, match="git keeps a repository in it"):
+        file_tools(place / "mirror")
+
+
+# Hard links.
+
+
+@POSIX
+@pytest.mark.parametrize("inside", [False, True], ids=["outside", "outside and inside"])
+async def test_a_file_with_a_name_outside_is_not_read(call, place, inside):
+    (place.parent / "outside.txt").write_text("token\n")
+    os.link(place.parent / "outside.txt", place / "same.txt")
+    if inside:
+        os.link(place / "same.txt", place / "again.txt")
+    assert "has other names (hard links)" in problem(await call("read_file", path="same.txt"))
+    said = problem(await call("search_files", text="token", path="same.txt"))
+    assert "has other names (hard links)" in said
+    found = await call("search_files", text="token")
+    assert (found.content, "left out" in found.outcome) == ("", True)
+    await call("write_file", path="same.txt", content="x")
+    assert (place.parent / "outside.txt").read_text() == "token\n"
+
+
+@POSIX
+async def test_a_file_whose_names_are_all_inside_is_read(call, place):
+    (place / "deep").mkdir()
+    os.link(place / "a.txt", place / "deep" / "b.txt")
+    assert (await call("read_file", path="deep/b.txt")).content == "one\ntwo\n"
+    assert (await call("search_files", text="two", path="a.txt")).content == "a.txt:2: two"
+
+
 # The log of the program.
 
 WRITES = """

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, strategies as st
 
 from cogency_rs import Execution, ToolCall, execute_tools
 from cogency_rs.errors import ConfigError
-from cogency_rs.tools import file_tools, folder as folder_module
+from cogency_rs.tools import file_changes, file_tools, folder as folder_module
 from cogency_rs.tools.options import options_of
 from support.commands import POSIX
 from support.examples import examples
@@ -309,6 +309,72 @@ def test_a_preview_shows_what_a_call_would_do_and_does_nothing(place, name, args
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     assert shown in preview(place, name, **args)
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("unit", ["*a", "*?", "[", "?", "[!a-", "[a-z]"])
+@pytest.mark.parametrize(("name", "args"), [("list_files", {}), ("search_files", {"text": "x"})])
+async def test_a_long_pattern_of_names_is_refused_before_it_is_read(call, place, name, args, unit):
+    (place / ("a" * 250)).write_text("x")
+    assert not (await call(name, names=(unit * 500)[:500], **args)).error
+    said = problem(await call(name, names=unit * 500_000, **args))
+    assert f"names has {len(unit) * 500_000:,} characters" in said
+    assert "at most 500" in said
+
+
+async def test_a_difference_that_was_shown_is_not_made_again(place, monkeypatch):
+    made = []
+    difference = file_changes.line_difference
+    monkeypatch.setattr(
+        file_changes, "line_difference", lambda *texts: made.append(texts) or difference(*texts)
+    )
+    tools = {tool.name: tool for tool in file_tools(place)}
+    changes = [
+        ("edit_file", {"path": "a.txt", "old": "two", "new": "2"}),
+        ("write_file", {"path": "a.txt", "content": "x\n"}),
+        ("write_file", {"path": "new.txt", "content": "x\n"}),
+    ]
+    for number, (name, args) in enumerate(changes, start=1):
+        options_of(tools[name]).preview(ToolCall(name, args, id="c"))  # the question
+        options_of(tools[name]).preview(ToolCall(name, args))  # whether it is still what was shown
+        tools[name](**args)
+        assert len(made) == number
+    # What was shown and is not made is not mistaken for another change.
+    options_of(tools["write_file"]).preview(
+        ToolCall("write_file", {"path": "a.txt", "content": "y\n"}, id="d")
+    )
+    assert tools["edit_file"](path="a.txt", old="x", new="z").content.endswith("-x\n+z")
+
+
+@pytest.mark.parametrize("name", ["edit_file", "write_file"])
+async def test_the_largest_file_whose_lines_repeat_is_changed_and_its_preview_is_exact(
+    call, place, name
+):
+    rows = [f"row,{number * 7919 % 130},ok\n" for number in range(400_000)]
+    assert 4_000_000 < sum(map(len, rows)) < 4 * 1024 * 1024
+    (place / "t.csv").write_text("".join(rows), newline="")
+    after = [row.replace("row,7,ok", "row,7,no") for row in rows]
+    args = (
+        {"old": "row,7,ok", "new": "row,7,no", "all": True}
+        if name == "edit_file"
+        else {"content": "".join(after)}
+    )
+    shown = preview(place, name, path="t.csv", **args)
+    changed = sum(row == "row,7,ok\n" for row in rows)
+    assert shown.count("\n-row,7,ok\n+row,7,no") == changed > 3_000
+    assert not (await call(name, path="t.csv", **args)).error
+    assert (place / "t.csv").read_text() == "".join(after)
+
+
+@pytest.mark.parametrize("run", ["preview", "call"])
+async def test_an_edit_that_would_multiply_a_file_is_refused(call, place, run):
+    (place / "a.txt").write_text("x" * 1_000_000)
+    args = {"path": "a.txt", "old": "x", "new": "y" * 1_000_000, "all": True}
+    said = (
+        preview(place, "edit_file", **args)
+        if run == "preview"
+        else problem(await call("edit_file", **args))
+    )
+    assert "a.txt would have 1,000,000,000,000 characters: too many" in said
 
 
 # No path leads out of the folder.

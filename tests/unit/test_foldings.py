@@ -14,6 +14,7 @@ from cogency_rs._core import FoldOptions
 from cogency_rs.context import foldings, history as history_module, to_messages
 from cogency_rs.context.assembly import StoredRows
 from cogency_rs.context.history import Pin
+from cogency_rs.errors import ConfigError
 from cogency_rs.storage import CallRecord
 from support.conversations import UNMERGED
 from support.examples import examples
@@ -144,7 +145,8 @@ def test_a_prompt_from_a_kept_folding_is_the_same_as_one_from_all_rows(
                                     await storage.save_message("c", user, kind, content, at)
                                 else:
                                     other_connection.execute(
-                                        "INSERT INTO messages VALUES (?, 'c', ?, ?, ?, ?)",
+                                        "INSERT INTO messages (message_id, conversation_id, user_id,"
+                                        " type, content, timestamp) VALUES (?, 'c', ?, ?, ?, ?)",
                                         (f"id {text}", user, kind, content, at),
                                     )
             assert await assembled(storage, history=history) == await assembled(
@@ -186,12 +188,12 @@ async def test_only_messages_after_the_last_settled_question_are_merged_again(st
     assert merges == [[first[2]["content"].removesuffix("\n\nmore"), "more", "3"]]
 
 
-async def test_a_row_with_an_older_time_from_another_process_is_noticed(storage, folded_rows):
-    await storage.save_message("c", "u", "user", "second", 2.0)
+async def test_a_row_with_an_older_time_follows_and_costs_one_row(storage, folded_rows):
+    await storage.save_message("c", "u", "user", "first", 2.0)
     await assembled(storage)
-    await storage.save_message("c", "u", "user", "first", 1.0)
+    await storage.save_message("c", "u", "user", "second", 1.0)
     assert [message["content"] for message in await assembled(storage)] == ["first", "second"]
-    assert folded_rows == ["second", "first", "second"]
+    assert folded_rows == ["first", "second"]
 
 
 async def test_rows_of_one_time_keep_their_order(storage):
@@ -331,10 +333,25 @@ async def test_any_log_is_asked_only_for_new_rows(folded_rows):
 
 async def test_a_whole_page_replaces_the_kept_folding():
     log = CountingLog()
-    await log.append("c", user_id="u", rows=[("user", "second", 2.0)])
+    await log.append("c", user_id="u", rows=[("user", "old", 1.0), ("respond", "old too", 2.0)])
     await assembled(log)
-    await log.append("c", user_id="u", rows=[("user", "first", 1.0)])
-    assert [message["content"] for message in await assembled(log)] == ["first", "second"]
+    await log.delete_conversation("c")
+    await log.append("c", user_id="u", rows=[("user", "new", 1.0)])
+    assert [message["content"] for message in await assembled(log)] == ["new"]
+
+
+async def test_a_storage_without_positions_is_told_what_to_add():
+    class Old(MemoryLog):
+        async def read(self, *args, **options):
+            page = await super().read(*args, **options)
+            for row in page.rows:
+                del row["position"]
+            return page
+
+    log = Old()
+    await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+    with pytest.raises(ConfigError, match=r'Old.*add.*"position".*commit'):
+        await assembled(log)
 
 
 async def test_an_object_with_read_that_is_not_a_log_is_read_through_load_messages():
@@ -438,7 +455,11 @@ async def test_ids_of_records_are_loaded_only_for_calls_that_lack_one():
     log, options = Log(), FoldOptions(form="native")
     conversation = StoredRows(log, "u", "c")
     bare = json.dumps({"name": "t", "args": {}})
-    for call, ids, loads in [(CALL, ["i"], 0), (bare, ["i", "r"], 1), (CALL, ["i", "r", "i"], 1)]:
+    for call, ids, loads in [
+        (CALL, ["i"], 0),
+        (bare, ["i", "r"], 1),
+        (CALL, ["i", "r", "call00002"], 1),
+    ]:
         await log.append("c", user_id="u", rows=[("user", "?", 1.0), ("call", call, 1.0)])
         for _ in range(2):
             messages = (await History().load(conversation, options))[1]

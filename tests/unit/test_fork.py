@@ -49,7 +49,7 @@ def agent(log: Any, *answers: str, **options: Any) -> Agent[Any, str]:
 
 async def contents(log: Any, conversation: str) -> list[Any]:
     rows = (await log.read(conversation)).rows
-    return [(row["type"], row["content"], row["timestamp"]) for row in rows]
+    return [(row["type"], row["content"], row.get("written_at", row["timestamp"])) for row in rows]
 
 
 @pytest.mark.parametrize(

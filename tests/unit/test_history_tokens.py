@@ -40,7 +40,7 @@ messages = st.one_of(
 
 def text_of(message: dict[str, Any]) -> str:
     content = message["content"]
-    text = content if isinstance(content, str) else json.dumps(content)
+    text = content if isinstance(content, str) else "é"
     return text + (json.dumps(message["tool_calls"]) if "tool_calls" in message else "")
 
 
@@ -50,6 +50,13 @@ def test_the_estimate_is_the_sum_of_the_estimates(messages):
     expected = sum(estimate_tokens(text_of(message)) for message in messages)
     assert tokens_of(messages, estimate_tokens) == expected
     assert tokens_of(messages, lambda text: estimate_tokens(text)) == expected
+
+
+def test_a_part_that_is_not_text_counts_as_many_tokens_whatever_its_size():
+    image = {"type": "image", "media_type": "image/png", "data": bytes(10**6)}
+    parts = [{"type": "text", "text": "abcd"}, image, {"type": "text", "text": "efg"}]
+    for content, tokens in (([image], 1000), (parts, 1002), ([image, image], 2000)):
+        assert tokens_of([{"role": "user", "content": content}], estimate_tokens) == tokens
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from cogency_rs import Approval, CallOptions, Hooks, ToolCall, ToolResult
-from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool, SkipTool
 from cogency_rs.execution import ToolExecution
 from cogency_rs.hooks import Invocation, Next, ToolApproved, ToolDenied
+from cogency_rs.outside import worker
 from cogency_rs.tools import ToolOptions
 from support.batches import executions
 from support.clock import in_exact_time
@@ -455,8 +455,8 @@ async def test_a_record_has_the_outcome_of_a_call():
     given = ToolCall("slow", {"x": 1}, id="call_1")
     [made] = await executions([given], FunctionTool("slow", slow))
     record = made.record
-    assert (made.id, made.call, made.status) == ("call_1", given, "success")
-    assert (record.id, record.name, record.status, record.attempt) == (
+    assert (made.id, made.call, made.status) == (record.id, given, "success")
+    assert (record.provider_id, record.name, record.status, record.attempt) == (
         "call_1",
         "slow",
         "success",

@@ -279,6 +279,37 @@ async def test_a_model_behind_a_server_s_template_is_shown_no_token(driver):
     )
 
 
+class Remote:
+    """A tool as a server gives it: its words are from outside."""
+
+    name, description = "t", "d"
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = self.json_schema = schema
+
+    async def execute(self, **args: Any) -> str:
+        return "x"
+
+
+KNOWN = Dialect("cogency").to_dict()["tokens"]
+SCHEMAS = {
+    "enum": lambda text: {"a": {"enum": [text]}},
+    "const": lambda text: {"a": {"const": text}},
+    "property": lambda text: {text: {"type": "string"}},
+}
+
+
+@pytest.mark.parametrize("place", SCHEMAS)
+async def test_the_example_of_a_react_prompt_has_no_token_of_a_schema(place):
+    for token in KNOWN:
+        properties = SCHEMAS[place](f"a{token}b")
+        tool = Remote({"type": "object", "properties": properties, "required": [*properties]})
+        model = ScriptedModel(['{"thought": "x", "type": "final_answer", "answer": "Done."}'])
+        await Agent(model, tools=[tool], driver="react").run("Hi.")
+        [prompt, *_] = model.requests[0].messages
+        assert token not in prompt["content"]
+
+
 # Dialects of one's own
 
 

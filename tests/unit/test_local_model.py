@@ -98,6 +98,16 @@ async def test_a_terminal_says_what_is_loaded_until_it_is(tiny, monkeypatch):
     assert terminal.getvalue() == f"loading tiny ({size}) …\r\x1b[K"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="file names as POSIX has them")
+async def test_a_file_s_name_does_not_control_the_terminal(tiny, tmp_path, monkeypatch):
+    odd = tmp_path / "a\x1b]0;title\x07\u202eb\x9b.gguf"
+    odd.symlink_to(tiny)
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    async with LocalModel(odd, threads=1) as model:
+        await model.load()
+    assert terminal.getvalue().startswith("loading a\ufffd]0;title\ufffd\ufffdb\ufffd (")
+
+
 async def test_settings_go_with_every_question_and_with_one(tiny):
     async with LocalModel(tiny, threads=1, max_tokens=2, temperature=0.1, seed=7) as model:
         [*_, finish] = [delta async for delta in model.stream(asked("Hi"))]

@@ -115,7 +115,10 @@ ANYWHERE: dict[str, Step] = {
     "change a user": statement("UPDATE {}.messages SET user_id = USER WHERE message_id = NTH"),
 }
 
-VALUES = "VALUES (POOL, NAME, USER, ROW, TIME)"
+VALUES = (
+    "(message_id, conversation_id, user_id, type, content, timestamp)"
+    " VALUES (POOL, NAME, USER, ROW, TIME)"
+)
 
 
 async def their_append(past: Past, name: str, number: int, user: str) -> None:

@@ -6,11 +6,10 @@ import base64
 from typing import Any
 
 import pytest
-from mcp_types import CallToolResult
 
 from cogency_rs import ToolResult
 from cogency_rs.guards.secrets import NO_SECRETS
-from cogency_rs.servers.content import as_tool_result
+from cogency_rs.servers.content import Answer, as_tool_result
 from cogency_rs.servers.tool import MCPTool
 from cogency_rs.tools import ToolOptions
 from support.tools import INJECTED
@@ -24,8 +23,7 @@ def text(value: str) -> dict[str, Any]:
 
 
 def result_of(*parts: dict[str, Any], **others: Any) -> ToolResult:
-    answer = CallToolResult.model_validate({"content": parts, **others})
-    return as_tool_result(answer, "find", NO_SECRETS)
+    return as_tool_result(Answer({"content": [*parts], **others}), "find", NO_SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,7 @@ def test_the_message_of_a_failure(parts, structured, message):
 async def test_arguments_that_cogencys_executor_adds_are_not_sent_to_the_server():
     asked = []
 
-    async def call(name: str, args: Any, progress: Any) -> ToolResult:
+    async def call(name: str, args: Any, progress: Any, **_: Any) -> ToolResult:
         asked.append((name, dict(args)))
         return ToolResult("done")
 

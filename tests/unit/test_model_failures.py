@@ -13,7 +13,8 @@ import pytest
 
 from cogency_rs import AnthropicModel, OpenAIModel
 from cogency_rs.errors import LLMError
-from cogency_rs.models import Finish, ModelRequest, TextDelta, ToolCallDelta
+from cogency_rs.guards.json_text import read_json
+from cogency_rs.models import Finish, ModelRequest, TextDelta, ToolCallDelta, http, service_answer
 from cogency_rs.testing import ModelServer, Reply, sse
 from support.chunks import joined
 
@@ -265,6 +266,44 @@ async def test_the_nearest_name_is_listed_first():
     assert str(error).endswith("does not know the model qwen3; it offers qwen3:8b, llama3")
 
 
+async def test_of_many_models_few_are_compared_and_a_long_name_is_cut(monkeypatch):
+    compared = []
+
+    def close_matches(wanted, names, **options):
+        compared.extend([wanted, *names])
+        return []
+
+    monkeypatch.setattr("difflib.get_close_matches", close_matches)
+    missing = Reply(OPENAI.error("model_not_found", "no such model"), 404)
+    names = ["x" * 500_000, *(f"3newq-{number}" for number in range(20_000))]
+    offers = Reply({"data": [{"id": name} for name in names]})
+    async with (
+        ModelServer([missing, offers]) as server,
+        OpenAIModel("qwen3", base_url=f"{server.url}/v1", max_retries=0) as model,
+    ):
+        error, _ = await failure_of(model)
+    assert len(compared) <= 501
+    assert sum(map(len, compared)) < 20_000
+    assert len(str(error)) < 500
+    assert str(error).endswith(" and 19991 more")
+
+
+@pytest.mark.parametrize(
+    "body", ["[" + "1," * 1_000_000 + "1]", '{"error": {"message": "' + "a" * 2_000_000 + '"}}']
+)
+@pytest.mark.parametrize("status", [400, 200])
+async def test_of_a_long_error_only_the_beginning_is_read(monkeypatch, body, status):
+    read = []
+    for module in (http, service_answer):
+        monkeypatch.setattr(module, "read_json", lambda text: read.append(text) or read_json(text))
+    frames = [f"data: {body}\n\n".encode()] if status == 200 else [body.encode()]
+    async with served(OPENAI, Reply(frames, status)) as (_, model):
+        error, _ = await failure_of(model)
+    assert len(str(error)) < 1_000
+    assert len(str(getattr(error.__cause__, "body", ""))) <= 65_600
+    assert max(map(len, read), default=0) <= 65_536
+
+
 @providers
 async def test_the_error_for_an_address_without_the_api_asks_for_the_missing_path(provider):
     nothing = Reply([b"404 page not found"], 404)
@@ -312,6 +351,70 @@ async def test_a_request_may_set_its_own_number_of_retries(provider):
             async for _ in model.stream(request):
                 pass
     assert len(server.requests) == 2
+
+
+PASSING = {
+    "too many requests": lambda provider: Reply([provider.broken("rate_limit_error", "slowly")]),
+    "overloaded": lambda provider: Reply([b": wait\n\n", provider.broken("overloaded_error", "busy")]),
+    "as JSON": lambda provider: Reply(provider.error("overloaded_error", "busy")),
+    "by a number": lambda _: Reply([sse({"type": "error", "error": {"message": "bad", "code": 502}}, "error")]),
+    "it ends": lambda _: Reply([], headers={"content-type": "text/event-stream"}),
+    "it is dropped": lambda _: Reply([], ending="dropped"),
+    "it is dropped after a comment": lambda _: Reply([b": wait\n\n"], ending="dropped"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def without_pauses(monkeypatch):
+    monkeypatch.setattr("cogency_rs.models.retries._FIRST", 0.001)
+
+
+@providers
+@pytest.mark.parametrize("failing", PASSING.values(), ids=PASSING)
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.usefixtures("without_pauses")
+async def test_an_answer_that_fails_before_its_first_word_is_asked_for_again(
+    provider, failing, times
+):
+    replies = [failing(provider)] * times
+    if times == 1:
+        replies.append(Reply([*provider.text, provider.reason]))
+    async with served(provider, *replies, max_retries=2) as (server, model):
+        if times == 1:
+            assert TextDelta("Hi") in [delta async for delta in model.stream(HI)]
+        else:
+            error, _ = await failure_of(model)
+            assert "again" in str(error)
+    assert len(server.requests) == len(replies)
+
+
+@providers
+@pytest.mark.parametrize("type", ["invalid_request_error", "odd"])
+async def test_an_error_that_does_not_pass_is_not_asked_for_again(provider, type):
+    async with served(provider, Reply([provider.broken(type, "no")]), max_retries=2) as (
+        server,
+        model,
+    ):
+        await failure_of(model)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.usefixtures("without_pauses")
+async def test_every_request_for_an_answer_counts():
+    busy = Reply(OPENAI.error("odd", "busy"), 503, {"retry-after-ms": "1"})
+    late = Reply([OPENAI.broken("overloaded_error", "busy")])
+    async with served(OPENAI, busy, late, busy, max_retries=2) as (server, model):
+        await failure_of(model)
+    assert len(server.requests) == 3
+
+
+async def test_no_answer_is_asked_for_again_when_its_time_is_over():
+    late = Reply([OPENAI.broken("overloaded_error", "busy")])
+    timeout = {"total": 0.2}
+    async with served(OPENAI, late, max_retries=2, timeout=timeout) as (server, model):
+        error, _ = await failure_of(model)
+    assert "is overloaded" in str(error)
+    assert len(server.requests) == 1
 
 
 @providers

@@ -7,9 +7,18 @@ from typing import Any
 
 import pytest
 
+from cogency_rs import Agent, RunLimits, tool
 from cogency_rs.agent import NativeDriver
 from cogency_rs.errors import ConfigError
-from cogency_rs.models import Finish, ReasoningDelta, SpecificTool, TextDelta, ToolCallDelta
+from cogency_rs.models import (
+    Finish,
+    ModelRequest,
+    ReasoningDelta,
+    SpecificTool,
+    TextDelta,
+    ToolCallDelta,
+)
+from cogency_rs.testing import ScriptedModel
 from support.native_calls import ARGS, calling, events, last, pieces, run
 
 # What is asked
@@ -35,6 +44,32 @@ def test_c5_the_tool_choice_is_sent_and_the_choice_none_sends_no_tools(choice, n
 def test_c5_an_agent_without_tools_sends_the_choice_none() -> None:
     _, model = run("42", tools=[])
     assert (model.requests[0].tool_choice, model.requests[0].tools) == ("none", ())
+
+
+@pytest.mark.parametrize("choice", ["required", SpecificTool("look")], ids=str)
+@pytest.mark.parametrize("is_inner", [False, True], ids=["its own limit", "its caller's limit"])
+async def test_a_choice_that_must_call_does_not_outlive_the_limit_of_calls(choice, is_inner):
+    looked = 0
+
+    @tool
+    async def look() -> str:
+        nonlocal looked
+        looked += 1
+        return "seen"
+
+    def answer(request: ModelRequest) -> list[Any] | str:  # as a service that holds the model to it
+        calls = [ToolCallDelta(0, f"c{looked}", "look", "{}"), Finish("tool_calls")]
+        return "The answer." if request.tool_choice == "auto" else calls
+
+    model = ScriptedModel(answer)
+    limits = RunLimits(tool_calls=3 if is_inner else 2)
+    agent = Agent(model, tools=[look], driver=NativeDriver(choice), name="looker")
+    if is_inner:
+        outer = [[calling("looker", '{"question": "Look."}'), Finish("tool_calls")], "Done."]
+        agent = Agent(ScriptedModel(outer), tools=[agent], driver="native")
+    result = await agent.run("What is there?", limits=limits)
+    assert (result.status, looked) == ("completed", 2)
+    assert [request.tool_choice for request in model.requests] == [choice, choice, "auto"]
 
 
 @pytest.mark.parametrize("word", ["any", "AUTO", "", None, 1, ["auto"]], ids=lambda w: f"C5 {w!r}")
@@ -221,3 +256,22 @@ def test_a_name_that_arrives_late_is_shown_when_it_arrives() -> None:
     seen = events(answer, "done", driver=NativeDriver(calls="stream"))
     starts = [(each["index"], each["name"]) for each in seen if each["type"] == "tool_call_start"]
     assert starts == [(0, None), (0, "fail"), (1, "fail")]
+
+
+@pytest.mark.parametrize("pieces", [['{"a" "x"}'], ['{"a" ', '"x"}'], ['{"a"', ' "', 'x"}']])
+async def test_a_broken_call_is_shown_alike_however_it_was_cut(pieces):
+    answers = [
+        [ToolCallDelta(0, "1", "add", pieces[0])]
+        + [ToolCallDelta(0, arguments=piece) for piece in pieces[1:]],
+        "I cannot.",
+    ]
+
+    @tool
+    async def add(a: int) -> int:
+        """Add."""
+        return a
+
+    model = ScriptedModel(answers)
+    await Agent(model, tools=[add], driver="native").run("Add.")
+    shown = [message["content"] for message in model.requests[1].messages]
+    assert shown[-2] == 'add {"a" "'

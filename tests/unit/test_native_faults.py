@@ -14,6 +14,7 @@ from cogency_rs.agent import NativeDriver
 from cogency_rs.agent.drivers.native_answer import NativeAnswer
 from cogency_rs.errors import LLMError
 from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from cogency_rs.protocol import Limits
 from support.native_calls import ARGS, agent_of, calling, events, last, pieces, run
 
 # Calls that cannot be used
@@ -111,6 +112,38 @@ def test_c9_an_error_of_the_model_is_raised_after_the_text_and_is_not_retried(te
 def test_the_usage_is_the_sum_of_what_the_provider_counted() -> None:
     result, _ = run([calling(), Usage(10, 5)], ["42", Usage(20, 1)])
     assert result.usage == Usage(30, 6)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_more_calls_than_a_text_may_have_are_an_error_and_none_runs(eager) -> None:
+    most = Limits().max_calls
+    deltas = [
+        ToolCallDelta(number, f"c{number}", "add", '{"a": 1}') for number in range(most + 100)
+    ]
+    answer = NativeAnswer(eager=eager)
+    for delta in deltas[:most]:
+        answer.take(delta)
+    assert not answer.is_broken
+    for delta in deltas[most:]:
+        assert answer.take(delta) == []
+        assert answer.is_broken
+    [*_, error] = answer.finish()
+    assert (error["type"], error["kind"]) == ("error", "malformed")
+    assert "more than 1024 calls in one answer. No call was run" in error["content"]
+    answer = NativeAnswer()
+    for delta in deltas[:most]:
+        answer.take(delta)
+    assert [each["type"] for each in answer.finish()] == ["call"] * most + ["execute"]
+
+
+def test_reasoning_keeps_its_blocks_and_lone_surrogates_however_it_is_cut() -> None:
+    answer = NativeAnswer()
+    for text, signature in [("a\ud83d", None), ("\ude00", None), ("", "s"), ("b", None), ("", "t")]:
+        answer.take(ReasoningDelta(text, signature))
+    assert answer.reasoning == [
+        {"text": "a\ud83d\ude00", "signature": "s"},
+        {"text": "b", "signature": "t"},
+    ]
 
 
 # Answers in any pieces

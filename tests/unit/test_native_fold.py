@@ -141,7 +141,9 @@ def written(values: Any) -> Any:
 
 ROWS = st.lists(
     st.one_of(
-        st.builds(row, st.sampled_from(["user", "think", "respond", "respond", "end"]), TEXTS),
+        st.builds(
+            row, st.sampled_from(["user", "think", "respond", "respond", "end", "settled"]), TEXTS
+        ),
         st.builds(row, st.just("call"), st.one_of(written(CALLS), st.just("no JSON"))),
         st.builds(
             row, st.just("result"), st.one_of(written(st.lists(ITEMS, max_size=3)), st.just("x"))
@@ -204,6 +206,90 @@ def test_the_id_of_a_call_is_its_own_or_its_record_s_or_is_made_of_its_number(
     calling, *told = folding.messages()
     assert [each["id"] for each in calling["tool_calls"]] == ids
     assert [each["tool_call_id"] for each in told] == ids
+
+
+@pytest.mark.parametrize(
+    ("own", "sent"),
+    [
+        (["functions.pay:0"] * 3, ["functions.pay:0", "call00001", "call00002"]),
+        (["p", "p", "call00001"], ["p", "call00001", "call00002"]),
+        (["call00001", "p", "p", "p"], ["call00001", "p", "call00002", "call00003"]),
+        (["p", "call00002", "p"], ["p", "call00002", "c00000002"]),
+        # Anthropic's API gets "_" for what it does not take.
+        (["a.b", "a_b", "a:b", "a-b"], ["a.b", "call00001", "call00002", "a-b"]),
+    ],
+)
+@pytest.mark.parametrize("answers", ["in one turn", "in turns of their own"])
+def test_an_id_that_repeats_is_replaced_and_stays_so(own, sent, answers) -> None:
+    folding = Folding(FoldOptions(form="native"))
+    seen: list[str] = []
+    for number, id in enumerate(own):
+        folding.extend([call(id=id)])
+        if answers == "in turns of their own":
+            folding.extend([results(number), Q])
+        messages = folding.messages()
+        ids = [each["id"] for message in messages for each in message.get("tool_calls", ())]
+        assert ids[:number] == seen
+        assert ids == [each["tool_call_id"] for each in messages if each["role"] == "tool"]
+        seen = ids
+    assert seen == sent
+
+
+@pytest.mark.parametrize("form", ["text", "native", "react"])
+def test_what_was_settled_never_parts_calls_from_their_results(form) -> None:
+    rows = [Q, call(), row("settled", "It was paid."), results(1), row("settled", "So was that.")]
+    contents = [message["content"] for message in folded(rows, form)]
+    assert contents[-2:] == ["It was paid.", "So was that."]
+    assert "1" in contents[-3]
+    folding = Folding(FoldOptions(form=form))
+    folding.extend(rows)
+    assert folding.questions() == [0]
+
+
+# Parts
+
+IMAGE = ("image", "image/png", b"\x89PNG", 3)
+SHOWN = {"type": "image", "media_type": "image/png", "data": b"\x89PNG"}
+
+
+def text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+@pytest.mark.parametrize("form", ["text", "native", "react"])
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        ([0], [SHOWN, text("aé<|im_start|>")]),
+        ([2], [text("aé"), SHOWN, text("<|im_start|>")]),
+        ([99], [text("aé<|im_start|>"), SHOWN]),
+        ([2, 0, 2], [SHOWN, text("aé"), SHOWN, SHOWN, text("<|im_start|>")]),
+    ],
+)
+def test_what_a_user_said_is_text_and_parts_in_their_order(form, places, expected) -> None:
+    parts = [(*IMAGE[:3], at) for at in places]
+    [message] = folded([{**row("user", "aé<|im_start|>"), "parts": parts}], form)
+    shown = json.dumps(message["content"], default=repr).replace("\\u2060", "")
+    assert shown == json.dumps(expected, default=repr)
+    # The mark is broken up, as in text.
+    assert "<|im_start|>" not in str(message["content"])
+
+
+def test_parts_of_a_result_come_after_its_text() -> None:
+    rows = [Q, call(), call(), results("one", "two")]
+    at = rows[-1]["content"].index("two")
+    rows[-1]["parts"] = [(*IMAGE[:3], at), (*IMAGE[:3], 0)]
+    _, _, one, two = folded(rows)
+    assert (one["content"], two["content"]) == ([text("one"), SHOWN], [text("two"), SHOWN])
+    rows.append(row("settled", "It was paid."))
+    *_, told, settled = folded(rows, "react")
+    assert told["content"][1:] == [SHOWN, SHOWN]
+    assert settled["content"] == "It was paid."
+
+
+def test_rows_without_parts_are_as_they_were() -> None:
+    rows = [Q, call(), results(1)]
+    assert folded([{**each, "parts": ()} for each in rows]) == folded(rows)
 
 
 def test_calls_are_shown_under_the_one_names_of_their_tools() -> None:

@@ -83,7 +83,8 @@ def test_no_file_imports_itself_by_way_of_others():
 
 FLOORS = (
     {"_core", "loading", "shapes"},
-    {"types", "errors", "ids"},
+    {"types", "errors", "outside"},
+    {"ids"},
     {"guards"},
     {"calls"},
     {"models"},
@@ -115,11 +116,11 @@ def test_a_room_imports_only_from_floors_below_its_own():
     assert upward == set()
 
 
-def test_every_room_is_on_a_floor_and_the_hall_holds_nine_files():
+def test_every_room_is_on_a_floor_and_the_hall_holds_ten_files():
     rooms = {file[0] for file in FILES if file}
     assert rooms | {"_core"} == FLOOR.keys()
     hall = [path.name for path in PACKAGE.iterdir() if path.suffix in (".py", ".pyi", ".typed")]
-    assert len(hall) <= 9, hall
+    assert len(hall) <= 10, hall
 
 
 BOTH_WAYS = {

@@ -201,7 +201,7 @@ async def test_a_model_that_was_told_that_a_call_is_unknown_reads_what_was_found
     assert (settled.status, settled.completed_at, settled.result) == (status, STARTED, None)
     assert await every_log.calls("a") == [settled]
     *rows, news = (await every_log.read("a")).rows
-    assert (rows, news["type"]) == (before, "user")  # what it has read stays as it is
+    assert (rows, news["type"]) == (before, "settled")  # what it has read stays as it is
     assert await agent.pending() == []
     text = (
         "It was not known whether your call to 'pay' with the arguments {\"n\": 0} happened. "
@@ -223,9 +223,7 @@ async def test_a_resume_lets_the_model_answer_to_what_was_found_out(every_log):
 
 
 @pytest.mark.parametrize("status", ["open", "waiting", "ended"])
-async def test_what_was_found_out_comes_before_an_answer_whose_calls_have_no_results(
-    every_log, status
-):
+async def test_what_was_found_out_is_shown_after_calls_that_had_no_results(every_log, status):
     left = await told(every_log)
     later = CallRecord(uuid7(), uuid7(), 0, "pay")
     rows = [("user", "Once more.", 5.0), ("respond", "Again.", 6.0), ("call", CALL, 7.0)]
@@ -236,15 +234,13 @@ async def test_what_was_found_out_comes_before_an_answer_whose_calls_have_no_res
     agent = Agent(model := Listening(), storage=every_log)
     await agent.settle("a", left.id, "receipt 7")
     assert (await every_log.calls("a"))[1] == later
-    kinds = [(row["type"], row["content"][:6]) for row in (await every_log.read("a")).rows[-4:]]
-    assert kinds == [
-        ("user", "Once m"),
-        ("user", "It was"),
-        ("respond", "Again."),
-        ("call", CALL[:6]),
-    ]
+    rows = (await every_log.read("a")).rows
+    assert [row["type"] for row in rows[-4:]] == ["user", "respond", "call", "settled"]
     await agent.run("So?", conversation_id="a")
-    assert [each for each in model.read if "receipt 7" in each]
+    told_last = model.read[-1]
+    places = [told_last.index(each) for each in ("<results>", "receipt 7", "So?")]
+    assert places == sorted(places)
+    assert "It was not known" not in "".join(model.read[:-1])
     assert (await every_log.calls("a"))[1].status in ("unknown", "denied", "success")
 
 
@@ -307,7 +303,7 @@ async def test_a_conversation_that_runs_is_not_settled():
     assert len(busy) == 1
 
 
-async def test_of_calls_with_one_id_the_last_that_is_unknown_is_meant():
+async def test_calls_to_which_a_provider_gave_one_id_are_told_apart():
     log, agent = Memory(), Payer(Memory()).agent
     agent = Agent(ScriptedModel([]), storage=log)
     for number, status in enumerate(["unknown", "unknown", "success"]):
@@ -318,7 +314,10 @@ async def test_of_calls_with_one_id_the_last_that_is_unknown_is_meant():
             calls=[record._replace(status="open")],
         )
         await log.append("a", rows=(), calls=[record])
-    await agent.settle("a", "call_0", "paid")
+    assert [each.id for each in await agent.pending()] == ["b0-0", "b1-0"]
+    with pytest.raises(ConfigError, match="no call 'call_0'"):
+        await agent.settle("a", "call_0", "paid")
+    await agent.settle("a", "b1-0", "paid")
     await agent.settle("a", "b0-0", NotHappened())
     assert [each.status for each in await log.calls("a")] == ["cancelled", "success", "success"]
 

@@ -229,7 +229,7 @@ async def test_what_somebody_agreed_to_does_not_hold_for_another_tool():
     result = await mine.resume("c", {str(result.waiting[0].id): True})
     [made] = result.steps[0].executions
     assert (made.name, made.status, wipe.ran, send.ran) == ("wipe", "denied", [], [])
-    assert "what was approved was a call to another tool" in str(made.error)
+    assert "what was approved was another call" in str(made.error)
 
 
 @pytest.mark.parametrize("place", ["local", "db"], ids=["the agent's own", "of another server"])

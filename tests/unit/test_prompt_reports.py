@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import History, assemble, install
+from cogency_rs import Agent, History, SQLite, assemble, install, tool
 from cogency_rs._core import Folding, FoldOptions
 from cogency_rs.context import to_messages
+from cogency_rs.errors import LLMError
+from cogency_rs.testing.scripted import ScriptedModel
 from support.conversations import (
     Event,
     Message,
@@ -166,6 +168,73 @@ async def test_a_prompt_shows_a_report_and_an_installed_cogency_does_not():
             profile_enabled=False,
         )
     assert [message["content"] for message in theirs[1:]] == ["Add.", "Well."]
+
+
+# In the form of the reader
+
+BROKEN = {
+    "kind": "malformed",
+    "code": "invalid_payload",
+    "content": "Malformed tool call syntax: expected a JSON value at line 2, column 10. No call in it was run.",
+    "advice": "again",
+    "dialect": "hermes",
+    "problem": "expected a JSON value",
+    "raw": '<tool_call>\n{"name": }\n</tool_call>',
+    "line": 2,
+    "column": 10,
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            {"dialect": "hermes"},
+            "Malformed tool call syntax. In the <tool_call> block (hermes): expected a JSON value at line 2, column "
+            "10. No call in it was run. Write the whole call again, exactly like this:\n"
+            '<tool_call>\n{"name": "tool_name", "arguments": {"argument": "value"}}\n</tool_call>',
+        ),
+        (
+            {"dialect": "qwen3-coder"},
+            f"{BROKEN['content']} Write the whole call again, exactly like this:\n<tool_call>\n<function=tool_name>\n"
+            "<parameter=argument>\nvalue\n</parameter>\n</function>\n</tool_call>",
+        ),
+        (
+            {"form": "native"},
+            f"{BROKEN['content']} Make the call again, with arguments that are one JSON object.",
+        ),
+        (
+            {"form": "react"},
+            f"{BROKEN['content']} Write one JSON object, with thought, type, tool, args and answer as you were told.",
+        ),
+    ],
+    ids=lambda value: str(value)[:30] if isinstance(value, dict) else "",
+)
+def test_a_report_is_told_in_the_form_of_the_model_that_reads_it(options, told):
+    assert folded([event("error", json.dumps(BROKEN))], **options)[-1] == by_user(told)
+
+
+async def test_a_second_model_is_not_told_to_write_the_dialect_of_the_first(tmp_path):
+    @tool
+    async def charge(euros: int) -> str:
+        """Charge the customer."""
+        return f"charged {euros} euros"
+
+    log = SQLite(tmp_path / "log.db")
+    begun = "<tool_call>\n<function=charge>\n<parameter=euros>\n"
+    broken = ScriptedModel([[begun, LLMError("http://127.0.0.1:8905/v1 broke off")]])
+    first = Agent(broken, tools=[charge], dialect="qwen3-coder", storage=log)
+    with pytest.raises(LLMError):
+        await first.run("Charge 5 euros.", conversation_id="c")
+    model = ScriptedModel(["It is done."])
+    second = Agent(model, tools=[charge], dialect="hermes", storage=log)
+    await second.resume("c")
+    *_, raw, told = [message["content"] for message in model.requests[0].messages]
+    assert raw.startswith("<tool_call>\n<function=charge>")  # what was written is what was written
+    assert "The stream broke off inside a tool call" in told
+    assert "exactly like this:\n<tool_call>\n{" in told
+    assert "function=" not in told
+    assert "127.0.0.1" not in told
 
 
 # Results without calls

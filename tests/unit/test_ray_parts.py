@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, CallOptions, Execution, ToolCall, tool
-from cogency_rs.calls import worker_process as module_without_variables
+from cogency_rs.calls import tool_result as module_without_variables
 from cogency_rs.errors import ConfigError, ToolError, UnknownOutcome
 from cogency_rs.execution import execute_calls
 from cogency_rs.executors import Executor
@@ -402,14 +402,15 @@ def test_a_tool_cannot_interrupt_the_program():
 
 
 @needs_ray
-def test_a_result_of_a_class_that_cannot_be_pickled_is_a_failure_that_says_so():
+def test_a_result_of_a_class_that_cannot_be_pickled_is_not_told_as_if_nothing_had_happened():
     class Local(str):
         def __reduce__(self) -> Any:
             raise TypeError("not this one")
 
     errand = Errand(pickle.loads(packed_errand()))
     error = unpack_error(unpack(errand.returned(Local("x"))).error)
-    assert str(error) == "its result cannot be sent back: TypeError: not this one"
+    assert isinstance(error, UnknownOutcome)
+    assert str(error) == "it ran, and its result cannot be sent back: TypeError: not this one"
 
 
 def test_the_first_reason_to_stop_is_sent_back():
@@ -446,6 +447,12 @@ def test_a_call_that_never_ran_is_a_failure(name):
     assert not isinstance(failed, UnknownOutcome)
     assert "Tool 'pay' was not run: " in str(failed)
     assert "\n" not in str(failed)
+
+
+def test_a_result_that_did_not_come_back_leaves_the_outcome_unknown():
+    failed = failure_of_call(of_ray("RayTaskError", "RayError"), "pay")
+    assert isinstance(failed, UnknownOutcome)
+    assert "its result cannot be sent back: " in str(failed)
 
 
 def test_after_an_unknown_error_the_outcome_is_unknown():

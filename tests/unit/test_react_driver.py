@@ -207,36 +207,68 @@ def test_c17_a_wrong_number_of_retries_is_refused(bad) -> None:
         ReActDriver(max_retries=bad)
 
 
+NEITHER = "You neither called a tool nor gave a final answer."
+NO_NAME = "Your call names no tool."
+
 VALIDATION = {
-    "C18 type": (decision(type="x"), "Decision type must be call_tool or final_answer."),
-    "C18 no type": ('{"thought": "a"}', "Decision type must be call_tool or final_answer."),
-    "C19 no tool": (decision(), "Tool name is required when type=call_tool."),
-    "C19 empty tool": (decision(tool=" "), "Tool name is required when type=call_tool."),
-    "C19 tool not text": (decision(tool=1), "Tool name is required when type=call_tool."),
-    "C19 unknown": (decision(tool="mul", args={}), "Requested tool is not available."),
+    "C18 type": (decision(type="x"), "Decision type must be call_tool or final_answer.", NEITHER),
+    "C18 no type": (
+        '{"thought": "a"}',
+        "Decision type must be call_tool or final_answer.",
+        NEITHER,
+    ),
+    "C19 no tool": (decision(), "Tool name is required when type=call_tool.", NO_NAME),
+    "C19 empty tool": (decision(tool=" "), "Tool name is required when type=call_tool.", NO_NAME),
+    "C19 tool not text": (decision(tool=1), "Tool name is required when type=call_tool.", NO_NAME),
+    "C19 unknown": (
+        decision(tool="mul", args={}),
+        "Requested tool is not available.",
+        "Requested tool is not available.",
+    ),
     "C19 no answer": (
         decision(type="final_answer"),
         "Answer is required when type=final_answer.",
+        "You decided to answer, and wrote no answer.",
     ),
-    "C19 empty answer": (answer(" "), "Answer is required when type=final_answer."),
-    "C20 args a list": (decision(tool="add", args=[1]), "Arguments must be a JSON object."),
-    "C20 no args": (decision(tool="add"), "Arguments are required when type=call_tool."),
+    "C19 empty answer": (
+        answer(" "),
+        "Answer is required when type=final_answer.",
+        "You decided to answer, and wrote no answer.",
+    ),
+    "C20 args a list": (
+        decision(tool="add", args=[1]),
+        "Arguments must be a JSON object.",
+        "The arguments of your call of add are not an object.",
+    ),
+    "C20 no args": (
+        decision(tool="add"),
+        "Arguments are required when type=call_tool.",
+        "Your call of add has no arguments. It needs a, b.",
+    ),
     "C20 args null": (
         decision(tool="add", args=None),
         "Arguments are required when type=call_tool.",
+        "Your call of add has no arguments. It needs a, b.",
     ),
 }
 
 
-@pytest.mark.parametrize(("text", "problem"), VALIDATION.values(), ids=VALIDATION)
-def test_c18_a_decision_that_cannot_be_carried_out_is_a_validation_error(text, problem) -> None:
+@pytest.mark.parametrize(("text", "problem", "told"), VALIDATION.values(), ids=VALIDATION)
+def test_c18_a_decision_that_cannot_be_carried_out_is_a_validation_error(
+    text, problem, told
+) -> None:
     agent, model = agent_of(text, answer("5"))
     seen = events(agent)
     error = next(each for each in seen if each["type"] == "error")
     assert (error["code"], error["raw"]) == ("validation_error", text)
     assert error["content"].startswith(problem)
     assert not any(each["type"] in ("call", "result") for each in seen)
-    assert shown(model.requests[1])[1:] == [("assistant", text), ("user", error["content"])]
+    (_, raw), (_, report) = shown(model.requests[1])[1:]
+    assert raw == text
+    assert report.startswith(told)
+    assert report.endswith(
+        " Write one JSON object, with thought, type, tool, args and answer as you were told."
+    )
     result, _ = run(text, answer("5"))
     assert pseudo_calls(result) == [("decision_validation", "failure", problem)]
     assert result.output == "5"
@@ -286,7 +318,8 @@ def test_the_error_of_a_broken_decision_says_where_it_breaks(text, reason, kind,
     assert (error["code"], error["kind"]) == ("decision_error", kind)
     assert (error["line"], error["column"]) == place
     assert f"at line {place[0]}, column {place[1]}" in error["content"]
-    assert shown(model.requests[1])[-1] == ("user", error["content"])
+    role, told = shown(model.requests[1])[-1]
+    assert (role, told.startswith(error["content"])) == ("user", True)
 
 
 def test_the_rest_of_a_broken_answer_is_not_read() -> None:

@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Hooks, Memory, ToolContext, ToolResult, tool
+from cogency_rs import Agent, Hooks, Memory, RunLimits, ToolContext, ToolResult, tool
 from cogency_rs.agent import settling
-from cogency_rs.calls.worker_process import worker
 from cogency_rs.errors import BlockTool, ConfigError
 from cogency_rs.execution import Happened, NotHappened, Reconcile, Unknown, UnsettledCall
 from cogency_rs.hooks import ToolDenied
+from cogency_rs.outside import worker
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview
 from support.bank import STARTED, Bank, hang, leave, told
 from support.clock import in_exact_time
 from support.storages import every_log
+from support.waiting import until
 
 __all__ = ["every_log"]
 
@@ -133,6 +134,96 @@ async def test_it_is_asked_again_if_it_fails_and_only_so_often(monkeypatch):
     [record] = await log.calls("c")
     assert (record.status, json.loads(record.settling)["tries"]) == ("unknown", 3)
     assert next(answers).result == "paid"
+
+
+def not_yet(answers: list[Any], **limits: Any) -> tuple[Any, list[float]]:
+    """A tool whose reconcile gives these answers, the last one for ever; and when it was asked."""
+    waited: list[float] = []
+
+    async def look(call: UnsettledCall) -> Any:
+        waited.append(round(call.waited, 1))
+        answer = answers[min(len(waited), len(answers)) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @tool(reconcile=Reconcile(look, **limits))
+    async def pay(n: int) -> str:
+        """Pay."""
+        return "paid now"
+
+    return pay, waited
+
+
+YET = Unknown("on its way", again_in=7.0)
+
+
+@pytest.mark.parametrize(
+    ("last", "value"), [(Happened("paid"), "paid"), (NotHappened(), "paid now")]
+)
+@in_exact_time
+async def test_what_is_not_known_yet_is_asked_again_after_a_while(last, value):
+    log = Memory()
+    pay, waited = not_yet([YET, YET, YET, YET, last], tries=1)
+    await leave(log)
+    result = await Agent(ScriptedModel(["done"]), tools=[pay], storage=log).resume(
+        "c", user_id="ada"
+    )
+    assert waited == [0.0, 7.0, 14.0, 21.0, 28.0]
+    assert result.steps[0].executions[0].value == value
+    [record] = await log.calls("c")
+    assert json.loads(record.settling)["tries"] == 1
+
+
+@pytest.mark.parametrize(
+    ("within", "run", "asked"),
+    [
+        (20.0, None, [0.0, 7.0, 14.0, 20.0]),
+        (20.0, 9.0, [0.0, 7.0, 9.0]),
+        (3.0, 9.0, [0.0, 3.0]),
+    ],
+)
+@in_exact_time
+async def test_it_is_asked_again_only_for_so_long(within, run, asked):
+    log = Memory()
+    pay, waited = not_yet([YET], within=within)
+    await leave(log)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay], storage=log, limits=RunLimits(seconds=run))
+    await agent.resume("c", user_id="ada")
+    assert waited == asked
+    [record] = await log.calls("c")
+    assert (record.status, json.loads(record.settling)["why"]) == ("unknown", "on its way")
+
+
+@in_exact_time
+async def test_what_is_not_known_yet_is_not_a_try_that_failed():
+    log = Memory()
+    pay, waited = not_yet([OSError("no"), YET, YET, OSError("no"), Happened("paid")], tries=3)
+    await leave(log)
+    await Agent(ScriptedModel(["done"]), tools=[pay], storage=log).resume("c", user_id="ada")
+    assert len(waited) == 5
+    assert await told(log) == "paid"
+
+
+async def test_a_run_that_waits_to_ask_again_can_be_cancelled(every_log):
+    pay, waited = not_yet([YET])
+    await leave(every_log)
+    agent = Agent(ScriptedModel(["done"]), tools=[pay], storage=every_log)
+    task = asyncio.create_task(agent.resume("c", user_id="ada"))
+    await until(lambda: bool(waited), "nobody asked")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    [record] = await every_log.calls("c")
+    assert record.status == "open"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "5", True, float("nan")])
+def test_a_time_to_ask_again_is_a_time(seconds):
+    with pytest.raises(ConfigError, match="again_in"):
+        Unknown(again_in=seconds)
+    with pytest.raises(ConfigError, match="within"):
+        Reconcile(print, within=seconds)
 
 
 async def test_tries_count_from_one_run_to_the_next(every_log):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,9 +11,12 @@ import pytest
 
 from cogency_rs import Agent, Dialect, OpenAIModel
 from cogency_rs.agent import TextDriver
-from cogency_rs.testing import ModelServer, Reply
+from cogency_rs.errors import LLMError
+from cogency_rs.models import ModelRequest
+from cogency_rs.testing import ModelServer, Reply, ScriptedModel
 from support import openai_served
 from support.agents import add
+from support.clock import in_exact_time
 from support.llama_server import llama_server, needs_llama
 from support.openai_served import DONE, STOP, delta, reply
 from support.tiny_model import tiny_model
@@ -162,3 +166,44 @@ async def test_llama_cpp_tells_its_template(tmp_path):
             described = agent.describe()
     assert described["dialect"] == "hermes"
     assert described["evidence"]
+
+
+async def test_a_server_is_not_asked_for_its_template_if_the_model_says_so():
+    async with served("Hello.", props={"chat_template": TEMPLATE}) as (server, asked):
+        model = OpenAIModel("m", base_url=f"{server.url}/v1", ask_template=False)
+        agent = Agent(model, tools=[add])
+        assert agent.prompt("Hi").missing == ()
+        await agent.run("Hi")
+        assert (agent.describe()["dialect"], model.detection) == ("cogency", None)
+        assert asked.tells_template, "by default it is asked"
+        assert not OpenAIModel(
+            "m", base_url="https://models.example/v1", api_key="k"
+        ).tells_template
+        far = OpenAIModel("m", base_url="https://models.example/v1", api_key="k", ask_template=True)
+        assert far.tells_template
+
+
+class Late(ScriptedModel):
+    """Tells its template after a while."""
+
+    tells_template = True
+
+    async def detect_dialect(self) -> None:
+        await asyncio.sleep(3)
+
+
+@in_exact_time
+async def test_the_time_for_the_template_counts_in_that_of_the_first_question():
+    model = Late(["Hello."])
+    await Agent(model, tools=[add]).run("Hi")
+    assert [request.waited for request in model.requests] == [3]
+
+
+async def test_a_question_that_waited_for_all_its_time_is_late():
+    async with served() as (server, _):
+        model = OpenAIModel("m", base_url=f"{server.url}/v1", timeout={"total": 5}, max_retries=0)
+        with pytest.raises(LLMError, match=r"no answer from .* in time"):
+            async for _ in model.stream(
+                ModelRequest([{"role": "user", "content": "Hi"}], waited=5)
+            ):
+                pass

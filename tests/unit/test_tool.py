@@ -12,9 +12,19 @@ from typing import Annotated, Any
 
 import pytest
 
-from cogency_rs import Accumulator, Execution, assemble, parse_tokens, system_prompt, tool
+from cogency_rs import (
+    Accumulator,
+    Agent,
+    Execution,
+    ToolContext,
+    assemble,
+    parse_tokens,
+    system_prompt,
+    tool,
+)
 from cogency_rs.errors import ConfigError
 from cogency_rs.execution import execute_tool
+from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import FunctionTool
 from cogency_rs.types import Tool
 from support.function_tools import Color, Point, add, run
@@ -196,8 +206,9 @@ def unwritable(x: Annotated[int, "how many"], bad: dict[str, threading.Lock]) ->
         ("Add two numbers.", "@tool makes a tool of a function, not of 'Add two numbers.'; give name and "
                              "description by keyword: @tool(name=..., description=...)"),
         (Point, "@tool makes a tool of a function, not of <class"),
-        (functools.partial(positional, 1), "@tool makes a tool of a function, not of functools.partial"),
-        (len, "@tool makes a tool of a function, not of <built-in function len>"),
+        (functools.partial(Point, 1), "@tool makes a tool of a function, not of functools.partial"),
+        (functools.partial(len), "@tool makes a tool of a function, not of functools.partial"),
+        (len, "@tool makes a tool of a function, not of <built-in function len>; write a function that calls it"),
         (add, "@tool makes a tool of a function, not of <tool add>"),
     ],
     ids=shown,
@@ -212,6 +223,60 @@ def test_anything_but_a_function_is_refused_at_once(function, message):
 def test_a_name_must_be_a_text_that_is_not_empty(name):
     with pytest.raises(ConfigError, match="a tool needs a name"):
         tool(name=name)(add.__wrapped__)
+
+
+# Functions with some of their arguments
+
+
+def find(query: str, limit: int = 3, *, key: str) -> str:
+    """Find something.
+
+    Args:
+        query: what.
+        key: a secret.
+    """
+    return f"{query} {limit} {key}"
+
+
+async def find_slowly(context: ToolContext[Any], query: str, key: str) -> str:
+    return f"{context.call.name} {query} {key}"
+
+
+class Shelf:
+    def put(self, what: str, where: str) -> str:
+        return f"{what} {where}"
+
+
+@pytest.mark.parametrize(
+    ("partial", "name", "asked", "args", "content"),
+    [
+        (functools.partial(find, key="s"), "find", ["query", "limit"], {"query": "q"}, "q 3 s"),
+        (functools.partial(find, "q", key="s"), "find", ["limit"], {"limit": 1}, "q 1 s"),
+        (functools.partial(functools.partial(find_slowly, key="s")), "find_slowly", ["query"], {"query": "q"},
+         "find_slowly q s"),
+        (functools.partial(Shelf().put, where="here"), "put", ["what"], {"what": "a book"}, "a book here"),
+        (functools.partial(positional, 1), "positional", [], {}, None),
+    ],
+    ids=shown,
+)  # fmt: skip
+async def test_a_model_gives_what_a_partial_does_not(partial, name, asked, args, content):
+    made = tool(partial)
+    assert (made.name, list(made.json_schema["properties"])) == (name, asked)
+    result = await execute_tool(call(name, **args), execution=with_tools(made))
+    assert result.content == content
+    assert "secret" not in made.description + str(made.json_schema)
+
+
+async def test_an_agent_makes_tools_of_plain_functions():
+    answers = [block(call("find", query="q", key="k"), call("put", what="a", where="b")), "Done."]
+    plus_1 = functools.partial(add.__wrapped__, a=1)
+    agent = Agent(ScriptedModel(answers), tools=[find, Shelf().put, plus_1])
+    assert [each.name for each in agent.tools] == ["find", "put", "add"]
+    result = await agent.run("Find it.")
+    assert [each.result.content for step in result.steps for each in step.executions] == [
+        "q 3 k",
+        "a b",
+    ]
 
 
 # In a turn

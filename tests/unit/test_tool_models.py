@@ -15,13 +15,17 @@ from typing import (
     Literal,
     NamedTuple,
     NotRequired,
+    TypeVar,
 )
 
 import annotated_types
 import jsonschema
 import pydantic
 import pytest
-from typing_extensions import TypedDict  # before Python 3.12, pydantic refuses the one of `typing`
+from typing_extensions import (
+    TypeAliasType,
+    TypedDict,
+)  # before Python 3.12, pydantic refuses the one of `typing`
 
 from cogency_rs import ToolResult, tool
 from cogency_rs.errors import ConfigError
@@ -319,3 +323,39 @@ async def test_a_value_that_pydantic_cannot_write_is_a_failure():
     )
     assert result.error
     assert "its content (Opaque) is not a JSON value" in result.outcome
+
+
+# Aliases
+
+Depths = TypeAliasType("Depths", "int | list[Depths]")
+Nest = TypeAliasType("Nest", "list[Nest]")
+Leaf = TypeAliasType("Leaf", "dict[str, Branch] | None")
+Branch = TypeAliasType("Branch", "list[Leaf]")
+T = TypeVar("T")
+K = TypeVar("K")
+Many = TypeAliasType("Many", list[T], type_params=(T,))
+Swapped = TypeAliasType("Swapped", dict[K, T], type_params=(T, K))
+Names = TypeAliasType("Names", list[str])
+
+
+@pytest.mark.parametrize(
+    ("hint", "good", "bad"),
+    [
+        (pydantic.JsonValue, {"a": [1, None, "x"]}, ...),
+        (dict[str, pydantic.JsonValue], {"a": [1]}, [1]),
+        (Depths, [1, [2, [3]]], [1, ["x"]]),
+        (list[Depths] | None, [[1], 2], [["x"]]),
+        (Nest, [[], [[]]], [1]),
+        (Leaf, {"a": [{"b": []}, None]}, {"a": [1]}),
+        (Many[int], [1, 2], ["x"]),
+        (Swapped[int, str], {"x": 1}, {"x": "y"}),
+        (Names, ["x"], [1]),
+    ],
+    ids=str,
+)
+async def test_an_alias_means_what_pydantic_says(hint, good, bad):
+    made = takes(hint)
+    jsonschema.validate({"x": good}, made.json_schema)
+    assert (await made.execute(x=good)).content == good
+    if bad is not ...:
+        assert (await made.execute(x=bad)).error

@@ -153,6 +153,19 @@ def test_the_instructions_have_a_line_for_each_tool():
         ("One.\n\nArgs:\n    what this is nobody knows\n    a: first", "One.", {"a": "first"}),
         ("One.\n\nAttributes:\n    a: first", "One.", {"a": "first"}),
         ("One.\nArgs:\n", "One.", {}),
+        # NumPy's
+        ("One.\n\nParameters\n----------\na : int\n    First.\n    More.\nb, c : {'x', 'y'}, optional\n    Both.\n\n"
+         "    And more: here.\n**d\n    Others.\n\nReturns\n-------\nstr\n    What.", "One.",
+         {"a": "First. More.", "b": "Both. And more: here.", "c": "Both. And more: here.", "d": "Others."}),
+        ("One.\n\nOther Parameters\n----------------\na\n    First.\n\nNotes\n-----\nb : c", "One.", {"a": "First."}),
+        ("One.\nParameters\nare nice.", "One.\nParameters\nare nice.", {}),
+        # Sphinx's
+        ("One.\n\n:param int a: first\n    and more\n:param b: second: x\n:type b: str\n:returns: what\n    a: b\n"
+         ":raises ValueError: never", "One.", {"a": "first and more", "b": "second: x"}),
+        ("One.\n\n:param a: first\n\nTwo.", "One.\n\nTwo.", {"a": "first"}),
+        ("Of :math:`x` and\n:class:`Point` alone.", "Of :math:`x` and\n:class:`Point` alone.", {}),
+        # Two of them
+        ("One.\n\n:param a: first\n\nArgs:\n    b: second", "One.", {"a": "first", "b": "second"}),
     ],
     ids=repr,
 )  # fmt: skip

@@ -437,19 +437,53 @@ async def test_a_name_that_is_none_is_one_error():
 
 async def test_a_connection_that_the_server_has_closed_meanwhile_is_no_failure():
     class Closing(ModelServer):
-        """Closes a connection as soon as a second request comes over it."""
+        """Closes a connection once the answer has been read."""
 
         async def serve(self, reader: Any, writer: Any) -> None:
             reply, *self.replies = self.replies
             self.connections += 1
             self.requests.append(await read_request(reader))
             await _send(reply, reader, writer)
-            await reader.readexactly(1)
 
     async with Closing([HELLO] * 3) as server:
         model = OpenAIModel("m", base_url=f"{server.url}/v1", max_retries=0)
-        assert [text_of(await ask(model)) for _ in range(3)] == ["Hello"] * 3
+        for _ in range(3):
+            assert text_of(await ask(model)) == "Hello"
+            await server.closed()
         assert server.connections == 3
+
+
+class Ending(ModelServer):
+    """Reads a second request over a connection, wholly or its first byte, and ends without an answer."""
+
+    reads_all: bool
+
+    async def serve(self, reader: Any, writer: Any) -> None:
+        reply, *self.replies = self.replies
+        self.requests.append(await read_request(reader))
+        await _send(reply, reader, writer)
+        if self.reads_all:
+            self.requests.append(await read_request(reader))
+        else:
+            await reader.readexactly(1)
+
+
+@pytest.mark.parametrize("reads_all", [True, False])
+async def test_a_request_that_a_server_may_have_read_is_not_sent_again_unasked(reads_all):
+    async with Ending([HELLO]) as server:
+        server.reads_all = reads_all
+        model = OpenAIModel("m", base_url=f"{server.url}/v1", max_retries=0)
+        assert text_of(await ask(model)) == "Hello"
+        assert "broke off before an answer" in str(await error_of(model))
+        assert len(server.requests) == 1 + reads_all
+
+
+async def test_a_retry_of_such_a_request_counts_as_one():
+    async with Ending([HELLO] * 2) as server:
+        server.reads_all = True
+        model = OpenAIModel("m", base_url=f"{server.url}/v1", max_retries=1)
+        assert [text_of(await ask(model)) for _ in range(2)] == ["Hello"] * 2
+        assert len(server.requests) == 3
 
 
 async def test_a_request_that_a_new_connection_does_not_answer_is_not_sent_again():

@@ -287,7 +287,12 @@ class ErrorEvent:
     @property
     def kind(self) -> str:
         kind = self.event.get("kind")
-        return kind if kind in ("malformed", "unfinished", "truncated") else "malformed"
+        return kind if kind in ("malformed", "unfinished", "truncated", "refused") else "malformed"
+
+    @property
+    def is_of_cut_answer(self) -> bool:
+        """Whether the text around it is not whole. Such a report has no text of its own, so none is added to it."""
+        return self.kind in ("truncated", "refused") and not self.event.get("raw")
 
     @property
     def place(self) -> dict[str, Any]:
@@ -335,6 +340,17 @@ END = "\U000f0000"
 """Keeps the space before it, which cogency strips: an answer that was cut is saved exactly, to be gone on with."""
 
 
+def keep_last_space(events: list[Any], kept: set[int]) -> None:
+    """Keep the space at the end of each answer whose pieces are the events at the places `kept`."""
+    answer = ""
+    for place in sorted(kept):
+        answer += events[place]["content"]
+        if place + 1 not in kept:
+            if answer.strip():
+                events[place] = {**events[place], "content": events[place]["content"] + END}
+            answer = ""
+
+
 def promised_events(events: Sequence[Any], stream: str) -> Promised:
     """The events that make cogency's accumulator do what we promise."""
     names: set[str] = set()
@@ -344,6 +360,8 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
     pending, open_calls = "", 0
     unsaved: list[ErrorEvent] = []  # the errors that are not saved yet, with the text after them
     calls_follow = has_called = False
+    is_cut = False
+    kept: set[int] = set()  # the places of text that is cut, and so keeps its space
 
     def save_errors() -> None:
         nonlocal calls_follow
@@ -352,6 +370,12 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
         unsaved.clear()
         calls_follow = False
 
+    def keep_pending() -> None:
+        place = len(promised) - 1
+        while pending and place >= 0 and promised[place].get("type") == "respond":
+            kept.add(place)
+            place -= 1
+
     for given in events:
         step = Step(given, pending, stream)
         applying = {each.name for each in STEPS if each(step)}
@@ -359,8 +383,7 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
         if step.raises is not None or event_without_text(step):
             if pending.strip():
                 names.add(text_before_an_error.name)
-                if promised[-1]["type"] == "respond":
-                    promised[-1] = {**promised[-1], "content": promised[-1]["content"] + END}
+                keep_pending()
                 promised.append(BARRIER)
             promised.append(given if step.raises is not None else TypeError(""))
             outcome = "truncated" if outcome in ("answered", "malformed") else outcome
@@ -378,6 +401,8 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
             joins = isinstance(last, dict) and last.get("type") == step.kind
             pending = pending + step.content if joins else step.content
             promised.append(_streamed(given))
+            if is_cut and step.kind == "respond" and (has_called or not unsaved):
+                kept.add(len(promised) - 1)
             if unsaved and not has_called:
                 after = unsaved[-1].after
                 before = after.pop()[1] if joins and after else ""
@@ -387,18 +412,27 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
         elif step.kind == "error":
             mark = f"{MARK}{len(errors)}"
             errors[mark] = ErrorEvent(given)
-            unsaved.append(errors[mark])
+            if errors[mark].is_of_cut_answer:
+                is_cut = True
+                if has_called or not unsaved:
+                    keep_pending()
+                save_errors()
+            else:
+                unsaved.append(errors[mark])
             promised += [BARRIER, _streamed({"type": "respond", "content": mark}), BARRIER]
-            outcome = "truncated" if errors[mark].kind == "truncated" else "malformed"
+            outcome = (
+                kind if (kind := errors[mark].kind) in ("truncated", "refused") else "malformed"
+            )
             pending = ""
         elif step.kind == "end":
             promised.append(given)
-            outcome = outcome if outcome in ("malformed", "truncated") else "ended"
+            outcome = outcome if outcome in ("malformed", "truncated", "refused") else "ended"
             break
         else:
             promised.append(BARRIER)
             pending = ""
     save_errors()
+    keep_last_space(promised, kept)
     return Promised(tuple(promised), names, LeftOver(pending, open_calls), outcome, errors)
 
 

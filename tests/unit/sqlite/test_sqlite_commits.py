@@ -7,9 +7,11 @@ import random
 
 import pytest
 
+from cogency_rs import Agent, SQLite, tool
 from cogency_rs.errors import StorageError
 from cogency_rs.storage import writer
 from cogency_rs.storage.connection import connect_to_write
+from cogency_rs.testing import ScriptedModel
 from support.log_files import contents, locked, start
 from support.tools import rounds
 from support.waiting import until
@@ -54,7 +56,9 @@ async def test_many_rows_that_cannot_be_stored_fail_each_on_its_own(log):
     assert contents(await log.load_messages("c", "u")) == [f"{n}" for n in range(60) if n % 3]
 
 
-async def test_saves_that_wait_together_share_a_commit(store, path, monkeypatch):
+@pytest.fixture
+def statements(monkeypatch):
+    """Notes what the writing connection is told."""
     statements = []
 
     def traced(path):
@@ -63,12 +67,86 @@ async def test_saves_that_wait_together_share_a_commit(store, path, monkeypatch)
         return connection
 
     monkeypatch.setattr(writer, "connect_to_write", traced)
+    return statements
+
+
+async def test_saves_that_wait_together_share_a_commit(store, path, statements):
     await store.load_messages("c", "u")  # makes the file
     with locked(path):
         saves = await start(*(store.save_message("c", "u", "user", f"{n}") for n in range(100)))
     await asyncio.gather(*saves)
     assert statements.count("COMMIT") <= 2
     assert await store.count_user_messages("u") == 100
+
+
+def commits(statements):
+    """The level of `PRAGMA synchronous` at each commit."""
+    levels, level = [], None
+    for statement in statements:
+        if statement.startswith("PRAGMA synchronous"):
+            level = int(statement[-1])
+        elif statement == "COMMIT":
+            levels.append(level)
+    return levels
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+LOOKS = '<execute>[{"name": "look", "args": {}}]</execute>'
+
+
+@pytest.mark.parametrize(
+    ("answers", "synced"), [(["Good morning."], 2), ([LOOKS, "Good morning."], 4)]
+)
+async def test_a_run_waits_for_the_disk_for_its_rows_and_not_for_its_lease(
+    store, statements, answers, synced
+):
+    agent = Agent(ScriptedModel(answers * 2), tools=[look], storage=store)
+    for _ in range(2):  # in a new conversation, and in one that is there
+        await store.save_message("elsewhere", "u", "user", "makes the file")
+        statements.clear()
+        result = await agent.run("Hello", conversation_id="c")
+        assert result.output == "Good morning."
+        levels = commits(statements)
+        assert sum(level >= 2 for level in levels if level is not None) <= synced
+        assert levels.count(1) == 2, "the lease is taken and given back"
+        assert None not in levels[1:]
+
+
+@pytest.mark.parametrize(
+    ("synchronous", "of_a_lease", "of_a_row"),
+    [("OFF", 0, 0), ("NORMAL", 1, 1), ("FULL", 1, 2), ("EXTRA", 1, 3)],
+)
+async def test_a_lease_waits_no_longer_than_was_asked(
+    path, statements, synchronous, of_a_lease, of_a_row
+):
+    async with SQLite(path, synchronous=synchronous) as log:
+        async with log.claim("c"):
+            await log.append("c", rows=[("user", "hello", 1.0)])
+        set_by = [int(each[-1]) for each in statements if each.startswith("PRAGMA synchronous =")]
+        assert set_by[-1] == of_a_lease
+        assert max(set_by) == of_a_row
+        assert len(commits(statements)) == 3
+
+
+async def test_a_row_that_is_saved_together_with_a_lease_waits_for_the_disk(
+    store, path, statements
+):
+    await store.save_message("c", "u", "user", "makes the file")
+    with locked(path):
+        [ahead] = await start(store.save_message("c", "u", "user", "ahead"))
+        await until(store._database._writer._queue.empty, "the writer has not taken `ahead`")
+        statements.clear()
+        [save, claim] = await start(
+            store.save_message("c", "u", "user", "together"), store.claim("d").take()
+        )
+    await asyncio.gather(ahead, save, claim)
+    assert commits(statements)[-1] in (None, 2)
+    assert "PRAGMA synchronous = 1" not in statements
 
 
 async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store, path, monkeypatch):

@@ -97,7 +97,10 @@ async def test_rows_outlive_the_storage(path):
 async def test_a_row_of_another_program_is_seen_at_once(store, path):
     await store.save_message("c", "u", "user", "ours", 1.0)
     connection = sqlite3.connect(path)
-    connection.execute("INSERT INTO messages VALUES ('x', 'c', 'u', 'user', 'theirs', 2.0)")
+    connection.execute(
+        "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)"
+        " VALUES ('x', 'c', 'u', 'user', 'theirs', 2.0)"
+    )
     connection.commit()
     connection.close()
     assert contents(await store.load_messages("c", "u")) == ["ours", "theirs"]

@@ -54,12 +54,12 @@ async def test_content_is_kept_to_the_character(log, content):
 async def test_load_messages_selects(log, arguments, expected):
     await log.save_messages(
         [
-            ("c", "u", "respond", "a2", 6.0),  # saved first, newest by its timestamp
-            ("c", "u", "user", "q1", 1.0),
+            ("c", "u", "user", "q1", 6.0),  # saved first, newest by its timestamp
             ("c", "u", "think", "t1", 2.0),
             ("c", "u", "respond", "a1", 3.0),
             ("c", "v", "user", "other", 4.0),
             ("c", "u", "user", "q2", 5.0),
+            ("c", "u", "respond", "a2", 1.0),  # saved last, oldest by its timestamp
             ("d", "u", "user", "elsewhere", 1.0),
         ]
     )
