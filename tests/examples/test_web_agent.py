@@ -25,6 +25,7 @@ from web_conversations import Conversations
 
 from cogency_rs import Agent, SQLite, ToolResult
 from cogency_rs.storage import CallRecord
+from cogency_rs.tools import ToolOptions
 from scripted_server import ScriptedServer, Turn
 from support.serving import Model
 from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, stored
@@ -32,6 +33,7 @@ from support.waiting import until
 from support.web_client import CONVERSATION, PAY, Client, received, served
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
 
@@ -292,7 +294,7 @@ async def test_a_call_whose_outcome_is_unknown_is_settled_by_the_user(killed, is
             assert [each["asks"] for each in over["calls"]] == [True]
             return
         assert rows[-1] == ("respond", "Now I know.")
-        told = dict(rows)["user" if is_told else "result"]
+        told = dict(rows)["settled" if is_told else "result"]
         assert ("receipt 7" if happened else "did not happen") in told
 
 
@@ -366,6 +368,33 @@ async def test_an_error_is_shown_and_in_the_log(page):
     assert messages[-2:] == [("error", "ConnectionError: the model hung up"), ("over", "")]
     kind, content = (await client.rows())[-1]
     assert (kind, json.loads(content)["kind"]) == ("error", "failed")
+
+
+async def test_calls_that_began_early_and_were_dropped_have_no_card():
+    """The batch of the first answer breaks after a call of it began."""
+    look = FunctionTool("look", lambda **_: ToolResult("seen"))
+    look.options = ToolOptions(read_only=True)
+    broken = (
+        '<execute>[{"name": "look", "args": {}}, {"name": "pay", "args": {"euros":}}]</execute>'
+    )
+
+    async def model(messages: list[dict[str, Any]]) -> AsyncGenerator[str, None]:
+        answer = answers.pop(0)
+        for each in answer:
+            yield each
+            await asyncio.sleep(0)
+
+    answers = [broken, block(call("pay", euros=1))]
+    async with SQLite(":memory:") as log:
+        agent = Agent(model, tools=[look, PAY], storage=log)
+        result = await agent.run("hi", conversation_id="c", user_id="u")
+        records = await log.calls("c")
+        assert (result.status, {each.name: each.is_dropped for each in records}) == (
+            "waiting",
+            {"look": True, "pay": False},
+        )
+        [card] = (await (await Conversations(agent).of("u", "c"))._read())["calls"]
+    assert (card["status"], card["asks"], card["decided"]) == ("waiting", True, None)
 
 
 async def test_a_page_that_cannot_keep_up_is_disconnected(monkeypatch):

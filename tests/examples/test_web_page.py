@@ -20,6 +20,7 @@ from web_agent import SESSION, create_app, user_of
 from cogency_rs import SQLite, ToolResult
 from cogency_rs.storage import CallRecord
 from cogency_rs.tools import ToolOptions
+from support.pages import CHECKOUT
 from support.serving import Model, serving
 from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, raises, returns, stored
 
@@ -34,6 +35,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 CHROMIUM = os.environ.get("COGENCY_RS_CHROMIUM") or next(
     filter(None, map(shutil.which, NAMES)), None
 )
+
+GUIDE = (CHECKOUT / "docs" / "web.md").read_text(encoding="utf-8")
 
 pytestmark = [
     pytest.mark.skipif(
@@ -175,6 +178,29 @@ async def test_a_call_shows_its_arguments_and_its_content(browser):
         await expect(page.find(".call .content")).to_be_hidden()
         await page.find(".call summary").click()
         await expect(page.find(".call .content")).to_have_text(re.compile('"file": "a.txt"'))
+
+
+HIDING = {"a": "x\u202ey\u200b", 'to: "ada", b': " \u2800\U0001d159\u3164"}
+
+
+async def test_nothing_hides_in_the_arguments_of_a_call(browser):
+    async with tab(browser, Model(block(call("ok", **HIDING)), "Done.<end>"), OK) as page:
+        await page.ask()
+        await page.until_answered()
+        shown = await page.find(".call .args").inner_text()
+    assert shown == r'''a: "x\u{202e}y\u{200b}", "to: \"ada\", b": " \u{2800}\u{1d159}\u{3164}"'''
+
+
+async def test_nothing_hides_in_what_the_page_of_the_guide_asks(browser):
+    [*_, script] = re.findall("^(?:const (?:unseen|visible|written) = .*\n)+", GUIDE, re.MULTILINE)
+    page = await browser.new_page()
+    shown = await page.evaluate(
+        f"(args) => {{ {script} return written({{name: 'ok', args}}) }}", HIDING
+    )
+    assert (
+        shown
+        == r""""ok" {"a":"x\u{202e}y\u{200b}","to: \"ada\", b":" \u{2800}\u{1d159}\u{3164}"}"""
+    )
 
 
 MARKDOWN = """\
