@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use cogency_rs::wire::{Api, CallDelta, Delta, Fault, FaultKind, Finish, Info, Usage, joined};
+use cogency_rs::wire::{
+    Api, CallDelta, Delta, Fault, FaultKind, Finish, Info, Opaque, Usage, joined,
+};
 use serde_json::Value;
 
 /// The deltas of a whole stream; `None` where the reference does not know.
@@ -27,7 +29,7 @@ pub fn read(api: Api, bytes: &[u8]) -> Option<Vec<Delta>> {
         }
     }
     if !answer.is_over {
-        answer.end(stream.has_begun);
+        answer.end(if stream.has_begun { FaultKind::Incomplete } else { FaultKind::NotStream });
     }
     Some(comparable(answer.deltas))
 }
@@ -152,11 +154,13 @@ impl Answer {
         if event.is_cut_off && !is_done && event.kind != "error" && value.is_err() {
             return Some(());
         }
-        let was_whole = (self.is_closed || self.reason.is_some())
+        let was_whole = (self.is_ended() || self.reason.is_some())
             && !(self.api == Api::Completions && self.reason.as_deref() == Some("error"));
         let fault = match value {
             _ if is_done => {
-                self.end(true);
+                let number = self.calls.len().checked_sub(1);
+                let is_bare = number.is_some_and(|number| self.has_no_arguments(number));
+                self.end(if is_bare { FaultKind::Incomplete } else { FaultKind::NoReason });
                 return Some(());
             }
             _ if event.kind == "error" => Some(FaultKind::Reported),
@@ -168,14 +172,25 @@ impl Answer {
             },
         };
         match fault {
-            Some(_) if was_whole => self.end(true),
+            Some(_) if was_whole => self.end(FaultKind::Incomplete),
             Some(kind) => self.push_last(fault_of(kind)),
             None => {}
         }
         Some(())
     }
 
-    fn end(&mut self, has_begun: bool) {
+    fn has_no_arguments(&self, number: usize) -> bool {
+        self.arguments.get(&number).is_none_or(String::is_empty)
+    }
+
+    /// Whether the usage has come after all choices, which ends an answer unless it may have been cut in a call.
+    fn is_ended(&self) -> bool {
+        let last = self.calls.len().checked_sub(1);
+        self.is_closed && !last.is_some_and(|number| self.has_no_arguments(number))
+    }
+
+    /// Ends the answer, with a fault of this kind if nothing says that it is whole.
+    fn end(&mut self, otherwise: FaultKind) {
         if !self.signature.is_empty() && self.reason.is_some() {
             self.deltas.push(Delta::Signature(std::mem::take(&mut self.signature)));
         }
@@ -184,12 +199,10 @@ impl Answer {
                 reason: Some("refusal".into()),
                 details: Some(self.refusal.clone()),
             })
-        } else if self.is_closed || self.reason.is_some() {
+        } else if self.is_ended() || self.reason.is_some() {
             Delta::Finish(Finish { reason: self.reason.clone(), details: self.details.clone() })
-        } else if has_begun {
-            fault_of(FaultKind::Incomplete)
         } else {
-            fault_of(FaultKind::NotStream)
+            fault_of(otherwise)
         };
         self.push_last(end);
     }
@@ -217,9 +230,12 @@ impl Answer {
         let choices = chunk["choices"].as_array().cloned().unwrap_or_default();
         self.has_choices |= !choices.is_empty();
         self.is_closed &= choices.is_empty();
-        if !chunk["usage"].is_null() {
-            self.is_closed |= self.has_choices && choices.is_empty();
-            self.deltas.push(Delta::Usage(usage(&chunk["usage"])));
+        let first = choices.iter().find(|choice| is_falsy(&choice["index"]));
+        let in_choice = first.map_or(&Value::Null, |choice| &choice["usage"]);
+        self.is_closed |= !chunk["usage"].is_null() && self.has_choices && choices.is_empty();
+        let counted = if chunk["usage"].is_null() { in_choice } else { &chunk["usage"] };
+        if counted.is_object() {
+            self.deltas.push(Delta::Usage(usage(counted)));
         }
         for choice in choices.iter().filter(|choice| is_falsy(&choice["index"])) {
             self.choice(choice)?;
@@ -239,8 +255,7 @@ impl Answer {
                 self.say(Delta::Reasoning, detail["text"].as_str());
                 self.say(Delta::Reasoning, detail["summary"].as_str());
             }
-            self.say(Delta::Signature, detail["signature"].as_str());
-            self.say(Delta::Redacted, detail["data"].as_str());
+            self.opaque(None, "reasoning_details", detail);
         }
         self.say(Delta::Text, delta["content"].as_str());
         for part in items(&delta["content"]) {
@@ -253,10 +268,18 @@ impl Answer {
                 self.say(kind, inner["text"].as_str());
             }
         }
+        self.opaque(None, "extra_content", &delta["extra_content"]);
         self.refusal += delta["refusal"].as_str().unwrap_or_default();
         self.say(Delta::Refusal, delta["refusal"].as_str());
         for call in items(&delta["tool_calls"]) {
-            self.call(call["index"].as_u64(), text(call, "id"), &call["function"])?;
+            let number = self.call(call["index"].as_u64(), text(call, "id"), &call["function"])?;
+            for name in call.as_object().into_iter().flat_map(|call| call.keys()) {
+                if ["extra_content", "provider_specific_fields", "thought_signature"]
+                    .contains(&&**name)
+                {
+                    self.opaque(Some(number), name, &call[name]);
+                }
+            }
         }
         if delta["function_call"].is_object() {
             self.call(None, None, &delta["function_call"])?;
@@ -266,7 +289,14 @@ impl Answer {
         Some(())
     }
 
-    fn call(&mut self, index: Option<u64>, id: Option<String>, function: &Value) -> Option<()> {
+    fn opaque(&mut self, call: Option<usize>, name: &str, value: &Value) {
+        if !value.is_null() {
+            let (name, json) = (name.to_owned(), value.to_string());
+            self.deltas.push(Delta::Opaque(Opaque { call, name, json }));
+        }
+    }
+
+    fn call(&mut self, index: Option<u64>, id: Option<String>, function: &Value) -> Option<usize> {
         let name = text(function, "name");
         let known = match index {
             Some(index) => self.numbers.get(&index).copied(),
@@ -308,7 +338,7 @@ impl Answer {
         if piece != (CallDelta { number, ..CallDelta::default() }) {
             self.deltas.push(Delta::Call(piece));
         }
-        Some(())
+        Some(number)
     }
 
     fn message(&mut self, event: &Value) -> Option<FaultKind> {
@@ -359,7 +389,7 @@ impl Answer {
                     self.details = Some(details.join(": "));
                 }
             }
-            "message_stop" => self.end(true),
+            "message_stop" => self.end(FaultKind::Incomplete),
             "ping" => {}
             "error" => return Some(FaultKind::Reported),
             _ if !event["error"].is_null() => return Some(FaultKind::Reported),
@@ -415,7 +445,7 @@ impl Answer {
             "cache_read_input_tokens",
             "cache_creation_input_tokens",
         ] {
-            if let Some(count) = usage[name].as_u64() {
+            if let Some(count) = usage[name].as_u64().filter(|count| *count > 0) {
                 self.counts.insert(name, count);
             }
         }

@@ -92,6 +92,7 @@ impl Answer {
             | Delta::Signature(_)
             | Delta::Redacted(_)
             | Delta::Usage(_)
+            | Delta::Opaque(_)
             | Delta::Extra(_)
             | Delta::Note(_) => return None,
         })

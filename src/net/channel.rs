@@ -200,7 +200,7 @@ impl State {
         }
         let call = match delta {
             Delta::Call(call) => Some(call.number),
-            Delta::Usage(_) | Delta::Extra(_) | Delta::Note(_) => self.call,
+            Delta::Usage(_) | Delta::Opaque(_) | Delta::Extra(_) | Delta::Note(_) => self.call,
             _ => None,
         };
         let ends = std::mem::replace(&mut self.call, call) != call;

@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyType};
 
 use super::options::{Finish, reasoning_class};
-use crate::wire::{Api, CallDelta, Delta, Extras, Options, Reader, Secret, Usage};
+use crate::wire::{Api, CallDelta, Delta, Extras, Opaque, Options, Reader, Secret, Usage};
 
 /// Reads the bytes of one answer, and never waits.
 #[pyclass(module = "cogency_rs._core")]
@@ -135,6 +135,9 @@ fn object_of(py: Python<'_>, delta: Delta) -> PyResult<Bound<'_, PyAny>> {
         Delta::Redacted(data) => ("redacted", data).into_bound_py_any(py),
         Delta::Refusal(words) => ("refusal", words).into_bound_py_any(py),
         Delta::Info(info) => ("info", info.id, info.model).into_bound_py_any(py),
+        Delta::Opaque(Opaque { call, name, json }) => {
+            ("opaque", call, name, json).into_bound_py_any(py)
+        }
         Delta::Extra(extra) => ("extra", extra.path, extra.json).into_bound_py_any(py),
         Delta::Note(note) => ("note", note.to_string()).into_bound_py_any(py),
         Delta::Fault(fault) => {

@@ -23,6 +23,7 @@ struct NumberedCall {
     name: Option<String>,
     /// The arguments so far of a call without an id.
     arguments: GrowingObject,
+    has_arguments: bool,
 }
 
 impl Calls {
@@ -52,10 +53,18 @@ impl Calls {
         }
         let call = &mut self.calls[number];
         let (id, name) = (first(&mut call.id, id), first(&mut call.name, name));
+        call.has_arguments |= !arguments.is_empty();
         if call.id.is_none() {
             call.arguments.feed(arguments.as_bytes(), &mut Vec::new());
         }
         CallDelta { number, id, name, arguments: String::new() }
+    }
+}
+
+impl Calls {
+    /// Whether no arguments of the last call have come.
+    pub fn ends_in_a_name(&self) -> bool {
+        self.calls.last().is_some_and(|call| !call.has_arguments)
     }
 }
 

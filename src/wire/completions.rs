@@ -23,6 +23,10 @@ pub struct Completion {
     is_named: bool,
 }
 
+/// Fields of a call that are sent back with it: Google's, which an answer itself has, too, and the names that gateways have for
+/// the same.
+const RETURNED: [&str; 3] = ["extra_content", "provider_specific_fields", "thought_signature"];
+
 /// Whether choices may still come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Choices {
@@ -53,6 +57,7 @@ struct Choice<'a> {
     index: Option<Raw<'a>>,
     reason: Option<Raw<'a>>,
     text: Option<Raw<'a>>,
+    usage: Option<Raw<'a>>,
     parts: Parts<'a>,
     extras: Vec<(Cow<'a, str>, Raw<'a>)>,
 }
@@ -68,6 +73,7 @@ pub(super) struct Parts<'a> {
     pub refusal: Option<Raw<'a>>,
     pub tool_calls: Option<Raw<'a>>,
     pub function_call: Option<Raw<'a>>,
+    pub returned: Option<Raw<'a>>,
     pub extras: Vec<(Cow<'a, str>, Raw<'a>)>,
 }
 
@@ -85,7 +91,14 @@ pub enum Kind<'a> {
 impl Completion {
     /// Whether it is known why the answer ended, or the usage has come after all choices.
     pub fn is_complete(&self) -> bool {
-        self.choices == Choices::Closed || self.reason.is_some()
+        // A call of which only the name has come may have been cut.
+        let is_closed = self.choices == Choices::Closed && !self.ends_in_a_name();
+        is_closed || self.reason.is_some()
+    }
+
+    /// Whether no arguments of its last call have come.
+    pub fn ends_in_a_name(&self) -> bool {
+        self.calls.ends_in_a_name()
     }
 
     /// Whether the model refuses to answer, which needs no reason for the end.
@@ -135,7 +148,9 @@ impl Completion {
             (Choices::Coming, true) if usage.is_some() => Choices::Closed,
             (known, true) => known,
         };
-        if let Some(usage) = usage {
+        // Moonshot has it in the choice.
+        let in_choice = || chunk.choices.iter().find(|choice| choice.is_first())?.usage;
+        if let Some(usage) = usage.or_else(in_choice).filter(|usage| usage.is_object()) {
             sink.usage(of_completion(usage));
             extras_of_completion(usage, sink);
         }
@@ -177,6 +192,9 @@ impl Completion {
         for detail in parts.details.into_iter().flat_map(Raw::items) {
             take_detail(detail, reasoning.is_some(), sink);
         }
+        if let Some(content) = parts.returned {
+            sink.opaque(None, RETURNED[0], content);
+        }
         if let Some(content) = parts.content {
             take_content(content, Channel::Text, sink);
         }
@@ -187,12 +205,12 @@ impl Completion {
         for call in parts.tool_calls.into_iter().flat_map(Raw::items) {
             let index = call.field("index").and_then(Raw::count);
             let id = call.field("id").and_then(Raw::text);
-            self.take_call(index, id, call.field("function"), sink);
-            if sink.extras() == Extras::Kept {
-                for (name, value) in call.fields() {
-                    if !["index", "id", "type", "function"].contains(&&*name) {
-                        sink.extra("tool_calls", &name, value);
-                    }
+            let number = self.take_call(index, id, call.field("function"), sink);
+            for (name, value) in call.fields() {
+                match &*name {
+                    "index" | "id" | "type" | "function" => {}
+                    name if RETURNED.contains(&name) => sink.opaque(Some(number), name, value),
+                    name => sink.extra("tool_calls", name, value),
                 }
             }
         }
@@ -208,7 +226,7 @@ impl Completion {
         id: Option<String>,
         function: Option<Raw<'_>>,
         sink: &mut Sink<'_>,
-    ) {
+    ) -> usize {
         let of_function = |name| function.and_then(|function| function.field(name));
         let (name, arguments) = (of_function("name").and_then(Raw::text), of_function("arguments"));
         let piece = self.calls.piece(index, id, name, arguments);
@@ -222,6 +240,7 @@ impl Completion {
                 None => sink.plain(Channel::Arguments(number), arguments.json()),
             },
         }
+        number
     }
 
     pub(super) fn end(&mut self, reason: Option<String>, sink: &mut Sink<'_>) {
@@ -264,18 +283,14 @@ fn take_texts(parts: Raw<'_>, channel: Channel, sink: &mut Sink<'_>) {
     }
 }
 
-/// An item of `reasoning_details`. If the delta also has its reasoning in another field, the item's text is left out.
+/// An item of `reasoning_details`, which goes back with its signature. If the delta also has its reasoning in another field, the
+/// item's text is left out.
 fn take_detail(detail: Raw<'_>, is_said: bool, sink: &mut Sink<'_>) {
     let texts = ["text", "summary"].map(|name| detail.field(name).and_then(Raw::quoted));
     for text in texts.into_iter().flatten().filter(|_| !is_said) {
         sink.text(Channel::Reasoning, text);
     }
-    if let Some(signature) = detail.field("signature").and_then(Raw::text) {
-        sink.push(Delta::Signature(signature));
-    }
-    if let Some(data) = detail.field("data").and_then(Raw::text) {
-        sink.push(Delta::Redacted(data));
-    }
+    sink.opaque(None, "reasoning_details", detail);
 }
 
 fn add_extras(parent: &str, extras: &[(Cow<'_, str>, Raw<'_>)], sink: &mut Sink<'_>) {
@@ -337,6 +352,7 @@ impl<'a> Choice<'a> {
                 "index" => choice.index = value,
                 "finish_reason" => choice.reason = value,
                 "text" => choice.text = value,
+                "usage" => choice.usage = value,
                 _ if extras == Extras::Kept => choice.extras.push((key, raw)),
                 _ => {}
             }
@@ -369,6 +385,7 @@ impl<'a> Parts<'a> {
                 "refusal" => parts.refusal = value,
                 "tool_calls" => parts.tool_calls = value,
                 "function_call" => parts.function_call = value,
+                "extra_content" => parts.returned = value,
                 "role" => {}
                 _ if extras == Extras::Kept => parts.extras.push((key, raw)),
                 _ => {}

@@ -26,6 +26,8 @@ pub enum Delta {
     Usage(Usage),
     /// The end of the answer.
     Finish(Finish),
+    /// A field that the server wants back.
+    Opaque(Opaque),
     /// A field that has no delta of its own.
     Extra(Extra),
     /// What was wrong but could still be read.
@@ -81,6 +83,17 @@ pub struct Finish {
     pub reason: Option<String>,
     /// What the provider or the model said about it: the words of a refusal.
     pub details: Option<String>,
+}
+
+/// A field that only the server can read, and that it wants back with the answer, such as the signature of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// The number of the call that it is a field of; `None` if it is one of the answer itself.
+    pub call: Option<usize>,
+    /// Its name.
+    pub name: String,
+    /// Its value, as the server wrote it; of a list that comes in pieces, one item.
+    pub json: String,
 }
 
 /// A field that has no delta of its own.
@@ -139,6 +152,7 @@ impl Delta {
             | Delta::Redacted(text)
             | Delta::Refusal(text) => text.len(),
             Delta::Call(call) => call.arguments.len(),
+            Delta::Opaque(opaque) => opaque.name.len() + opaque.json.len(),
             Delta::Extra(extra) => extra.path.len() + extra.json.len(),
             Delta::Fault(fault) => fault.body.len(),
             Delta::Info(_) | Delta::Usage(_) | Delta::Finish(_) | Delta::Note(_) => 0,

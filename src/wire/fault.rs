@@ -30,6 +30,8 @@ pub enum FaultKind {
     TooLong,
     /// The stream ended before the answer did.
     Incomplete,
+    /// The server said that the stream is over, and not why the answer ended, as some servers never do.
+    NoReason,
     /// The caller said that the stream broke off.
     BrokenOff,
 }

@@ -201,7 +201,8 @@ impl Message {
                     continue;
                 }
             };
-            *counted = value.count().unwrap_or(*counted);
+            // Servers other than Anthropic's say 0 at the end for what they counted at the start.
+            *counted = value.count().filter(|&count| count > 0).unwrap_or(*counted);
         }
     }
 }

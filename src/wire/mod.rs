@@ -41,7 +41,7 @@ mod sink;
 mod tests;
 mod usage;
 
-pub use delta::{CallDelta, Delta, Extra, Finish, Info, Note, Usage, append, joined};
+pub use delta::{CallDelta, Delta, Extra, Finish, Info, Note, Opaque, Usage, append, joined};
 pub use events::{Event, Events, TooLong};
 pub use fault::{Fault, FaultKind};
 #[cfg(all(feature = "net", feature = "tokio"))]

@@ -70,6 +70,17 @@ enum State {
     Over,
 }
 
+/// How the bytes of an answer end.
+#[derive(Clone, Copy, Debug)]
+enum End<'a> {
+    /// With the chunk that is the last.
+    Done,
+    /// With the stream.
+    Stream,
+    /// Before their end, for this reason.
+    Broken(&'a str),
+}
+
 /// What the sentence of a fault may quote is in these bytes of an answer that is not a stream.
 const HEAD: usize = 4096;
 
@@ -266,7 +277,7 @@ impl Reader {
             }
         }
         if self.state == State::Reading {
-            self.end(why, sink);
+            self.end(why.map_or(End::Stream, End::Broken), sink);
         }
     }
 
@@ -293,7 +304,7 @@ impl Reader {
             return;
         }
         if data.starts_with(DONE.as_bytes()) {
-            return self.end(None, sink);
+            return self.end(End::Done, sink);
         }
         let text = match std::str::from_utf8(data) {
             Ok(text) => Cow::Borrowed(text),
@@ -317,7 +328,7 @@ impl Reader {
                 self.longer("what the answer says", self.options.max_answer)
             }
             Ok(Kind::Part) => return,
-            Ok(Kind::Last) => return self.end(None, sink),
+            Ok(Kind::Last) => return self.end(End::Stream, sink),
             Ok(Kind::Error(error)) if error.is_null() => Fault::reported(&text, &text, secrets),
             Ok(Kind::Error(error)) => not_stream::reported(error, secrets),
             Err(NotJson { at }) => {
@@ -328,25 +339,27 @@ impl Reader {
         if may_fail {
             self.fail(fault, sink);
         } else {
-            self.end(None, sink); // the answer was complete before
+            self.end(End::Stream, sink); // the answer was complete before
         }
     }
 
     /// Ends the answer, whole or not.
-    fn end(&mut self, why: Option<&str>, sink: &mut Sink<'_>) {
-        let is_refused = why.is_none() && self.answer.is_refused();
+    fn end(&mut self, end: End<'_>, sink: &mut Sink<'_>) {
+        let is_refused = !matches!(end, End::Broken(_)) && self.answer.is_refused();
         if is_refused || self.answer.is_complete() {
             self.answer.finish(sink);
             self.state = State::Ended;
             return;
         }
         let secrets = &self.options.secrets;
-        let fault = match why {
-            Some(why) => self.broken_off(why),
-            None if !self.is_stream => not_stream::not_stream("text", &self.head, secrets),
-            None => {
+        let fault = match end {
+            End::Broken(why) => self.broken_off(why),
+            _ if !self.is_stream => not_stream::not_stream("text", &self.head, secrets),
+            End::Done | End::Stream => {
+                let is_said = matches!(end, End::Done) && !self.answer.ends_in_a_name();
+                let kind = if is_said { FaultKind::NoReason } else { FaultKind::Incomplete };
                 let message = format!("the stream ended without a {}", self.answer.reason());
-                Fault::new(FaultKind::Incomplete, &message, "", secrets)
+                Fault::new(kind, &message, "", secrets)
             }
         };
         self.fail(fault, sink);
@@ -408,6 +421,14 @@ impl Answer {
         match self {
             Self::Completion(answer) => answer.is_complete(),
             Self::Message(answer) => answer.is_complete(),
+        }
+    }
+
+    /// Whether no arguments of its last call have come.
+    fn ends_in_a_name(&self) -> bool {
+        match self {
+            Self::Completion(answer) => answer.ends_in_a_name(),
+            Self::Message(_) => false,
         }
     }
 

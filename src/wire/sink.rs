@@ -1,6 +1,6 @@
 //! Where deltas are put: joins neighbours, and puts surrogate pairs together that a server cut in two.
 
-use super::delta::{CallDelta, Delta, Extra, Note, Usage};
+use super::delta::{CallDelta, Delta, Extra, Note, Opaque, Usage};
 use super::fault::hidden_json;
 use super::options::{Extras, Options, Secret, hidden, hide_in_word};
 use crate::json::{Piece, Raw, pieces};
@@ -116,6 +116,15 @@ impl<'o> Sink<'o> {
         }
     }
 
+    /// Adds a field that the server wants back, unless it is `null`.
+    pub fn opaque(&mut self, call: Option<usize>, name: &str, value: Raw<'_>) {
+        if !value.is_null() {
+            let json = value.json().to_owned();
+            self.pending.said += json.len();
+            self.push(Delta::Opaque(Opaque { call, name: name.to_owned(), json }));
+        }
+    }
+
     /// Adds a note, unless one of its kind was added before.
     pub fn note(&mut self, note: Note) {
         if !self.pending.noted.contains(&note) {
@@ -220,12 +229,9 @@ fn hide(delta: &mut Delta, secrets: &[Secret]) {
         }
         Delta::Extra(extra) => {
             hide_in_word(&mut extra.path, secrets);
-            // Nearly always there is none, and the text stays as the server wrote it.
-            let without = hidden_json(&extra.json, secrets);
-            if without != hidden_json(&extra.json, &[]) {
-                extra.json = without;
-            }
+            hide_in_json(&mut extra.json, secrets);
         }
+        Delta::Opaque(opaque) => hide_in_json(&mut opaque.json, secrets),
         Delta::Signature(text) | Delta::Redacted(text) => hide_in_word(text, secrets),
         Delta::Text(_)
         | Delta::Reasoning(_)
@@ -233,6 +239,14 @@ fn hide(delta: &mut Delta, secrets: &[Secret]) {
         | Delta::Usage(_)
         | Delta::Note(_)
         | Delta::Fault(_) => {}
+    }
+}
+
+/// Nearly always there is nothing to hide, and the text stays as the server wrote it.
+fn hide_in_json(json: &mut String, secrets: &[Secret]) {
+    let without = hidden_json(json, secrets);
+    if without != hidden_json(json, &[]) {
+        *json = without;
     }
 }
 

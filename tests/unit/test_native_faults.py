@@ -140,7 +140,7 @@ def test_reasoning_keeps_its_blocks_and_lone_surrogates_however_it_is_cut() -> N
     answer = NativeAnswer()
     for text, signature in [("a\ud83d", None), ("\ude00", None), ("", "s"), ("b", None), ("", "t")]:
         answer.take(ReasoningDelta(text, signature))
-    assert answer.reasoning == [
+    assert answer.returned.reasoning == [
         {"text": "a\ud83d\ude00", "signature": "s"},
         {"text": "b", "signature": "t"},
     ]

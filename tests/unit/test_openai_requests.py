@@ -52,6 +52,30 @@ async def test_messages_are_sent_without_our_own_fields():
     ]
 
 
+@pytest.mark.parametrize("ours", [{}, {"reasoning": [{"text": "hm"}]}])
+async def test_an_answer_of_calls_alone_has_no_content_rather_than_an_empty_text(ours):
+    call = {"id": "x", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    sent = await body([*HI, {**message, **ours}])
+    assert sent["messages"] == [*HI, {**message, "content": None}]
+
+
+async def test_what_only_the_service_reads_is_sent_back_where_it_was():
+    call = {"id": "x", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    returned = {
+        "order": [],
+        "fields": {"details": [1], "role": "x"},
+        "calls": [{"extra": {"s": 1}, "id": "z"}],
+    }
+    message = {"role": "assistant", "content": "So", "tool_calls": [call], "returned": returned}
+    [sent] = (await body([message]))["messages"]
+    signed = [{**call, "extra": {"s": 1}}]
+    assert sent == {"role": "assistant", "content": "So", "details": [1], "tool_calls": signed}
+    assert call.keys() == {"id", "type", "function"}
+    [sent] = (await body([{**message, "tool_calls": [call, call]}]))["messages"]
+    assert sent["tool_calls"] == [call, call]
+
+
 async def test_reasoning_is_sent_back_in_the_field_that_reasoning_key_names():
     parts = [{"text": "h", "signature": None}, {"text": "m", "signature": None}]
     message = {"role": "assistant", "content": "So", "reasoning": parts}
@@ -82,20 +106,41 @@ async def test_stop_strings_are_sent():
     assert (await body(stop=("</execute>", "<end>")))["stop"] == ["</execute>", "<end>"]
 
 
+OPEN = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+CLOSED = OPEN | {"additionalProperties": False}
+OPTIONAL = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}},
+    "additionalProperties": False,
+}
+NULLABLE = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+
+
 @pytest.mark.parametrize(
-    ("schema", "is_strict"),
+    ("schema", "strict"),
     [
-        ({"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}, True),
-        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, False),
-        ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, False),
-        ({"anyOf": [{"type": "object"}, {"type": "null"}]}, False),
-        ({"type": "array", "items": {"type": "string"}}, True),
+        (CLOSED, CLOSED),
+        (OPEN, CLOSED),
+        (OPTIONAL, None),
+        (OPEN | {"additionalProperties": True}, None),
+        ({"type": "object", "properties": {"a": NULLABLE | {"default": None}}},
+         CLOSED | {"properties": {"a": NULLABLE}}),
+        ({"type": "object", "properties": {"a": {"type": "integer", "default": 3}}},
+         CLOSED | {"properties": {"a": {"type": "integer", "default": 3}}}),
+        ({"type": "array", "items": OPEN}, {"type": "array", "items": CLOSED}),
+        ({"$ref": "#/$defs/A", "$defs": {"A": OPEN}}, {"$ref": "#/$defs/A", "$defs": {"A": CLOSED}}),
+        ({"anyOf": [{"type": "object"}, {"type": "null"}]}, None),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, None),
+        ({"type": "array", "items": {"type": "string"}}, {"type": "array", "items": {"type": "string"}}),
+        ({"const": {"type": "object", "properties": {}}}, {"const": {"type": "object", "properties": {}}}),
     ],
 )  # fmt: skip
-async def test_a_schema_is_strict_if_the_api_can_enforce_it(schema, is_strict):
+async def test_a_schema_is_strict_if_the_api_can_enforce_it(schema, strict):
+    given = json.dumps(schema)
     sent = await body(output_schema=schema)
-    form = {"name": "answer", "schema": schema, "strict": is_strict}
+    form = {"name": "answer", "schema": strict or schema, "strict": strict is not None}
     assert sent["response_format"] == {"type": "json_schema", "json_schema": form}
+    assert json.dumps(schema) == given
 
 
 async def test_a_request_s_settings_override_the_model_s():

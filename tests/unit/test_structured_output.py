@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel, Field
 
 from cogency_rs import Agent, AnthropicModel, OpenAIModel, RunLimits
 from cogency_rs.errors import ConfigError
@@ -28,6 +29,17 @@ class City:
     people: int
 
 
+@dataclass
+class Place:
+    name: str
+
+
+class Bounded(BaseModel):
+    name: str
+    people: Annotated[int, Field(ge=0, lt=10**9)]
+
+
+OSLO_AS_CITY = City("Oslo", 700_000)
 SCHEMA = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "people": {"type": "integer"}},
@@ -49,13 +61,19 @@ def answer_of_anthropic(answer: str = OSLO) -> Reply:
     return Reply([start(), *text(0, answer), *end()])
 
 
-async def runs(served: Any, *replies: Reply, count: int = 1, **options: Any) -> list[Any]:
+async def runs(
+    served: Any,
+    *replies: Reply,
+    count: int = 1,
+    expected: Any = OSLO_AS_CITY,
+    **options: Any,
+) -> list[Any]:
     """Ask for a city once for each reply; returns the bodies of all requests."""
     asked = {"output_type": City, "driver": "native", **options.pop("agent", {})}
     async with served(*replies, **options) as (server, model):
         agent: Any = Agent(model, **asked)
         for _ in range(count):
-            assert (await agent.run("?")).output == City("Oslo", 700_000)
+            assert (await agent.run("?")).output == expected
     return [request.body for request in server.requests]
 
 
@@ -112,6 +130,33 @@ async def test_anthropic_that_refuses_the_schema_is_asked_in_words_and_keeps_the
     )
     expected = [{"effort", "format"}, {"effort"}, {"effort"}]
     assert [each["output_config"].keys() for each in sent] == expected
+
+
+async def test_a_form_that_anthropic_refuses_keeps_no_other_from_being_sent():
+    refused, city, place = (
+        refusal("output_config.format.schema: too complex"),
+        OSLO,
+        '{"name": "Oslo"}',
+    )
+    replies = [refused, *(answer_of_anthropic(each) for each in (city, place, city))]
+    async with anthropic_served.served(*replies, structured_output=True) as (server, model):
+        for kind in (City, Place, City):
+            await Agent(model, output_type=kind).run("?")
+    assert ["output_config" in each.body for each in server.requests] == [True, False, True, False]
+
+
+async def test_anthropic_is_sent_closed_objects_without_bounds():
+    [sent] = await runs(
+        anthropic_served.served,
+        answer_of_anthropic(),
+        structured_output=True,
+        agent={"output_type": Bounded},
+        expected=Bounded(name="Oslo", people=700_000),
+    )
+    schema = sent["output_config"]["format"]["schema"]
+    assert schema["additionalProperties"] is False
+    assert not schema["properties"]["people"].keys() & {"minimum", "exclusiveMinimum", "maximum"}
+    assert "minimum" in sent["system"][0]["text"]
 
 
 async def test_a_server_that_refuses_the_usage_and_the_schema_is_asked_without_either():

@@ -41,6 +41,7 @@ from ..models import (
     ExtraDelta,
     Finish,
     ModelRequest,
+    OpaqueDelta,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from ..runs.response import ModelResponse
     from ..tools.toolbox import Toolbox
     from .own_prompt import SystemPrompt
+    from .returned import Returned
 
 __all__ = ["Instructions", "Runtime"]
 
@@ -88,8 +90,7 @@ class Runtime(Later):
         refused: failed executions for calls of the current step that its driver could not read; they are in the `Step`,
             and not in the log.
         error: an exception to raise when the current step is over and in `RunResult.steps`.
-        reasoning: blocks of reasoning as the provider wants them back, by the number of the batch of calls that
-            followed from them, from 0 after the last question.
+        returned: what the provider wants back with each batch of calls, by its number, from 0 after the last question.
         prompts: what was written for these tools, in earlier runs too.
     """
 
@@ -108,12 +109,12 @@ class Runtime(Later):
     used: Usage = field(default_factory=Usage)
     refused: Sequence[ToolExecution] = ()
     error: Exception | None = None
-    reasoning: dict[int, list[dict[str, Any]]] = field(init=False)
+    returned: dict[int, Returned] = field(init=False)
     prompts: Prompts = field(default_factory=Prompts)
     visible_tools: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reasoning = {}
+        self.returned = {}
         self._begins_with = self.instructions if isinstance(self.instructions, str) else ""
         self._pin = Pin()
         # Once in each run: the list must not change between two of its prompts.
@@ -384,7 +385,7 @@ class _Answer:
                 self.write(delta.arguments)
             case str():
                 self.write(delta)
-            case ExtraDelta():
+            case OpaqueDelta() | ExtraDelta():
                 pass
             case _:
                 kind = type(delta).__name__

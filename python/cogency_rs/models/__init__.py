@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..loading import lazy_names
-from .deltas import Delta, ExtraDelta, Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from .deltas import (
+    Delta,
+    ExtraDelta,
+    Finish,
+    OpaqueDelta,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
 from .request import Model, ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
 
 if TYPE_CHECKING:
@@ -24,6 +33,7 @@ __all__ = [
     "LocalSettings",
     "Model",
     "ModelRequest",
+    "OpaqueDelta",
     "OpenAISettings",
     "ReasoningDelta",
     "RequestSettings",

@@ -95,21 +95,54 @@ def _of_user(message: Mapping[str, Any]) -> list[Block]:
 
 
 def _of_assistant(message: Mapping[str, Any]) -> Iterator[Block]:
-    for thought in message.get("reasoning") or ():
-        signature = thought.get("signature") or ""
-        if signature.startswith(REDACTED):
-            yield {"type": "redacted_thinking", "data": signature.removeprefix(REDACTED)}
-        elif signature:  # without one it is another provider's, and would be refused
-            yield {"type": "thinking", "thinking": thought["text"], "signature": signature}
-    yield from _blocks(message.get("content"))
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        yield {
-            "type": "tool_use",
-            "id": _id(call["id"]),
-            "name": function["name"],
-            "input": _input(function.get("arguments")),
-        }
+    reasoning = [_thinking(block) for block in message.get("reasoning") or ()]
+    text = _blocks(message.get("content"))
+    calls = [_tool_use(call) for call in message.get("tool_calls") or ()]
+    order = (message.get("returned") or {}).get("order")
+    if order and _is_order_of(order, reasoning, text, calls):
+        parts = {"reasoning": iter(reasoning), "call": iter(calls)}
+        for kind, words in order:
+            yield from _blocks(words) if kind == "text" else filter(None, (next(parts[kind]),))
+        return
+    yield from filter(None, reasoning)
+    yield from text
+    yield from calls
+
+
+def _is_order_of(
+    order: Sequence[tuple[str, str]],
+    reasoning: Sequence[object],
+    text: Sequence[Block],
+    calls: Sequence[object],
+) -> bool:
+    """Whether these are still the parts of the answer: a hook may have changed them since, and the log joins texts."""
+    kinds = [kind for kind, _ in order]
+    written = "".join(words for _, words in order).split()
+    shown = "".join(block.get("text", "") for block in text).split()
+    return (
+        kinds.count("reasoning") == len(reasoning)
+        and kinds.count("call") == len(calls)
+        and "".join(written) == "".join(shown)
+    )
+
+
+def _thinking(block: Mapping[str, Any]) -> Block | None:
+    signature = block.get("signature") or ""
+    if signature.startswith(REDACTED):
+        return {"type": "redacted_thinking", "data": signature.removeprefix(REDACTED)}
+    if signature:
+        return {"type": "thinking", "thinking": block["text"], "signature": signature}
+    return None  # it is another provider's, and would be refused
+
+
+def _tool_use(call: Mapping[str, Any]) -> Block:
+    function = call["function"]
+    return {
+        "type": "tool_use",
+        "id": _id(call["id"]),
+        "name": function["name"],
+        "input": _input(function.get("arguments")),
+    }
 
 
 def _of_tool(message: Mapping[str, Any]) -> Iterator[Block]:

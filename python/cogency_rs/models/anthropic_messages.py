@@ -9,6 +9,7 @@ from .anthropic_history import blocks_of, messages_of, system_of, tools_used
 from .completions import is_refusal_of
 from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
+from .schema_forms import closed, of_object, without_bounds
 
 __all__ = ["Cache", "Messages"]
 
@@ -17,6 +18,9 @@ Cache = bool | Literal["5m", "1h"]
 
 _OF_FORM = ("output_config", "output_format", "structured output", "json_schema")
 """Words in a refusal that show that it is about the form of the answer."""
+
+_REMEMBERED = 100
+"""How many forms that were refused are not sent again; a model that takes none refuses each of them once."""
 
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
@@ -36,7 +40,7 @@ class Messages:
         self._mark: dict[str, Any] | None = None
         if cache:
             self._mark = {"type": "ephemeral"} | ({} if cache is True else {"ttl": cache})
-        self._refuses_form = False  # whether the model refuses `output_config`
+        self._refused: list[Any] = []  # the forms of answers that were refused
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of a request."""
@@ -55,7 +59,8 @@ class Messages:
             # The API refuses stop sequences of nothing but white space; our parser stops at them as well.
             body["stop_sequences"] = stop
         if request.output_schema is not None:
-            form = {"type": "json_schema", "schema": dict(request.output_schema)}
+            enforced = without_bounds(closed(request.output_schema, requires_all=False))
+            form = {"type": "json_schema", "schema": enforced}
             body["output_config"] = {"format": form}
         if self._mark is not None:
             _mark_prefixes(body, self._mark)
@@ -64,7 +69,9 @@ class Messages:
     def complete(self, body: Mapping[str, Any], of_service: Mapping[str, Any]) -> dict[str, Any]:
         """See `Endpoint`."""
         whole = {**body, **of_service}
-        form: Mapping[str, Any] = {} if self._refuses_form else body.get("output_config", {})
+        form: Mapping[str, Any] = body.get("output_config", {})
+        if form.get("format") in self._refused:
+            form = {}
         # The effort is the caller's setting.
         output = {**form, **of_service.get("output_config", {})}
         whole.pop("output_config", None)
@@ -78,7 +85,8 @@ class Messages:
         given: Mapping[str, Any] = of_service.get("output_config", {})
         if "format" not in config or "format" in given or not is_refusal_of(error, _OF_FORM):
             return False
-        self._refuses_form = True
+        self._refused.append(config["format"])
+        del self._refused[:-_REMEMBERED]
         return True
 
 
@@ -86,7 +94,7 @@ def _tool(tool: ToolDeclaration) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "input_schema": dict(tool.parameters),
+        "input_schema": of_object(tool.parameters),
     }
 
 

@@ -59,6 +59,10 @@ class CallNumbers:
         call.arguments.feed(arguments)
         return delta
 
+    def number_of(self, index: int | None) -> int | None:
+        """The number of the call that last had an index; `None` if none had it."""
+        return None if index is None else self._by_index.get(index)
+
     def _number(
         self, index: int | None, id: str | None, name: str | None, arguments: str
     ) -> int | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from .completions import SharedFields, grammar_fields
 from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
+from .schema_forms import closed, is_strict, of_object, with_items
 
 __all__ = ["ChatCompletions"]
 
-_OURS = frozenset({"is_error", "reasoning", "tool_execution_id"})
+_OURS = frozenset({"is_error", "reasoning", "returned", "tool_execution_id"})
 """The fields of our messages that the API does not have."""
 
 
@@ -52,41 +53,42 @@ class ChatCompletions(SharedFields):
         return body
 
     def _message(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        if _OURS.isdisjoint(message):  # most are
+        if _OURS.isdisjoint(message) and "tool_calls" not in message:  # most are
             return message
         sent = {key: value for key, value in message.items() if key not in _OURS}
+        if sent.get("tool_calls") and sent.get("content") == "":
+            sent["content"] = (
+                None  # as OpenAI's own client sends it; some services refuse an empty text
+            )
+        if returned := message.get("returned"):
+            _give_back(sent, returned)
         reasoning = "".join(part["text"] for part in message.get("reasoning") or ())
         if self._reasoning_key is not None and reasoning:
             sent[self._reasoning_key] = reasoning
         return sent
 
 
+def _give_back(message: dict[str, Any], returned: Mapping[str, Any]) -> None:
+    """Put opaque fields where they were, in a message of which only the dict itself may be changed."""
+    for name, value in returned["fields"].items():
+        message.setdefault(name, value)
+    calls, fields = message.get("tool_calls") or (), returned["calls"]
+    if len(calls) == len(fields):  # else a hook left some out
+        message["tool_calls"] = [{**own, **call} for call, own in zip(calls, fields, strict=True)]
+
+
 def _tool(tool: ToolDeclaration) -> dict[str, Any]:
     function = {
         "name": tool.name,
         "description": tool.description,
-        "parameters": dict(tool.parameters),
+        "parameters": with_items(of_object(tool.parameters)),
     }
     return {"type": "function", "function": function}
 
 
 def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    form = {"name": "answer", "schema": dict(schema), "strict": _is_strict(schema)}
+    strict = closed(schema, requires_all=True)
+    form = {"name": "answer", "schema": dict(schema), "strict": False}
+    if is_strict(strict):
+        form |= {"schema": strict, "strict": True}
     return {"type": "json_schema", "json_schema": form}
-
-
-def _is_strict(schema: object) -> bool:
-    """Whether a schema can be enforced: the API wants each object closed, and all of its members required."""
-    if isinstance(schema, Mapping):
-        node = cast("Mapping[str, Any]", schema)
-        members: Any = node.get("properties")
-        is_object = node.get("type") == "object" or isinstance(members, Mapping)
-        if is_object and (
-            node.get("additionalProperties") is not False
-            or set(cast("Mapping[str, Any]", members or {})) != set(node.get("required") or ())
-        ):
-            return False
-        return all(_is_strict(value) for value in node.values())
-    if isinstance(schema, list):
-        return all(_is_strict(value) for value in cast("list[object]", schema))
-    return True

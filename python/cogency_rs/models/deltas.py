@@ -5,7 +5,16 @@ from __future__ import annotations
 from .._core import Finish
 from ..loading.dataclass import Later, dataclass
 
-__all__ = ["Delta", "ExtraDelta", "Finish", "ReasoningDelta", "TextDelta", "ToolCallDelta", "Usage"]
+__all__ = [
+    "Delta",
+    "ExtraDelta",
+    "Finish",
+    "OpaqueDelta",
+    "ReasoningDelta",
+    "TextDelta",
+    "ToolCallDelta",
+    "Usage",
+]
 
 REDACTED = "redacted_thinking:"
 """The mark before the data of an encrypted block of reasoning, which is sent back; a signature has no colon."""
@@ -48,6 +57,21 @@ class ToolCallDelta(Later):
     id: str | None = None
     name: str | None = None
     arguments: str = ""
+
+
+@dataclass(frozen=True)
+class OpaqueDelta(Later):
+    """A field that only the service can read, and that it wants back with the answer: Google's signatures of calls.
+
+    Attributes:
+        name: the field's name: `extra_content`, `reasoning_details`.
+        json: its value, JSON text, as the service wrote it; of a list that comes in pieces, one item.
+        index: the `index` of the call that it is a field of; `None` if it is one of the answer itself.
+    """
+
+    name: str
+    json: str
+    index: int | None = None
 
 
 @dataclass(frozen=True)
@@ -116,5 +140,5 @@ class Usage(Later):
 NO_USAGE = Usage()
 """The usage before the first request."""
 
-Delta = TextDelta | ReasoningDelta | ToolCallDelta | ExtraDelta | Usage | Finish
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | OpaqueDelta | ExtraDelta | Usage | Finish
 """A piece of a model's answer. If there are several `Usage`s in one answer, the last counts: providers report sums."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LLMError
@@ -22,6 +23,9 @@ _LISTED = 10  # models that a message lists
 _COMPARED = 500  # models that are compared with the one that was asked for
 _LONGEST_NAME = 100  # characters of a model's name that are compared, or listed
 
+
+_TOOL_NUMBER = re.compile(r"\btools[.\[]([0-9]{1,4})\b")
+"""How a service names a tool by its place in the request: `tools.0.custom.input_schema`, `tools[0].function`."""
 
 _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
@@ -77,11 +81,16 @@ class Service(Later):
         """The same, of whose errors these are kept out."""
         return Service(self.connection, self.model, self.url, self.key, secrets)
 
-    async def not_asked(self, error: Exception) -> LLMError:
-        """Explain why a question got no answer at all; asks the service for its models if it lacks this one."""
+    async def not_asked(self, error: Exception, tools: Sequence[str]) -> LLMError:
+        """Explain why a question got no answer at all; asks the service for its models if it lacks this one.
+
+        Args:
+            error: why.
+            tools: the names of the tools that were declared; the service may name one by its number.
+        """
         if self._is_missing(error):
             return self._error(error, await self._missing(error))
-        return self._explained(error) or self._error(
+        return self._explained(error, tools=tools) or self._error(
             error, f"{self.url} was not asked ({self._words_of(error)}); correct the settings"
         )
 
@@ -113,7 +122,9 @@ class Service(Later):
             f"the model {self.model} refused to answer ({why:.{_LONGEST}}); ask in another way, or ask another model"
         )
 
-    def _explained(self, error: Exception, *, is_answering: bool = False) -> LLMError | None:
+    def _explained(
+        self, error: Exception, *, is_answering: bool = False, tools: Sequence[str] = ()
+    ) -> LLMError | None:
         """The error by its status, or by the lack of one; `None` if neither says anything."""
         kind = self.connection.kind_of(error)
         if kind is not None and not is_answering:
@@ -122,6 +133,9 @@ class Service(Later):
         if status is None:
             return None
         words = f"{_label_of(error)}{self._words_of(error)}"
+        number = _TOOL_NUMBER.search(words)
+        if number is not None and int(number[1]) < len(tools):
+            words = f"{words}; that is the tool {tools[int(number[1])]!r}"
         from .advice import advice_of
 
         advice = advice_of(status, f"{' '.join(_codes_of(error))} {words}".lower())

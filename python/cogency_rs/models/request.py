@@ -48,8 +48,10 @@ class ModelRequest(Later):
     Attributes:
         messages: the conversation, oldest first: dicts of `role` (`system`, `user`, `assistant`, `tool`) and `content`,
             in the form of chat completions. An assistant's message may have `tool_calls` (`id`, `type` "function", and
-            `function` with `name` and `arguments`, JSON text), and `reasoning`, a list of `{"text", "signature"}`. A
-            message of a `tool` has `tool_call_id`, `tool_execution_id` and `is_error`.
+            `function` with `name` and `arguments`, JSON text), `reasoning`, a list of `{"text", "signature"}`, and
+            `returned`, what its service wants back: `order` of its parts, if they are not reasoning, text and calls,
+            and opaque `fields` of the message and of each of its `calls`. A message of a `tool` has
+            `tool_call_id`, `tool_execution_id` and `is_error`.
         tools: the tools declared to the provider; empty if the model writes its calls as text.
         tool_choice: which of them the model must or may call.
         parallel_tool_calls: whether one answer may hold several calls.

@@ -84,6 +84,7 @@ class ServedModel:
         self._connection = service.connection
         self.transport = service.connection.transport
         self._settings = dict(settings)
+        self._gives_reasons = False  # the service has said why an answer ended
         self._found_last: list[Found] = []
         self._written_last: list[Found] = []
         self._secrets = self._secrets_of({})  # kept out of logs as long as this exists
@@ -108,7 +109,9 @@ class ServedModel:
         asked, attempt = asyncio.get_running_loop().time() - request.waited, 0
         while True:
             began = await self._began(request, secrets, asked, attempt)
-            answer = Answer(self._endpoint.operation.api, began.declared)
+            answer = Answer(
+                self._endpoint.operation.api, began.declared, wants_reason=self._gives_reasons
+            )
             is_new = True  # nothing of it was seen
             try:
                 while not answer.is_over:
@@ -117,6 +120,7 @@ class ServedModel:
                         yield delta
             finally:
                 await began.aclose()
+            self._gives_reasons |= answer.has_reason
             if (fault := answer.fault) is None:
                 return
             seconds = self._wait(request, fault, asked, began.attempt) if is_new else None
@@ -164,7 +168,7 @@ class ServedModel:
             except Exception as error:
                 if endpoint.learns_from(error, sent, of_service):
                     continue
-                failed = await service.not_asked(error)
+                failed = await service.not_asked(error, [tool.name for tool in request.tools])
             # Out of the block that caught the error, so that its context is not that one, with its secrets.
             raise failed from failed.cause
 

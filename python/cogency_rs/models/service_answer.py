@@ -10,7 +10,7 @@ from typing import Any, cast
 from ..errors import Portable
 from ..guards.json_text import read_json
 from .connection import REPORTED, Read
-from .deltas import REDACTED, Delta, ExtraDelta, Finish, ReasoningDelta, TextDelta
+from .deltas import REDACTED, Delta, ExtraDelta, Finish, OpaqueDelta, ReasoningDelta, TextDelta
 
 __all__ = ["Answer", "IncompleteError", "NotStreamError", "ReportedError"]
 
@@ -45,18 +45,30 @@ class Answer:
     Args:
         api: how it was read.
         declared: its content type.
+        wants_reason: whether the service says why its answers end, so that one without a reason was cut.
 
     Attributes:
+        has_reason: whether the service said why the answer ended.
         is_over: whether nothing more will be read of it.
         fault: why it is not complete; the deltas before that were handed out.
     """
 
-    __slots__ = ("_declared", "_gives_up", "_has_begun", "fault", "is_over")
+    __slots__ = (
+        "_declared",
+        "_gives_up",
+        "_has_begun",
+        "_wants_reason",
+        "fault",
+        "has_reason",
+        "is_over",
+    )
 
-    def __init__(self, api: str, declared: str) -> None:
+    def __init__(self, api: str, declared: str, *, wants_reason: bool) -> None:
         self._gives_up = api == "completions"  # a server may say so with a finish_reason
         self._declared = declared
         self._has_begun = False
+        self._wants_reason = wants_reason
+        self.has_reason = False
         self.is_over = False
         self.fault: Exception | None = None
 
@@ -75,10 +87,17 @@ class Answer:
         taken: list[Delta] = []
         for delta in deltas:
             match delta:
+                case ("fault", "NoReason", *_) if self._has_begun and not self._wants_reason:
+                    _log.warning(
+                        "the server did not say why the answer ended: it may have been cut"
+                    )
+                    taken.append(Finish(None))
                 case ("fault", kind, message, body):
                     self.fault = self._fault(kind, message, body)
                 case ("redacted", data):
                     taken.append(ReasoningDelta("", f"{REDACTED}{data}"))
+                case ("opaque", call, name, value):
+                    taken.append(OpaqueDelta(name, value, call))
                 case ("extra", path, value):
                     taken.append(ExtraDelta(path, value))
                 case ("note", words):
@@ -88,6 +107,7 @@ class Answer:
                 case Finish() if self._gives_up and delta.kind == "broken":
                     self.fault = IncompleteError(delta.reason or "")
                 case Finish():
+                    self.has_reason |= delta.reason is not None
                     taken.append(finish_of(delta))
                 case _:
                     self._has_begun = True

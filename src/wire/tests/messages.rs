@@ -1,7 +1,7 @@
 //! Anthropic's messages.
 
 use super::super::{Api, Delta, Extras, Finish, Note, Options, Usage};
-use super::{call, extra, finish, info, read, read_with, reasoning, text};
+use super::{call, events, extra, finish, info, read, read_with, reasoning, text, usage};
 
 /// Events of these data, each named by its type.
 fn named(data: &[&str]) -> String {
@@ -183,4 +183,14 @@ fn what_is_not_known_is_kept_for_those_who_ask() {
             finish("end_turn"),
         ]
     );
+}
+
+#[test]
+fn a_count_of_nothing_at_the_end_is_none() {
+    let stream = events(&[
+        r#"{"type":"message_start","message":{"usage":{"input_tokens":100,"output_tokens":0}}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":0,"output_tokens":2}}"#,
+        r#"{"type":"message_stop"}"#,
+    ]);
+    assert!(read(Api::Messages, &stream).contains(&usage(100, 2)));
 }

@@ -78,6 +78,10 @@ fn extra(path: &str, json: &str) -> Delta {
     Delta::Extra(super::Extra { path: path.to_owned(), json: json.to_owned() })
 }
 
+fn opaque(call: Option<usize>, name: &str, json: &str) -> Delta {
+    Delta::Opaque(super::Opaque { call, name: name.to_owned(), json: json.to_owned() })
+}
+
 fn info(id: Option<&str>, model: Option<&str>) -> Delta {
     let [id, model] = [id, model].map(|text| text.map(str::to_owned));
     Delta::Info(super::Info { id, model })

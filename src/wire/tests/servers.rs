@@ -1,7 +1,7 @@
 //! What servers add to the APIs, and what they send in other ways.
 
-use super::super::{Api, Delta};
-use super::{STOP, call, chat, chunks, events, finish, info, read, reasoning, text, usage};
+use super::super::{Api, Delta, FaultKind};
+use super::{STOP, call, chat, chunks, events, finish, info, opaque, read, reasoning, text, usage};
 
 #[test]
 fn reasoning_is_read_wherever_a_server_puts_it() {
@@ -18,20 +18,53 @@ fn reasoning_is_read_wherever_a_server_puts_it() {
             r#""reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]"#,
         ),
     ] {
-        assert_eq!(chat(&[fields, r#""content":"Hi""#]), [reasoning("hm"), text("Hi")], "{who}");
+        let mut deltas = chat(&[fields, r#""content":"Hi""#]);
+        deltas.retain(|delta| !matches!(delta, Delta::Opaque(_)));
+        assert_eq!(deltas, [reasoning("hm"), text("Hi")], "{who}");
     }
 }
 
 #[test]
-fn details_of_reasoning_have_signatures_and_blocks_that_only_the_provider_reads() {
+fn details_of_reasoning_go_back_as_they_came() {
     let fields = [
         r#""reasoning":"h","reasoning_details":[{"type":"reasoning.text","text":"h","signature":null}]"#,
         r#""reasoning_details":[{"type":"reasoning.text","text":"","signature":"sig"}]"#,
         r#""reasoning_details":[{"type":"reasoning.encrypted","data":"secret"}]"#,
     ];
-    let expected =
-        [reasoning("h"), Delta::Signature("sig".into()), Delta::Redacted("secret".into())];
+    let detail = |json| opaque(None, "reasoning_details", json);
+    let expected = [
+        reasoning("h"),
+        detail(r#"{"type":"reasoning.text","text":"h","signature":null}"#),
+        detail(r#"{"type":"reasoning.text","text":"","signature":"sig"}"#),
+        detail(r#"{"type":"reasoning.encrypted","data":"secret"}"#),
+    ];
     assert_eq!(chat(&fields), expected);
+}
+
+#[test]
+fn what_only_the_server_reads_of_a_call_goes_back_with_it() {
+    let signed = r#"{"google":{"thought_signature":"CvcB"}}"#;
+    let call_of = |index, own| {
+        format!(
+            r#""tool_calls":[{{"index":{index},"id":"c{index}","function":{{"name":"f","arguments":"{{}}"}}{own}}}]"#
+        )
+    };
+    let fields = [
+        call_of(0, format!(r#","extra_content":{signed}"#)),
+        call_of(1, String::new()),
+        format!(r#""extra_content":{signed},"content":"Hi""#),
+        call_of(2, r#","thought_signature":null,"custom":1"#.to_owned()),
+    ];
+    let called = |number| call(number, Some(&format!("c{number}")), Some("f"), "{}");
+    let expected = [
+        called(0),
+        opaque(Some(0), "extra_content", signed),
+        called(1),
+        opaque(None, "extra_content", signed),
+        text("Hi"),
+        called(2),
+    ];
+    assert_eq!(chat(&fields.each_ref().map(String::as_str)), expected);
 }
 
 #[test]
@@ -95,4 +128,28 @@ fn a_surrogate_pair_may_be_cut_between_two_deltas() {
         r#""tool_calls":[{"index":0,"function":{"arguments":"\udd80"}}]"#,
     ];
     assert_eq!(chat(&arguments), [call(0, Some("x"), Some("f"), "🦀")]);
+}
+
+#[test]
+fn moonshot_counts_in_the_choice() {
+    let counted = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":10,"completion_tokens":2}}]}"#;
+    let stream = chunks(&[r#""content":"a""#]) + &events(&[counted, "[DONE]"]);
+    assert_eq!(read(Api::Completions, &stream), [text("a"), usage(10, 2), finish("stop")]);
+}
+
+#[test]
+fn an_answer_without_a_reason_is_told_from_one_that_was_cut() {
+    let begun = chunks(&[r#""tool_calls":[{"index":0,"id":"c","function":{"name":"f"}}]"#]);
+    let counted = r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
+    for (stream, kind) in [
+        (chunks(&[r#""content":"a""#]) + &events(&["[DONE]"]), FaultKind::NoReason),
+        (chunks(&[r#""content":"a""#]), FaultKind::Incomplete),
+        (begun.clone() + &events(&["[DONE]"]), FaultKind::Incomplete),
+        (begun + &events(&[counted, "[DONE]"]), FaultKind::Incomplete),
+    ] {
+        let Some(Delta::Fault(fault)) = read(Api::Completions, &stream).pop() else {
+            panic!("{stream} is read as whole")
+        };
+        assert_eq!(fault.kind, kind, "{stream}");
+    }
 }

@@ -13,9 +13,9 @@ from ...models import ModelRequest, SpecificTool, ToolChoice
 from ...runs.context import RunContext
 from ...types import CallMode, ToolCall
 from ..declarations import declarations
+from ..returned import give_back
 from ..runtime import Runtime
 from .native_answer import NativeAnswer
-from .native_history import sign_reasoning
 
 __all__ = ["NativeDriver"]
 
@@ -40,7 +40,8 @@ class NativeDriver:
 
     If the arguments of a call are broken or cut, no call of the answer runs; the model is shown its calls, as text,
     and what was wrong, until it does better. Reasoning is sent back with the calls that followed from it, with the
-    provider's signatures as long as the run lasts: the log has only the text.
+    provider's signatures, in the order of the answer, and with what only the provider can read, as long as the run
+    lasts: the log has only the text.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class NativeDriver:
 
         def complete(messages: Messages) -> None:
             nonlocal batch
-            batch = sign_reasoning(messages, runtime.reasoning)
+            batch = give_back(messages, runtime.returned)
 
         messages = await runtime.native_messages(runtime.introduction, complete)
         request = self._request(runtime, messages)
@@ -95,7 +96,7 @@ class NativeDriver:
                 for event in answer.release():
                     yield event
                 raise
-        runtime.reasoning[batch] = answer.reasoning
+        runtime.returned[batch] = answer.returned
         for event in answer.finish():
             yield event
 

@@ -10,13 +10,13 @@ from typing import Literal
 
 from ..._core import JsonFault, Limits, ObjectReader
 from ...ids import uuid7
-from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
+from ...models import Delta, Finish, OpaqueDelta, ReasoningDelta, TextDelta, ToolCallDelta
 from ...models.call_numbers import CallNumbers
 from ...outside import time
 from ...protocol.codec import format_call_agent
 from ...types import ToolCall
-from ..growing_text import decoded, encoded
 from ..inert import exact_args
+from ..returned import Returned, WrittenParts
 from .driver import EventDict
 from .endings import cut_of, event_of_cut
 from .native_echo import Echo
@@ -90,7 +90,7 @@ class NativeAnswer:
         eager: bool = False,
     ) -> None:
         self.is_broken = False
-        self._blocks: list[_Block] = []
+        self._parts = WrittenParts()
         self._shows_calls = shows_calls
         self._may_call = may_call
         self._eager = eager and may_call
@@ -103,24 +103,28 @@ class NativeAnswer:
         # Events that wait for the end of the answer, in order: everything after the first that has to wait.
         self._held: list[EventDict | _WrittenCall] = []
         self._echo = Echo() if drops_echo and may_call else None
-        self._is_signed = True  # the last block of reasoning is over
 
     def take(self, delta: str | Delta) -> list[EventDict]:
         """Read the next piece; returns the events that it completes."""
         if type(delta) is TextDelta and delta.text and self._echo is None and not self._calls:
             self._is_thinking = False  # most deltas are text, and then there is nothing else to do
+            self._parts.text(delta.text)
             return [_event("respond", delta.text)]
         match delta:
             case str() | TextDelta():
                 text = delta if isinstance(delta, str) else delta.text
                 self._is_thinking = self._is_thinking and not text
+                self._parts.text(text)
                 return self._text(text) if text else []
             case ReasoningDelta(text, signature):
-                self._reasoned(text, signature)
+                self._parts.reasoning(text, signature)
                 self._is_thinking = self._is_thinking or bool(text)
                 return self._say("think", text) if text else []
             case ToolCallDelta():
                 return self._call(delta)
+            case OpaqueDelta(name, value, index):
+                self._parts.opaque(name, value, self._numbers.number_of(index))
+                return []
             case Finish():
                 self._finish = delta
                 return []
@@ -172,20 +176,10 @@ class NativeAnswer:
             return []
         return [event]
 
-    def _reasoned(self, text: str, signature: str | None) -> None:
-        if not text and signature is None:
-            return
-        if self._is_signed:
-            self._blocks.append(_Block())
-        block = self._blocks[-1]
-        block.text += encoded(text)
-        block.signature = signature
-        self._is_signed = signature is not None
-
     @property
-    def reasoning(self) -> list[dict[str, str | None]]:
-        """The blocks of reasoning as the provider wants them back, `{"text", "signature"}`; linear in their text."""
-        return [{"text": decoded(each.text), "signature": each.signature} for each in self._blocks]
+    def returned(self) -> Returned:
+        """What the provider wants back with the calls; linear in the answer."""
+        return self._parts.returned(len(self._calls))
 
     # Calls
 
@@ -199,6 +193,7 @@ class NativeAnswer:
         if is_new:
             self._calls.append(call := _WrittenCall(number))
             self._held.append(call)
+            self._parts.call()
         call = self._calls[number]
         call.add(delta)
         self.is_broken = call.reader.fault is not None or not self._may_call
@@ -286,14 +281,6 @@ class NativeAnswer:
             "column": column,
             "timestamp": time(),
         }
-
-
-class _Block:
-    """A block of reasoning while it arrives."""
-
-    def __init__(self) -> None:
-        self.text = bytearray()
-        self.signature: str | None = None
 
 
 class _WrittenCall:
