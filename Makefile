@@ -197,7 +197,7 @@ TARGETS ?= parser json messages dialects dialect write text wire template schema
 FUZZER = $(NIGHTLY) $(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
 	$(if $(INPUTS),export CARGO_PROFILE_RELEASE_OPT_LEVEL=1;)
 # Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
-FUZZED = --sanitizer none --target-dir target/fuzz
+FUZZED = --sanitizer none --target-dir target/fuzz $(if $(filter template schema,$(TARGETS)),--features bounds)
 
 fuzz: $(TARGETS:%=fuzz-%)  ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)
 

@@ -31,7 +31,8 @@ pub fn show(
             text.extend_from_slice(&thought);
             for (index, call) in calls.iter().enumerate() {
                 text.extend_from_slice(if index > 0 { b"\nAction: " } else { b"Action: " });
-                text.extend_from_slice(unescaped(call.name.as_bytes()).as_bytes());
+                let name = unescaped(call.name.as_bytes());
+                text.extend_from_slice(&renderer.marks().inert(name.as_bytes()));
                 text.extend_from_slice(b"\nAction Input: ");
                 text.extend_from_slice(renderer.compact(&call.args).as_bytes());
             }

@@ -18,12 +18,22 @@ pub struct Sink<'a> {
     is_guarded: bool,
     /// Up to where text from outside was added last.
     outside: usize,
+    /// Where a name ended that may begin a mark, until what follows it is added.
+    name_end: Option<usize>,
 }
 
 impl<'a> Sink<'a> {
     pub fn new(notation: &'a Notation) -> Self {
         let (out, guarded) = (Vec::new(), Vec::new());
-        Self { out, notation, is_doubtful: false, guarded, is_guarded: false, outside: 0 }
+        Self {
+            out,
+            notation,
+            is_doubtful: false,
+            guarded,
+            is_guarded: false,
+            outside: 0,
+            name_end: None,
+        }
     }
 
     pub fn notation(&self) -> &'a Notation {
@@ -59,6 +69,18 @@ impl<'a> Sink<'a> {
     /// Adds text as it is.
     pub fn push(&mut self, text: impl AsRef<[u8]>) {
         self.out.extend_from_slice(text.as_ref());
+        self.end_name();
+    }
+
+    /// Breaks up a mark that begins in the last name and goes on in what follows it: the name cannot be read back then.
+    fn end_name(&mut self) {
+        let Some(at) = self.name_end.filter(|at| *at < self.out.len()) else { return };
+        self.name_end = None;
+        let reach = self.marks().longest();
+        let start = at.saturating_sub(reach);
+        if self.marks().cross(&self.out[start..self.out.len().min(at + reach)], at - start) {
+            self.out.splice(at..at, JOINER.bytes());
+        }
     }
 
     /// Whether text in a form without escapes has no mark when it is written.
@@ -114,6 +136,7 @@ impl<'a> Sink<'a> {
             self.push(name);
         } else {
             self.push_raw(name, false, "");
+            self.name_end = Some(self.out.len()).filter(|_| !self.notation.keeps_marks());
         }
     }
 
