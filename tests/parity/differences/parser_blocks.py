@@ -6,10 +6,9 @@ import re
 
 from cogency_rs.protocol import Limits
 
-from ..pieces import Piece
+from ..pieces import STRING, Piece
 from .registry import PARSER, Example, difference
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _TAG = re.compile("<(think|execute|results|end)>")
 _REPORT = "Error: Malformed tool call syntax. …"
@@ -52,7 +51,7 @@ def _(piece: Piece) -> Piece:
 )
 def control_character_in_a_string(piece: Piece, limits: Limits) -> bool:
     return piece.calls(limits) is not None and any(
-        map(_CONTROL.search, _STRING.findall(piece.body))
+        map(_CONTROL.search, STRING.findall(piece.body))
     )
 
 
@@ -61,7 +60,7 @@ def _(piece: Piece) -> Piece:
     def escaped(string: re.Match[str]) -> str:
         return _CONTROL.sub(lambda control: f"\\u{ord(control[0]):04x}", string[0])
 
-    return piece.with_body(_STRING.sub(escaped, piece.body))
+    return piece.with_body(STRING.sub(escaped, piece.body))
 
 
 @difference(
