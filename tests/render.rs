@@ -477,7 +477,7 @@ fn names_and_keys_end_where_their_mark_stands() {
         ("gemma4", "a", "not a \"name\" <|\"|>", true),
         ("forge-xml", "a<b>&amp;", "k", true),
         ("forge-xml", "a", "not a name", false),
-        ("anthropic", "a", "/parameters", false),
+        ("anthropic", "a", "/parameters", true), // broken up where the element ends
         ("harmony", "a b", "k", false),
     ] {
         let renderer = Renderer::new(preset(row).expect("a row"));

@@ -160,7 +160,9 @@ impl Answer {
             _ if is_done => {
                 let number = self.calls.len().checked_sub(1);
                 let is_bare = number.is_some_and(|number| self.has_no_arguments(number));
-                self.end(if is_bare { FaultKind::Incomplete } else { FaultKind::NoReason });
+                let is_silent = !self.deltas.iter().any(says);
+                let is_cut = is_bare || is_silent;
+                self.end(if is_cut { FaultKind::Incomplete } else { FaultKind::NoReason });
                 return Some(());
             }
             _ if event.kind == "error" => Some(FaultKind::Reported),
@@ -462,6 +464,16 @@ impl Answer {
             reasoning: of("thinking"),
             is_estimate,
         }));
+    }
+}
+
+/// Whether a delta has something of what the answer says.
+fn says(delta: &Delta) -> bool {
+    match delta {
+        Delta::Text(text) | Delta::Reasoning(text) | Delta::Refusal(text) => !text.is_empty(),
+        Delta::Call(call) => !call.arguments.is_empty(),
+        Delta::Opaque(_) => true,
+        _ => false,
     }
 }
 

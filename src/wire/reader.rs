@@ -356,7 +356,8 @@ impl Reader {
             End::Broken(why) => self.broken_off(why),
             _ if !self.is_stream => not_stream::not_stream("text", &self.head, secrets),
             End::Done | End::Stream => {
-                let is_said = matches!(end, End::Done) && !self.answer.ends_in_a_name();
+                let is_said =
+                    matches!(end, End::Done) && sink.said() > 0 && !self.answer.ends_in_a_name();
                 let kind = if is_said { FaultKind::NoReason } else { FaultKind::Incomplete };
                 let message = format!("the stream ended without a {}", self.answer.reason());
                 Fault::new(kind, &message, "", secrets)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, AnthropicModel, tool
+from cogency_rs import Agent, AnthropicModel, Hooks, tool
 from cogency_rs.errors import LLMError
+
 from cogency_rs.models import Finish, OpaqueDelta, ReasoningDelta, TextDelta
 from cogency_rs.testing import ModelServer, Reply
 from support import anthropic_served, openai_served
@@ -56,7 +57,7 @@ async def test_interleaved_thinking_goes_back_in_its_order() -> None:
 
 
 async def test_an_answer_that_a_hook_changed_goes_back_as_the_hook_left_it() -> None:
-    class Redact:
+    class Redact(Hooks):
         async def before_model_request(self, context: Any, request: Any) -> Any:
             for message in request.messages:
                 if "tool_calls" in message:

@@ -121,7 +121,7 @@ fn what_came_before_a_fault_is_kept() {
         ),
         (
             "data: [DONE]\n\n".into(),
-            FaultKind::Incomplete,
+            FaultKind::NoReason,
             "the stream ended without a finish_reason",
         ),
         (String::new(), FaultKind::Incomplete, "the stream ended without a finish_reason"),

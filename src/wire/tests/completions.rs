@@ -262,15 +262,17 @@ fn of_two_finish_reasons_the_last_one_counts() {
 fn a_usage_before_a_choice_closes_nothing() {
     let usage_alone = &events(&[r#"{"choices":[],"usage":{"prompt_tokens":1}}"#]);
     let text_alone = &chunks(&[r#""content":"a""#]);
-    for stream in [
-        usage_alone.clone(),
-        format!("{usage_alone}{text_alone}"),
-        format!("{text_alone}{usage_alone}{text_alone}"),
+    for (stream, at_done) in [
+        (usage_alone.clone(), FaultKind::Incomplete),
+        (format!("{usage_alone}{text_alone}"), FaultKind::NoReason),
+        (format!("{text_alone}{usage_alone}{text_alone}"), FaultKind::NoReason),
     ] {
-        for stream in [stream.clone(), format!("{stream}data: [DONE]\n\n")] {
+        let done = format!("{stream}data: [DONE]\n\n");
+        for (stream, kind) in [(stream, FaultKind::Incomplete), (done, at_done)] {
             let deltas = read(Api::Completions, &stream);
-            let is_incomplete = |delta: &Delta| matches!(delta, Delta::Fault(fault) if fault.kind == FaultKind::Incomplete);
-            assert!(deltas.last().is_some_and(is_incomplete), "{stream} is {deltas:?}");
+            let is_told =
+                |delta: &Delta| matches!(delta, Delta::Fault(fault) if fault.kind == kind);
+            assert!(deltas.last().is_some_and(is_told), "{stream} is {deltas:?}");
         }
     }
 }
@@ -279,7 +281,7 @@ fn a_usage_before_a_choice_closes_nothing() {
 fn fields_that_have_no_delta_are_kept_for_those_who_ask() {
     let stream = events(&[
         r#"{"model":"m","system_fingerprint":"f","choices":[{"index":0,"delta":{"content":"a","annotations":[1]},"logprobs":{"content":[{"token":"a"}]},"stop_reason":null}]}"#,
-        r#"{"provider":"P","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"t"},"extra_content":{"g":1}}]},"native_finish_reason":"end","finish_reason":"stop"}]}"#,
+        r#"{"provider":"P","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"t"},"custom":{"g":1}}]},"native_finish_reason":"end","finish_reason":"stop"}]}"#,
         r#"{"choices":[],"usage":{"prompt_tokens":1,"cost":0.5,"prompt_tokens_details":{"audio_tokens":0}},"timings":{"n":1}}"#,
     ]);
     let options = Options { extras: Extras::Kept, ..Options::default() };
@@ -292,7 +294,7 @@ fn fields_that_have_no_delta_are_kept_for_those_who_ask() {
             extra("choices.logprobs", r#"{"content":[{"token":"a"}]}"#),
             extra("system_fingerprint", "\"f\""),
             call(0, Some("x"), Some("t"), ""),
-            extra("tool_calls.extra_content", r#"{"g":1}"#),
+            extra("tool_calls.custom", r#"{"g":1}"#),
             extra("choices.native_finish_reason", "\"end\""),
             extra("provider", "\"P\""),
             extra("usage.cost", "0.5"),
