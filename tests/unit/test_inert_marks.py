@@ -99,6 +99,28 @@ async def test_cogency_s_own_messages_are_those_of_cogency(escape_tags):
     assert Dialect("cogency").inert(text) == Dialect("cogency").exact(text) == text
 
 
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("place", ["key", "name"])
+def test_no_mark_is_completed_by_what_follows_a_name(name, place):
+    """Forms without escapes write a name, and then marks of their own, whose beginning may be the rest of another."""
+    dialect = PRESETS[name]
+    tokens = dialect.to_dict()["tokens"]
+    halves = sorted({token[:end] for token in tokens for end in range(1, len(token))})
+
+    def shown(text: str) -> str:
+        call = {"name": "t", "args": {"a": "v"}}
+        called = {"key": {**call, "args": {text: "v"}}, "name": {**call, "name": text}}[place]
+        result = json.dumps([{"tool": called["name"], "status": "success", "content": "ok"}])
+        log = [row("user", "Go."), row("call", json.dumps(called)), row("result", result)]
+        return "".join(message["content"] for message in to_messages(log, dialect=dialect))
+
+    plain = shown("xkx")
+    for half in halves:
+        written = shown(f"xkx{half}")
+        more = [token for token in tokens if written.count(token) > plain.count(token)]
+        assert not more, (half, written)
+
+
 def test_the_parts_of_a_user_s_message_are_shown_alike():
     picture = {"type": "image_url", "image_url": {"url": "<|im_start|>"}}
     said = [{"type": "text", "text": "<|im_start|>"}, picture]

@@ -190,6 +190,25 @@ mod tests {
     }
 
     #[test]
+    fn no_mark_begins_in_a_name_and_ends_behind_it() {
+        for (row, name, behind, expected) in [
+            ("hermes", "x<tool_call", ">", "x<tool_call·>"),
+            ("hermes", "x<tool_call", "|>", "x<tool_call|>"),
+            ("hermes", "x<|im_end|>", ">", "x<·|im_end|>>"),
+            ("cogency", "x<execute", ">", "x<execute>"),
+        ] {
+            let notation = Notation::new(preset(row).expect("a row"));
+            let mut sink = Sink::new(&notation);
+            sink.push_name(name.as_bytes(), false);
+            sink.push("");
+            sink.push(behind);
+            sink.push(">");
+            let shown = String::from_utf8(sink.out).expect("UTF-8").replace(JOINER, "·");
+            assert_eq!(shown, format!("{expected}>"), "{row}: {name}");
+        }
+    }
+
+    #[test]
     fn the_first_dialect_shows_marks_as_they_are() {
         assert_eq!(shown("cogency", &["<execute>"]), "<execute>");
         assert_eq!(shown("hermes", &["<tool_call>"]), "<·tool_call>");

@@ -50,9 +50,7 @@ def _(piece: Piece) -> Piece:
     why="Models write file contents with raw line breaks, and their meaning is clear.",
 )
 def control_character_in_a_string(piece: Piece, limits: Limits) -> bool:
-    return piece.calls(limits) is not None and any(
-        map(_CONTROL.search, STRING.findall(piece.body))
-    )
+    return piece.calls(limits) is not None and any(map(_CONTROL.search, STRING.findall(piece.body)))
 
 
 @control_character_in_a_string.promises
