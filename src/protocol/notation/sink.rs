@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn no_mark_begins_in_a_name_and_ends_behind_it() {
         for (row, name, behind, expected) in [
-            ("hermes", "x<tool_call", ">", "x<tool_call·>"),
-            ("hermes", "x<tool_call", "|>", "x<tool_call|>"),
+            ("minimax-m3", "x<think", ">", "x<think·>"),
+            ("minimax-m3", "x<think", " >", "x<think >"),
             ("hermes", "x<|im_end|>", ">", "x<·|im_end|>>"),
             ("cogency", "x<execute", ">", "x<execute>"),
         ] {
