@@ -115,6 +115,14 @@ async def test_settings_go_with_every_question_and_with_one(tiny):
         assert await text_of(model, "Hi", max_tokens=50) == "Good day to you!"
 
 
+async def test_an_answer_is_no_longer_than_its_setting_says(tiny):
+    async with LocalModel(tiny, threads=1, max_tokens=4) as model:
+        result = await Agent(model).run("for ever")
+    assert (result.status, len(result.steps)) == ("completed", 1)
+    assert result.output
+    assert result.stop.message == "The answer was cut at max_tokens=4"
+
+
 async def test_more_runs_than_slots_wait_for_each_other(tiny):
     async with LocalModel(tiny, threads=1, slots=1, context=512) as model:
         answers = await asyncio.gather(*(text_of(model, "Hi") for _ in range(12)))
