@@ -13,6 +13,7 @@ import pytest
 
 from support.pages import CHECKOUT
 from support.public_modules import PUBLIC_MODULES
+from tools import reference
 from tools.website import links
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ def test_the_reference_has_every_public_name_where_it_is_imported_from(module: M
     shown = re.findall(r"^::: (\S+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
     names = {f"{module.__name__}.{name}" for name in module.__all__} - {"cogency_rs.__version__"}
     assert names - set(shown) == set()
+
+
+def test_the_reference_says_in_a_clone_what_each_name_is():
+    shown = reference.PAGE.read_text(encoding="utf-8")
+    assert reference.reference_page(shown) == shown, "run: python tools/reference.py"
+    driver = "- `TextDriver(dialect=None, *, lenient=True, "
+    assert shown.count(driver) == 1
 
 
 def anchors(page: Path) -> set[str]:
