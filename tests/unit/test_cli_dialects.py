@@ -141,11 +141,12 @@ def test_a_dialect_that_is_not_a_preset_can_be_described():
     }
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones(command):
+def test_an_unknown_name_is_refused_with_the_nearest(command):
     ended = command("dialects", "hermess")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (
-        f'cogency-rs: there is no dialect "hermess"; there are {", ".join(PRESETS)}\n'
+        f'cogency-rs: there is no dialect "hermess"; the nearest is "hermes" ({Dialect("hermes").models}); '
+        "docs/presets.md has those of all models\n"
     )
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from .._core import Dialect
 from ..errors import ConfigError
+from ..guards.dialects import preset
 from ..types import ToolCall
 from .exits import UnusableError
 from .page import Page, cut
@@ -92,10 +93,10 @@ def named(names: str) -> list[Dialect]:
     """The dialects with these names, which are separated by commas.
 
     Raises:
-        UnusableError: one is unknown; the message lists those there are.
+        UnusableError: one is unknown; the message has the nearest.
     """
     try:
-        return [Dialect(name.strip()) for name in names.split(",")]
+        return [preset(name.strip()) for name in names.split(",")]
     except ConfigError as error:
         raise UnusableError(str(error)) from error
 
