@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -76,6 +77,27 @@ async def test_an_agent_on_a_file(model):
     }
     result = await agent.run("What is 2 + 3?")
     assert (result.output, len(result.steps)) == ("Five it is.", 2)
+
+
+@pytest.mark.parametrize(
+    ("template", "dialect", "evidence"),
+    [
+        (
+            "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>'}}{% endfor %}",
+            "hermes",
+            "the template writes neither tools nor calls, so the dialect must be given; the model may not have been",
+        ),
+        ("{{ tool.x.y }}", "cogency", "no dialect fits the chat template in the model's file"),
+    ],
+)
+def test_an_agent_says_why_it_has_its_dialect(tmp_path, template, dialect, evidence):
+    path = tmp_path / "m.gguf"
+    name, text = b"tokenizer.chat_template", template.encode()
+    fact = struct.pack("<Q", len(name)) + name + struct.pack("<IQ", 8, len(text)) + text
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + fact)
+    described = Agent(LocalModel(path)).describe()
+    assert described["dialect"] == dialect
+    assert described["evidence"].startswith(evidence)
 
 
 def test_a_script_runs_more_than_once(tiny):

@@ -79,8 +79,8 @@ def _detect(source: Path, *, json: bool) -> None:
         return
     if found is None:
         raise UnusableError(
-            f"no dialect reads the calls that the template of {source} writes; "
-            "docs/add-a-dialect.md says how to add one"
+            f"no dialect fits the template of {source}: none reads the calls that it writes, or it cannot be "
+            "rendered; docs/add-a-dialect.md says how to add one"
         )
     page = Page()
     page.line(Text(found.dialect.name, "bold"))
