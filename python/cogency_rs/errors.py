@@ -186,7 +186,8 @@ class StopReason(StrEnum):
     """Why a run stopped. If there are several reasons, the first in this order counts.
 
     `REFUSED` means that the model refused to answer or its provider withheld the answer, `TRUNCATED` that the answer
-    was repeatedly cut, `EMPTY_ANSWER` that the model wrote no answer, even when asked once more.
+    was cut repeatedly, or at a limit of yours before it could be used, `EMPTY_ANSWER` that the model wrote no answer,
+    even when asked once more.
     """
 
     ERROR = "error"

@@ -42,7 +42,11 @@ pub fn declared(write: impl Fn(&Value, &[Value]) -> Result<String, Error>) -> De
     let system = |text: &str| json!({ "role": "system", "content": text });
     let asked = |text: &str| json!({ "role": "user", "content": text });
     let plain = json!([system(SYSTEM), user()]);
-    let Ok(whole) = write(&plain, &tools()) else { return Declared::Outside };
+    let Ok(whole) = write(&plain, &tools()) else {
+        // It may have no system message, or no tools.
+        let bare = write(&json!([user()]), &tools()).unwrap_or_default();
+        return if bare.contains(TOOL) { Declared::Outside } else { Declared::Nowhere };
+    };
     if !whole.contains(TOOL) {
         return Declared::Nowhere;
     }

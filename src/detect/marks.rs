@@ -7,8 +7,8 @@ use super::detected::Detected;
 use crate::dialect::presets::{names, preset};
 use crate::dialect::{Body, Dialect};
 
-/// The preset whose marks are in the template, if some are that few presets have; those around its calls and results count
-/// before those of its models' templates. `failed` says why it was not rendered.
+/// The preset whose marks are in the template, if some are that few presets have, and one is around its calls or results: those
+/// count before those of its models' templates. `failed` says why it was not rendered.
 pub fn detect(template: &str, failed: Option<&str>) -> Option<Detected> {
     let found = names()
         .filter_map(preset)
@@ -17,7 +17,10 @@ pub fn detect(template: &str, failed: Option<&str>) -> Option<Detected> {
             let own = weighed(&own_marks(&dialect), template);
             (own, weight(&dialect, template), dialect)
         })
-        .filter(|(_, weight, _)| *weight >= ENOUGH)
+        .filter(|(own, weight, dialect)| {
+            *weight >= ENOUGH
+                && (*own > 0 || marks_of(dialect).iter().any(|mark| is_of_calls(mark, template)))
+        })
         .max_by_key(|(own, weight, _)| (*own, *weight));
     let (_, _, dialect) = found?;
     let marks = marks_of(&dialect);
@@ -29,6 +32,11 @@ pub fn detect(template: &str, failed: Option<&str>) -> Option<Detected> {
         None => "rendered with one call, it does not write the call".into(),
     }];
     Some(Detected { dialect, evidence, doubts })
+}
+
+/// Whether a mark is in the template and not of turns, which say nothing of calls: other models of the family have them, too.
+fn is_of_calls(mark: &str, template: &str) -> bool {
+    ["tool", "function", "call"].iter().any(|word| mark.contains(word)) && template.contains(mark)
 }
 
 /// What a mark of ten characters weighs that no other preset has.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use crate::dialect::Dialect;
 use crate::dialect::presets::preset;
 
+use declared::Declared;
 pub use detected::Detected;
 pub use files::{Source, SourceError};
 use reading::Reading;
@@ -38,8 +39,8 @@ pub fn detect_path(path: &Path) -> Result<Option<Detected>, SourceError> {
 
 /// The dialect of a chat template; `None` if it writes calls as no preset reads them.
 ///
-/// A template without tools has the dialect `hermes`, the most common one: small models understand its prompt
-/// best.
+/// A template without calls has the dialect `hermes`, the most common one: small models understand its prompt
+/// best. Marks of calls or results in its text count, the marks of its turns do not.
 ///
 /// # Complexity
 /// O(template + presets); rendering is bounded, whatever the template does.
@@ -49,11 +50,11 @@ pub fn detect(source: &Source) -> Option<Detected> {
     match render(source) {
         Rendered::Calls(calls, declared) => Reading::best(template, &calls)
             .map(|reading| declared::worded(reading.detected(), &declared)),
-        Rendered::Failed(why) => marks::detect(template, Some(&why)),
-        Rendered::NoCalls(_) if !knows_tools(template) => told(),
+        Rendered::Failed(_) | Rendered::NoCalls(_) if !knows_tools(template) => told(),
+        Rendered::Refused(why) | Rendered::Failed(why) => marks::detect(template, Some(&why)),
         Rendered::NoCalls(declared) => marks::detect(template, None)
             .map(|detected| declared::worded(detected, &declared))
-            .or_else(told),
+            .or_else(|| listed(&declared)),
     }
 }
 
@@ -67,7 +68,28 @@ fn head(template: &str) -> &str {
 }
 
 fn knows_tools(template: &str) -> bool {
+    let template = template.to_ascii_lowercase();
     ["tool", "function"].iter().any(|word| template.contains(word))
+}
+
+/// The dialect of a model whose template may list tools, and writes no calls.
+fn listed(declared: &Declared) -> Option<Detected> {
+    let told = told()?;
+    if matches!(declared, Declared::Nowhere) {
+        return Some(told);
+    }
+    let mut listed = Detected {
+        evidence: vec!["the template lists tools and writes no calls".into()],
+        doubts: vec!["the calls that the model was taught are not in the template".into()],
+        ..told
+    };
+    let Declared::At { text, .. } = declared else { return Some(listed) };
+    let Some(open) = listed.dialect.open.iter().find(|open| text.contains(&***open)) else {
+        return Some(listed);
+    };
+    let name = &listed.dialect.name;
+    listed.evidence.push(format!("what it says of tools has the mark {open} of {name}"));
+    Some(declared::worded(listed, declared))
 }
 
 /// The dialect of a model that was taught no calls: in our own words, since no template gives any.

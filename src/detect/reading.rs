@@ -19,21 +19,41 @@ pub struct Reading {
     fit: Fit,
     /// Others that read it as well as this one.
     equals: Vec<String>,
+    /// Whether its blocks have the line breaks of the preset.
+    has_breaks: bool,
 }
 
-/// How well a dialect fits. Of two, the greater one does.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// How well a dialect fits. Of two, the one with the greater [`rank`](Fit::rank) does.
+#[derive(Clone, Copy)]
 struct Fit {
     /// How much text is left after the call: the less, the better.
     left: Reverse<usize>,
-    /// Whether it writes the call as the template does, but for white space.
-    writes_so: bool,
+    /// How it writes the call, next to the template.
+    writes: Writes,
     /// Whether it has the template's marks around results.
     has_results: bool,
     /// How much of its marks is in the template; see [`weight`].
     weight: usize,
     /// Whether models were taught it.
     is_taught: bool,
+}
+
+impl Fit {
+    /// White space counts less than the template's other marks: a preset may be of another version of its model.
+    fn rank(&self) -> (Reverse<usize>, bool, bool, usize, bool, bool) {
+        let Self { left, writes, has_results, weight, is_taught } = *self;
+        let (is_so, is_exact) = (writes != Writes::Otherwise, writes == Writes::Exactly);
+        (left, is_so, has_results, weight, is_exact, is_taught)
+    }
+}
+
+/// How a dialect writes the call, next to the template. Some models have the marks of others, and no line breaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writes {
+    Otherwise,
+    /// The same, but for white space.
+    Spaced,
+    Exactly,
 }
 
 impl Reading {
@@ -44,29 +64,50 @@ impl Reading {
             let Some(grammar) = Grammar::preset(name) else { continue };
             let weight = LazyCell::new(|| weight(&grammar.dialects[0], template));
             let fits = calls.iter().filter_map(|called| fit(&grammar, &weight, called));
-            let Some(fit) = fits.max() else { continue };
+            let Some(fit) = fits.max_by_key(Fit::rank) else { continue };
             match &mut best {
-                Some(best) if best.fit > fit => {}
-                Some(best) if best.fit == fit => best.equals.push(name.into()),
+                Some(best) if best.fit.rank() > fit.rank() => {}
+                Some(best) if best.fit.rank() == fit.rank() => best.equals.push(name.into()),
                 _ => {
                     let dialect = Arc::clone(&grammar.dialects[0]);
-                    best = Some(Self { dialect, fit, equals: Vec::new() });
+                    best = Some(Self { dialect, fit, equals: Vec::new(), has_breaks: true });
                 }
             }
         }
-        best
+        best.map(|best| best.without_breaks(calls))
+    }
+
+    /// The same, if that is how the template writes the call; else without the line breaks within its blocks, if it is that.
+    fn without_breaks(mut self, calls: &[Called]) -> Self {
+        if self.fit.writes == Writes::Spaced {
+            let mut bare = Dialect::clone(&self.dialect);
+            for space in [&mut bare.prompt.calls.open, &mut bare.prompt.calls.close] {
+                *space = space.trim().to_owned().into();
+            }
+            let bare = Arc::new(bare);
+            let written = written(&bare);
+            if calls.iter().any(|called| called.text.contains(written.trim())) {
+                self.dialect = bare;
+                self.has_breaks = false;
+            }
+        }
+        self
     }
 
     /// The dialect with the reasons for it.
     pub fn detected(self) -> Detected {
-        let Self { dialect, fit, equals } = self;
+        let Self { dialect, fit, equals, has_breaks } = self;
         let name = &dialect.name;
         let mut evidence =
             vec![format!("rendered with one tool and one call, {name} reads the call")];
         let mut doubts = Vec::new();
-        if fit.writes_so {
-            evidence.push(format!("the template writes it as {name} does"));
-        }
+        let but = match fit.writes {
+            Writes::Otherwise => None,
+            Writes::Spaced if has_breaks => Some(", but for white space"),
+            Writes::Spaced => Some(", but without line breaks, and so do prompts"),
+            Writes::Exactly => Some(""),
+        };
+        evidence.extend(but.map(|but| format!("the template writes it as {name} does{but}")));
         if fit.has_results {
             evidence.push(format!("it has the marks of {name} around results"));
         }
@@ -88,7 +129,7 @@ fn fit(
         .or_else(|| closed(dialect, &called.text).find_map(|text| read(grammar, &text)))?;
     Some(Fit {
         left: Reverse(left),
-        writes_so: writes_so(dialect, &called.text),
+        writes: writes(dialect, &called.text),
         has_results: has_results(dialect, called),
         weight: **weight,
         is_taught: !dialect.models.is_empty(),
@@ -149,11 +190,21 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-fn writes_so(dialect: &Arc<Dialect>, text: &str) -> bool {
+fn writes(dialect: &Arc<Dialect>, text: &str) -> Writes {
+    let written = written(dialect);
+    match written.trim() {
+        "" => Writes::Otherwise,
+        call if text.contains(call) => Writes::Exactly,
+        call if squeezed(text).contains(&squeezed(call)) => Writes::Spaced,
+        _ => Writes::Otherwise,
+    }
+}
+
+/// The call, as a dialect writes it.
+fn written(dialect: &Arc<Dialect>) -> String {
     let call = ShownCall { name: format!("\"{TOOL}\""), args: ARGS.into(), id: None, server: None };
     let written = Renderer::new(Arc::clone(dialect)).calls(&[call], true);
-    let written = squeezed(written.to_str().unwrap_or_default());
-    !written.is_empty() && squeezed(text).contains(&written)
+    written.to_str().unwrap_or_default().to_owned()
 }
 
 fn has_results(dialect: &Dialect, called: &Called) -> bool {

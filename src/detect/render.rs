@@ -37,8 +37,10 @@ pub enum Rendered {
     Calls(Vec<Called>, Declared),
     /// It knows no calls: none is in what it writes. It may declare tools.
     NoCalls(Declared),
-    /// It cannot be rendered with a call; says why.
+    /// It raises for each conversation with a call; says why.
     Failed(String),
+    /// It is not rendered to its end, since it cannot be read or does too much; says why.
+    Refused(String),
 }
 
 /// A call as the template writes it.
@@ -53,7 +55,7 @@ pub struct Called {
 /// kinds, content or none.
 pub fn render(source: &Source) -> Rendered {
     if let Some(why) = too_long(&source.template) {
-        return Rendered::Failed(why);
+        return Rendered::Refused(why);
     }
     // Jinja's parser calls itself for what is nested, and has no bound for some of it: the stack has room for the longest tag.
     // What the template does is counted, so that it ends by itself: nobody waits for it by a clock.
@@ -63,8 +65,8 @@ pub fn render(source: &Source) -> Rendered {
         match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread
                 .join()
-                .unwrap_or_else(|_| Rendered::Failed("the engine of templates failed".into())),
-            Err(error) => Rendered::Failed(error.to_string()),
+                .unwrap_or_else(|_| Rendered::Refused("the engine of templates failed".into())),
+            Err(error) => Rendered::Refused(error.to_string()),
         }
     })
 }
@@ -94,9 +96,9 @@ fn rendered(source: &Source) -> Rendered {
     let syntax = match read.map(|syntax| bound(&syntax)) {
         Ok(Ok(syntax)) => syntax,
         Ok(Err(NotAllowed(what))) => {
-            return Rendered::Failed(format!("it uses {what}, which no template may here"));
+            return Rendered::Refused(format!("it uses {what}, which no template may here"));
         }
-        Err(error) => return Rendered::Failed(words(&error)),
+        Err(error) => return Rendered::Refused(words(&error)),
     };
     environment.set_fuel(Some(FUEL));
     operations::add_to(&mut environment);
@@ -108,6 +110,7 @@ fn rendered(source: &Source) -> Rendered {
         let given = Value::from(Serde(json!({
             "messages": messages,
             "tools": tools,
+            "xml_tools": tools,
             "functions": tools.get(0).map(ToString::to_string),
             "datetime": "2025-01-01",
             "add_generation_prompt": false,
@@ -133,14 +136,17 @@ fn rendered(source: &Source) -> Rendered {
     let said = written(&json!([user(), { "role": "assistant", "content": ANSWER }]));
     let header = said.as_ref().ok().and_then(|text| between(text, QUESTION, ANSWER)).unwrap_or("");
 
-    let (mut calls, mut failed) = (Vec::new(), None);
+    let (mut calls, mut is_rendered, mut failed) = (Vec::new(), false, None);
     for id in ["a1b2c3d4e", "functions.look_up_tide:0"] {
         for arguments in [json!(args()), json!(ARGS)] {
             for content in [json!(""), serde_json::Value::Null] {
                 match written(&conversation(id, &arguments, &content)) {
-                    Ok(text) => calls.extend(called(&text, header)),
+                    Ok(text) => {
+                        is_rendered = true;
+                        calls.extend(called(&text, header));
+                    }
                     Err(error) if error.kind() == ErrorKind::OutOfFuel => {
-                        return Rendered::Failed("it does too much".into());
+                        return Rendered::Refused("it does too much".into());
                     }
                     Err(error) => failed = Some(words(&error)),
                 }
@@ -152,8 +158,9 @@ fn rendered(source: &Source) -> Rendered {
     calls.retain(|call: &Called| texts.insert(call.text.clone()));
     match failed {
         _ if !calls.is_empty() => Rendered::Calls(calls, declared(write)),
-        Some(why) => Rendered::Failed(why),
-        None => Rendered::NoCalls(declared(write)),
+        // Most that add the content to a text raise where it is null.
+        Some(why) if !is_rendered => Rendered::Failed(why),
+        _ => Rendered::NoCalls(declared(write)),
     }
 }
 

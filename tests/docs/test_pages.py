@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cogency_rs import Agent, Dialect, OpenAIModel
 from support.pages import CHECKOUT
 from support.public_modules import PUBLIC_MODULES
+from tools import reference
 from tools.website import links
 
 if TYPE_CHECKING:
@@ -41,6 +43,21 @@ def test_the_reference_has_every_public_name_where_it_is_imported_from(module: M
     shown = re.findall(r"^::: (\S+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
     names = {f"{module.__name__}.{name}" for name in module.__all__} - {"cogency_rs.__version__"}
     assert names - set(shown) == set()
+
+
+def test_the_reference_says_in_a_clone_what_each_name_is():
+    shown = reference.PAGE.read_text(encoding="utf-8")
+    assert reference.reference_page(shown) == shown, "run: python tools/reference.py"
+    driver = "- `TextDriver(dialect=None, *, lenient=True, "
+    assert shown.count(driver) == 1
+
+
+def test_the_readme_swaps_in_a_server_as_it_is_written():
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    [written] = re.findall(r"`(Agent\(OpenAIModel\([^`]+)`", text)
+    described = eval(written, {"Agent": Agent, "OpenAIModel": OpenAIModel}).describe()
+    assert (described["driver"], described["dialect"]) == ("text", "hermes")
+    assert "Qwen3," in Dialect(described["dialect"]).models
 
 
 def anchors(page: Path) -> set[str]:

@@ -11,7 +11,9 @@ import httpx
 import pytest
 
 from cogency_rs import Memory
+from cogency_rs.errors import LLMError
 from cogency_rs.storage import CallRecord
+from cogency_rs.testing import ScriptedModel
 from support.pages import CHECKOUT, blocks_of
 from support.serving import Model, serving
 from support.tools import Waiting, block, call
@@ -29,9 +31,13 @@ REFUND = block(call("refund", order="A7", euros=30))
 
 
 @asynccontextmanager
-async def served(model: Any, storage: Memory) -> AsyncIterator[httpx.AsyncClient]:
+async def served(
+    model: Any, storage: Memory, user: str = "demo"
+) -> AsyncIterator[httpx.AsyncClient]:
+    app = _app.create_app(model, storage)
+    app.dependency_overrides[_app.user_of] = lambda: user
     async with (
-        serving(_app.create_app(model, storage)) as address,
+        serving(app) as address,
         httpx.AsyncClient(base_url=address, trust_env=False, timeout=60) as http,
     ):
         yield http
@@ -44,7 +50,7 @@ async def events_of(http: httpx.AsyncClient, path: str, body: Any) -> list[dict[
 
 
 async def rows(storage: Memory) -> list[tuple[str, str]]:
-    return [(row["type"], row["content"]) for row in (await storage.read("c")).rows]
+    return [(row["type"], row["content"]) for row in (await storage.read("demo/c")).rows]
 
 
 async def is_over(storage: Memory) -> bool:
@@ -121,7 +127,7 @@ async def test_a_call_of_a_killed_server_is_shown_as_unknown_and_settled(found, 
     left = CallRecord("call-1", "batch", 0, "refund", attempt=1, started_at=1.0)
     content = json.dumps({"name": "refund", "args": {"order": "A7", "euros": 30}})
     asked = [("user", "Pay back.", 1.0), ("call", content, 2.0)]
-    await storage.append("c", user_id="demo", rows=asked, calls=[left])
+    await storage.append("demo/c", user_id="demo", rows=asked, calls=[left])
     model = Model("I cannot tell.<end>", "Now I know.<end>")
     async with served(model, storage) as http:
         over = (await events_of(http, "/conversations/c/decisions", {}))[-1]
@@ -150,10 +156,29 @@ async def test_a_page_that_is_loaded_again_is_told_what_waits():
 
 
 async def test_an_error_is_the_last_event():
-    async with served(Model("Hello.<end>"), Memory()) as http:
-        [over] = await events_of(http, "/conversations/c/decisions", {})
-    assert over["status"] == "failed"
-    assert "no conversation 'c'" in over["error"]
+    async with served(ScriptedModel([LLMError("nobody answers")]), Memory()) as http:
+        over = (await events_of(http, "/conversations/c", {"text": "hello"}))[-1]
+    assert (over["status"], over["error"]) == ("failed", "nobody answers")
+
+
+async def test_a_stranger_learns_nothing_of_another_s_conversation():
+    storage = Memory()
+    async with served(Model(REFUND), storage) as http:
+        [call] = (await events_of(http, "/conversations/c", {"text": "hello"}))[-1]["waiting"]
+    before = await rows(storage)
+    paths = [("decisions", {call["id"]: True}), (f"calls/{call['id']}", {"happened": False})]
+    async with served(Model("Hello.<end>"), storage, user="eve") as http:
+        told = [
+            (response.status_code, response.json())
+            for id in ("c", "of-nobody")
+            for path, body in paths
+            for response in [await http.post(f"/conversations/{id}/{path}", json=body)]
+        ]
+        assert told == [(404, {"detail": "you have no such conversation"})] * 4
+        events = await events_of(http, "/conversations/c", {"text": "mine"})
+        assert [event["content"] for event in events if event["type"] == "user"] == ["mine"]
+        assert events[-1]["status"] == "completed"
+    assert await rows(storage) == before
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.nip.io", "localhost.evil.example", ""])

@@ -106,6 +106,11 @@ def test_tools_run_in_other_processes_unless_they_are_local(ask):
     assert answer["pid"] == here
 
 
+def test_a_new_ray_is_started_where_one_that_has_ended_left_its_address(ask):
+    """The program's folder has such an address, which Ray itself would try for minutes."""
+    assert [status for status, _ in outcomes(ask(["where", {}]))] == ["success"]
+
+
 def test_a_hook_may_redirect_a_call_to_a_local_tool(ask):
     answer = ask(["where", {}], redirect=True)
     assert outcomes(answer) == [("success", answer["pid"])]

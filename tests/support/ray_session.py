@@ -14,6 +14,7 @@ import tempfile
 import threading
 import traceback
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from cogency_rs import CallOptions, Execution, Hooks, ToolCall, tool
@@ -181,6 +182,8 @@ def main() -> None:
     log = Log()
     logging.getLogger("cogency_rs").addHandler(log)
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        # As a Ray leaves it that was killed: nothing answers there.
+        (Path(folder) / "ray_current_cluster").write_text("127.0.0.1:1")
         session = Session(folder)
         for line in sys.stdin:
             request = json.loads(line)

@@ -177,6 +177,7 @@ def place(tmp_path, monkeypatch) -> Path:
 
 
 NAME_TOOLS = "name a file with a JSON list of tools"
+HERMES = Dialect("hermes")
 THERE_ARE = f"there are {', '.join(Dialect.presets())}"
 NAME_A_LOG = "name the file of a log, such as .cogency/store.db"
 UNREADABLE_LOGS = [
@@ -278,7 +279,8 @@ def test_a_file_that_is_not_a_log_is_refused_in_one_line(command, place, args, d
         (["parse", "folder"], "folder is a folder; name a file of text, or - for standard input"),
         (
             ["parse", "text.db", "--dialect", "hermess"],
-            f'there is no dialect "hermess"; {THERE_ARE}',
+            f'there is no dialect "hermess"; the nearest is "hermes" ({HERMES.models}); '
+            "docs/presets.md has those of all models",
         ),
         (["parse", "text.db", "--dialect", "hermes,"], f'there is no dialect ""; {THERE_ARE}'),
         (

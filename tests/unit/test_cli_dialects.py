@@ -141,11 +141,12 @@ def test_a_dialect_that_is_not_a_preset_can_be_described():
     }
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones(command):
+def test_an_unknown_name_is_refused_with_the_nearest(command):
     ended = command("dialects", "hermess")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (
-        f'cogency-rs: there is no dialect "hermess"; there are {", ".join(PRESETS)}\n'
+        f'cogency-rs: there is no dialect "hermess"; the nearest is "hermes" ({Dialect("hermes").models}); '
+        "docs/presets.md has those of all models\n"
     )
 
 
@@ -171,7 +172,9 @@ def test_what_has_no_dialect_is_an_error_in_one_line(command, tmp_path):
     )
     ended = command("dialects", "--detect", str(path))
     assert ended.code == 2
-    assert "no dialect reads the calls that the template" in ended.err
+    assert f"no dialect fits the template of {path}: none reads the calls" in " ".join(
+        ended.err.split()
+    )
     assert command("dialects", "--detect", str(path), "--json").out == "null\n"
     ended = command("dialects", "hermes", "--detect", str(path))
     assert "--detect finds the dialect itself; leave out hermes" in ended.err

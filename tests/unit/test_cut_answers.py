@@ -1,11 +1,14 @@
-"""An answer is whole, or its run is not completed: what is cut for its length is joined with what follows."""
+"""What is cut for its length is joined with what follows, unless the user set that length: there the answer ends.
+
+Any other answer is whole, or its run is not completed.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,8 +16,11 @@ import pytest
 from cogency_rs import (
     Accumulator,
     Agent,
+    AnthropicModel,
     Execution,
+    Hooks,
     Memory,
+    OpenAIModel,
     RunLimits,
     SQLite,
     assemble,
@@ -22,8 +28,14 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.errors import NoAnswerError
-from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta
-from cogency_rs.testing import ScriptedModel
+from cogency_rs.models import (
+    Finish,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+)
+from cogency_rs.testing import ReplayModel, ScriptedModel, record
 from support.tools import block
 
 LENGTH, STOP = Finish("length"), Finish("stop")
@@ -218,6 +230,154 @@ async def test_a_call_that_is_cut_is_never_run_and_the_model_is_asked_for_it_aga
     result = await agent.run("?")
     assert (ran, result.output) == ([], "I cannot.")
     assert [step.outcome for step in result.steps] == ["truncated", "answered"]
+
+
+# A length that the user set
+
+
+class Bounded(ScriptedModel):
+    """A model whose answers the user has bounded."""
+
+    def output_limit(self, request: ModelRequest) -> str | None:
+        return "max_tokens=20"
+
+
+def bounded(driver: Any, *answers: Any, **options: Any) -> tuple[Agent[Any, Any], ScriptedModel]:
+    model = Bounded(answers)
+    return Agent(model, driver=driver, **{"tools": [add], **options}), model
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_answer_ends_where_the_user_bounded_it(driver, mode):
+    agent, model = bounded(driver, part(driver, HALVES[0]), part(driver, "Bye.", STOP))
+    text, result = await said(agent, mode)
+    assert (result.status, len(model.requests)) == ("completed", 1)
+    assert result.output == result.text == text.strip() == HALVES[0].strip()
+    assert (str(result.stop.reason), result.stop.message) == (
+        "completed",
+        "The answer was cut at max_tokens=20",
+    )
+    [step] = result.steps
+    assert (step.kind, step.outcome, step.finish_reason) == (
+        "final_response",
+        "truncated",
+        "length",
+    )
+    again = await agent.resume("c")
+    assert (again.status, again.output, again.text) == ("completed", result.output, result.text)
+    await agent.run("And?", conversation_id="c")
+    [_, _, shown, question] = model.requests[1].messages
+    assert HALVES[0].strip() in shown["content"]
+    assert question == {"role": "user", "content": "And?"}
+
+
+@pytest.mark.parametrize("limits", [RunLimits(same_errors=1), RunLimits(steps=1)])
+async def test_the_end_of_an_answer_that_the_user_set_is_no_error_that_a_limit_counts(limits):
+    agent, _ = bounded("text", part("text", HALVES[0]), limits=limits)
+    assert (await agent.run("?")).output == HALVES[0].strip()
+
+
+async def test_a_limit_of_the_run_on_words_for_an_end_comes_first():
+    limits = RunLimits(finish_reasons=["length"])
+    agent, _ = bounded("text", part("text", HALVES[0]), limits=limits)
+    assert str((await agent.run("?")).stop.reason) == "finish_reason"
+
+
+class GoesOn(Hooks):
+    """Wants the whole answer all the same."""
+
+    async def on_stop(self, ctx: Any, signal: Any) -> None:
+        ctx.go_on()
+
+
+async def test_a_hook_may_go_on_after_the_user_s_limit():
+    agent, model = bounded("text", [HALVES[0], LENGTH], [HALVES[1], STOP], hooks=[GoesOn()])
+    assert (await agent.run("?")).output == WHOLE
+    model.assert_complete()
+
+
+@pytest.mark.parametrize(
+    ("driver", "answer", "options", "what"),
+    [
+        ("text", ["<think>I wonder", LENGTH], {}, "written"),
+        ("native", [ReasoningDelta("I wonder"), LENGTH], {}, "written"),
+        ("text", ['{"name": ', LENGTH], {"output_type": City}, "of the type that was asked for"),
+    ],
+)
+async def test_what_is_no_answer_at_the_user_s_limit_stops_the_run(driver, answer, options, what):
+    agent, model = bounded(driver, answer, **options)
+    result = await agent.run("?")
+    assert (result.status, str(result.stop.reason)) == ("stopped", "truncated")
+    assert result.stop.message == (
+        f"the answer was cut at max_tokens=20 before it was {what}: raise that, or ask for less"
+    )
+    assert len(model.requests) == 1
+    with pytest.raises(NoAnswerError, match="max_tokens=20"):
+        result.output  # noqa: B018
+
+
+async def test_a_value_that_is_whole_at_the_user_s_limit_is_the_output():
+    agent, _ = bounded("text", [OSLO, LENGTH], output_type=City)
+    result = await agent.run("?", conversation_id="c")
+    assert result.output == (await agent.resume("c")).output == City("Oslo", 700000)
+
+
+@pytest.mark.parametrize("name", CUT_CALLS)
+async def test_a_call_that_is_cut_at_the_user_s_limit_is_asked_for_again(name):
+    driver = name.partition(",")[0]
+    agent, _ = bounded(driver, CUT_CALLS[name], part(driver, "I cannot.", STOP))
+    assert (await agent.run("?")).output == "I cannot."
+    assert ran == []
+
+
+async def test_where_each_answer_must_be_a_call_text_does_not_end_the_run():
+    call = '<execute>[{"name": "add", "args": {"a": 1, "b": 2}}]</execute>'
+    limits = RunLimits(require_tool=True, stop_at_tools=["add"])
+    agent, _ = bounded("text", [HALVES[0], LENGTH], call, limits=limits)
+    assert (await agent.run("?")).output == 3
+
+
+class Shortens(Hooks):
+    """Bounds each answer."""
+
+    async def before_model_request(self, ctx: Any, request: ModelRequest) -> ModelRequest:
+        return replace(request, settings={"max_tokens": 5})
+
+
+async def test_a_hook_bounds_answers_too():
+    agent, _ = agent_of("text", [HALVES[0], LENGTH], hooks=[Shortens()])
+    result = await agent.run("?")
+    assert (result.output, result.stop.message) == (
+        HALVES[0].strip(),
+        "The answer was cut at max_tokens=5",
+    )
+
+
+async def test_a_recorded_answer_ends_as_it_did(tmp_path):
+    path = tmp_path / "talk.jsonl"
+    recorded = await Agent(record(Bounded([[HALVES[0], LENGTH]]), path)).run("?")
+    replayed = await Agent(ReplayModel(path)).run("?")
+    assert recorded.output == replayed.output == HALVES[0].strip()
+
+
+def limit(model: Any, **settings: Any) -> str | None:
+    return model.output_limit(ModelRequest([], settings=settings))
+
+
+def test_a_model_names_the_limit_that_it_was_given():
+    def openai(**settings: Any) -> OpenAIModel:
+        return OpenAIModel("m", base_url="http://127.0.0.1:1/v1", **settings)
+
+    def anthropic(**settings: Any) -> AnthropicModel:
+        return AnthropicModel("m", base_url="http://127.0.0.1:1", **settings)
+
+    assert limit(openai()) is limit(anthropic()) is None
+    assert limit(openai(max_tokens=9)) == limit(anthropic(max_tokens=9)) == "max_tokens=9"
+    assert limit(openai(max_tokens=9), max_tokens=5) == "max_tokens=5"
+    assert limit(openai(max_completion_tokens=9)) == "max_completion_tokens=9"
+    assert limit(openai(extra_body={"num_predict": 9})) == "num_predict=9"
+    assert limit(openai(extra_body={"n_predict": -1})) is None  # llama.cpp: any length
 
 
 # Where it cannot be joined

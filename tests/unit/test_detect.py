@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Dialect, system_prompt
+from cogency_rs import Dialect, ToolCall, system_prompt
 from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.errors import ConfigError
 from support.recordings import FOLDER
@@ -108,8 +108,31 @@ def test_the_words_of_a_dialect_are_those_of_its_template(template):
     assert any("the template's words" in each for each in found.evidence)
 
 
-def test_a_template_without_tools_is_told_hermes_in_our_words_and_says_so():
-    found = Dialect.detect(PLAIN)
+# Nothing but turns: the content is added to texts, roles must alternate, contents are lists of parts.
+ADDS = (
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>'}}"
+    "{% endfor %}"
+)
+ALTERNATE = (
+    "{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('Conversation roles must alternate') }}{% endif %}"
+)
+TURNS = {
+    "prints": PLAIN,
+    "adds": ADDS,
+    "adds, like Gemma": ALTERNATE
+    + "{{ '<start_of_turn>' + m['role'] + '\n' + m['content'] + '<end_of_turn>\n' }}{% endfor %}",
+    "adds, like Llama 2": ALTERNATE
+    + "{{ '[INST] <<SYS>>\n<</SYS>>\n\n' + m['content'] + ' [/INST]' }}{% endfor %}",
+    "adds parts": "{% for m in messages %}{{ '[INST] <<SYS>>\n<</SYS>>' + m['content'][0]['text'] }}{% endfor %}",
+    "strips, like Command R": "{% for m in messages %}{{ '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' "
+    "+ m['content'].strip() + '<|END_OF_TURN_TOKEN|>' }}{% endfor %}",
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_a_template_without_tools_is_told_hermes_in_our_words_and_says_so(name):
+    found = Dialect.detect(TURNS[name])
     assert found is not None
     assert found.dialect.name == "hermes"
     assert "Write calls exactly like this" in system_prompt([LOOK], dialect=found.dialect)
@@ -117,6 +140,94 @@ def test_a_template_without_tools_is_told_hermes_in_our_words_and_says_so():
         "the template writes neither tools nor calls, so the dialect must be given"
     ]
     assert found.doubts == ["the model may not have been taught calls at all"]
+
+
+def test_marks_of_turns_do_not_tell_the_dialect_of_a_template_that_speaks_of_tools():
+    turns = ALTERNATE + (
+        "{% if m.role == 'tool' %}{% endif %}"
+        "{{ '<start_of_turn>' + m['role'] + '\n' + m['content'] + '<end_of_turn>\n' }}{% endfor %}"
+    )
+    assert Dialect.detect(turns) is None  # it is not rendered with a call, which it may write
+    calls = turns.replace("{% endfor %}", "{% if no %}<start_function_call>{% endif %}{% endfor %}")
+    found = Dialect.detect(calls)
+    assert found is not None
+    assert found.dialect == Dialect("functiongemma")
+
+
+LISTS = (
+    CHATML
+    + "{% if loop.first %}{{ (tools or []) | tojson }}{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}"
+)
+
+
+def test_a_template_that_lists_tools_is_not_one_that_writes_neither():
+    found = Dialect.detect(LISTS)
+    assert found is not None
+    assert found.dialect.name == "hermes"
+    assert found.evidence == ["the template lists tools and writes no calls"]
+    assert found.doubts == ["the calls that the model was taught are not in the template"]
+
+
+@pytest.mark.parametrize("variable", ["tools", "xml_tools"])
+def test_a_template_that_lists_tools_and_says_how_to_call_declares_them_in_its_words(variable):
+    told = (
+        "CALL THESE\n{% for t in VARIABLE %}* {{ t.function | tojson }}\n{% endfor %}in <tool_call>"
+    )
+    template = (
+        CHATML
+        + "{{ m.content }}{% if loop.first and VARIABLE %}"
+        + told
+        + "{% endif %}<|im_end|>\n{% endfor %}"
+    ).replace("VARIABLE", variable)
+    found = Dialect.detect(template)
+    assert found is not None
+    assert found.dialect.name == "hermes"
+    assert found.evidence == [
+        "the template lists tools and writes no calls",
+        "what it says of tools has the mark <tool_call> of hermes",
+        "prompts declare tools in the template's words, after the system message's text",
+    ]
+    prompt = system_prompt([LOOK], dialect=found.dialect)
+    assert "CALL THESE\n* {" in prompt
+    assert prompt.endswith("in <tool_call>")
+
+
+# The white space of calls
+
+MIMO = CODER.replace("}>\n{{ value }}\n</", "}>{{ value }}</")
+GLM45 = (
+    "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+    "\n<tool_call>{{ c.function.name }}\n{% for key, value in c.function.arguments | items %}"
+    "<arg_key>{{ key }}</arg_key>\n<arg_value>{{ value }}</arg_value>\n{% endfor %}</tool_call>"
+    "{% endfor %}{% endfor %}{% if tools %}{% endif %}"
+)
+# A line break after a block's tag is trimmed, the others are the text's.
+GLM47 = GLM45.replace("}}\n{% for", "}}{% for").replace(">\n<arg_value>", "><arg_value>")
+GLM47 = GLM47.replace("</arg_value>\n", "</arg_value>")
+
+
+@pytest.mark.parametrize(
+    ("template", "name"),
+    [(CODER, "qwen3-coder"), (MIMO, "mimo"), (GLM45, "glm45"), (GLM47, "glm47")],
+    ids=["qwen3-coder", "mimo", "glm45", "glm47"],
+)
+def test_line_breaks_within_calls_tell_dialects_with_the_same_marks_apart(template, name):
+    found = Dialect.detect(template)
+    assert found is not None
+    assert found.dialect == Dialect(name)
+    assert f"the template writes it as {name} does" in found.evidence
+
+
+def test_calls_without_line_breaks_of_no_preset_are_written_back_without_them():
+    found = Dialect.detect(HERMES.replace("<tool_call>\n", "<tool_call>").replace("\n</", "</"))
+    assert found is not None
+    told = "the template writes it as hermes does, but without line breaks, and so do prompts"
+    assert told in found.evidence
+    assert found.dialect != Dialect("hermes")
+    call = ToolCall("look", {"at": "x"})
+    assert found.dialect.write_calls([call]) == (
+        '<tool_call>{"name": "look", "arguments": {"at": "x"}}</tool_call>'
+    )
 
 
 def test_a_template_that_cannot_be_rendered_is_told_by_its_marks():

@@ -85,6 +85,25 @@ def test_so_does_one_of_a_run():
         agent("Hi.").run_sync("?", max_turns=3)
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("user", "user_id=…"),
+        ("calls", "Agent(…, calls=CallOptions(…)), or driver=TextDriver(calls=…) for when calls are shown"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_belongs_elsewhere_says_where(name, instead):
+    for start in (agent("Hi.").run, agent("Hi.").resume, agent("Hi.").run_sync):
+        with pytest.raises(ArgumentError) as raised:
+            start("?", **{name: "stream"})
+        assert str(raised.value).endswith(f" has no argument {name}; write {instead}")
+
+
+def test_when_calls_are_shown_is_an_option_of_a_driver():
+    with pytest.raises(ArgumentError, match=r"got 'stream'; driver=TextDriver\(calls='stream'\)"):
+        Agent(ScriptedModel([]), calls="stream")
+
+
 def test_so_do_those_of_the_parts():
     with pytest.raises(
         ArgumentError, match=r"^RunLimits has no argument max_turns; write steps=…$"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -78,6 +79,27 @@ async def test_an_agent_on_a_file(model):
     assert (result.output, len(result.steps)) == ("Five it is.", 2)
 
 
+@pytest.mark.parametrize(
+    ("template", "dialect", "evidence"),
+    [
+        (
+            "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>'}}{% endfor %}",
+            "hermes",
+            "the template writes neither tools nor calls, so the dialect must be given; the model may not have been",
+        ),
+        ("{{ tool.x.y }}", "cogency", "no dialect fits the chat template in the model's file"),
+    ],
+)
+def test_an_agent_says_why_it_has_its_dialect(tmp_path, template, dialect, evidence):
+    path = tmp_path / "m.gguf"
+    name, text = b"tokenizer.chat_template", template.encode()
+    fact = struct.pack("<Q", len(name)) + name + struct.pack("<IQ", 8, len(text)) + text
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + fact)
+    described = Agent(LocalModel(path)).describe()
+    assert described["dialect"] == dialect
+    assert described["evidence"].startswith(evidence)
+
+
 def test_a_script_runs_more_than_once(tiny):
     """Each `run_sync` has an event loop of its own; the model stays."""
     agent = Agent(LocalModel(tiny, threads=1))
@@ -113,6 +135,14 @@ async def test_settings_go_with_every_question_and_with_one(tiny):
         [*_, finish] = [delta async for delta in model.stream(asked("Hi"))]
         assert finish == Finish("length")
         assert await text_of(model, "Hi", max_tokens=50) == "Good day to you!"
+
+
+async def test_an_answer_is_no_longer_than_its_setting_says(tiny):
+    async with LocalModel(tiny, threads=1, max_tokens=4) as model:
+        result = await Agent(model).run("for ever")
+    assert (result.status, len(result.steps)) == ("completed", 1)
+    assert result.output
+    assert result.stop.message == "The answer was cut at max_tokens=4"
 
 
 async def test_more_runs_than_slots_wait_for_each_other(tiny):

@@ -175,6 +175,9 @@ async def test_a_server_that_does_not_answer_in_time_is_an_error(provider):
         (400, "invalid_request_error", "bad top_k", "refused the request (400: bad top_k); correct the settings"),
         (400, "invalid_request_error", "prompt is too long: 9", "refused a prompt that is too long (400: prompt is"),
         (400, "context_length_exceeded", "no room", "refused a prompt that is too long (400: no room); send less"),
+        (400, "invalid_request_error", "Missing `reasoning_content` field",
+         "wants its reasoning back, or does not take it (400: Missing `reasoning_content` field); "
+         'OpenAIModel(…, reasoning_key="reasoning_content") sends it back'),
         (401, "authentication_error", "bad key", "refused the key (401: bad key); set {KEY}, or give api_key="),
         (402, "billing_error", "pay", "asks for payment first (402: pay); add credit"),
         (403, "permission_error", "not you", "does not allow this key to do that (403: not you); use another key"),

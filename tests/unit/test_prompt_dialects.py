@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Dialect, History, SQLite, assemble, parse_tokens, system_prompt
+from cogency_rs import Agent, Dialect, History, SQLite, assemble, parse_tokens, system_prompt
+from cogency_rs.agent import TextDriver
 from cogency_rs.context import to_messages
 from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.errors import ConfigError
+from cogency_rs.reader import ChatWriter
+from cogency_rs.testing import ScriptedModel
 from support.conversations import called, event, respond, think, user
 from support.tools import OK, FunctionTool, nothing
 from support.turns import CONVERSATION, USER
@@ -125,10 +128,45 @@ def test_a_custom_dialect_is_written_with_its_own_marks():
     assert "<tool_call>" not in prompt  # nor the words that show it
 
 
-@pytest.mark.parametrize("write", [to_messages, system_prompt])
-def test_an_unknown_name_is_refused(write):
+def test_an_unknown_name_is_refused():
     with pytest.raises(ConfigError, match=r'there is no dialect "hermse"; there are .*hermes'):
-        write([], dialect="hermse")
+        to_messages([], dialect="hermse")
+
+
+QWEN3 = '"hermes" (Qwen2.5, Qwen3, Hermes 2 and later, SmolLM3)'
+CODER = '"qwen3-coder" (Qwen3-Coder, Qwen3.5, Nemotron 3)'
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda name: system_prompt([], dialect=name),
+        lambda name: parse_tokens("", dialect=name),
+        lambda name: parse_tokens("", dialect=("hermes", name)),
+        lambda name: Agent(ScriptedModel([]), dialect=name),
+        lambda name: TextDriver(name),
+        lambda name: ChatWriter(name),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("hermse", f"the nearest is {QWEN3};"),
+        ("qwen3", f"the nearest is {QWEN3};"),
+        ("Qwen/Qwen3-8B", f"the nearest is {QWEN3};"),
+        ("qwen3-coder:30b", f"the nearest is {CODER};"),
+        ("qwen", f"the nearest are {QWEN3}, {CODER};"),
+        ("glm", 'the nearest are "glm45" (GLM-4.5, GLM-4.6), "glm47" (GLM-4.7, GLM-5);'),
+        ("gpt-oss:20b", 'the nearest is "harmony" (gpt-oss);'),
+        ("mistral-small", 'the nearest is "mistral-v11" ('),
+        ("xyz", f"there are {', '.join(Dialect.presets())}"),
+        ("", "there are cogency, "),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_names_and_models(use, name, nearest):
+    with pytest.raises(ConfigError) as raised:
+        use(name)
+    assert str(raised.value).startswith(f'there is no dialect "{name}"; {nearest}')
 
 
 def is_taught(name: str) -> bool:

@@ -247,6 +247,94 @@ def test_an_address_that_ray_looks_up_itself_is_not_checked(address):
     check_answers(address)
 
 
+class FakeRay:
+    """Ray's module, and its module that looks for a cluster: `found`, as the folder of a Ray names it."""
+
+    def __init__(self, found: str | None) -> None:
+        self.found = found
+        self.given: list[str | None] = []
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, *, address: str | None) -> None:
+        self.given.append(address)
+
+    def shutdown(self) -> None:
+        pass
+
+    def canonicalize_bootstrap_address(self, address: str | None, folder: str | None) -> str | None:
+        if address == "auto" and self.found is None:
+            raise ConnectionError("Could not find any running Ray instance.")
+        return self.found
+
+
+@pytest.fixture
+def connect(monkeypatch):
+    """A function that connects with an address to a Ray that finds another one, and returns what Ray was given."""
+    monkeypatch.setattr(cluster, "check_installed", lambda: None)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+
+    def connect(address: str | None, found: str | None) -> str | None:
+        ray = FakeRay(found)
+        monkeypatch.setattr(cluster, "import_module", lambda name: ray)
+        connection = Cluster(address, {})
+        connection.connect()
+        connection.close()
+        [given] = ray.given
+        return given
+
+    return connect
+
+
+@pytest.fixture
+def closed() -> str:
+    """An address where nothing answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("address", [None, ""])
+def test_a_new_ray_is_started_where_the_one_that_ray_finds_has_ended(
+    connect, closed, address, caplog
+):
+    assert connect(address, found=closed) == "local"
+    [record] = caplog.records
+    assert record.message == (
+        f"A new Ray is started: that of this machine, at {closed}, does not answer"
+    )
+
+
+def test_auto_is_an_error_at_once_where_the_one_that_ray_finds_has_ended(
+    connect, closed, monkeypatch
+):
+    with pytest.raises(ConfigError, match=r"no Ray cluster answers at .*None to start its own Ray"):
+        connect("auto", found=closed)
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    with pytest.raises(ConfigError, match="no Ray cluster answers at"):
+        connect(None, found=closed)
+
+
+def test_a_cluster_that_ray_finds_and_that_answers_is_used(connect):
+    for address in (None, "auto"):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            head = answering(server, SETTINGS)
+            assert connect(address, found=f"127.0.0.1:{server.getsockname()[1]}") == address
+            head.join()
+
+
+def test_where_ray_finds_nothing_it_does_as_it_does_by_itself(connect):
+    for address in (None, "auto", "local"):
+        assert connect(address, found=None) == address
+
+
+def test_the_address_of_the_environment_is_checked_for_auto_too(connect, closed, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", closed)
+    for address in (None, "auto"):
+        with pytest.raises(ConfigError, match=f"no Ray cluster answers at '{closed}'"):
+            connect(address, found=None)
+
+
 # Work that is done once
 
 

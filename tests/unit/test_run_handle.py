@@ -383,5 +383,38 @@ async def test_a_debugger_sees_the_coroutine():
     assert "coro=<Agent.run() running at" in repr(task)
     assert [frame.f_code.co_name for frame in task.get_stack()] == ["_to_its_end"]
     await task
-    with pytest.raises(AttributeError, match="'RunHandle' object has no attribute 'outcome'"):
+    with pytest.raises(AttributeError, match=r"'RunHandle' object has no attribute 'outcome'$"):
         _ = run.outcome
+
+
+async def test_a_run_that_is_taken_for_its_result_says_what_to_write():
+    async with an_agent().run("?") as run:
+        for name in ("output", "text", "status", "usage", "waiting", "has_output"):
+            with pytest.raises(AttributeError) as raised:
+                getattr(run, name)
+            assert str(raised.value) == (
+                f"'RunHandle' object has no attribute '{name}', which its result has: write "
+                f"(await agent.run(…)).{name}, or agent.run_sync(…).{name} outside of async functions"
+            )
+
+
+def entered(run: Any) -> None:
+    with run:
+        pass
+
+
+async def test_a_run_that_is_watched_without_async_says_what_to_write_and_has_not_begun():
+    agent = an_agent()
+    run = agent.run("?")
+    for use, instead in (
+        (iter, "async for event in agent.run(…)"),
+        (list, "async for event in agent.run(…)"),
+        (entered, "async with agent.run(…) as run"),
+    ):
+        with pytest.raises(TypeError) as raised:
+            use(run)
+        assert str(raised.value) == (
+            f"a run is watched in an async function: write `{instead}`; anywhere else, agent.run_sync(…) waits for its "
+            "result"
+        )
+    assert (await run).output == "3."

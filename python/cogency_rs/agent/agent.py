@@ -197,9 +197,9 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         """What was chosen for this agent, by name: `model`, `provider`, `address`, `transport`, `driver` and `dialect`.
 
         `transport` is `"http"` for requests that are sent here, the name of an SDK's package for those of its client,
-        and `"python"` for a model of your own. `evidence` is why a detected dialect was chosen: a server that
-        shows its template is asked for it before the first step, or by `await model.detect_dialect()`. What does not
-        apply is left out.
+        and `"python"` for a model of your own. `evidence` is why a detected dialect was chosen, or why none was for a
+        model in a file: a server that shows its template is asked for it before the first step, or by
+        `await model.detect_dialect()`. What does not apply is left out.
         """
         model, driver = self._settings.model, self._settings.driver
         dialect = getattr(driver, "dialect", None)
@@ -207,6 +207,8 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         reasons: list[str] = []
         if isinstance(found, Detection) and found.dialect == dialect:
             reasons = [*found.evidence, *found.doubts]
+        elif found is None and getattr(model, "transport", None) == "local":
+            reasons = ["no dialect fits the chat template in the model's file"]
         described = {
             "model": getattr(model, "name", None) or getattr(model, "__name__", None),
             "provider": getattr(model, "provider", None),

@@ -103,7 +103,8 @@ def driver_of(driver: Any, dialect: Dialects | None, model: Any) -> Driver:
         driver = TextDriver()
     if isinstance(driver, TextDriver) and driver.takes_dialect:
         is_guess = dialect is None and taught_by(model) is None
-        return driver.speaking(dialect or dialect_of(model), until_told=is_guess)
+        spoken = dialect_of(model) if dialect is None else dialect
+        return driver.speaking(spoken, until_told=is_guess)
     if dialect is not None:
         raise ConfigError(
             'dialect is what the driver "text" speaks: leave it out, or give driver="text"'

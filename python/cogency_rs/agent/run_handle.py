@@ -147,7 +147,21 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
             # What debuggers and asyncio's own messages ask of a coroutine: its name, its frame, what it awaits.
             if name in _OF_COROUTINES and self._coroutine is not None:
                 return getattr(self._coroutine, name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            advice = _OF_A_RESULT.format(name) if name in _FIELDS else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{advice}",
+                name=name,
+                obj=self,
+            )
+
+        def __iter__(self) -> Any:
+            raise TypeError(_NOT_AWAITED.format("async for event in agent.run(…)"))
+
+        def __enter__(self) -> Any:
+            raise TypeError(_NOT_AWAITED.format("async with agent.run(…) as run"))
+
+        def __exit__(self, *_: object) -> None:  # else Python speaks of this first
+            pass
 
     @property
     def _is_awaited(self) -> bool:
@@ -210,6 +224,17 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
 
 
 _OVER = "the run is over: `result` has its result, and `agent.run` begins another run"
+_NOT_AWAITED = (
+    "a run is watched in an async function: write `{}`; anywhere else, agent.run_sync(…) waits for its "
+    "result"
+)
+_OF_A_RESULT = (
+    ", which its result has: write (await agent.run(…)).{0}, or agent.run_sync(…).{0} outside of async "
+    "functions"
+)
+_FIELDS = frozenset(
+    ("has_output", "output", "run_id", "status", "text", "usage", "waiting", "with_output")
+)
 _NEVER_BEGAN = "the run was closed, or failed, before it began: `agent.run` begins another run"
 
 

@@ -64,7 +64,7 @@ class RunLog:
         return {"type": "error", **report, "line": None, "column": None, "timestamp": now}
 
     async def ended(self, output: Any) -> None:
-        """Save that a tool ended the run with its output, although the model has not answered.
+        """Save that the run is completed with this output, although the log does not end with an answer of the model.
 
         The row is empty for `NO_OUTPUT`.
         """

@@ -47,6 +47,7 @@ from ..models import (
     ToolCallDelta,
     Usage,
 )
+from ..models.request import limit_of
 from ..runs.context import RunContext
 from ..telemetry import current
 from ..tools.cogency import guidance_for
@@ -84,6 +85,7 @@ class Runtime(Later):
             a call is complete, so that the call may begin before its batch is complete.
         output_schema: the JSON Schema of the final answer, for a model that wants it; `None` for any text.
         finish_reason: why the model stopped, in the current step.
+        output_limit: the user's setting at which the answer of the current step was cut, such as "max_tokens=100".
         used: the tokens of the current step.
         toolbox: which tool a call means.
         visible_tools: the tools that the prompt lists, in their order.
@@ -106,6 +108,7 @@ class Runtime(Later):
     eager: bool = False
     output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None
+    output_limit: str | None = None
     used: Usage = field(default_factory=Usage)
     refused: Sequence[ToolExecution] = ()
     error: Exception | None = None
@@ -306,11 +309,12 @@ class Runtime(Later):
             request = replace(request, messages=copied(request.messages))
             request = await self.triggers.change("before_model_request", request)
         answer = _Answer(request, self.history)
-        source: Any = await self._asked(self.model if model is None else model, request)
+        asked = self.model if model is None else model
+        source: Any = await self._asked(asked, request)
         try:
             if self.triggers.has("after_model_response"):
                 response = await self._whole_response(request, source, answer)
-                self.finish_reason = response.finish_reason
+                ended = response.finish_reason
                 for delta in response.deltas:
                     piece = delta if read is None else read(delta)
                     if piece is not None:
@@ -328,7 +332,10 @@ class Runtime(Later):
                     piece = delta if read is None else read(delta)
                     if piece is not None:
                         yield piece
-                self.finish_reason = answer.finish_reason
+                ended = answer.finish_reason
+            self.finish_reason = ended
+            if ended is not None and Finish(ended).kind == "length":
+                self.output_limit = limit_of(asked, request)
         finally:
             close = getattr(source, "aclose", None)
             if close is not None:

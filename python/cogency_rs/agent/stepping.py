@@ -171,7 +171,8 @@ class Stepping:
         known: Sequence[CallRecord] = (),
     ) -> RunningStep:
         runtime = self._runtime
-        runtime.used, runtime.finish_reason = NO_USAGE, None
+        runtime.used = NO_USAGE
+        runtime.finish_reason = runtime.output_limit = None
         runtime.refused, runtime.error = (), None
         if self._call_limit is not None:
             self._call_limit.begin_step()
@@ -193,7 +194,7 @@ class Stepping:
             and accumulator.stop is None
         )
         said = text = content.text
-        output = NO_OUTPUT
+        output, at_limit = NO_OUTPUT, None
         if content.calls:
             self.answer.forget()
         elif not is_answer:
@@ -202,6 +203,8 @@ class Stepping:
             text, output = self.read(content, outcome)
         elif content.is_cut:
             self.answer.cut(content)
+            if runtime.output_limit is not None and not content.calls:
+                output, at_limit = self._at_limit(text, runtime.output_limit)
         reports: tuple[dict[str, Any], ...] = ()
         self._empty = self._empty + 1 if _is_empty(output) else 0
         if isinstance(output, Refused):
@@ -216,6 +219,8 @@ class Stepping:
         kind = kind_of(
             outcome, calls=bool(executions or accumulator.waiting), is_refused=bool(reports)
         )
+        if at_limit is not None and output is not NO_OUTPUT:
+            kind = "final_response"
         # By position, as below: to pass a dozen names takes four times as long.
         step = Step(
             self._ctx.step,
@@ -239,7 +244,7 @@ class Stepping:
         if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
             # A tool asked for the end. This is only a signal: a hook may ask to go on.
             outcome = TurnOutcome.ACTED
-        signals = tuple(self._signals(executions, resolved, running, finish_reason, ending))
+        signals = self._signals(executions, resolved, running, finish_reason, ending, at_limit)
         return FinishedStep(
             reports,
             step,
@@ -250,7 +255,7 @@ class Stepping:
             is_answer and not reports and text != "",
             running.is_out_of_time,
             tuple(accumulator.asking),
-            signals,
+            tuple(signals),
             runtime.error or self._error_of(executions),
             monotonic() - running.began,
         )
@@ -275,6 +280,18 @@ class Stepping:
             if not isinstance(again, Fault):
                 return content.text, again
         return text, Refused("invalid_output", value.message) if isinstance(value, Fault) else value
+
+    def _at_limit(self, text: str, limit: str) -> tuple[Any, StopRun | None]:
+        """What there is of an answer that was cut at a limit of the user, and the reason to stop the run there."""
+        if self._ctx.limits.require_tool:
+            return NO_OUTPUT, None
+        value = self._settings.output.read(text)
+        if text and not isinstance(value, Fault):
+            told = f"The answer was cut at {limit}"
+            return value, StopRun(told, reason=StopReason.COMPLETED, source="model")
+        what = "of the type that was asked for" if text else "written"
+        told = f"the answer was cut at {limit} before it was {what}: raise that, or ask for less"
+        return NO_OUTPUT, StopRun(told, reason=StopReason.TRUNCATED, source="model")
 
     def _no_tool_call(self) -> Refused:
         from ..protocol.codec import format_call_agent
@@ -324,6 +341,7 @@ class Stepping:
         running: RunningStep,
         finish_reason: str | None,
         ending: ToolExecution | None,
+        at_limit: StopRun | None,
     ) -> Iterator[StopRun]:
         """The reasons of a step to stop the run."""
         if (stop := running.accumulator.stop) is not None:
@@ -343,6 +361,9 @@ class Stepping:
         limit = self._call_limit
         if limit is not None and (refused := limit.reached(executions)) is not None:
             yield refused
+        if at_limit is not None:
+            yield at_limit
+            return
         repeated = self._repetition.enter(running.content.happened(executions, calls))
         if repeated is not None:
             yield repeated

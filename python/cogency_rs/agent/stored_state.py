@@ -119,7 +119,7 @@ class StoredState(Later):
     Attributes:
         last: the type of its last row, leaving aside rows without meaning here; `None` if there is none.
         rows: its rows, leaving aside the same.
-        ended: the output of a run that a tool ended; `NO_OUTPUT` for any other.
+        ended: the output in a last row `end`; `NO_OUTPUT` if the last row is any other.
         batch: the calls without results; `None` if all have results.
         is_cut: whether the model was stopped, or refused to go on, after it had written something, and no question
             follows.

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from .._core import Dialect
 from ..errors import ConfigError
+from ..guards.dialects import preset
 from ..types import ToolCall
 from .exits import UnusableError
 from .page import Page, cut
@@ -78,8 +79,8 @@ def _detect(source: Path, *, json: bool) -> None:
         return
     if found is None:
         raise UnusableError(
-            f"no dialect reads the calls that the template of {source} writes; "
-            "docs/add-a-dialect.md says how to add one"
+            f"no dialect fits the template of {source}: none reads the calls that it writes, or it cannot be "
+            "rendered; docs/add-a-dialect.md says how to add one"
         )
     page = Page()
     page.line(Text(found.dialect.name, "bold"))
@@ -92,10 +93,10 @@ def named(names: str) -> list[Dialect]:
     """The dialects with these names, which are separated by commas.
 
     Raises:
-        UnusableError: one is unknown; the message lists those there are.
+        UnusableError: one is unknown; the message has the nearest.
     """
     try:
-        return [Dialect(name.strip()) for name in names.split(",")]
+        return [preset(name.strip()) for name in names.split(",")]
     except ConfigError as error:
         raise UnusableError(str(error)) from error
 

@@ -16,6 +16,7 @@ from .._core import (
 )
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
+from ..guards.dialects import check_dialect, preset
 from ..guards.json_text import whole_characters
 from ..loading.dataclass import Later, dataclass
 from ..tools.cogency import guidance_for
@@ -61,6 +62,7 @@ def system_prompt(
     Raises:
         ConfigError: there is no such dialect, or JSON cannot hold a tool's schema.
     """
+    check_dialect(dialect)
     return prompt_parts(tools, identity, instructions, dialect).text
 
 
@@ -292,7 +294,7 @@ def _with(asked: str, messages: Messages) -> Messages:
 def written_dialect(dialect: Dialects) -> Dialect:
     """The dialect that prompts are written in: the first of several."""
     first = dialect if isinstance(dialect, str | Dialect) else dialect[0]
-    return Dialect(first) if isinstance(first, str) else first
+    return preset(first) if isinstance(first, str) else first
 
 
 async def _profile(user_id: str, storage: Any, dialect: Dialects) -> str:

@@ -13,6 +13,7 @@ from ..guards.arguments import (
     check_flag,
     check_instance,
     check_seconds,
+    refused,
 )
 from ..loading.dataclass import Later, dataclass
 
@@ -69,6 +70,9 @@ class CallOptions(Later):
         """
         if calls is None:
             return _DEFAULTS
+        if isinstance(calls, str):
+            advice = f"driver=TextDriver(calls={calls!r}) says when calls are shown"
+            raise refused("calls", calls, "a CallOptions", advice)
         check_instance("calls", calls, cls)
         return calls
 

@@ -81,7 +81,7 @@ AGENT: Mapping[str, str] = {
     },
     **_same(_OF_RUN.format("deps"), "deps", "deps_type", "context"),
     **_same(_OF_RUN.format("conversation_id"), "conversation_id", "session_id", "thread_id"),
-    **_same(_OF_RUN.format("user_id"), "user_id"),
+    **_same(_OF_RUN.format("user_id"), "user_id", "user"),
     **_same("limits=RunLimits(seconds=…)", "timeout"),
 }
 """What to write in place of arguments that `Agent` does not have."""
@@ -91,6 +91,11 @@ RUN: Mapping[str, str] = {
     **_same("limits=RunLimits(…)", "usage_limits"),
     **_same("limits=RunLimits(seconds=…)", "timeout"),
     **_same("deps=…", "context"),
+    **_same("user_id=…", "user"),
+    **_same(
+        "Agent(…, calls=CallOptions(…)), or driver=TextDriver(calls=…) for when calls are shown",
+        "calls",
+    ),
     **_same("the question, as the first argument", "input", "prompt", "query"),
     **_same("conversation_id=…", "session_id", "thread_id", "session"),
     **_same("conversation_id=…, whose messages are in the log", "message_history", "messages"),

@@ -25,6 +25,10 @@ _SEND_LESS = "send less of the conversation, as History(max_tokens=...) does"
 _REFUSED = Advice("refused the request", "correct the settings or the messages")
 FAILED = Advice("failed", "nothing is wrong with the request: try again later")
 _TOO_LONG = Advice("refused a prompt that is too long", _SEND_LESS)
+_REASONING = Advice(
+    "wants its reasoning back, or does not take it",
+    'OpenAIModel(…, reasoning_key="reasoning_content") sends it back; without reasoning_key it is not sent',
+)
 _NO_CREDIT = Advice("asks for payment first", "add credit to the account, or raise its limit")
 
 _NOWHERE = Advice(
@@ -55,6 +59,7 @@ _BY_WORD = {
     "context length": _TOO_LONG,
     "prompt is too long": _TOO_LONG,
     "exceed_context_size": _TOO_LONG,
+    "reasoning_content": _REASONING,
 }
 """Advice by a service's code or words, which say more than its status."""
 

@@ -12,7 +12,7 @@ from ..guards import misnamed
 from ..guards.arguments import check_text
 from ..guards.misnamed import refuses_misnamed
 from ..guards.secrets import check_url, shown_url
-from .anthropic_messages import Cache, Messages
+from .anthropic_messages import MAX_TOKENS, Cache, Messages
 from .connection import Connection
 from .failures import Service
 from .http import HttpConnection, Key, is_local
@@ -37,7 +37,8 @@ class AnthropicModel(ServedModel):
 
     Args:
         name: the model's name at the provider.
-        max_tokens: how long an answer may be, thinking included; the API requires it.
+        max_tokens: how long an answer may be, thinking included. The API requires it, so that 8192 is sent if it is not
+            given; an agent goes on with an answer that is cut there.
         thinking: how many tokens the model may think before it answers, at least 1024 and fewer than `max_tokens`; or
             the API's own form of it, such as `{"type": "adaptive"}`. `None` asks for no thinking.
         cache: whether the provider caches what it has read, so that the next request pays less for it; `"1h"` keeps it
@@ -63,7 +64,7 @@ class AnthropicModel(ServedModel):
         self,
         name: str,
         *,
-        max_tokens: int = 8192,
+        max_tokens: int | None = None,
         thinking: int | Mapping[str, Any] | None = None,
         cache: Cache = True,
         structured_output: bool | None = None,
@@ -79,9 +80,11 @@ class AnthropicModel(ServedModel):
 
             check_settings("AnthropicModel", settings, AnthropicSettings)
         check_text("name", name, what="the name of a model")
-        asked: dict[str, Any] = {"max_tokens": max_tokens, **settings}
+        asked: dict[str, Any] = {**settings}
+        if max_tokens is not None:
+            asked["max_tokens"] = max_tokens
         if thinking is not None:
-            asked["thinking"] = _thinking(thinking, max_tokens)
+            asked["thinking"] = _thinking(thinking, asked.get("max_tokens", MAX_TOKENS))
         of_client = ModelSettings(asked).of_client
         connection: Connection
         if client is None:

@@ -11,10 +11,13 @@ from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
 from .schema_forms import closed, of_object, without_bounds
 
-__all__ = ["Cache", "Messages"]
+__all__ = ["MAX_TOKENS", "Cache", "Messages"]
 
 Cache = bool | Literal["5m", "1h"]
 """Whether the provider should keep what it has read, and for how long."""
+
+MAX_TOKENS = 8192
+"""How long an answer may be if the caller does not say: the API requires a length."""
 
 _OF_FORM = ("output_config", "output_format", "structured output", "json_schema")
 """Words in a refusal that show that it is about the form of the answer."""
@@ -68,7 +71,7 @@ class Messages:
 
     def complete(self, body: Mapping[str, Any], of_service: Mapping[str, Any]) -> dict[str, Any]:
         """See `Endpoint`."""
-        whole = {**body, **of_service}
+        whole = {"max_tokens": MAX_TOKENS, **body, **of_service}
         form: Mapping[str, Any] = body.get("output_config", {})
         if form.get("format") in self._refused:
             form = {}

@@ -28,7 +28,7 @@ from .http import HttpConnection
 from .known_settings import LocalSettings, check_settings
 from .request import ModelRequest
 from .served_model import ServedModel
-from .settings import ModelSettings, Timeout, timeout_of
+from .settings import ModelSettings, Timeout, limit_in, timeout_of
 
 __all__ = ["LocalModel"]
 
@@ -117,6 +117,10 @@ class LocalModel:
             LLMError: llama.cpp cannot run the model.
         """
         await self._loaded()
+
+    def output_limit(self, request: ModelRequest) -> str | None:
+        """The setting that bounds the length of the answer to this request; see `Model`."""
+        return limit_in(self._settings, request.settings)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask, and yield the answer while it is written; see `Model`.

@@ -9,8 +9,16 @@ from typing import Any, Literal, Protocol
 from ..ids import uuid7
 from ..loading.dataclass import Later, dataclass, field
 from .deltas import Delta
+from .settings import limit_in
 
-__all__ = ["Model", "ModelRequest", "SpecificTool", "ToolChoice", "ToolDeclaration"]
+__all__ = [
+    "Model",
+    "ModelRequest",
+    "SpecificTool",
+    "ToolChoice",
+    "ToolDeclaration",
+    "limit_of",
+]
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,9 @@ class Model(Protocol):
     the answer in its requests; `keeps_messages`, true if it never changes the messages of a request: any other gets a
     copy of them; `calls_natively`, true if its service has its own tool calls for it; `dialect`, the `Dialect` that
     it was taught; and `takes_grammar`, true if it holds its answers to a request's `grammar`. An agent follows these
-    unless told otherwise.
+    unless told otherwise. And it may have `output_limit(request)`, which names the setting with which the user bounded
+    the length of this answer, such as "max_tokens=100", or gives `None`: an answer that is cut there ends, and any
+    other that is cut for its length is gone on with.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterable[str | Delta]:
@@ -97,3 +107,12 @@ class Model(Protocol):
             LLMError: the service failed or refused; `rate_limited` and `auth_failed` say whether these are the reason.
         """
         ...
+
+
+def limit_of(model: object, request: ModelRequest) -> str | None:
+    """The setting with which the user bounded the length of an answer, such as "max_tokens=100"; `None` if none did."""
+    asked: Any = getattr(model, "output_limit", None)
+    if not callable(asked):
+        return limit_in(request.settings)  # which hooks may set
+    limit = asked(request)
+    return limit if isinstance(limit, str) else None  # a mock has every attribute

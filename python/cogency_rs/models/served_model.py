@@ -20,7 +20,7 @@ from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
 from .service_answer import Answer
-from .settings import RETRIES, ModelSettings, timeout_of
+from .settings import RETRIES, ModelSettings, limit_in, timeout_of
 
 __all__ = ["Endpoint", "ServedModel"]
 
@@ -91,6 +91,10 @@ class ServedModel:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self.base_url!r})"
+
+    def output_limit(self, request: ModelRequest) -> str | None:
+        """The setting that bounds the length of the answer to this request; see `Model`."""
+        return limit_in(self._settings, request.settings)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask, and yield the answer while it arrives: text, reasoning and calls in pieces, then `Usage` and `Finish`.

@@ -8,7 +8,7 @@ from typing import Any, cast
 from ..errors import ConfigError
 from ..loading.dataclass import Later, dataclass
 
-__all__ = ["ANY_VALUE", "RETRIES", "ModelSettings", "Timeout", "timeout_of"]
+__all__ = ["ANY_VALUE", "RETRIES", "ModelSettings", "Timeout", "limit_in", "timeout_of"]
 
 RETRIES = 2
 """How often a question is sent again by default, until something of an answer is read."""
@@ -19,6 +19,16 @@ ANY_VALUE = frozenset({"extra_body", "extra_headers", "extra_query", "timeout"})
 """The settings of every model that `check_settings` has nothing to say about."""
 
 _OURS = ("messages", "prompt", "stream")
+
+_LIMITS = (
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "n_predict",
+    "num_predict",
+)
+"""What services call the setting that bounds the length of an answer."""
 
 
 class ModelSettings:
@@ -51,6 +61,18 @@ class ModelSettings:
         logprobs = self.of_service.get("logprobs")
         asks = logprobs is not None and logprobs is not False
         self.extra_fields: bool = asks if wanted is None else wanted
+
+
+def limit_in(*layers: Mapping[str, Any]) -> str | None:
+    """The setting that bounds the length of an answer, such as "max_tokens=100"; `None` if no layer sets one.
+
+    Raises:
+        ConfigError: see `ModelSettings`.
+    """
+    asked = ModelSettings(*layers).of_service
+    given = ((name, asked.get(name)) for name in _LIMITS)
+    # llama.cpp takes -1 for no limit.
+    return next((f"{name}={at}" for name, at in given if isinstance(at, int) and at > 0), None)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from .._core import (
     read_block,
 )
 from ..errors import ConfigError, ProtocolError
+from ..guards.dialects import check_dialect
 from ..guards.json_text import read_json
 from ..tools.toolbox import spelled
 from ..types import CallMode, Dialects, ErrorMode, StreamMode, ToolCall
@@ -102,6 +103,7 @@ def parse_tokens(
 
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
     """
+    check_dialect(dialect)
     reading: ReadingOptions = {
         "dialect": dialect,
         "tools": tools

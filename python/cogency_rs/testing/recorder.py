@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from ..errors import ConfigError
 from ..models import Delta, Finish, Model, ModelRequest, ReasoningDelta
+from ..models.request import limit_of
 from ..outside import monotonic
 from .recording import End, RecordedAnswer, request_as_json
 from .streams import closing, text_in
@@ -60,6 +61,10 @@ class RecordingModel:
         self._is_begun = False
         self._lock = threading.Lock()
 
+    def output_limit(self, request: ModelRequest) -> str | None:
+        """The setting with which the user bounded the length of the model's answer; see `Model`."""
+        return limit_of(self._model, request)
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Delta, None]:
         """Pass the model's answer on, and write it to the file when it has ended, however it ended.
 
@@ -102,6 +107,7 @@ class RecordingModel:
                 end=end,
                 model=self.name,
                 provider=self.provider,
+                limit=self.output_limit(request),
             )
             self._write(answer.to_line())
 

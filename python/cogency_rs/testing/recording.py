@@ -67,6 +67,7 @@ class RecordedAnswer:
         end: how the answer ended.
         model: the model's name.
         provider: the name of its service.
+        limit: the setting with which the user bounded the answer's length; `None` if there was none.
     """
 
     number: int
@@ -76,6 +77,7 @@ class RecordedAnswer:
     end: End
     model: str
     provider: str
+    limit: str | None = None
 
     def to_line(self) -> bytes:
         """The answer as a line of JSON."""
@@ -90,6 +92,8 @@ class RecordedAnswer:
         }
         if self.seconds is not None:
             line["seconds"] = [round(second, 4) for second in self.seconds]
+        if self.limit is not None:
+            line["limit"] = self.limit
         try:
             return json.dumps(line, ensure_ascii=False).encode() + b"\n"
         except UnicodeEncodeError:  # a lone surrogate, which only an escape can express
@@ -113,6 +117,7 @@ class RecordedAnswer:
             end=_end(read["end"]),
             model=read["model"],
             provider=read["provider"],
+            limit=read.get("limit"),
         )
 
 

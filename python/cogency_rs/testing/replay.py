@@ -67,6 +67,11 @@ class ReplayModel(ScriptedModel):
         self._strict = strict
         self._normalize = normalize
         self._speed = speed
+        self._limits: dict[str, str | None] = {}  # by the ids of requests
+
+    def output_limit(self, request: ModelRequest) -> str | None:
+        """The setting with which the length of the recorded answer was bounded; see `Model`."""
+        return self._limits.get(request.id)
 
     async def _replay(
         self, recorded: RecordedAnswer, path: Path, asked: ModelRequest
@@ -74,6 +79,7 @@ class ReplayModel(ScriptedModel):
         """Give a recorded answer, if the request is as recorded."""
         if self._strict:
             self._compare(recorded, path, asked)
+        self._limits[asked.id] = recorded.limit
         previous = 0.0
         for piece, second in zip(recorded.pieces, self._times(recorded), strict=True):
             await asyncio.sleep(second - previous)

@@ -18,6 +18,7 @@ from ..._core import (
 from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
 from ...guards.arguments import check_choice, check_flag, refused
+from ...guards.dialects import check_dialect
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...protocol.parser import LateEvents, TextStream
 from ...runs.context import RunContext
@@ -117,6 +118,7 @@ class TextDriver:
         first = dialect[0] if isinstance(dialect, tuple) and dialect else dialect
         if not isinstance(first, str | Dialect):
             raise refused("dialect", dialect, "a dialect's name, a Dialect, or a tuple of these")
+        check_dialect(dialect)
         self.dialect = _spoken(dialect)
         self._first = written_dialect(self.dialect)
         self._stop = tuple(self._first.stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import socket
@@ -17,12 +18,17 @@ from ...guards.secrets import Secrets, in_settings, in_url, shown_url
 
 __all__ = ["Cluster", "check_address", "check_answers", "check_installed"]
 
+logger: logging.Logger = logging.getLogger(__name__)
+
 PATIENCE = 5.0
 """Seconds that the port of a cluster has to answer. Ray itself tries for minutes, and then ends the program."""
 
 _PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/@?\[\]]+)):(?P<port>\d{1,5})")
 
 _WORDS = frozenset({"auto", "local"})
+
+_FOUND_BY_RAY = (None, "", "auto")
+"""The addresses with which Ray looks for a cluster by itself."""
 
 _OTHER_SCHEME = re.compile(r"(?!ray:|https?:)[a-z][a-z0-9+.-]*://.+")
 """An address with any other scheme: some packages teach Ray to connect through their own scheme."""
@@ -63,19 +69,17 @@ class Cluster:
         """Connect, unless the program has done so, and return Ray's module.
 
         Raises:
-            ConfigError: no cluster answers there, or Ray refuses the settings.
+            ConfigError: no cluster answers there, or at an address that `"auto"` finds; or Ray refuses the settings.
         """
         check_installed()
         ray: Any = import_module("ray")
         if ray.is_initialized():
             return ray
-        address = self._address or os.environ.get("RAY_ADDRESS")
-        check_address(address)
-        check_answers(address)
+        address = self._chosen()
         connected: Future[None] = Future()
         self._close.clear()
         thread = threading.Thread(
-            target=self._stay, args=(ray, connected), name="cogency-rs-ray", daemon=True
+            target=self._stay, args=(ray, address, connected), name="cogency-rs-ray", daemon=True
         )
         thread.start()
         connected.result()
@@ -89,16 +93,38 @@ class Cluster:
             self._close.set()
             thread.join()
 
-    def _stay(self, ray: Any, connected: Future[None]) -> None:
+    def _chosen(self) -> str | None:
+        """The address that Ray is given, once something answers there, or where Ray would look by itself."""
+        address = self._address
+        if address in _FOUND_BY_RAY:
+            address = os.environ.get("RAY_ADDRESS") or address
+        check_address(address)
+        if address not in _FOUND_BY_RAY:
+            check_answers(address)
+            return self._address
+        found = _found(address, self._settings.get("_temp_dir"))
+        try:
+            check_answers(found)
+        except ConfigError:
+            if address == "auto":
+                raise
+            # A Ray that was killed leaves its address in its folder.
+            logger.warning(
+                "A new Ray is started: that of this machine, at %s, does not answer", found
+            )
+            return "local"
+        return self._address
+
+    def _stay(self, ray: Any, address: str | None, connected: Future[None]) -> None:
         """Connect, wait until `close`, and disconnect.
 
         Linux ends the processes of a local Ray when the thread ends that started them.
         """
-        address = self._address or os.environ.get("RAY_ADDRESS")
         try:
-            ray.init(address=self._address, **self._settings)
+            ray.init(address=address, **self._settings)
         except (Exception, SystemExit) as error:  # Ray exits if a cluster refuses the program
-            where = f"at {shown_url(address)!r}" if address else "on this machine"
+            asked = self._address or os.environ.get("RAY_ADDRESS")
+            where = f"at {shown_url(asked)!r}" if asked else "on this machine"
             text = " ".join(self.secrets.hide(str(error)).split())
             refused = ConfigError(
                 f"Ray cannot be reached {where}: {type(error).__name__}: {text:.300}"
@@ -130,6 +156,18 @@ def check_address(address: str | None) -> None:
             f"{shown_url(address)!r} needs Ray's client, which is not installed; "
             "run: pip install 'ray[client]', or give the cluster's own address, host:6379, on a machine of it"
         )
+
+
+def _found(address: str | None, folder: str | None) -> str | None:
+    """The address that Ray finds by itself, in its folder or among the processes of this machine."""
+    try:
+        services: Any = import_module("ray._private.services")
+        found: str | None = services.canonicalize_bootstrap_address(address or None, folder)
+    except (
+        Exception
+    ):  # there is none, or this version of Ray looks in another way: `ray.init` says what is wrong
+        return None
+    return found
 
 
 def check_answers(address: str | None) -> None:

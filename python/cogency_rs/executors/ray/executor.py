@@ -47,7 +47,7 @@ class RayExecutor(Executor):
     Args:
         address: the cluster's address: `host:6379`, or from outside it `ray://host:10001`, which needs `ray[client]`;
             `"auto"` for the one running on this machine, `"local"` for a new one, `None` for the one in
-            `RAY_ADDRESS`, or else a new Ray on this machine.
+            `RAY_ADDRESS`, or else for the last one that was started on this machine, or a new one if that has ended.
         max_in_flight: how many calls of one event loop may be on Ray at once. Others wait here, and their time
             limits do not run meanwhile. `None` for no bound.
         context_vars: context variables whose values are sent with each call.
