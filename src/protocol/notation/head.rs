@@ -143,7 +143,7 @@ fn push_parameter(
     }
     let is_on_lines = form.trim == Trim::Newline;
     sink.push(if is_on_lines { "\n" } else { "" });
-    // The reader looks for the key as it stands in the opening mark.
+    // The reader looks for the key as it is in the opening mark.
     let close = form.close.replace("{key}", &String::from_utf8_lossy(&sink.marks().inert(key)));
     if is_text {
         push_text(sink, form, unescaped(value.as_bytes()).as_bytes(), &close);
