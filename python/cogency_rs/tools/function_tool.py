@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import FrameType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
+from ..calls.tool_result import is_result
 from ..errors import ConfigError
 from ..guards.misnamed import TOOL, refuse_misnamed
 from ..ids import uuid7
@@ -310,9 +311,9 @@ async def _result_of(awaitable: Awaitable[Any]) -> Any:
 
 def _result(value: Any) -> Any:
     """A function's return value as a result."""
-    if not (hasattr(value, "outcome") and hasattr(value, "error")):
+    if not is_result(value):
         return ToolResult("Success", json_value(value))
-    content = getattr(value, "content", None)
+    content = value.content
     if content is None or isinstance(content, str) or not is_record(value):
         return value
     return dataclasses.replace(value, content=json_value(content))

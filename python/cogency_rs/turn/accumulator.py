@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
+from ..calls.tool_result import is_result
 from ..errors import ConfigError, StopRun
 from ..execution.call_options import CallOptions
 from ..execution.tool_events import ToolEvents
@@ -96,6 +97,7 @@ class Accumulator:
         return parse_tool_call(json_str)
 
     _is_blocking = staticmethod(is_blocking)
+    _is_result = staticmethod(is_result)
     _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
     _keeps_text = True
@@ -398,6 +400,7 @@ class Accumulator:
             approval=self._approval,
             state=self.state,
             is_blocking=self._is_blocking,
+            is_result=self._is_result,
             run=tool_events,
             in_run=None if self.claim is None else self.claim.enter_context,
         )
