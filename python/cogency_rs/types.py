@@ -6,11 +6,11 @@ Their shapes, key names and order of fields are those of cogency 3.3.0, so that 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .loading import lazy_names
-from .loading.dataclass import Later, dataclass, field
 
 if TYPE_CHECKING:
     from ._core import Dialect
@@ -122,7 +122,7 @@ class TurnOutcome(StrEnum):
 
 
 @dataclass
-class ToolCall(Later):
+class ToolCall:
     """What the model asked for.
 
     Attributes:
@@ -143,7 +143,7 @@ class ToolCall(Later):
 
 
 @dataclass
-class ToolResult(Later):
+class ToolResult:
     """What a tool returns.
 
     Attributes:
@@ -162,7 +162,7 @@ class ToolResult(Later):
 
 
 @dataclass(frozen=True)
-class Execution(Later):
+class Execution:
     """The log, the tools, and what tools are given.
 
     Attributes:

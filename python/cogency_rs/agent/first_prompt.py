@@ -6,11 +6,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigError
 from ..ids import uuid7
-from ..loading.dataclass import replace
 from ..models import ModelRequest
 from ..outside import time
 from ..runs.context import RunContext

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ConfigError, ToolParseError
 from ..guards.arguments import check_text, refused
-from ..loading.dataclass import Later, dataclass
 from ..storage.log import Row, is_log
 from .settings import AgentSettings
 
@@ -23,7 +23,7 @@ __all__ = ["PendingCall", "PendingCalls"]
 
 
 @dataclass(frozen=True)
-class PendingCall(Later):
+class PendingCall:
     """A call that waits for a person.
 
     Attributes:

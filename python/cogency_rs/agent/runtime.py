@@ -13,6 +13,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Dialect, FoldOptions
@@ -36,7 +37,6 @@ from ..context.history import (
 )
 from ..errors import ConfigError
 from ..guards.arguments import check_text
-from ..loading.dataclass import Later, dataclass, field, replace
 from ..models import (
     ExtraDelta,
     Finish,
@@ -67,7 +67,7 @@ Instructions = str | Callable[[RunContext[Any]], str | Awaitable[str]]
 
 
 @dataclass
-class Runtime(Later):
+class Runtime:
     """The objects that the steps of one run share. It is made once in each run, before its first step.
 
     Attributes:

@@ -12,6 +12,7 @@ import inspect
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any, Literal, cast
@@ -23,7 +24,6 @@ from ..execution.workers import in_thread
 from ..guards.json_text import read_json
 from ..hooks.hooks import Hooks, NextReconcile, has, matches
 from ..hooks.retries import pause
-from ..loading.dataclass import replace
 from ..outside import time
 from ..runs.context import RunContext
 from ..storage.log import Row

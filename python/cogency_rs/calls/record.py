@@ -12,12 +12,12 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import DeniedError, StorageError, ToolError, UnknownOutcome
 from ..guards.json_text import read_json
 from ..ids import is_uuid7
-from ..loading.dataclass import Later, dataclass
 from ..types import CallEnd, ToolCall, ToolResult
 from .tool_result import cancelled, exception_of, failure, status_of, unknown
 
@@ -342,7 +342,7 @@ class RecordedError(ToolError):
 
 
 @dataclass(frozen=True)
-class ToolExecution(Later):
+class ToolExecution:
     """One call, what came of it, and the record of how that went.
 
     Attributes:
@@ -423,7 +423,7 @@ class ToolExecution(Later):
 
 
 @dataclass(frozen=True)
-class KnownEnd(Later):
+class KnownEnd:
     """What came of a call that an earlier program carried out, or of which it was found out.
 
     Attributes:

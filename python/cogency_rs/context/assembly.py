@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from .._core import (
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
 from ..guards.json_text import whole_characters
-from ..loading.dataclass import Later, dataclass
 from ..tools.cogency import guidance_for
 from ..types import Dialects
 from .foldings import call_records, fold_conversation, newest_rows
@@ -190,7 +190,7 @@ def bounds_of(tools: Iterable[Any], history: History) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class StoredRows(Later):
+class StoredRows:
     """The rows of one conversation in a storage."""
 
     storage: Any

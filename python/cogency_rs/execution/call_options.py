@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import ToolError
@@ -14,7 +15,6 @@ from ..guards.arguments import (
     check_instance,
     check_seconds,
 )
-from ..loading.dataclass import Later, dataclass
 
 if TYPE_CHECKING:
     from ..calls.record import ToolExecution
@@ -23,7 +23,7 @@ __all__ = ["CallOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallOptions(Later):
+class CallOptions:
     """How calls are carried out: `calls=CallOptions(...)` of `Agent`, `Accumulator`, `execute_tools` and their like.
 
     Attributes:

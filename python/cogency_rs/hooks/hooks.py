@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import ConfigError, StopRun
 from ..guards.arguments import check_list, refused
 from ..guards.misnamed import HOOKS
-from ..loading.dataclass import Later, dataclass
 
 if TYPE_CHECKING:
     from ..calls.reconcile import Outcome, UnsettledCall
@@ -173,7 +173,7 @@ _ACCEPTED = "a list of Hooks objects and functions around a call"
 
 
 @dataclass(frozen=True)
-class HookList(Later):
+class HookList:
     """What `hooks=` was given, sorted: a higher priority first, and equal ones in the order of the list.
 
     Attributes:

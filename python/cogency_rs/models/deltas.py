@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .._core import Finish
-from ..loading.dataclass import Later, dataclass
 
 __all__ = ["Delta", "ExtraDelta", "Finish", "ReasoningDelta", "TextDelta", "ToolCallDelta", "Usage"]
 
@@ -12,14 +13,14 @@ REDACTED = "redacted_thinking:"
 
 
 @dataclass(frozen=True)
-class TextDelta(Later):
+class TextDelta:
     """The next piece of the answer's text. A plain `str` is the same."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class ReasoningDelta(Later):
+class ReasoningDelta:
     """The next piece of the model's reasoning, which is not for the user.
 
     Attributes:
@@ -33,7 +34,7 @@ class ReasoningDelta(Later):
 
 
 @dataclass(frozen=True)
-class ToolCallDelta(Later):
+class ToolCallDelta:
     """The next piece of a tool call of the provider's own kind.
 
     Attributes:
@@ -51,7 +52,7 @@ class ToolCallDelta(Later):
 
 
 @dataclass(frozen=True)
-class ExtraDelta(Later):
+class ExtraDelta:
     """A field of the answer that has no delta of its own; comes to those who set `extra_fields` or `logprobs`.
 
     Attributes:
@@ -64,7 +65,7 @@ class ExtraDelta(Later):
 
 
 @dataclass(frozen=True)
-class Usage(Later):
+class Usage:
     """How many tokens were used.
 
     The parts do not overlap: tokens from a cache are not in `input_tokens`, and reasoning is not in `output_tokens`.

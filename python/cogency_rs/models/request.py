@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from ..ids import uuid7
-from ..loading.dataclass import Later, dataclass, field
 from .deltas import Delta
 
 __all__ = ["Model", "ModelRequest", "SpecificTool", "ToolChoice", "ToolDeclaration"]
 
 
 @dataclass(frozen=True)
-class ToolDeclaration(Later):
+class ToolDeclaration:
     """A tool as it is declared to a provider.
 
     Attributes:
@@ -29,7 +29,7 @@ class ToolDeclaration(Later):
 
 
 @dataclass(frozen=True)
-class SpecificTool(Later):
+class SpecificTool:
     """The model must call this tool."""
 
     name: str
@@ -42,7 +42,7 @@ _NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class ModelRequest(Later):
+class ModelRequest:
     """One request to a model.
 
     Attributes:

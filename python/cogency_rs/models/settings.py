@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ..errors import ConfigError
-from ..loading.dataclass import Later, dataclass
 
 __all__ = ["ANY_VALUE", "RETRIES", "ModelSettings", "Timeout", "timeout_of"]
 
@@ -54,7 +54,7 @@ class ModelSettings:
 
 
 @dataclass(frozen=True)
-class Timeout(Later):
+class Timeout:
     """How many seconds a request may take; `None` for ever.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from ..errors import NoAnswerError, StopReason, StopRun
-from ..loading.dataclass import Later, dataclass, field, replace
 from ..models import Usage
 from ..types import ToolCall, TurnOutcome
 
@@ -53,7 +53,7 @@ def first_signal(signals: Sequence[StopRun]) -> StopRun | None:
 
 
 @dataclass(frozen=True)
-class Step(Later):
+class Step:
     """One answer of the model, and its results.
 
     Attributes:
@@ -86,7 +86,7 @@ class Step(Later):
 
 
 @dataclass(frozen=True)
-class RunResult(Later, Generic[Output]):
+class RunResult(Generic[Output]):
     """The result of a run.
 
     Attributes:

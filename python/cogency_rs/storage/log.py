@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import ConfigError
-from ..loading.dataclass import Later, dataclass
 
 if TYPE_CHECKING:
     from ..calls.record import CallRecord
@@ -140,7 +140,7 @@ class Begun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Conversation(Later):
+class Conversation:
     """One user's conversation, as an entry of a list.
 
     Attributes:

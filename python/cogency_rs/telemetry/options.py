@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from ..loading.dataclass import Later, dataclass
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -14,7 +13,7 @@ __all__ = ["Telemetry"]
 
 
 @dataclass(frozen=True)
-class Telemetry(Later):
+class Telemetry:
     """Where traces and metrics go, and how much they contain; for `Agent(telemetry=)`.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
 from .._core import EVENTS
 from ..errors import StopRun
-from ..loading.dataclass import Later, dataclass, field
 from ..outside import time
 from ..types import ToolCall
 
@@ -29,7 +29,7 @@ class RunSignals(Protocol):
 
 
 @dataclass(frozen=True)
-class ToolContext(Later, Generic[Deps]):
+class ToolContext(Generic[Deps]):
     """One call, and the turn that it belongs to. A tool function gets it in a parameter annotated `ToolContext`.
 
     Attributes:

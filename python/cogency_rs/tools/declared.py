@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from ..loading.dataclass import Later, dataclass
 from .signature import is_object
 
 __all__ = ["DeclaredTool"]
 
 
 @dataclass(frozen=True)
-class DeclaredTool(Later):
+class DeclaredTool:
     """What a prompt lists of a declaration: a dict with a `name` and `parameters`, or one in its `function`."""
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from ..guards.arguments import (
     check_seconds,
     refused,
 )
-from ..loading.dataclass import Later, dataclass, field
 from ..types import ToolCall
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Remote = bool | Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
-class Retries(Later):
+class Retries:
     """What `@tool(idempotent=…)` takes for a tool whose failed calls are retried, with growing pauses.
 
     Attributes:
@@ -54,7 +54,7 @@ class Retries(Later):
 
 
 @dataclass(frozen=True)
-class Preview(Later):
+class Preview:
     """What `@tool(requires_approval=…)` takes for a tool that shows what a call would do before it is approved.
 
     Attributes:
@@ -78,7 +78,7 @@ class Preview(Later):
 
 
 @dataclass(frozen=True)
-class ToolOptions(Later):
+class ToolOptions:
     """How the calls of one tool are carried out. `@tool` takes these as keywords; a class has them as `options`.
 
     Attributes:
