@@ -181,7 +181,7 @@ class Runtime:
 
         visible = self._visible if declares_tools else ()
         return await assemble_after(
-            self.prompts.get((dialect, id(prompt), visible, self._begins_with), write),
+            self.prompts.get((dialect, prompt, visible, self._begins_with), write),
             None,
             self._stored,
             history=self.history,
