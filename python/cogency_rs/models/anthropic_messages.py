@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from .anthropic_history import blocks_of, messages_of, system_of, tools_used
-from .completions import is_refusal_of
+from .completions import is_refusal_of, joined
 from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
 
@@ -63,7 +63,7 @@ class Messages:
 
     def complete(self, body: Mapping[str, Any], of_service: Mapping[str, Any]) -> dict[str, Any]:
         """See `Endpoint`."""
-        whole = {**body, **of_service}
+        whole = {**body, **of_service, **joined(body, of_service, "stop_sequences", "tools")}
         form: Mapping[str, Any] = {} if self._refuses_form else body.get("output_config", {})
         # The effort is the caller's setting.
         output = {**form, **of_service.get("output_config", {})}

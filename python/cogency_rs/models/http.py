@@ -198,8 +198,8 @@ class HttpConnection:
         exchange = self._client(timeout.connect).send(
             inbox.inbox,
             "POST",
-            self._address(operation.path, of_call.get("extra_query") or {}),
-            self._headers(asked, of_call.get("extra_headers") or {}),
+            self._address(operation.path, of_call.get("extra_query", {})),
+            self._headers(asked, of_call.get("extra_headers", {})),
             body,
             read_timeout=timeout.read,
             total_timeout=timeout.total,

@@ -109,7 +109,7 @@ _KINDS: Mapping[Any, tuple[type | tuple[type, ...], str]] = {
 
 
 def check_settings(model: str, given: Mapping[str, Any], known: type) -> None:
-    """Refuse settings that a model of this class does not have, or that have another type; `None` stands for none.
+    """Refuse settings that a model of this class does not have, or that have another type; `None` is not given.
 
     Raises:
         ArgumentError: the message says what to write instead.
