@@ -41,13 +41,13 @@ from ..tools.context import RunSignals, ToolContext
 from ..tools.options import ToolOptions
 from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
+from ..tools.workers import run_in_thread
 from ..types import ToolCall, ToolResult
 from .call_note import CallNote
 from .call_options import CallOptions
 from .shielded_wait import all_done, is_asked_to_stop, is_at_work, outlast
 from .timetable import Late, Timetable, timed_out
 from .tool_events import HeldRun
-from .workers import run_in_thread
 
 if TYPE_CHECKING:
     from ..telemetry.spans import Tracing

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .._core import check_json
@@ -16,6 +17,7 @@ from ..calls.record import digest_of
 from ..errors import DeniedError, StorageError
 from ..guards.arguments import check_seconds, check_text, refused
 from ..guards.json_text import read_json
+from ..tools.workers import in_thread
 from ..types import ToolCall
 
 if TYPE_CHECKING:
@@ -180,7 +182,8 @@ async def preview_of(resolved: ResolvedCall) -> str | None:
     preview = resolved.options.preview
     if preview is None:
         return None
-    shown: str = await _awaited(await asyncio.to_thread(preview, own_copy(resolved.call)))
+    # A thread of a tool: a preview that hangs must not keep the program from ending either.
+    shown: str = await _awaited(await in_thread(partial(preview, own_copy(resolved.call))))
     return shown
 
 
