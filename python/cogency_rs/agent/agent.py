@@ -231,8 +231,9 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         Returns:
             The messages, a list of dicts. Their `request` has the rest: the tools that are declared to the provider,
             where the model stops, the grammar that it is held to; `missing` says in sentences, which are printed too,
-            what cannot be known yet: the tools of MCP servers before `async with agent` has started them, and the
-            dialect before `await model.detect_dialect()` has asked a local server. Hooks before requests do not run.
+            what cannot be known yet: the tools of MCP servers before `async with agent` has started them, the
+            dialect before `await model.detect_dialect()` has asked a local server, and in an event loop instructions
+            whose function waits for something. Hooks before requests do not run.
 
         Raises:
             ConfigError: the driver asks no model.
