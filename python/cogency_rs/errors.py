@@ -108,12 +108,12 @@ class CogencyError(Portable):
         self.cause = cause
 
 
-class ConfigError(CogencyError):
-    """An argument or an option cannot work; raised before a turn starts."""
+class ConfigError(CogencyError, ValueError):
+    """An argument or an option cannot work; raised before a turn starts. It is a `ValueError` too."""
 
 
 class ArgumentError(ConfigError, TypeError):
-    """An argument of the wrong type or value. It is a `TypeError` too, as Python raises for its own functions."""
+    """An argument of the wrong type, or with an unknown name. It is a `TypeError` too, as Python raises for these."""
 
 
 class DecisionError(ConfigError):
@@ -379,8 +379,8 @@ class NoAnswerError(CogencyError):
         self.reason = reason
 
 
-class ToolParseError(ValueError):
-    """The text of a single tool call cannot be read.
+class ToolParseError(CogencyError, ValueError):
+    """The text of a single tool call cannot be read. It is a `ValueError` too.
 
     Attributes:
         original_json: the JSON text that was read, or `None`.

@@ -19,6 +19,7 @@ from cogency_rs import Execution, Hooks, ToolCall, errors, execute_tools, tool
 from cogency_rs.guards.secrets import CleanedError
 from cogency_rs.models.connection import StatusError, TransportError
 from cogency_rs.models.service_answer import ReportedError
+from cogency_rs.storage.sqlite import ParseError
 from support.agents import add, adding, agent
 
 MADE: dict[str, Any] = {
@@ -50,6 +51,11 @@ def test_an_error_is_the_same_after_a_pickle(name, through):
     assert (str(again), again.args) == (str(error), error.args)
     assert {**vars(again), "cause": None} == {**vars(error), "cause": None}
     assert repr(getattr(again, "cause", None)) == repr(getattr(error, "cause", None))
+
+
+def test_what_a_caller_can_catch_is_one_tree():
+    kinds = [*(getattr(errors, name) for name in CLASSES), ParseError]
+    assert [kind for kind in kinds if not issubclass(kind, errors.CogencyError)] == []
 
 
 class TwoPartsError(Exception):

@@ -17,7 +17,7 @@ from ..._core import (
 )
 from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
-from ...guards.arguments import check_choice, check_flag, refused
+from ...guards.arguments import check_choice, check_flag, out_of_range, refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...protocol.parser import LateEvents, TextStream
 from ...runs.context import RunContext
@@ -80,10 +80,10 @@ class TextDriver:
     ) -> None:
         check_choice("calls", calls, "whole", "stream")
         check_flag("lenient", lenient)
-        if not (
-            constrain is None or isinstance(constrain, bool) or constrain in ("first", "required")
-        ):
-            raise refused("constrain", constrain, 'True, False, "first" or "required"')
+        given: Any = constrain
+        if not (given is None or isinstance(given, bool) or given in ("first", "required")):
+            wrong = out_of_range if isinstance(given, str) else refused
+            raise wrong("constrain", constrain, 'True, False, "first" or "required"')
         check_flag("parallel", parallel)
         if not parallel:
             if constrain is False or tools_in == "request":
