@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from .loading.plain_data import PlainData
+
 __all__ = [
     "ArgumentError",
     "BlockTool",
@@ -205,7 +207,7 @@ class StopReason(StrEnum):
     UNKNOWN = "unknown"
 
 
-class StopRun(CogencyError):  # noqa: N818
+class StopRun(CogencyError, PlainData):  # noqa: N818
     """A reason to end a run once the running calls have their results: a tool or a hook raises it, or the run finds it.
 
     `RunResult.stop` is the one that counts. Two are equal if their attributes are.
@@ -237,6 +239,15 @@ class StopRun(CogencyError):  # noqa: N818
         except ValueError:
             self.reason, self.context = StopReason.UNKNOWN, {"reason": reason, **self.context}
         self.source = source
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write it as a dict, which JSON can hold if it can hold the context."""
+        return {
+            "message": self.message,
+            "reason": str(self.reason),
+            "context": self.context,
+            "source": self.source,
+        }
 
     def told_by(self, source: str) -> StopRun:
         """The same from this source, without the traceback of the one that was raised."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from ._core import Dialect
 from .loading import lazy_names
+from .loading.plain_data import ExceptionField
 
 if TYPE_CHECKING:
-    from ._core import Dialect
     from .shapes import (
         BreakerOpened as BreakerOpened,
         CallDeltaEvent as CallDeltaEvent,
@@ -71,6 +72,8 @@ __all__ = [
     "StreamMode",
     "ThinkEvent",
     "Tool",
+    "ToolBlockedEvent",
+    "ToolChangedEvent",
     "TurnEvent",
     "TurnOutcome",
     "UserEvent",
@@ -86,7 +89,7 @@ FinishKind = Literal["whole", "calls", "length", "refused", "broken", "unknown"]
 CallMode = Literal["whole", "stream"]
 """When a call is shown: `"whole"`, when its block is complete; `"stream"`, even while the model writes it."""
 
-Dialects: TypeAlias = "str | Dialect | tuple[str | Dialect, ...]"
+Dialects: TypeAlias = str | Dialect | tuple[str | Dialect, ...]
 """How a model writes its calls: a preset's name, a `Dialect`, or several that are all read."""
 
 ErrorMode = Literal["respond", "event"]
@@ -157,7 +160,9 @@ class ToolResult:
     outcome: str
     content: Any = None
     error: bool = False
-    exception: BaseException | None = field(default=None, repr=False, compare=False)
+    exception: Annotated[BaseException | None, ExceptionField()] = field(
+        default=None, repr=False, compare=False
+    )
     status: CallEnd | None = field(default=None, repr=False, compare=False)
 
 

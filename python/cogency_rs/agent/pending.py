@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime
+from typing import Any, Literal
 
+from ..calls.reconcile import Happened, NotHappened
+from ..calls.record import CallRecord
 from ..errors import ConfigError, ToolParseError
 from ..guards.arguments import check_text, refused
 from ..storage.log import Row, is_log
+from ..tools.toolbox import ResolvedCall, Toolbox
+from ..types import ToolCall
 from .settings import AgentSettings
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..calls.reconcile import Happened, NotHappened
-    from ..calls.record import CallRecord
-    from ..tools.toolbox import ResolvedCall, Toolbox
-    from ..types import ToolCall
 
 __all__ = ["PendingCall", "PendingCalls"]
 

@@ -14,9 +14,10 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from .._core import Dialect, FoldOptions
+from ..calls.record import ToolExecution
 from ..context.assembly import (
     Placed,
     StoredRows,
@@ -47,18 +48,15 @@ from ..models import (
     Usage,
 )
 from ..runs.context import RunContext
+from ..runs.response import ModelResponse
 from ..telemetry import current
 from ..tools.cogency import guidance_for
+from ..tools.toolbox import Toolbox
 from ..types import Dialects, Execution, StreamMode
 from .growing_text import decoded, encoded
+from .own_prompt import SystemPrompt
 from .prompts import Prompts
 from .run_hooks import Triggers
-
-if TYPE_CHECKING:
-    from ..calls.record import ToolExecution
-    from ..runs.response import ModelResponse
-    from ..tools.toolbox import Toolbox
-    from .own_prompt import SystemPrompt
 
 __all__ = ["Instructions", "Runtime"]
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from ..guards.arguments import check_count, check_seconds, refused
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 __all__ = [
     "AskOutcome",
@@ -93,7 +91,7 @@ class UnsettledCall:
     waited: float = 0.0
 
 
-AskOutcome = Callable[[UnsettledCall], "Outcome | Awaitable[Outcome]"]
+AskOutcome = Callable[[UnsettledCall], Outcome | Awaitable[Outcome]]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core import (
     Dialect,
@@ -15,6 +15,7 @@ from .._core import (
     prompt_parts as write_parts,
     to_messages,
 )
+from ..calls.record import CallRecord
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
 from ..guards.json_text import whole_characters
@@ -30,9 +31,6 @@ from .history import (
     Shown,
     TooLong,
 )
-
-if TYPE_CHECKING:
-    from ..calls.record import CallRecord
 
 __all__ = ["assemble", "system_prompt", "to_messages"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from ..calls.record import ToolExecution
 from ..errors import ToolError
 from ..guards.arguments import (
     check_choice,
@@ -15,9 +16,6 @@ from ..guards.arguments import (
     check_instance,
     check_seconds,
 )
-
-if TYPE_CHECKING:
-    from ..calls.record import ToolExecution
 
 __all__ = ["CallOptions"]
 

@@ -10,21 +10,18 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from .._core import check_json
 from ..calls.record import digest_of
 from ..errors import DeniedError, StorageError
 from ..guards.arguments import check_seconds, check_text, refused
 from ..guards.json_text import read_json
+from ..tools.context import ToolContext
+from ..tools.toolbox import ResolvedCall
 from ..tools.workers import in_thread
-from ..types import ToolCall
-
-if TYPE_CHECKING:
-    from ..tools.context import ToolContext
-    from ..tools.toolbox import ResolvedCall
-    from ..types import ToolResult
-    from .invocation import Invocation, Next
+from ..types import ToolCall, ToolResult
+from .invocation import Invocation, Next
 
 __all__ = [
     "Approval",
@@ -108,9 +105,9 @@ _NOBODY = Undecided("nobody can be asked")
 Decision = ToolApproved | ToolDenied
 Answer = Decision | bool
 
-Approve: TypeAlias = (
-    "Callable[[ToolContext[Any], ToolCall], Decision | bool | Awaitable[Decision | bool]]"
-)
+Approve: TypeAlias = Callable[
+    [ToolContext[Any], ToolCall], Decision | bool | Awaitable[Decision | bool]
+]
 """Decides about a call whose tool requires approval; sync or async. `True` stands for `ToolApproved()`, `False` for
 `ToolDenied()`."""
 

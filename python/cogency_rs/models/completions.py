@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
-__all__ = ["SharedFields", "grammar_fields", "is_refusal_of", "joined"]
+__all__ = ["SharedFields", "Template", "grammar_fields", "is_refusal_of", "joined"]
 
 logger: logging.Logger = logging.getLogger(__name__)
+
+Template = Callable[[Sequence[Mapping[str, Any]]], str]
+"""Writes messages as the text of a prompt, up to where the model goes on."""
 
 _MAY_BE_REFUSED = {
     ("stream_options",): ("stream_options", "include_usage", "continuous_usage_stats"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 from ..errors import ArgumentError
 from ..guards.arguments import refused
+from ..loading.plain_data import TypedDict
 from .settings import ModelSettings
 
 __all__ = [

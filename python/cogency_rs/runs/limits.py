@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from typing import Any, Literal, TypeVar
@@ -76,9 +76,9 @@ class RunLimits:
     total_tokens: int | None = None
     seconds: float | None = None
     same_errors: int | None = 5
-    stop_at_tools: Collection[str] = frozenset()
+    stop_at_tools: Sequence[str] | Set[str] = frozenset()
     require_tool: bool = False
-    finish_reasons: Collection[str] = frozenset()
+    finish_reasons: Sequence[str] | Set[str] = frozenset()
     on_busy: Literal["wait", "error"] = "wait"
     _given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 

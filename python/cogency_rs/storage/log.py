@@ -10,12 +10,10 @@ from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from ..calls.record import CallRecord
 from ..errors import ConfigError
-
-if TYPE_CHECKING:
-    from ..calls.record import CallRecord
 
 __all__ = [
     "ROW_TYPES",

@@ -211,7 +211,7 @@ def with_its_ends(before: str, old: str, new: str) -> str:
 
 
 def _end_near(text: str, at: int) -> str:
-    """The end of the line at a place, or of the line before it, if it is the last and has none."""
+    """The end of the line at a place, or of the line before it, if it is the last and does not end."""
     place = text.find("\n", at)
     place = text.rfind("\n", 0, at) if place < 0 else place
     return "\r\n" if text[place - 1 : place] == "\r" else "\n"

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpa
 
 from ..calls.tool_result import is_result
 from ..errors import ConfigError
+from ..guards.json_values import is_record, json_value
 from ..guards.misnamed import TOOL, refuse_misnamed
 from ..ids import uuid7
 from ..types import ToolCall, ToolResult
@@ -23,9 +24,8 @@ from .keywords import ToolKeywords
 from .options import NO_OPTIONS, ToolOptions
 from .parameters import Parameters
 from .registry import check_name
-from .schema import Mismatch, Param, json_value
+from .schema import Mismatch, Param
 from .schema.docstring import read_docstring
-from .schema.values import is_record
 
 __all__ = ["FunctionTool", "Param", "tool"]
 

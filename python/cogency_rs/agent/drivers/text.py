@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from ..._core import (
     Dialect,
@@ -18,17 +18,13 @@ from ..._core import (
 from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
 from ...guards.arguments import check_choice, check_flag, out_of_range, refused
-from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from ...protocol.parser import LateEvents, TextStream
+from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, ToolDeclaration
+from ...protocol.parser import LateEvents, ReadingOptions, TextStream
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
 from ...types import CallMode, Dialects
+from ..own_prompt import SystemPrompt
 from ..runtime import Runtime
-
-if TYPE_CHECKING:
-    from ...models import ToolDeclaration
-    from ...protocol.parser import ReadingOptions
-    from ..own_prompt import SystemPrompt
 
 __all__ = ["TextDriver"]
 
