@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -106,14 +107,15 @@ _TEMPLATE = "The dialect, if the model's server tells its chat template: `await 
 
 
 def _at_once(asking: Coroutine[Any, Any, _T]) -> _T | None:
-    """What a coroutine returns, if it waits for nothing; else `None`, and it is closed."""
+    """What a coroutine returns, if it waits for nothing; else `None`, and it is cancelled."""
     try:
         asking.send(None)
     except StopIteration as returned:
         value: _T = returned.value
         return value
-    finally:
-        asking.close()
+    with suppress(asyncio.CancelledError, StopIteration):
+        asking.throw(asyncio.CancelledError())
+    asking.close()
     return None
 
 
