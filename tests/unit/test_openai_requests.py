@@ -123,7 +123,7 @@ async def test_none_for_the_retries_is_as_if_they_were_not_given():
 async def test_retries_that_are_not_a_number_of_times_are_refused(retries):
     with pytest.raises(ConfigError, match="max_retries must be a whole number"):
         OpenAIModel("m", base_url="http://127.0.0.1/v1", max_retries=retries)
-    async with served(reply(STOP)) as (_, model):
+    async with served() as (_, model):
         with pytest.raises(ConfigError, match="max_retries must be a whole number"):
             await ask(model, settings={"max_retries": retries})
 

@@ -227,3 +227,9 @@ def test_fastapi_answers_with_a_result():
 def test_limits_that_pydantic_read_override_what_was_given():
     limits = TypeAdapter(RunLimits).validate_python({"steps": 3})
     assert limits.over(RunLimits(steps=1, seconds=5)) == RunLimits(steps=3, seconds=5)
+
+
+def test_limits_that_pydantic_wrote_and_read_override_what_they_did_before():
+    adapter = TypeAdapter(RunLimits)
+    read = adapter.validate_json(adapter.dump_json(RunLimits(steps=20)))
+    assert read.over(RunLimits(steps=1, seconds=5)) == RunLimits(steps=20, seconds=5)
