@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import ArgumentError
 from .signature import is_object
 
 __all__ = ["DeclaredTool"]
@@ -23,13 +24,15 @@ class DeclaredTool:
         """The tool of a declaration.
 
         Raises:
-            TypeError: it has no name.
+            ArgumentError: it has no name.
         """
         function: Any = declaration.get("function")
         inner = function if is_object(function) else declaration
         name: Any = inner.get("name")
         if not isinstance(name, str):
-            raise TypeError(f"a declared tool must have a name, and this does not: {declaration!r}")
+            raise ArgumentError(
+                f"a declared tool must have a name, and this does not: {declaration!r}"
+            )
         schema: dict[str, Any] = {"type": "object", "properties": {}}
         for key in ("parameters", "input_schema", "inputSchema"):
             given: Any = inner.get(key)
