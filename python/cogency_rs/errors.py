@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from .loading.plain_data import PlainData
+
 __all__ = [
     "ArgumentError",
     "BlockTool",
@@ -108,12 +110,12 @@ class CogencyError(Portable):
         self.cause = cause
 
 
-class ConfigError(CogencyError):
-    """An argument or an option cannot work; raised before a turn starts."""
+class ConfigError(CogencyError, ValueError):
+    """An argument or an option cannot work; raised before a turn starts. It is a `ValueError` too."""
 
 
 class ArgumentError(ConfigError, TypeError):
-    """An argument of the wrong type or value. It is a `TypeError` too, as Python raises for its own functions."""
+    """An argument of the wrong type, or with an unknown name. It is a `TypeError` too, as Python raises for these."""
 
 
 class DecisionError(ConfigError):
@@ -206,7 +208,7 @@ class StopReason(StrEnum):
     UNKNOWN = "unknown"
 
 
-class StopRun(CogencyError):  # noqa: N818
+class StopRun(CogencyError, PlainData):  # noqa: N818
     """A reason to end a run once the running calls have their results: a tool or a hook raises it, or the run finds it.
 
     `RunResult.stop` is the one that counts. Two are equal if their attributes are.
@@ -238,6 +240,15 @@ class StopRun(CogencyError):  # noqa: N818
         except ValueError:
             self.reason, self.context = StopReason.UNKNOWN, {"reason": reason, **self.context}
         self.source = source
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write it as a dict, which JSON can hold if it can hold the context."""
+        return {
+            "message": self.message,
+            "reason": str(self.reason),
+            "context": self.context,
+            "source": self.source,
+        }
 
     def told_by(self, source: str) -> StopRun:
         """The same from this source, without the traceback of the one that was raised."""
@@ -380,8 +391,8 @@ class NoAnswerError(CogencyError):
         self.reason = reason
 
 
-class ToolParseError(ValueError):
-    """The text of a single tool call cannot be read.
+class ToolParseError(CogencyError, ValueError):
+    """The text of a single tool call cannot be read. It is a `ValueError` too.
 
     Attributes:
         original_json: the JSON text that was read, or `None`.

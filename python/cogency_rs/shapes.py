@@ -12,10 +12,11 @@ from typing import (
     NamedTuple,
     NotRequired,
     Protocol,
-    TypedDict,
     final,
     runtime_checkable,
 )
+
+from .loading.plain_data import TypedDict
 
 __all__ = [
     "BreakerOpened",

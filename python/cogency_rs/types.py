@@ -6,14 +6,15 @@ Their shapes, key names and order of fields are those of cogency 3.3.0, so that 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from ._core import Dialect
 from .loading import lazy_names
-from .loading.dataclass import Later, dataclass, field
+from .loading.plain_data import ExceptionField
 
 if TYPE_CHECKING:
-    from ._core import Dialect
     from .shapes import (
         BreakerOpened as BreakerOpened,
         CallDeltaEvent as CallDeltaEvent,
@@ -71,6 +72,8 @@ __all__ = [
     "StreamMode",
     "ThinkEvent",
     "Tool",
+    "ToolBlockedEvent",
+    "ToolChangedEvent",
     "TurnEvent",
     "TurnOutcome",
     "UserEvent",
@@ -86,7 +89,7 @@ FinishKind = Literal["whole", "calls", "length", "refused", "broken", "unknown"]
 CallMode = Literal["whole", "stream"]
 """When a call is shown: `"whole"`, when its block is complete; `"stream"`, even while the model writes it."""
 
-Dialects: TypeAlias = "str | Dialect | tuple[str | Dialect, ...]"
+Dialects: TypeAlias = str | Dialect | tuple[str | Dialect, ...]
 """How a model writes its calls: a preset's name, a `Dialect`, or several that are all read."""
 
 ErrorMode = Literal["respond", "event"]
@@ -122,7 +125,7 @@ class TurnOutcome(StrEnum):
 
 
 @dataclass
-class ToolCall(Later):
+class ToolCall:
     """What the model asked for.
 
     Attributes:
@@ -143,7 +146,7 @@ class ToolCall(Later):
 
 
 @dataclass
-class ToolResult(Later):
+class ToolResult:
     """What a tool returns.
 
     Attributes:
@@ -157,12 +160,14 @@ class ToolResult(Later):
     outcome: str
     content: Any = None
     error: bool = False
-    exception: BaseException | None = field(default=None, repr=False, compare=False)
+    exception: Annotated[BaseException | None, ExceptionField()] = field(
+        default=None, repr=False, compare=False
+    )
     status: CallEnd | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
-class Execution(Later):
+class Execution:
     """The log, the tools, and what tools are given.
 
     Attributes:

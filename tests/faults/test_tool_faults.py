@@ -62,9 +62,9 @@ class UnprintableError(Exception):
         raise ValueError("no text")
 
 
-class ResultThatRaises:
-    error = False
-    content = None
+class ResultThatRaises(ToolResult):
+    def __init__(self) -> None:
+        self.content, self.error = None, False
 
     @property
     def outcome(self) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import inspect
+import pickle
 import threading
 from dataclasses import replace
 from typing import Any
@@ -53,6 +56,21 @@ async def test_c50_limits_are_per_run_and_a_run_may_have_its_own():
     for _ in range(2):
         assert len((await mine.run("?", conversation_id="c")).steps) == 2
     assert len((await mine.run("?", limits=RunLimits(steps=1))).steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "steps"),
+    [
+        (replace(RunLimits(on_busy="error"), same_errors=2), 2),
+        (replace(RunLimits(steps=20), same_errors=2), 3),
+        (replace(replace(RunLimits(), steps=1), same_errors=2), 1),
+        (copy.copy(RunLimits(steps=20)), 3),
+        (pickle.loads(pickle.dumps(RunLimits())), 2),
+    ],
+)
+async def test_limits_that_are_replaced_or_copied_override_what_they_did_before(limits, steps):
+    mine = agent(ADDING, ADDING, "3", limits=RunLimits(steps=2))
+    assert len((await mine.run("?", limits=limits)).steps) == steps
 
 
 async def test_an_answer_in_the_last_step_is_an_answer():
@@ -351,3 +369,7 @@ async def test_c52_the_statuses_of_a_run():
     assert get_args(RunStatus) == (
         *("pending", "in_progress", "waiting", "completed", "stopped", "failed"),
     )
+
+
+def test_limits_show_their_arguments():
+    assert [*inspect.signature(RunLimits).parameters][:2] == ["steps", "tool_calls"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,23 @@ async def test_a_preview_that_fails_or_is_gone_is_a_refusal():
         f"Tool '{name}' {CHANGED}" for name in ("broken", "none")
     ]
     assert ran == ["same"]
+
+
+async def test_a_preview_does_not_keep_the_program_from_ending():
+    threads: list[threading.Thread] = []
+
+    def show(call: ToolCall) -> str:
+        threads.append(threading.current_thread())
+        return "shown"
+
+    @tool(requires_approval=Preview(show))
+    async def send() -> str:
+        """Send."""
+        return "sent"
+
+    approve = lambda context, call: ToolApproved(preview="shown")  # noqa: E731
+    [result] = await execute_tools(
+        [ToolCall("send", {})], execution=Execution(tools=[send]), approve=approve
+    )
+    assert result.content == "sent"
+    assert [each.daemon for each in threads] == [True]

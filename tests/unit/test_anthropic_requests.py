@@ -176,6 +176,15 @@ async def test_stop_strings_are_sent_except_those_of_white_space_which_the_api_r
     assert "stop_sequences" not in await body(stop=("\n",))
 
 
+async def test_stop_strings_and_tools_of_the_settings_are_sent_with_those_of_the_request():
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    given = {"stop_sequences": ["END"], "extra_body": {"tools": [search]}}
+    sent = await body(model=given, stop=("\nObservation:",), tools=(ADD,))
+    assert sent["stop_sequences"] == ["\nObservation:", "END"]
+    assert [each["name"] for each in sent["tools"]] == ["add", "web_search"]
+    assert "stop_sequences" not in await body(model={"stop_sequences": None, "output_config": None})
+
+
 async def test_a_schema_is_sent_beside_the_effort():
     schema = {"type": "object", "additionalProperties": False}
     sent = await body(output_schema=schema, model={"output_config": {"effort": "low"}})

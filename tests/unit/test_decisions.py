@@ -153,13 +153,31 @@ async def test_an_edited_call_is_decided_as_edited():
 @pytest.mark.parametrize(
     "args", [{"euros": PurePosixPath("/")}, {"euros": {1}}, [("euros", 1)], "{}"]
 )
-async def test_arguments_that_are_no_json_are_refused_and_nothing_is_stored(args):
+async def test_arguments_that_are_no_json_are_refused_wherever_they_come_from(args):
+    with pytest.raises(ConfigError, match="args must be"):
+        ToolApproved(args)
+
     desk = Desk()
-    agent, [id] = await waiting(desk, 5)
-    with pytest.raises(ConfigError, match=f"the args of the decision for '{id}' must be"):
-        await agent.resume("c", {id: ToolApproved(args)})
+    agent = desk.agent(paying(5), approve=lambda context, call: ToolApproved(args))
+    await agent.run("Pay.", conversation_id="c")
     [record] = await agent.storage.calls("c")
-    assert (record.status, record.decision) == ("waiting", None)
+    assert (record.status, desk.paid) == ("denied", [])
+    assert "args must be" in json.loads(record.decision)["message"]
+
+
+def test_a_reason_that_is_not_text_is_refused():
+    reason: Any = OSError("too dear")
+    with pytest.raises(ConfigError, match="message must be text"):
+        ToolDenied(reason)
+
+
+async def test_a_decision_stays_as_it_was_made():
+    desk, edited = Desk(), {"euros": 7}
+    decision = ToolApproved(edited)
+    edited["euros"] = 5000
+    agent, [id] = await waiting(desk, 5)
+    await agent.resume("c", {id: decision})
+    assert desk.paid == [7]
 
 
 async def in_place(invocation: Any, next: Any) -> Any:

@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 import cogency_rs
-from cogency_rs import Execution, Hooks, ToolCall, errors, execute_tools, tool
+from cogency_rs import Execution, Hooks, ToolCall, ToolContext, errors, execute_tools, tool
 from cogency_rs.guards.secrets import CleanedError
 from cogency_rs.models.connection import StatusError, TransportError
 from cogency_rs.models.service_answer import ReportedError
+from cogency_rs.storage.sqlite import ParseError
+from cogency_rs.tools.declared import DeclaredTool
 from support.agents import add, adding, agent
 
 MADE: dict[str, Any] = {
@@ -50,6 +52,26 @@ def test_an_error_is_the_same_after_a_pickle(name, through):
     assert (str(again), again.args) == (str(error), error.args)
     assert {**vars(again), "cause": None} == {**vars(error), "cause": None}
     assert repr(getattr(again, "cause", None)) == repr(getattr(error, "cause", None))
+
+
+def test_what_a_caller_can_catch_is_one_tree():
+    kinds = [*(getattr(errors, name) for name in CLASSES), ParseError]
+    assert [kind for kind in kinds if not issubclass(kind, errors.CogencyError)] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "of_python"),
+    [
+        (lambda context: context.emit({"type": "end"}), ValueError),
+        (lambda context: context.emit({"content": "x"}), TypeError),
+        (lambda context: context.stop(5), TypeError),
+        (lambda context: DeclaredTool.of({"parameters": {}}), TypeError),
+    ],
+)
+def test_what_a_tool_or_a_declaration_gets_wrong_is_in_the_tree(wrong, of_python):
+    with pytest.raises(errors.ConfigError) as raised:
+        wrong(ToolContext(ToolCall("add", {}), "id"))
+    assert isinstance(raised.value, of_python)
 
 
 class TwoPartsError(Exception):

@@ -7,6 +7,7 @@ import datetime
 import enum
 import functools
 import math
+import sys
 from collections import OrderedDict, namedtuple
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -230,11 +231,22 @@ async def test_a_result_is_returned_unchanged():
     assert result is given
 
 
-async def test_a_result_may_be_of_another_class():
-    """Cogency's own, for example."""
-    given = SimpleNamespace(outcome="no", content=None, error=True)
+async def test_a_result_may_be_cogencys(monkeypatch):
+    class Theirs(SimpleNamespace):
+        pass
+
+    cogency = SimpleNamespace(ToolResult=Theirs)
+    monkeypatch.setitem(sys.modules, "cogency.core.protocols", cogency)
+    given = Theirs(outcome="no", content=None, error=True)
     [result] = await execute([call("t")], returns(given))
     assert outcomes([result]) == [(True, "no")]
+
+
+async def test_a_value_with_the_attributes_of_a_result_is_a_value():
+    given = SimpleNamespace(outcome="home win", error=0.02)
+    [result] = await execute([call("t")], returns(given))
+    assert result.error
+    assert "its content (SimpleNamespace) is not a JSON value" in result.outcome
 
 
 async def test_a_call_of_an_unknown_tool_is_a_failure():

@@ -226,10 +226,31 @@ async def test_an_edit_of_all_places(call, place):
     assert (place / "a.txt").read_text() == "onE\ntwo\nthrEE\n"
 
 
-async def test_an_edit_keeps_a_file_s_line_endings(call, place):
-    (place / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
-    await call("edit_file", path="dos.txt", old="one\ntwo\n", new="1\n2\n")
-    assert (place / "dos.txt").read_bytes() == b"1\r\n2\r\n"
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        ("one\r\ntwo\r\n", "one\ntwo\n", "1\n2\n", "1\r\n2\r\n"),
+        ("one\r\ntwo\nthree\n", "one\ntwo\nthree", "1\n2\n3", "1\r\n2\n3\n"),
+        ("one\r\ntwo\nthree\n", "two\nthree", "2\n3", "one\r\n2\n3\n"),
+        ("one\r\n", "one", "one\r\ntwo", "one\r\ntwo\r\n"),
+        ("one\r\ntwo\n", "one", "one\n1.5", "one\r\n1.5\r\ntwo\n"),
+        ("one\r\ntwo\n", "two", "two\nthree", "one\r\ntwo\nthree\n"),
+        ("one\r\ntwo", "two", "two\nthree", "one\r\ntwo\r\nthree"),
+        ("one\r\ntwo\r\n", "\ntwo\n", "\n", "one\r\n"),
+        ("one\r\ntwo\r\n", "one\r\ntwo", "one\ntwo", "one\ntwo\r\n"),
+        ("one\ntwo\n", "one", "one\r\n1.5", "one\r\n1.5\ntwo\n"),
+    ],
+)
+async def test_an_edit_keeps_a_file_s_line_ends(call, place, before, old, new, after):
+    (place / "dos.txt").write_bytes(before.encode())
+    await call("edit_file", path="dos.txt", old=old, new=new)
+    assert (place / "dos.txt").read_bytes() == after.encode()
+
+
+async def test_an_edit_of_all_places_keeps_the_line_ends_of_each(call, place):
+    (place / "dos.txt").write_bytes(b"k\r\nk\nk")
+    await call("edit_file", path="dos.txt", old="k", new="k\nj", all=True)
+    assert (place / "dos.txt").read_bytes() == b"k\r\nj\r\nk\nj\nk\nj"
 
 
 async def test_all_edits_of_one_batch_are_made(place):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import Any
+
 import pytest
 
-from cogency_rs import Agent, Hooks, ToolContext, tool
+from cogency_rs import Agent, History, Hooks, ToolContext, tool
 from cogency_rs.agent import ScriptedDriver, TextDriver
 from cogency_rs.errors import ConfigError
 from cogency_rs.models import ModelRequest
@@ -98,3 +102,51 @@ def test_a_message_is_text():
     agent = Agent(ScriptedModel([]))
     with pytest.raises(TypeError, match="message must be text"):
         agent.prompt(5)  # type: ignore[arg-type]
+
+
+async def in_this_loop(ctx: object) -> str:
+    assert asyncio.current_task() is not None
+    return f"Be in {threading.current_thread().name}."
+
+
+async def once_asked(gate: asyncio.Event) -> str:
+    await gate.wait()
+    return "Be patient."
+
+
+async def test_in_a_loop_it_asks_for_the_instructions_there():
+    here = threading.current_thread().name
+    [system] = Agent(ScriptedModel([]), instructions=in_this_loop).prompt()
+    assert f"Be in {here}." in system["content"]
+
+
+async def test_in_a_loop_instructions_that_wait_are_not_known():
+    gate = asyncio.Event()
+    agent = Agent(ScriptedModel(["Hi."]), instructions=lambda ctx: once_asked(gate))
+    shown = agent.prompt("Hi?")
+    assert shown[-1]["content"] == "Hi?"
+    assert [each.partition(":")[0] for each in shown.missing] == ["The instructions"]
+    gate.set()
+    assert agent.prompt("Hi?").missing == ()
+    assert (await agent.run("Hi?")).output == "Hi."
+
+
+def test_without_a_loop_it_waits_for_the_instructions():
+    async def later(ctx: object) -> str:
+        await asyncio.sleep(0)
+        return "Be brief."
+
+    shown = Agent(ScriptedModel([]), instructions=later).prompt()
+    assert shown.missing == ()
+    assert "Be brief." in shown[0]["content"]
+
+
+async def test_a_history_that_waits_is_refused_in_a_loop():
+    async def waits(messages: Any) -> Any:
+        await asyncio.sleep(0)
+        return messages
+
+    agent = Agent(ScriptedModel([]), history=History(transform=waits))
+    with pytest.raises(ConfigError, match=r"asyncio.to_thread\(agent.prompt"):
+        agent.prompt("Hi?")
+    assert await asyncio.to_thread(agent.prompt, "Hi?")

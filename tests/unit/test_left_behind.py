@@ -98,7 +98,7 @@ def test_what_has_ended_is_not(tmp_path, test):
 
 BLOCKING = """
 import asyncio
-from cogency_rs.execution.workers import in_thread
+from cogency_rs.tools.workers import in_thread
 def run(function):
     has_begun = threading.Event()
     async def main():

@@ -117,6 +117,52 @@ NULLABLE = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 
 
 @pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"stop": ["END"]}, ["\nObservation:", "END"]),
+        ({"stop": "END"}, ["\nObservation:", "END"]),
+        ({"extra_body": {"stop": ["END", "\nObservation:"]}}, ["\nObservation:", "END"]),
+        ({"stop": None}, ["\nObservation:"]),
+        ({"extra_body": {"stop": None}}, None),
+    ],
+)
+async def test_stop_strings_of_the_settings_are_sent_with_those_of_the_request(given, sent):
+    assert (await body(model=given, stop=("\nObservation:",)))["stop"] == sent
+    assert (await body(settings=given, stop=("\nObservation:",)))["stop"] == sent
+
+
+async def test_tools_of_the_settings_are_sent_with_those_of_the_request():
+    search = {"type": "web_search"}
+    sent = await body(model={"extra_body": {"tools": [search]}}, tools=(ADD,))
+    assert [each["type"] for each in sent["tools"]] == ["function", "web_search"]
+
+
+@pytest.mark.parametrize(
+    "name", ["temperature", "seed", "extra_body", "extra_headers", "extra_query"]
+)
+async def test_a_setting_that_is_none_is_not_sent(name):
+    assert await body(model={name: None}) == await body()
+    assert name not in await body(model={"temperature": 1.0, "seed": 1}, settings={name: None})
+
+
+async def test_none_for_the_retries_is_as_if_they_were_not_given():
+    body = b'{"error": {"message": "the disk is full"}}'
+    full = Reply([body], status=500, headers={"retry-after": "0"})
+    async with served(full, full, full, max_retries=None) as (_, model):
+        with pytest.raises(LLMError, match="the disk is full"):
+            await ask(model)
+
+
+@pytest.mark.parametrize("retries", [-1, 1.5, "2", True])
+async def test_retries_that_are_not_a_number_of_times_are_refused(retries):
+    with pytest.raises(ConfigError, match="max_retries must be a whole number"):
+        OpenAIModel("m", base_url="http://127.0.0.1/v1", max_retries=retries)
+    async with served() as (_, model):
+        with pytest.raises(ConfigError, match="max_retries must be a whole number"):
+            await ask(model, settings={"max_retries": retries})
+
+
+@pytest.mark.parametrize(
     ("schema", "strict"),
     [
         (CLOSED, CLOSED),

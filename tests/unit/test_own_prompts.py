@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Dialect, History, Memory, assemble, tool
-from cogency_rs.agent import TextDriver
+from cogency_rs import Agent, Dialect, History, Memory, assemble, parse_tokens, tool
+from cogency_rs.agent import Driver, TextDriver
 from cogency_rs.context import PromptParts
 from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel
@@ -19,7 +20,7 @@ def weather(city: str) -> str:
     return f"Sunny in {city}."
 
 
-def agent_of(driver: TextDriver, answers: Any = ("Sunny.",), **options: Any) -> Agent[Any, str]:
+def agent_of(driver: Driver, answers: Any = ("Sunny.",), **options: Any) -> Agent[Any, str]:
     return Agent(ScriptedModel(answers), tools=[weather], driver=driver, **options)
 
 
@@ -182,6 +183,33 @@ async def test_a_prompt_is_written_once_for_its_tools():
     call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>'
     result = await agent_of(TextDriver("hermes", prompt=counted), [call, "Sunny."]).run("Rain?")
     assert (result.output, len(result.steps), len(written)) == ("Sunny.", 2, 1)
+
+
+@dataclass  # it compares its fields, so it has no hash
+class Numbered:
+    number: int
+
+    def __call__(self, parts: PromptParts) -> str:
+        return f"{parts.text}\nPrompt {self.number}"
+
+
+def numbered(number: int) -> Any:
+    return lambda parts: f"{parts.text}\nPrompt {number}"
+
+
+@pytest.mark.parametrize("function", [numbered, Numbered])
+async def test_a_driver_may_make_another_function_for_each_prompt(function):
+    class Mine:
+        def step(self, run: Any, runtime: Any) -> Any:
+            async def text() -> Any:
+                for number in range(20):  # each may be where the one before was in memory
+                    [system, *_] = await runtime.kept_messages("hermes", prompt=function(number))
+                    yield system["content"].rpartition("\n")[2] + "\n"
+
+            return parse_tokens(text(), dialect="hermes")
+
+    result = await agent_of(Mine()).run("Rain?")
+    assert result.text.splitlines() == [f"Prompt {number}" for number in range(20)]
 
 
 # Written by the server

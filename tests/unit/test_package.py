@@ -69,7 +69,7 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
             {"execution.batch", "tools.function_tool", "servers.connection", "servers.serve"},
         ),
         ("cogency_rs", "__version__", {"agent", "turn.accumulator", "execution.batch", "storage"}),
-        ("cogency_rs", "Accumulator", {"agent", "runs.run_result"}),
+        ("cogency_rs", "Accumulator", {"agent", "context.history"}),
         (
             "cogency_rs",
             "Agent",

@@ -82,7 +82,8 @@ def test_no_file_imports_itself_by_way_of_others():
 
 
 FLOORS = (
-    {"_core", "loading", "shapes"},
+    {"_core", "loading"},
+    {"shapes"},
     {"types", "errors", "outside"},
     {"ids"},
     {"guards"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -371,7 +372,13 @@ def test_the_chat_denies_what_nobody_can_be_asked_about(name, why):
 
 
 @pytest.mark.parametrize("is_failure", [False, True])
-async def test_retries_take_results_that_hold_no_exception(is_failure):
+async def test_retries_take_results_that_hold_no_exception(is_failure, monkeypatch):
+    class Theirs(SimpleNamespace):
+        """A result of cogency's."""
+
+    cogency = SimpleNamespace(ToolResult=Theirs)
+    monkeypatch.setitem(sys.modules, "cogency.core.protocols", cogency)
+
     class Own:
         name, description = "own", ""
         schema = None
@@ -380,7 +387,7 @@ async def test_retries_take_results_that_hold_no_exception(is_failure):
 
         async def execute(self, **_: Any) -> Any:
             self.count += 1
-            return SimpleNamespace(outcome="it is so", content="x", error=is_failure)
+            return Theirs(outcome="it is so", content="x", error=is_failure)
 
     own = Own()
     [made] = await execute_calls([ToolCall("own", {})], execution=Execution(tools=[own]))

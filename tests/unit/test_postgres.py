@@ -92,6 +92,7 @@ QUESTIONS = {
         ("t_st", "u", None),
         ("\\", "u", None),
         ("ärger", "u", None),
+        ("Ärger", "u", None),
         ("  ", "u", None),
     ],
     "conversations": [(), ("u",), ("", 1), ("w",)],

@@ -56,6 +56,8 @@ def test_an_address_is_shown_without_what_may_be_secret(url, shown):
         (key("api_key", "abcd"), "abcd is not abcdef", "[api_key] is not abcdef"),
         (key("api_key", "k"), "a key of k", "a key of k"),
         (key("api_key", None), "None", "None"),
+        (key("api_key", "ollama"), "ollama at http://ollama/v1", "ollama at http://ollama/v1"),
+        (in_headers({"X-Key": "EMPTY"}), "the queue is EMPTY", "the queue is EMPTY"),
         (key("api_key", " sk-12345\n"), r"b'Bearer sk-12345\n'", r"b'Bearer [api_key]\n'"),
         (key("password", "p&ss w/rd"), "a p%26ss%20w%2Frd b", "a [password] b"),
         (key("password", 'p"ss"word'), r'{"a": "p\"ss\"word"}', '{"a": "[password]"}'),

@@ -9,7 +9,6 @@ import pytest
 
 from cogency_rs import Agent, AnthropicModel, Hooks, tool
 from cogency_rs.errors import LLMError
-
 from cogency_rs.models import Finish, OpaqueDelta, ReasoningDelta, TextDelta
 from cogency_rs.testing import ModelServer, Reply
 from support import anthropic_served, openai_served

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
 import threading
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -56,9 +58,26 @@ async def test_a_value_is_the_content_of_a_success(value, content):
     ],
     ids=repr,
 )
-async def test_a_result_is_handed_on(result):
+async def test_a_result_is_handed_on(result, monkeypatch):
+    cogency = SimpleNamespace(ToolResult=TheirResult)
+    monkeypatch.setitem(sys.modules, "cogency.core.protocols", cogency)
     for made in both_kinds(lambda: result):
         assert await run(made) is result
+
+
+@dataclass
+class Match:
+    """A value of a program whose fields have the names of a result's."""
+
+    outcome: str
+    error: float
+    home: int = 3
+
+
+async def test_a_value_with_the_fields_of_a_result_is_a_value():
+    for made in both_kinds(lambda: Match("home win", 0.02)):
+        expected = {"outcome": "home win", "error": 0.02, "home": 3}
+        assert await run(made) == ToolResult("Success", expected)
 
 
 async def test_the_content_of_a_result_is_written_as_json_too():

@@ -30,7 +30,7 @@ from cogency_rs import (
 )
 from cogency_rs.agent import TextDriver
 from cogency_rs.compat import in_sandbox
-from cogency_rs.errors import ArgumentError, ConfigError
+from cogency_rs.errors import ConfigError
 from cogency_rs.executors.ray import RayExecutor
 from cogency_rs.tools import Retries, ToolOptions
 
@@ -275,14 +275,27 @@ CASES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("wrong", "sentence"), CASES.values(), ids=CASES)
 def test_a_wrong_argument_is_refused_in_one_sentence(wrong, sentence):
-    with pytest.raises(ArgumentError) as raised:
+    with pytest.raises(ConfigError) as raised:
         wrong()
     assert str(raised.value) == sentence
 
 
-def test_a_wrong_argument_is_an_error_of_this_package_and_of_python():
-    assert issubclass(ArgumentError, ConfigError)
-    assert issubclass(ArgumentError, TypeError)
+@pytest.mark.parametrize(
+    ("wrong", "of_python"),
+    [
+        (lambda: RunLimits(steps=0), {ValueError}),
+        (lambda: RunLimits(seconds=-1), {ValueError}),
+        (lambda: RunLimits(on_busy="later"), {ValueError}),  # type: ignore[arg-type]
+        (lambda: RunLimits(steps="1"), {ValueError, TypeError}),  # type: ignore[arg-type]
+        (lambda: RunLimits(seconds="1"), {ValueError, TypeError}),  # type: ignore[arg-type]
+        (lambda: RunLimits(on_busy=1), {ValueError, TypeError}),  # type: ignore[arg-type]
+        (lambda: RunLimits(max_turns=1), {ValueError, TypeError}),  # type: ignore[call-arg]
+    ],
+)
+def test_a_wrong_argument_is_an_error_of_this_package_and_of_python(wrong, of_python):
+    with pytest.raises(ConfigError) as raised:
+        wrong()
+    assert {kind for kind in (ValueError, TypeError) if isinstance(raised.value, kind)} == of_python
 
 
 def test_a_field_of_a_dialect_is_refused_without_a_word_of_the_core():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -10,7 +11,6 @@ from cogency_rs.agent import resumption, settling, stored_state
 from cogency_rs.agent.run_log import RunLog
 from cogency_rs.calls import record as records, tool_result
 from cogency_rs.execution import batch as _batch
-from cogency_rs.loading.dataclass import replace
 from cogency_rs.tools import options as tool_options
 from cogency_rs.turn import turn_log
 

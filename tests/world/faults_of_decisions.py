@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from cogency_rs.agent import resumption, stored_state
 from cogency_rs.calls import record as records
 from cogency_rs.execution import batch as _batch
 from cogency_rs.hooks import ToolApproved, agreed_preview, approval
-from cogency_rs.loading.dataclass import replace
 from cogency_rs.storage import users
 
 from .mutation import fault, patched

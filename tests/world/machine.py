@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from cogency_rs import Agent, RunLimits
 from cogency_rs.errors import StorageError, ToolError
-from cogency_rs.loading.dataclass import replace
 
 from .bank import TOOLS
 from .database import Way

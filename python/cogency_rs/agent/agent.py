@@ -24,10 +24,14 @@ from ..runs.limits import RunLimits
 from ..runs.run_result import Deps, Output, RunResult
 from ..storage.log import is_log
 from ..telemetry import tracing_of
+from ..telemetry.options import Telemetry
+from ..tools.context import ToolContext
 from ..tools.registry import is_plain_function, listed_tools
 from ..tools.toolbox import SortedTools, told_apart
 from ..types import Dialects
+from .argument_types import AnyModel, ToolObject
 from .drivers import Driver
+from .first_prompt import Prompt, first_prompt
 from .forking import Forking
 from .options import (
     DriverName,
@@ -46,29 +50,28 @@ from .run_handle import RunHandle
 from .runtime import Instructions, check_model
 from .serving import Serving, is_server
 from .settings import AgentSettings
+from .stored_state import Decisions
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
     from typing_extensions import TypeForm
 
     from ..servers.mcp import MCPServer
-    from ..telemetry import Telemetry
-    from ..tools.context import ToolContext
     from ..tools.function_tool import FunctionTool
-    from .argument_types import AnyModel, ToolObject
-    from .first_prompt import Prompt
-    from .stored_state import Decisions
-
-    class RunOptions(TypedDict, Generic[Deps], total=False):
-        """The options of `Agent.run`."""
-
-        conversation_id: str | None
-        user_id: str
-        deps: Deps | None
-        limits: RunLimits | None
-
+else:  # hints are resolved without extras, and without what is as large as all the rest
+    TracerProvider = MCPServer = Any
+    TypeForm, FunctionTool = type, Callable
 
 __all__ = ["Agent"]
+
+
+class RunOptions(TypedDict, Generic[Deps], total=False):
+    """The options of `Agent.run`."""
+
+    conversation_id: str | None
+    user_id: str
+    deps: Deps | None
+    limits: RunLimits | None
 
 
 class Agent(PendingCalls, Forking, Generic[Deps, Output]):
@@ -233,16 +236,15 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         Returns:
             The messages, a list of dicts. Their `request` has the rest: the tools that are declared to the provider,
             where the model stops, the grammar that it is held to; `missing` says in sentences, which are printed too,
-            what cannot be known yet: the tools of MCP servers before `async with agent` has started them, and the
-            dialect before `await model.detect_dialect()` has asked a local server. Hooks before requests do not run.
+            what cannot be known yet: the tools of MCP servers before `async with agent` has started them, the
+            dialect before `await model.detect_dialect()` has asked a local server, and in an event loop instructions
+            whose function waits for something. Hooks before requests do not run.
 
         Raises:
             ConfigError: the driver asks no model.
         """
         check_text("message", message, or_none=True)
         check_text("user_id", user_id)
-        from .first_prompt import first_prompt  # here, since few programs look at it
-
         return first_prompt(self._settings, message, user_id, deps)
 
     async def __aenter__(self) -> Self:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from ..errors import ConfigError
 from ..ids import uuid7
-from ..loading.dataclass import replace
 from ..models import ModelRequest
 from ..outside import time
 from ..runs.context import RunContext
@@ -21,6 +21,8 @@ from .run_hooks import Triggers
 from .settings import AgentSettings
 
 __all__ = ["Prompt", "first_prompt"]
+
+_T = TypeVar("_T")
 
 
 class Prompt(list[dict[str, Any]]):
@@ -82,13 +84,39 @@ def first_prompt(settings: AgentSettings, message: str | None, user_id: str, dep
         asyncio.get_running_loop()
     except RuntimeError:
         return Prompt(asyncio.run(asking), missing)
-    # A loop runs here, which cannot be asked to wait: the request is made in a thread.
-    with ThreadPoolExecutor(1) as thread:
-        return Prompt(thread.submit(asyncio.run, asking).result(), missing)
+    # What the program's functions wait for may be part of the loop that runs here, which cannot wait now.
+    request = _at_once(asking)
+    if request is None and not isinstance(settings.instructions, str):
+        missing.append(_INSTRUCTIONS)
+        settings = replace(settings, instructions="")
+        request = _at_once(_first_request(settings, message, user_id, deps))
+    if request is None:
+        raise ConfigError(
+            f"the driver or the history of the agent waits for something before its first request; {_ELSEWHERE}"
+        )
+    return Prompt(request, missing)
 
 
+_ELSEWHERE = (
+    "the event loop that runs here cannot wait for it: call prompt() where none runs, or write "
+    "`await asyncio.to_thread(agent.prompt, …)`, which gives it a loop of its own"
+)
+_INSTRUCTIONS = f"The instructions: their function waits for something, and {_ELSEWHERE}."
 _SERVERS = "The tools of MCP servers: `async with agent` starts the servers."
 _TEMPLATE = "The dialect, if the model's server tells its chat template: `await model.detect_dialect()` asks it."
+
+
+def _at_once(asking: Coroutine[Any, Any, _T]) -> _T | None:
+    """What a coroutine returns, if it waits for nothing; else `None`, and it is cancelled."""
+    try:
+        asking.send(None)
+    except StopIteration as returned:
+        value: _T = returned.value
+        return value
+    with suppress(asyncio.CancelledError, StopIteration):
+        asking.throw(asyncio.CancelledError())
+    asking.close()
+    return None
 
 
 async def _first_request(

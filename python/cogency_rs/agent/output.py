@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..loading.dataclass import Later, dataclass
 from ..runs.run_result import NO_OUTPUT
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Fault(Later):
+class Fault:
     """Why an answer does not have the type that was asked for.
 
     Attributes:

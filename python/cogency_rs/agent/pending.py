@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
 
+from ..calls.reconcile import Happened, NotHappened
+from ..calls.record import CallRecord
 from ..errors import ConfigError, ToolParseError
 from ..guards.arguments import check_text, refused
-from ..loading.dataclass import Later, dataclass
 from ..storage.log import Row, is_log
+from ..tools.toolbox import ResolvedCall, Toolbox
+from ..types import ToolCall
 from .settings import AgentSettings
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..calls.reconcile import Happened, NotHappened
-    from ..calls.record import CallRecord
-    from ..tools.toolbox import ResolvedCall, Toolbox
-    from ..types import ToolCall
 
 __all__ = ["PendingCall", "PendingCalls"]
 
 
 @dataclass(frozen=True)
-class PendingCall(Later):
+class PendingCall:
     """A call that waits for a person.
 
     Attributes:

@@ -20,8 +20,11 @@ class Prompts:
         self._kept: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable, write: Callable[[], _T]) -> _T:
-        """The value of a key; `write` makes it if it is not kept."""
-        kept: _T | None = self._kept.get(key)
+        """The value of a key; `write` makes it if it is not kept. What has no hash is in no key that is kept."""
+        try:
+            kept: _T | None = self._kept.get(key)
+        except TypeError:  # such as a function that is an object with a comparison
+            return write()
         if kept is None:
             kept = write()
             if len(self._kept) >= MOST_KEPT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..calls.record import ENDS, CallRecord, write_new_result
@@ -22,7 +23,6 @@ from ..hooks.approval import (
     shown_digest,
     write_decision,
 )
-from ..loading.dataclass import replace
 from ..protocol.codec import format_call_agent
 from ..runs.context import RunContext
 from ..tools.context import ToolContext

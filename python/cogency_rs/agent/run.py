@@ -12,11 +12,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import decide
 from ..errors import StopReason, StopRun
-from ..loading.dataclass import replace
 from ..outside import time
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal

@@ -11,11 +11,8 @@ from weakref import ref
 
 from ..guards.arguments import check_choice
 from ..runs.run_result import Output, RunResult, Step
-from ..types import StreamMode
+from ..types import RunEvent, StreamMode
 from .run import Run, Shown
-
-if TYPE_CHECKING:
-    from ..types import RunEvent
 
 __all__ = ["RunHandle"]
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._core import check_json
+from ..guards.json_values import json_value_or_text
 from ..outside import time
 from ..runs.context import RunContext
 from ..runs.run_result import NO_OUTPUT
@@ -68,16 +68,7 @@ class RunLog:
 
         The row is empty for `NO_OUTPUT`.
         """
-        from ..tools.schema import json_value  # most runs need no schemas
-
-        content = ""
-        if output is not NO_OUTPUT:
-            try:
-                value = json_value(output)
-                check_json(value)
-                content = json.dumps(value)
-            except (TypeError, ValueError, RecursionError):
-                content = json.dumps(str(output))
+        content = "" if output is NO_OUTPUT else json.dumps(json_value_or_text(output))
         await self.append((("end", content, time()),))
 
     async def cancelled(self, message: str) -> dict[str, Any]:

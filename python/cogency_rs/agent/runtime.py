@@ -13,9 +13,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from .._core import Dialect, FoldOptions
+from ..calls.record import ToolExecution
 from ..context.assembly import (
     Placed,
     StoredRows,
@@ -36,7 +38,6 @@ from ..context.history import (
 )
 from ..errors import ConfigError
 from ..guards.arguments import check_text
-from ..loading.dataclass import Later, dataclass, field, replace
 from ..models import (
     ExtraDelta,
     Finish,
@@ -49,19 +50,16 @@ from ..models import (
 )
 from ..models.request import limit_of
 from ..runs.context import RunContext
+from ..runs.response import ModelResponse
 from ..telemetry import current
 from ..tools.cogency import guidance_for
+from ..tools.toolbox import Toolbox
 from ..types import Dialects, Execution, StreamMode
 from .growing_text import decoded, encoded
+from .own_prompt import SystemPrompt
 from .prompts import Prompts
+from .returned import Returned
 from .run_hooks import Triggers
-
-if TYPE_CHECKING:
-    from ..calls.record import ToolExecution
-    from ..runs.response import ModelResponse
-    from ..tools.toolbox import Toolbox
-    from .own_prompt import SystemPrompt
-    from .returned import Returned
 
 __all__ = ["Instructions", "Runtime"]
 
@@ -70,7 +68,7 @@ Instructions = str | Callable[[RunContext[Any]], str | Awaitable[str]]
 
 
 @dataclass
-class Runtime(Later):
+class Runtime:
     """The objects that the steps of one run share. It is made once in each run, before its first step.
 
     Attributes:
@@ -185,7 +183,7 @@ class Runtime(Later):
 
         visible = self._visible if declares_tools else ()
         return await assemble_after(
-            self.prompts.get((dialect, id(prompt), visible, self._begins_with), write),
+            self.prompts.get((dialect, prompt, visible, self._begins_with), write),
             None,
             self._stored,
             history=self.history,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..context.history import History
 from ..execution.call_options import CallOptions
 from ..hooks.approval import Approval
 from ..hooks.hooks import HookList
-from ..loading.dataclass import Later, dataclass
 from ..runs.context import RunContext
 from ..runs.limits import RunLimits
 from ..tools.toolbox import SortedTools
@@ -27,7 +27,7 @@ __all__ = ["AgentSettings"]
 
 
 @dataclass(frozen=True)
-class AgentSettings(Later):
+class AgentSettings:
     """The options of an agent, checked; see `Agent`."""
 
     model: Any

@@ -12,6 +12,7 @@ import inspect
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any, Literal, cast
@@ -19,16 +20,15 @@ from typing import Any, Literal, cast
 from ..calls.reconcile import Happened, NotHappened, Outcome, Reconcile, Unknown, UnsettledCall
 from ..calls.record import CallRecord, utc, write_new_result
 from ..calls.tool_result import as_result, reason, status_of
-from ..execution.workers import in_thread
 from ..guards.json_text import read_json
 from ..hooks.hooks import Hooks, NextReconcile, has, matches
 from ..hooks.retries import pause
-from ..loading.dataclass import replace
 from ..outside import time
 from ..runs.context import RunContext
 from ..storage.log import Row
 from ..tools.registry import is_coroutine_function
 from ..tools.toolbox import ResolvedCall
+from ..tools.workers import in_thread
 from ..types import ToolCall
 from .stored_state import OpenBatch
 

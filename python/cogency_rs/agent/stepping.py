@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import HookError, StopReason, StopRun
-from ..loading.dataclass import Later, dataclass, replace
 from ..models.deltas import NO_USAGE, Usage
 from ..outside import monotonic, time
 from ..runs.limits import Account
@@ -75,7 +75,7 @@ class RunningStep:
 
 
 @dataclass(frozen=True)
-class FinishedStep(Later):
+class FinishedStep:
     """A step that is over.
 
     Attributes:
@@ -418,7 +418,7 @@ class Stepping:
 
 
 @dataclass(frozen=True)
-class Refused(Later):
+class Refused:
     """Why an answer is empty, or does not have the type that was asked for; the model reads why.
 
     Attributes:

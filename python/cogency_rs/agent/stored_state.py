@@ -7,16 +7,15 @@ row `cancelled`, that of a failed run a row `error`. If the last row is any othe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from .._core import check_json
 from ..calls.record import BEGUN, ENDS, IN_DOUBT, UNSETTLED, CallRecord, given_up, told_apart
 from ..errors import ToolParseError
 from ..guards.arguments import check_mapping, refused
 from ..guards.json_text import read_json
 from ..hooks import Decision, ToolApproved, ToolDenied
 from ..hooks.approval import read_decision
-from ..loading.dataclass import Later, dataclass, replace
 from ..outside import time
 from ..protocol.codec import parse_tool_call
 from ..runs.run_result import NO_OUTPUT
@@ -41,7 +40,7 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
     """Decisions as values.
 
     Raises:
-        ArgumentError: they are not a dict, a value is not a decision, or its arguments are not JSON.
+        ArgumentError: they are not a dict, or a value is not a decision.
     """
     check_mapping("decisions", decisions, "a dict from the ids of calls to decisions, or None")
     read: dict[str, Decision] = {}
@@ -49,9 +48,6 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
         match decision:
             case bool():
                 read[id] = ToolApproved() if decision else ToolDenied()
-            case ToolApproved(args=args) if args is not None:
-                _check_args(id, args)
-                read[id] = decision
             case ToolApproved() | ToolDenied():
                 read[id] = decision
             case _:
@@ -59,16 +55,6 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
                     f"the decision for {id!r}", decision, "True, False, ToolApproved or ToolDenied"
                 )
     return read
-
-
-def _check_args(id: str, args: object) -> None:
-    wanted = f"the args of the decision for {id!r}"
-    if not isinstance(args, dict):
-        raise refused(wanted, args, "a dict of JSON values by name, or None")
-    try:
-        check_json(args)
-    except (TypeError, ValueError) as error:
-        raise refused(wanted, args, f"JSON values ({error})") from error
 
 
 class OpenBatch(NamedTuple):
@@ -113,7 +99,7 @@ def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
 
 
 @dataclass(frozen=True)
-class StoredState(Later):
+class StoredState:
     """The state of a conversation.
 
     Attributes:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from ..guards.arguments import check_count, check_seconds, refused
-from ..loading.dataclass import Later, dataclass
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 __all__ = [
     "AskOutcome",
@@ -23,7 +21,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Happened(Later):
+class Happened:
     """The call had its effect.
 
     Attributes:
@@ -34,12 +32,12 @@ class Happened(Later):
 
 
 @dataclass(frozen=True)
-class NotHappened(Later):
+class NotHappened:
     """The call had no effect, so it may run, with the same `execution_id`."""
 
 
 @dataclass(frozen=True)
-class Unknown(Later):
+class Unknown:
     """It is unknown whether the call had its effect.
 
     Attributes:
@@ -62,7 +60,7 @@ Outcome = Happened | NotHappened | Unknown
 
 
 @dataclass(frozen=True)
-class UnsettledCall(Later):
+class UnsettledCall:
     """A call whose outcome is unknown, as a `reconcile` gets it.
 
     Attributes:
@@ -93,11 +91,11 @@ class UnsettledCall(Later):
     waited: float = 0.0
 
 
-AskOutcome = Callable[[UnsettledCall], "Outcome | Awaitable[Outcome]"]
+AskOutcome = Callable[[UnsettledCall], Outcome | Awaitable[Outcome]]
 
 
 @dataclass(frozen=True)
-class Reconcile(Later):
+class Reconcile:
     """What `@tool(reconcile=…)` takes: a function, and how often and how long to ask it.
 
     The function alone stands for this with the default values.

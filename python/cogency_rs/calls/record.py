@@ -12,12 +12,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import DeniedError, StorageError, ToolError, UnknownOutcome
 from ..guards.json_text import read_json
 from ..ids import is_uuid7
-from ..loading.dataclass import Later, dataclass
+from ..loading.plain_data import PlainData
 from ..types import CallEnd, ToolCall, ToolResult
 from .tool_result import cancelled, exception_of, failure, status_of, unknown
 
@@ -342,7 +343,7 @@ class RecordedError(ToolError):
 
 
 @dataclass(frozen=True)
-class ToolExecution(Later):
+class ToolExecution(PlainData):
     """One call, what came of it, and the record of how that went.
 
     Attributes:
@@ -406,7 +407,7 @@ class ToolExecution(Later):
                 "content": self.result.content,
                 "error": self.result.error,
                 "exception": exception and [_kind(exception), str(exception)],
-                "status": self.result.status,
+                "status": getattr(self.result, "status", None),  # cogency's own results lack it
             },
             "record": self.record._asdict(),
         }
@@ -423,7 +424,7 @@ class ToolExecution(Later):
 
 
 @dataclass(frozen=True)
-class KnownEnd(Later):
+class KnownEnd:
     """What came of a call that an earlier program carried out, or of which it was found out.
 
     Attributes:

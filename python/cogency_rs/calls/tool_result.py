@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .._core import check_json
@@ -18,6 +19,7 @@ __all__ = [
     "failure_of",
     "is_own_failure",
     "is_plain",
+    "is_result",
     "reason",
     "status_of",
     "stopped",
@@ -140,23 +142,34 @@ def _parts(group: BaseExceptionGroup[BaseException]) -> str:
     return "; ".join([*found[:_MOST_PARTS], *([f"and {more} more"] if more > 0 else [])])
 
 
+def is_result(value: object) -> bool:
+    """Whether a tool returned a result and not a value of its own: a `ToolResult`, ours or cogency's.
+
+    Its class decides: a value with fields of the same names is a value.
+    """
+    # If cogency is not loaded, nothing can have made its result.
+    theirs = getattr(sys.modules.get("cogency.core.protocols"), "ToolResult", ToolResult)
+    return isinstance(value, (ToolResult, theirs))
+
+
 def is_plain(value: Any) -> bool:
     """Whether a value is a `ToolResult` of plain texts, as most are, in which there is nothing to check."""
-    # Compared by the class's name, so that cogency's own class counts too.
-    if type(value).__name__ != "ToolResult":
+    if type(value) is not ToolResult:
         return False
-    try:
-        content: object = value.content
-        is_text = type(value.outcome) is str and (content is None or type(content) is str)
-        return is_text and type(value.error) is bool
-    except AttributeError:
-        return False
+    content: object = value.content
+    is_text = type(value.outcome) is str and (content is None or type(content) is str)
+    return is_text and type(value.error) is bool
 
 
-def as_result(value: Any) -> ToolResult:
-    """Make a result of what a tool returned: a failure, if it cannot be read or written as JSON."""
+def as_result(value: Any, is_result: Callable[[object], bool] = is_result) -> ToolResult:
+    """Make a result of what a tool returned: a failure, if it cannot be read or written as JSON.
+
+    Args:
+        value: what the tool returned.
+        is_result: whether that is a result already, and not the content of one.
+    """
     try:
-        if not (hasattr(value, "outcome") and hasattr(value, "error")):
+        if not is_result(value):
             value = ToolResult(outcome="Success", content=value)
         elif not hasattr(value, "content"):
             value = ToolResult(outcome=value.outcome, error=value.error)

@@ -212,6 +212,9 @@ def _build(limits: CallOptions) -> dict[str, Any]:
     def is_blocking(tool: Any, execute: Any) -> bool:
         return id(tool) in blocking or registry.is_blocking(tool, execute)
 
+    def is_result(value: object) -> bool:
+        return hasattr(value, "outcome") and hasattr(value, "error")  # all that cogency reads
+
     def toolbox(tools: Iterable[Any]) -> Toolbox:
         names: dict[str, Any] = {}
         for tool in tools:
@@ -266,6 +269,7 @@ def _build(limits: CallOptions) -> dict[str, Any]:
             conversation_id=conversation_id,
             options=limits,
             is_blocking=is_blocking,
+            is_result=is_result,
         )
         await batch.join()
         return [result(ours) for ours in batch.results()]
@@ -307,6 +311,7 @@ def _build(limits: CallOptions) -> dict[str, Any]:
     class InstalledAccumulator(Accumulator):
         _parse_call = staticmethod(parse_tool_call)
         _is_blocking = staticmethod(is_blocking)
+        _is_result = staticmethod(is_result)
         _toolbox = staticmethod(toolbox)
         # cogency's agent makes a new accumulator for each answer of its model, so batches in a row cannot be counted.
         _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core import (
     Dialect,
@@ -14,11 +15,11 @@ from .._core import (
     prompt_parts as write_parts,
     to_messages,
 )
+from ..calls.record import CallRecord
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
 from ..guards.dialects import check_dialect, preset
 from ..guards.json_text import whole_characters
-from ..loading.dataclass import Later, dataclass
 from ..tools.cogency import guidance_for
 from ..types import Dialects
 from .foldings import call_records, fold_conversation, newest_rows
@@ -31,9 +32,6 @@ from .history import (
     Shown,
     TooLong,
 )
-
-if TYPE_CHECKING:
-    from ..calls.record import CallRecord
 
 __all__ = ["assemble", "system_prompt", "to_messages"]
 
@@ -192,7 +190,7 @@ def bounds_of(tools: Iterable[Any], history: History) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class StoredRows(Later):
+class StoredRows:
     """The rows of one conversation in a storage."""
 
     storage: Any

@@ -10,6 +10,7 @@ import inspect
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from .._core import Folding, FoldOptions, estimated_tokens
@@ -21,7 +22,6 @@ from ..guards.arguments import (
     check_function,
     refused,
 )
-from ..loading.dataclass import Later, dataclass, field
 from .rows import extend, give_ids
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def text_and_parts(content: Any) -> tuple[str, int]:
 
 
 @dataclass(frozen=True)
-class TooLong(Later):
+class TooLong:
     """A conversation has more rows than may be folded.
 
     Attributes:
@@ -151,7 +151,7 @@ class TooLong(Later):
 
 
 @dataclass(frozen=True)
-class Shown(Later):
+class Shown:
     """What is shown of a conversation.
 
     Attributes:
@@ -204,7 +204,7 @@ class ConversationRows(Protocol):
 
 
 @dataclass
-class Pin(Later):
+class Pin:
     """Where the history of a run begins.
 
     The turns that its first prompt shows stay in every later one. So each prompt begins with the one before it, which
@@ -222,7 +222,7 @@ WHOLE = sys.maxsize
 
 
 @dataclass(frozen=True)
-class History(Later):
+class History:
     """How much of a conversation `assemble` shows the model, and in which form.
 
     A turn begins with a question, a row of type `user`. A history is cut only between turns. Whatever the bounds, the
@@ -490,7 +490,7 @@ def _answer(rows: Sequence[Any]) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class CogencyHistory(Later):
+class CogencyHistory:
     """The history that cogency 3.3.0 sends: the last `window` messages, wherever that cuts, then transformed."""
 
     window: int | None

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
         UnsettledCall as UnsettledCall,
     )
     from ..calls.record import ToolExecution as ToolExecution
-    from .executor import execute_calls as execute_calls, execute_tool as execute_tool
-    from .workers import (
+    from ..tools.workers import (
         set_worker_threads as set_worker_threads,
         worker_threads as worker_threads,
     )
+    from .executor import execute_calls as execute_calls, execute_tool as execute_tool
 
 __all__ = [
     "Happened",
@@ -49,6 +49,6 @@ __getattr__, __dir__ = lazy_names(
         ),
         "..calls.record": ("ToolExecution",),
         ".executor": ("execute_calls", "execute_tool"),
-        ".workers": ("set_worker_threads", "worker_threads"),
+        "..tools.workers": ("set_worker_threads", "worker_threads"),
     },
 )

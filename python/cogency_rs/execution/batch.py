@@ -18,7 +18,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..calls.record import CallRecord, KnownEnd, ToolExecution
-from ..calls.tool_result import as_result, cancelled, failure_of, is_own_failure, is_plain, stopped
+from ..calls.tool_result import (
+    as_result,
+    cancelled,
+    failure_of,
+    is_own_failure,
+    is_plain,
+    is_result,
+    stopped,
+)
 from ..errors import StopRun
 from ..hooks import Invocation, Next
 from ..hooks.agreed_preview import refused_as_changed
@@ -33,13 +41,13 @@ from ..tools.context import RunSignals, ToolContext
 from ..tools.options import ToolOptions
 from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
+from ..tools.workers import run_in_thread
 from ..types import ToolCall, ToolResult
 from .call_note import CallNote
 from .call_options import CallOptions
 from .shielded_wait import all_done, is_asked_to_stop, is_at_work, outlast
 from .timetable import Late, Timetable, timed_out
 from .tool_events import HeldRun
-from .workers import run_in_thread
 
 if TYPE_CHECKING:
     from ..telemetry.spans import Tracing
@@ -71,6 +79,7 @@ class ToolBatch:
         approval: decides about those that require approval.
         state: the dict that hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
+        is_result: whether what a tool returned is a result, and not the content of one.
         run: takes what tools tell the run that the batch is part of.
         in_run: called in the context of each call: notes there that it is part of the run.
 
@@ -91,6 +100,7 @@ class ToolBatch:
         "_in_run",
         "_is_blocking",
         "_is_complete",
+        "_is_result",
         "_late",
         "_loop",
         "_needs",
@@ -121,6 +131,7 @@ class ToolBatch:
         approval: Approval | None = None,
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
+        is_result: Callable[[object], bool] = is_result,
         run: RunSignals | None = None,
         in_run: Callable[[], object] | None = None,
     ) -> None:
@@ -132,7 +143,7 @@ class ToolBatch:
         self._options = options
         self._hooks, self._approval = hooks, approval
         self.state = {} if state is None else state
-        self._is_blocking = is_blocking
+        self._is_blocking, self._is_result = is_blocking, is_result
         self._begin: OnBegin | None = None
         self._run = run
         self.injected = injected_by(execution, user_id, conversation_id)
@@ -453,7 +464,7 @@ class ToolBatch:
                     value = await execute(**args)
             if self._late and index in self._late:
                 return self._timed_out(index)
-            return value if is_plain(value) else as_result(value)
+            return value if is_plain(value) else as_result(value, self._is_result)
         except BaseException as error:
             return self._raised(index, error)
         finally:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import Literal
 
+from ..calls.record import ToolExecution
 from ..errors import ToolError
 from ..guards.arguments import (
     check_choice,
@@ -15,16 +17,12 @@ from ..guards.arguments import (
     check_seconds,
     refused,
 )
-from ..loading.dataclass import Later, dataclass
-
-if TYPE_CHECKING:
-    from ..calls.record import ToolExecution
 
 __all__ = ["CallOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallOptions(Later):
+class CallOptions:
     """How calls are carried out: `calls=CallOptions(...)` of `Agent`, `Accumulator`, `execute_tools` and their like.
 
     Attributes:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ConfigError
 
 __all__ = [
     "MAX_SECONDS",
@@ -25,6 +25,7 @@ __all__ = [
     "check_names",
     "check_seconds",
     "check_text",
+    "out_of_range",
     "refused",
 ]
 
@@ -34,7 +35,7 @@ _LONGEST = 100
 
 
 def refused(name: str, given: Any, accepted: str, advice: str = "") -> ArgumentError:
-    """Make the error for a wrong argument.
+    """Make the error for an argument of the wrong type.
 
     Args:
         name: the argument's name.
@@ -42,8 +43,17 @@ def refused(name: str, given: Any, accepted: str, advice: str = "") -> ArgumentE
         accepted: what the argument must be, with its article.
         advice: what to write instead.
     """
-    sentence = f"{name} must be {accepted}, got {_shown(given)}"
+    sentence = _sentence(name, given, accepted)
     return ArgumentError(f"{sentence}; {advice}" if advice else sentence)
+
+
+def out_of_range(name: str, given: Any, accepted: str) -> ConfigError:
+    """Make the error for an argument of the right type whose value cannot work; else as `refused`."""
+    return ConfigError(_sentence(name, given, accepted))
+
+
+def _sentence(name: str, given: Any, accepted: str) -> str:
+    return f"{name} must be {accepted}, got {_shown(given)}"
 
 
 def _shown(value: Any) -> str:
@@ -78,23 +88,25 @@ def check_choice(name: str, given: Any, *choices: str) -> None:
     """Check a word.
 
     Raises:
-        ArgumentError: it is not one of the choices.
+        ConfigError: it is not one of the choices; an `ArgumentError` if it is not a `str`.
     """
     if not (isinstance(given, str) and given in choices):
-        raise refused(name, given, " or ".join(f'"{choice}"' for choice in choices))
+        wrong = out_of_range if isinstance(given, str) else refused
+        raise wrong(name, given, " or ".join(f'"{choice}"' for choice in choices))
 
 
 def check_seconds(name: str, seconds: Any) -> None:
     """Check a time limit; `None` means no limit.
 
     Raises:
-        ArgumentError: it is not a number above 0 and at most a year.
+        ConfigError: it is not above 0 and at most a year; an `ArgumentError` if it is not a number.
     """
     if seconds is None:
         return
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not (is_number and 0 < seconds <= MAX_SECONDS):
-        raise refused(name, seconds, "above 0 seconds and at most a year")
+        wrong = out_of_range if is_number else refused
+        raise wrong(name, seconds, "above 0 seconds and at most a year")
 
 
 def check_count(
@@ -103,13 +115,14 @@ def check_count(
     """Check a number of things; `None` means no bound.
 
     Raises:
-        ArgumentError: it is not a whole number from `least` to `most`.
+        ConfigError: it is not from `least` to `most`; an `ArgumentError` if it is not a whole number.
     """
     if count is None and or_none:
         return
     whole = count if isinstance(count, int) and not isinstance(count, bool) else None
     if whole is None or not least <= whole <= most:
-        raise refused(
+        wrong = refused if whole is None else out_of_range
+        raise wrong(
             name, count, f"a whole number of at least {least}{', or None' if or_none else ''}"
         )
 

@@ -46,6 +46,14 @@ Found = tuple[str, str]
 _SHORTEST_KEY = 4
 """Characters of the shortest key that is replaced: a shorter one would be found in the middle of everything."""
 
+_PLACEHOLDERS = frozenset(
+    {
+        *("ollama", "empty", "lm-studio", "sk-no-key-required", "token-abc123", "not-needed"),
+        *("none", "null", "dummy", "fake", "test", "unused", "local"),
+    }
+)
+"""What the documentation of servers without keys gives as the key, which clients of others insist on."""
+
 _SHORTEST = 8
 """Characters of the shortest value that is replaced if nothing says that it is a key."""
 
@@ -230,13 +238,13 @@ def _pattern_of(text: str) -> str:
 
 
 def key(label: str, text: object) -> Iterator[Found]:
-    """A text that is secret whatever it is, such as a key or a password.
+    """A text that is secret whatever it is, such as a key or a password; but a placeholder, which is known to all.
 
     Args:
         label: where it was configured.
         text: anything but text is ignored.
     """
-    if isinstance(text, str):
+    if isinstance(text, str) and text.strip().lower() not in _PLACEHOLDERS:
         yield text, f"[{label}]"
 
 

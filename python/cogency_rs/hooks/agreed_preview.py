@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from ..calls.tool_result import failure
 from ..errors import DeniedError
-from ..loading.dataclass import replace
 from ..tools.toolbox import ResolvedCall
 from ..types import ToolResult
 from .approval import call_digest, preview_of

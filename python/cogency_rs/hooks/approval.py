@@ -8,20 +8,20 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias, cast
 
+from .._core import check_json
 from ..calls.record import digest_of
 from ..errors import DeniedError, StorageError
-from ..guards.arguments import check_seconds, refused
+from ..guards.arguments import check_seconds, check_text, refused
 from ..guards.json_text import read_json
-from ..loading.dataclass import Later, dataclass, replace
-from ..types import ToolCall
-
-if TYPE_CHECKING:
-    from ..tools.context import ToolContext
-    from ..tools.toolbox import ResolvedCall
-    from ..types import ToolResult
-    from .invocation import Invocation, Next
+from ..tools.context import ToolContext
+from ..tools.toolbox import ResolvedCall
+from ..tools.workers import in_thread
+from ..types import ToolCall, ToolResult
+from .invocation import Invocation, Next
 
 __all__ = [
     "Approval",
@@ -45,7 +45,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class ToolApproved(Later):
+class ToolApproved:
     """The call may run.
 
     Attributes:
@@ -54,22 +54,46 @@ class ToolApproved(Later):
             refused if it says something else when the call is about to run. `None` to run it in any case.
         digest: of what was shown, as `CallRecord.digest` and `PendingCall.digest` have it; the decision is refused if
             the call is no longer that. `None` for what the log says was shown.
+
+    Raises:
+        ConfigError: `args` are not a dict of JSON values by name, or another value is not text.
     """
 
     args: dict[str, Any] | None = None
     preview: str | None = None
     digest: str | None = None
 
+    def __post_init__(self) -> None:
+        check_text("preview", self.preview, or_none=True)
+        check_text("digest", self.digest, or_none=True)
+        if self.args is None:
+            return
+        given: object = self.args
+        if not isinstance(given, dict):
+            raise refused("args", given, "a dict of JSON values by name, or None")
+        try:
+            check_json(self.args)
+        except (TypeError, ValueError) as error:
+            raise refused("args", given, f"JSON values ({error})") from error
+        # The log has the decision as it was made.
+        object.__setattr__(self, "args", copy.deepcopy(self.args))
+
 
 @dataclass(frozen=True)
-class ToolDenied(Later):
+class ToolDenied:
     """The call must not run.
 
     Attributes:
         message: why not; the model reads it.
+
+    Raises:
+        ConfigError: `message` is not text.
     """
 
     message: str = ""
+
+    def __post_init__(self) -> None:
+        check_text("message", self.message)
 
 
 class Undecided(ToolDenied):
@@ -81,9 +105,9 @@ _NOBODY = Undecided("nobody can be asked")
 Decision = ToolApproved | ToolDenied
 Answer = Decision | bool
 
-Approve: TypeAlias = (
-    "Callable[[ToolContext[Any], ToolCall], Decision | bool | Awaitable[Decision | bool]]"
-)
+Approve: TypeAlias = Callable[
+    [ToolContext[Any], ToolCall], Decision | bool | Awaitable[Decision | bool]
+]
 """Decides about a call whose tool requires approval; sync or async. `True` stands for `ToolApproved()`, `False` for
 `ToolDenied()`."""
 
@@ -117,7 +141,7 @@ async def need_of(resolved: ResolvedCall) -> Need:
 
 
 @dataclass(frozen=True)
-class Approval(Later):
+class Approval:
     """What `approve=` takes: a function, and how long to wait for it. The function alone waits as long as the default.
 
     Attributes:
@@ -155,7 +179,8 @@ async def preview_of(resolved: ResolvedCall) -> str | None:
     preview = resolved.options.preview
     if preview is None:
         return None
-    shown: str = await _awaited(await asyncio.to_thread(preview, own_copy(resolved.call)))
+    # A thread of a tool: a preview that hangs must not keep the program from ending either.
+    shown: str = await _awaited(await in_thread(partial(preview, own_copy(resolved.call))))
     return shown
 
 
@@ -303,7 +328,7 @@ def write_decision(decision: Decision) -> str:
         asked = {"asked": False} if isinstance(decision, Undecided) else {}
         return json.dumps({"approved": False, "message": decision.message, **asked})
     edited = {} if decision.args is None else {"args": decision.args}
-    return json.dumps({"approved": True, **edited}, default=repr)
+    return json.dumps({"approved": True, **edited})
 
 
 def read_decision(stored: str) -> Decision:

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Literal, cast
 
-from ..calls.tool_result import as_result, failure, reason, status_of
+from ..calls.tool_result import as_result, failure, is_result, reason, status_of
 from ..errors import BlockTool, SkipTool, StopRun
 from ..outside import time
 from ..types import ToolCall, ToolResult
@@ -235,7 +235,7 @@ async def _enter(
 
 
 def _checked(layer: Any, result: Any) -> ToolResult:
-    if hasattr(result, "outcome") and hasattr(result, "error"):
+    if is_result(result):
         return cast("ToolResult", result)
     kind = type(result).__name__
     return failure(f"Hook {_name(layer)} failed: it must return a ToolResult, but returned {kind}")

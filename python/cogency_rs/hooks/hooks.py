@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from ..calls.reconcile import Outcome, UnsettledCall
 from ..errors import ConfigError, StopRun
 from ..guards.arguments import check_list, refused
 from ..guards.misnamed import HOOKS
-from ..loading.dataclass import Later, dataclass
-
-if TYPE_CHECKING:
-    from ..calls.reconcile import Outcome, UnsettledCall
-    from ..models import ModelRequest
-    from ..runs.context import RunContext
-    from ..runs.response import ModelResponse
-    from ..runs.run_result import RunResult, Step
-    from ..tools.toolbox import ResolvedCall
-    from ..types import ToolResult
-    from .invocation import AroundCall, Invocation, Next
+from ..models import ModelRequest
+from ..runs.context import RunContext
+from ..runs.response import ModelResponse
+from ..runs.run_result import RunResult, Step
+from ..tools.toolbox import ResolvedCall
+from ..types import ToolResult
+from .invocation import AroundCall, Invocation, Next
 
 __all__ = [
     "NO_HOOKS",
@@ -149,7 +147,7 @@ class Hooks:
 NextReconcile = Callable[["UnsettledCall"], "Awaitable[Outcome]"]
 """Asks a tool's `reconcile` whether a call happened, once."""
 
-AnyHook: TypeAlias = "Hooks | AroundCall"
+AnyHook: TypeAlias = Hooks | AroundCall
 """What `hooks=` takes a list of: `Hooks` objects, functions around calls, and `Executor`s, which are such functions."""
 
 _PREFIXES = ("before_", "after_", "on_", "around_")
@@ -173,7 +171,7 @@ _ACCEPTED = "a list of Hooks objects and functions around a call"
 
 
 @dataclass(frozen=True)
-class HookList(Later):
+class HookList:
     """What `hooks=` was given, sorted: a higher priority first, and equal ones in the order of the list.
 
     Attributes:

@@ -6,15 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from ..calls.record import CallRecord, ToolExecution
+from ..calls.tool_result import status_of
 from ..errors import StopRun
+from ..tools.context import ToolContext
+from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, ToolResult
-
-if TYPE_CHECKING:
-    from ..calls.record import ToolExecution
-    from ..tools.context import ToolContext
-    from ..tools.toolbox import ResolvedCall
 
 __all__ = ["AroundCall", "CallBatch", "Executor", "Invocation", "Next"]
 
@@ -100,8 +99,6 @@ class Invocation:
     @property
     def resolved(self) -> ResolvedCall:
         """The call with its tool."""
-        from ..tools.toolbox import ResolvedCall
-
         return ResolvedCall(self.call, self.tool)
 
     def of_call(self, resolved: ResolvedCall) -> Invocation:
@@ -117,9 +114,6 @@ class Invocation:
 
     def execution(self, result: ToolResult) -> ToolExecution:
         """The call as it was carried out, with this result, and its record: its status, times and attempts."""
-        from ..calls.record import CallRecord, ToolExecution
-        from ..calls.tool_result import status_of
-
         if self._source is not None:
             return self._source.execution_of(self.index, result)
         call, status = self.call, status_of(result)

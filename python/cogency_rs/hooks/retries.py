@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from ..calls.tool_result import exception_of, status_of
 from ..errors import ToolError
-from ..loading.dataclass import replace
 from ..outside import random
 from ..types import ToolResult
 from .approval import own_copy

@@ -16,14 +16,15 @@ from .anthropic_messages import MAX_TOKENS, Cache, Messages
 from .connection import Connection
 from .failures import Service
 from .http import HttpConnection, Key, is_local
+from .known_settings import AnthropicSettings, check_settings
 from .sdk import SdkConnection
 from .served_model import ServedModel
 from .settings import ANY_VALUE, ModelSettings, timeout_of
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
-
-    from .known_settings import AnthropicSettings
+else:  # of an extra
+    AsyncAnthropic = Any
 
 __all__ = ["AnthropicModel"]
 
@@ -76,8 +77,6 @@ class AnthropicModel(ServedModel):
         **settings: Unpack[AnthropicSettings],
     ) -> None:
         if not settings.keys() <= ANY_VALUE:
-            from .known_settings import AnthropicSettings, check_settings
-
             check_settings("AnthropicModel", settings, AnthropicSettings)
         check_text("name", name, what="the name of a model")
         asked: dict[str, Any] = {**settings}

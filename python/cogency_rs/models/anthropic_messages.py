@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from .anthropic_history import blocks_of, messages_of, system_of, tools_used
-from .completions import is_refusal_of
+from .completions import is_refusal_of, joined
 from .connection import Operation
 from .request import ModelRequest, SpecificTool, ToolDeclaration
 from .schema_forms import closed, of_object, without_bounds
@@ -71,7 +71,8 @@ class Messages:
 
     def complete(self, body: Mapping[str, Any], of_service: Mapping[str, Any]) -> dict[str, Any]:
         """See `Endpoint`."""
-        whole = {"max_tokens": MAX_TOKENS, **body, **of_service}
+        merged = joined(body, of_service, "stop_sequences", "tools")
+        whole = {"max_tokens": MAX_TOKENS, **body, **of_service, **merged}
         form: Mapping[str, Any] = body.get("output_config", {})
         if form.get("format") in self._refused:
             form = {}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
-__all__ = ["SharedFields", "grammar_fields", "is_refusal_of"]
+__all__ = ["SharedFields", "Template", "grammar_fields", "is_refusal_of", "joined"]
 
 logger: logging.Logger = logging.getLogger(__name__)
+
+Template = Callable[[Sequence[Mapping[str, Any]]], str]
+"""Writes messages as the text of a prompt, up to where the model goes on."""
 
 _MAY_BE_REFUSED = {
     ("stream_options",): ("stream_options", "include_usage", "continuous_usage_stats"),
@@ -21,6 +24,19 @@ _MAY_BE_REFUSED = {
 def grammar_fields(grammar: str) -> dict[str, Any]:
     """A grammar where llama.cpp's server, vLLM and SGLang look for it, since each ignores the fields of the others."""
     return {"grammar": grammar, "structured_outputs": {"grammar": grammar}, "ebnf": grammar}
+
+
+def joined(
+    body: Mapping[str, Any], of_service: Mapping[str, Any], *names: str
+) -> dict[str, list[Any]]:
+    """The lists of these names that both a request and the caller's settings have: a driver needs its own."""
+    lists: dict[str, list[Any]] = {}
+    for name in names:
+        own, given = body.get(name), of_service.get(name)
+        if own and given is not None:
+            added = [given] if isinstance(given, str) else given
+            lists[name] = [*own, *(each for each in added if each not in own)]
+    return lists
 
 
 class SharedFields:
@@ -42,7 +58,7 @@ class SharedFields:
             usage["continuous_usage_stats"] = True
         whole = {"stream_options": usage, **body}
         sent = {name: value for name, value in whole.items() if name not in self._refused}
-        return {**sent, **of_service}
+        return {**sent, **of_service, **joined(sent, of_service, "stop", "tools")}
 
     def learns_from(
         self, error: Exception, sent: Mapping[str, Any], of_service: Mapping[str, Any]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from ..errors import Portable
 from ..guards.secrets import Found
-from ..loading.dataclass import Later, dataclass
 from .settings import ModelSettings
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Operation(Later):
+class Operation:
     """What is asked of a service.
 
     Attributes:
@@ -40,7 +40,7 @@ class Operation(Later):
 
 
 @dataclass(frozen=True)
-class Question(Later):
+class Question:
     """What is sent to a service.
 
     Attributes:

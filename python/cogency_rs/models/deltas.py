@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .._core import Finish
-from ..loading.dataclass import Later, dataclass
 
 __all__ = [
     "Delta",
@@ -21,14 +22,14 @@ REDACTED = "redacted_thinking:"
 
 
 @dataclass(frozen=True)
-class TextDelta(Later):
+class TextDelta:
     """The next piece of the answer's text. A plain `str` is the same."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class ReasoningDelta(Later):
+class ReasoningDelta:
     """The next piece of the model's reasoning, which is not for the user.
 
     Attributes:
@@ -42,7 +43,7 @@ class ReasoningDelta(Later):
 
 
 @dataclass(frozen=True)
-class ToolCallDelta(Later):
+class ToolCallDelta:
     """The next piece of a tool call of the provider's own kind.
 
     Attributes:
@@ -60,7 +61,7 @@ class ToolCallDelta(Later):
 
 
 @dataclass(frozen=True)
-class OpaqueDelta(Later):
+class OpaqueDelta:
     """A field that only the service can read, and that it wants back with the answer: Google's signatures of calls.
 
     Attributes:
@@ -75,7 +76,7 @@ class OpaqueDelta(Later):
 
 
 @dataclass(frozen=True)
-class ExtraDelta(Later):
+class ExtraDelta:
     """A field of the answer that has no delta of its own; comes to those who set `extra_fields` or `logprobs`.
 
     Attributes:
@@ -88,7 +89,7 @@ class ExtraDelta(Later):
 
 
 @dataclass(frozen=True)
-class Usage(Later):
+class Usage:
     """How many tokens were used.
 
     The parts do not overlap: tokens from a cache are not in `input_tokens`, and reasoning is not in `output_tokens`.

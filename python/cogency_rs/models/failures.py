@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LLMError
 from ..guards.secrets import NO_SECRETS, Secrets, shown_url
-from ..loading.dataclass import Later, dataclass
 from .connection import Connection
 from .deltas import Finish
 from .service_answer import NotStreamError, ReportedError
@@ -60,7 +60,7 @@ _UNREACHABLE = {
 
 
 @dataclass(frozen=True)
-class Service(Later):
+class Service:
     """A model and where it is served, as errors name them.
 
     Attributes:

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -15,7 +16,6 @@ from ..errors import ConfigError
 from ..guards.arguments import refused
 from ..guards.json_text import read_json, whole_characters
 from ..guards.secrets import Found, Secrets, host_of, in_headers, in_url, key, proxies
-from ..loading.dataclass import replace
 from .connection import REPORTED, Question, Read, StatusError, TransportError
 from .loops import LoopInbox, inbox_of_loop
 from .settings import RETRIES, Timeout, timeout_of
@@ -198,8 +198,8 @@ class HttpConnection:
         exchange = self._client(timeout.connect).send(
             inbox.inbox,
             "POST",
-            self._address(operation.path, of_call.get("extra_query") or {}),
-            self._headers(asked, of_call.get("extra_headers") or {}),
+            self._address(operation.path, of_call.get("extra_query", {})),
+            self._headers(asked, of_call.get("extra_headers", {})),
             body,
             read_timeout=timeout.read,
             total_timeout=timeout.total,

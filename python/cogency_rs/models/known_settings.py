@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 from ..errors import ArgumentError
 from ..guards.arguments import refused
+from ..loading.plain_data import TypedDict
 from .settings import ModelSettings
 
 __all__ = [
@@ -109,7 +110,7 @@ _KINDS: Mapping[Any, tuple[type | tuple[type, ...], str]] = {
 
 
 def check_settings(model: str, given: Mapping[str, Any], known: type) -> None:
-    """Refuse settings that a model of this class does not have, or that have another type; `None` stands for none.
+    """Refuse settings that a model of this class does not have, or that have another type; `None` is not given.
 
     Raises:
         ArgumentError: the message says what to write instead.

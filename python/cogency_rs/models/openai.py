@@ -15,17 +15,18 @@ from ..guards.arguments import check_text
 from ..guards.misnamed import refuses_misnamed
 from ..guards.secrets import check_url, shown_url
 from .chat_completions import ChatCompletions
+from .completions import Template
 from .connection import Connection, StatusError, TransportError
 from .failures import Service
 from .http import HttpConnection, Key, is_local
+from .known_settings import OpenAISettings, check_settings
 from .served_model import Endpoint, ServedModel
 from .settings import ANY_VALUE, ModelSettings, timeout_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-
-    from .known_settings import OpenAISettings
-    from .plain_completions import Template
+else:  # of an extra
+    AsyncOpenAI = Any
 
 __all__ = ["OpenAIModel"]
 
@@ -93,8 +94,6 @@ class OpenAIModel(ServedModel):
         **settings: Unpack[OpenAISettings],
     ) -> None:
         if not settings.keys() <= ANY_VALUE:
-            from .known_settings import OpenAISettings, check_settings
-
             check_settings("OpenAIModel", settings, OpenAISettings)
         check_text("name", name, what="the name of a model")
         of_client = ModelSettings(settings).of_client

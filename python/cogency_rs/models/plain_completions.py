@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
-from .completions import SharedFields, grammar_fields
+from .completions import SharedFields, Template, grammar_fields
 from .connection import Operation
 from .request import ModelRequest
 
-__all__ = ["PlainCompletions", "Template"]
-
-Template = Callable[[Sequence[Mapping[str, Any]]], str]
-"""Writes messages as the text of a prompt, up to where the model goes on."""
+__all__ = ["PlainCompletions"]
 
 
 class PlainCompletions(SharedFields):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from ..ids import uuid7
-from ..loading.dataclass import Later, dataclass, field
 from .deltas import Delta
 from .settings import limit_in
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class ToolDeclaration(Later):
+class ToolDeclaration:
     """A tool as it is declared to a provider.
 
     Attributes:
@@ -37,7 +37,7 @@ class ToolDeclaration(Later):
 
 
 @dataclass(frozen=True)
-class SpecificTool(Later):
+class SpecificTool:
     """The model must call this tool."""
 
     name: str
@@ -50,7 +50,7 @@ _NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class ModelRequest(Later):
+class ModelRequest:
     """One request to a model.
 
     Attributes:

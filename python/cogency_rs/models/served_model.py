@@ -157,7 +157,7 @@ class ServedModel:
         """The answer, once it has begun. What is made to ask for it is not kept while it comes."""
         settings = ModelSettings(self._settings, request.settings)
         if traced := trace_parent():
-            given: Mapping[str, Any] = settings.of_call.get("extra_headers") or {}
+            given: Mapping[str, Any] = settings.of_call.get("extra_headers", {})
             settings.of_call["extra_headers"] = {**traced, **given}
         body = {"model": self.name, **self._endpoint.body(request)}
         service = self._service_of(request, secrets)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ..errors import ConfigError
-from ..loading.dataclass import Later, dataclass
+from ..guards.arguments import check_count
 
 __all__ = ["ANY_VALUE", "RETRIES", "ModelSettings", "Timeout", "limit_in", "timeout_of"]
 
@@ -34,6 +35,8 @@ _LIMITS = (
 class ModelSettings:
     """The settings of a question, sorted by who reads them: what sends it, or the service.
 
+    One that is `None` is as if it was not given; but see `timeout_of`. Later layers override earlier ones.
+
     Attributes:
         of_client: `max_retries` and `timeout`.
         of_call: `extra_headers` and `extra_query`.
@@ -42,22 +45,25 @@ class ModelSettings:
             whether the service is asked for `logprobs`, which is such a field.
 
     Raises:
-        ConfigError: the caller may not set one of them.
+        ConfigError: the caller may not set one of them, or `max_retries` is not a whole number of at least 0.
     """
 
     def __init__(self, *layers: Mapping[str, Any]) -> None:
         merged: dict[str, Any] = {}
         for layer in layers:
             merged |= layer
+        # A service need not take null. A timeout of `None` is one: for ever.
+        merged = {n: value for n, value in merged.items() if value is not None or n == "timeout"}
         for name in _OURS:
             if name in merged:
                 raise ConfigError(
                     f"{name} is not a setting of a model: messages are part of the request, and every answer streams"
                 )
+        check_count("max_retries", merged.get("max_retries", RETRIES), least=0, or_none=False)
         self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
         self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}
         wanted = merged.pop("extra_fields", None)
-        self.of_service: dict[str, Any] = {**(merged.pop("extra_body", None) or {}), **merged}
+        self.of_service: dict[str, Any] = {**merged.pop("extra_body", {}), **merged}
         logprobs = self.of_service.get("logprobs")
         asks = logprobs is not None and logprobs is not False
         self.extra_fields: bool = asks if wanted is None else wanted
@@ -76,7 +82,7 @@ def limit_in(*layers: Mapping[str, Any]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Timeout(Later):
+class Timeout:
     """How many seconds a request may take; `None` for ever.
 
     Attributes:

@@ -12,7 +12,7 @@ from collections.abc import (
     Iterable,
 )
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from .._core import (
     Dialect,
@@ -27,23 +27,21 @@ from .._core import (
 from ..errors import ConfigError, ProtocolError
 from ..guards.dialects import check_dialect
 from ..guards.json_text import read_json
+from ..models.deltas import ReasoningDelta
 from ..tools.toolbox import spelled
-from ..types import CallMode, Dialects, ErrorMode, StreamMode, ToolCall
+from ..types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall
 
-if TYPE_CHECKING:
-    from ..models.deltas import ReasoningDelta
-    from ..types import Event
 
-    class ReadingOptions(TypedDict):
-        """How a text is read: the options that `Parser` and `Turn` both take."""
+class ReadingOptions(TypedDict):
+    """How a text is read: the options that `Parser` and `Turn` both take."""
 
-        dialect: Dialects
-        tools: ToolSchemas | None
-        calls: CallMode
-        limits: Limits | None
-        errors: ErrorMode
-        lenient: bool
-        begins_in_think: bool | None
+    dialect: Dialects
+    tools: ToolSchemas | None
+    calls: CallMode
+    limits: Limits | None
+    errors: ErrorMode
+    lenient: bool
+    begins_in_think: bool | None
 
 
 __all__ = ["Dialect", "Finish", "Limits", "Parser", "parse_execute_block", "parse_tokens"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from inspect import Signature, signature
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from ..errors import StopReason, StopRun
 from ..guards import misnamed
@@ -16,23 +17,35 @@ from ..guards.arguments import (
     check_seconds,
 )
 from ..guards.misnamed import refuse_misnamed
-from ..loading.dataclass import Later, dataclass, field, replace
 from ..models.deltas import NO_USAGE, Usage
 from ..outside import monotonic
 
 __all__ = ["Account", "RunLimits"]
 
 
-class _OfInit:
-    """The signature of `__init__`, in the place of that of `__new__`, which takes anything."""
-
-    def __get__(self, instance: object, owner: Any) -> Signature:
-        _, *arguments = signature(owner.__init__).parameters.values()
-        return Signature(arguments)
+_Limits = TypeVar("_Limits")
 
 
+def _notes_given(cls: type[_Limits]) -> type[_Limits]:
+    """Let a dataclass note which of its fields a caller gave, even if with the value of its default.
+
+    `dataclasses.replace` gives them all, and the note of the value before with them, which stays.
+    """
+    made: Any = cls
+    init = made.__init__
+
+    @wraps(init)
+    def noting(self: _Limits, **values: Any) -> None:
+        refuse_misnamed(cls.__name__, values, misnamed.LIMITS)
+        init(self, **{"_given": frozenset(values), **values})
+
+    made.__init__ = noting
+    return cls
+
+
+@_notes_given
 @dataclass(frozen=True, kw_only=True)
-class RunLimits(Later):
+class RunLimits:
     """What ends a run: `limits=RunLimits(...)` of an `Agent`, or of one of its runs.
 
     Limits of one run override those of its agent, which apply where the run sets none.
@@ -63,20 +76,11 @@ class RunLimits(Later):
     total_tokens: int | None = None
     seconds: float | None = None
     same_errors: int | None = 5
-    stop_at_tools: Collection[str] = ()
+    stop_at_tools: Sequence[str] | Set[str] = frozenset()
     require_tool: bool = False
-    finish_reasons: Collection[str] = ()
+    finish_reasons: Sequence[str] | Set[str] = frozenset()
     on_busy: Literal["wait", "error"] = "wait"
-    _given: frozenset[str] = field(init=False, repr=False, compare=False)
-
-    __signature__ = _OfInit()
-
-    def __new__(cls, **given: Any) -> Self:
-        """Note which limits were given."""
-        refuse_misnamed(cls.__name__, given, misnamed.LIMITS)
-        made = object.__new__(cls)
-        object.__setattr__(made, "_given", frozenset(given))
-        return made
+    _given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("steps", "tool_calls", "total_tokens", "same_errors"):
@@ -86,6 +90,9 @@ class RunLimits(Later):
         check_choice("on_busy", self.on_busy, "wait", "error")
         for name in ("stop_at_tools", "finish_reasons"):
             object.__setattr__(self, name, check_names(name, getattr(self, name)))
+        # What made this may have noted nothing, as pydantic, or noted it of another, as `dataclasses.replace`.
+        changed = {each.name for each in fields(self) if getattr(self, each.name) != each.default}
+        object.__setattr__(self, "_given", self._given | (changed - {"_given"}))
 
     def over(self, others: RunLimits) -> RunLimits:
         """These limits, and for what they do not say, those of `others`."""

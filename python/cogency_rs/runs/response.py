@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ..loading.dataclass import Later, dataclass, field
+from dataclasses import dataclass, field
+
 from ..models import Delta, Finish, TextDelta, Usage
 
 __all__ = ["ModelResponse"]
 
 
 @dataclass(frozen=True)
-class ModelResponse(Later):
+class ModelResponse:
     """What a model answered to one request.
 
     Attributes:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from ..calls.record import ToolExecution
 from ..errors import NoAnswerError, StopReason, StopRun
-from ..loading.dataclass import Later, dataclass, field, replace
+from ..guards.json_values import json_value, json_value_or_text
+from ..loading.plain_data import PlainData
 from ..models import Usage
 from ..types import ToolCall, TurnOutcome
 
@@ -26,8 +29,6 @@ NO_OUTPUT: Any = object()
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
-
-    from ..calls.record import ToolExecution
 
     Deps = DefaultTypeVar("Deps", default=Any)
     Output = DefaultTypeVar("Output", default=str)
@@ -53,7 +54,7 @@ def first_signal(signals: Sequence[StopRun]) -> StopRun | None:
 
 
 @dataclass(frozen=True)
-class Step(Later):
+class Step(PlainData):
     """One answer of the model, and its results.
 
     Attributes:
@@ -84,9 +85,16 @@ class Step(Later):
     error: str | None = None
     replaced_characters: int = 0
 
+    def to_dict(self) -> dict[str, Any]:
+        """Write it as JSON has it: its attributes by name, calls and usage as dicts, executions as their `to_dict`."""
+        written = {each.name: getattr(self, each.name) for each in fields(self)}
+        written["executions"] = [each.to_dict() for each in self.executions]
+        made: dict[str, Any] = json_value(written)
+        return made
+
 
 @dataclass(frozen=True)
-class RunResult(Later, Generic[Output]):
+class RunResult(PlainData, Generic[Output]):
     """The result of a run.
 
     Attributes:
@@ -111,6 +119,12 @@ class RunResult(Later, Generic[Output]):
     conversation_id: str
     run_id: str
     _output: Any = NO_OUTPUT
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: Any) -> Any:
+            """`RunResult[str]` is the class: pydantic asks classes how they are written, and of others reads fields."""
+            return cls
 
     def __str__(self) -> str:
         """Of a run that waits: which calls wait, and what to call next. Of any other: its `repr`."""
@@ -138,6 +152,25 @@ class RunResult(Later, Generic[Output]):
     def has_output(self) -> bool:
         """Whether there is an answer, so that `output` does not raise."""
         return self._output is not NO_OUTPUT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write it as JSON has it: its attributes by name, steps and `stop` as their `to_dict`.
+
+        Next to these, `has_output`, and the `output` as it is in the log: as JSON has it, or its text if JSON cannot
+        hold it; `None` without one.
+        """
+        return {
+            "text": self.text,
+            "status": self.status,
+            "has_output": self.has_output,
+            "output": json_value_or_text(self._output) if self.has_output else None,
+            "stop": None if self.stop is None else json_value(self.stop.to_dict()),
+            "usage": json_value(self.usage),
+            "steps": [step.to_dict() for step in self.steps],
+            "waiting": [json_value(call) for call in self.waiting],
+            "conversation_id": self.conversation_id,
+            "run_id": self.run_id,
+        }
 
     def with_output(self, output: Any) -> RunResult[Any]:
         """The same result with another output, as a hook `after_run` may return it."""

@@ -16,21 +16,18 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar, Token
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from types import TracebackType
+from typing import Any, Protocol, Self
 from weakref import ReferenceType, ref
 
 from ..errors import BusyError, StorageError
 from ..execution.shielded_wait import all_done
 from ..ids import uuid7
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
-    from types import TracebackType
-
-    from .log import Begun
+from .log import Begun
 
 __all__ = ["LEASE", "Claim", "ClaimOfRun", "Claims", "Leases", "part_of"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
+from string import ascii_uppercase
 from typing import Any
 
 from ..ids import uuid7
@@ -15,6 +16,10 @@ from .messages import Messages, or_now
 from .stored_rows import ASKED, EVENTS, FOUND, LOADED, PROFILES, SAID, time_of
 
 __all__ = ["CogencyTables"]
+
+
+_SMALL = {ord(capital): ord(capital.lower()) for capital in ascii_uppercase}
+"""As both databases lower a text here: letters outside A to Z stay."""
 
 
 class CogencyTables(Messages):
@@ -191,7 +196,7 @@ class CogencyTables(Messages):
     async def search_messages(
         self, query: str, user_id: str, exclude_conversation_id: str | None, limit: int = 3
     ) -> list[MessageMatch]:
-        """Find a user's messages that contain any word of `query`; A to Z match in both cases.
+        """Find a user's messages that contain any word of `query`; A to Z match in both cases, other letters in one.
 
         Args:
             query: words separated by blanks; without a word, nothing is found. `%` stands for any text and
@@ -204,7 +209,7 @@ class CogencyTables(Messages):
             Content, timestamp and conversation; first the messages in which the words take the most
             characters, then the newest.
         """
-        keywords = query.lower().split()
+        keywords = query.translate(_SMALL).split()
         if not keywords:
             return []
         elsewhere = exclude_conversation_id or ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from ..errors import CogencyError
 from ..guards.json_text import read_json
 
 __all__ = ["METRIC_FIELDS", "PROFILE_FIELDS", "ParseError", "read_fields"]
@@ -14,8 +15,8 @@ PROFILE_FIELDS: dict[str, type[Any]] = dict.fromkeys(
 METRIC_FIELDS: dict[str, type[Any]] = {"step": dict, "total": dict}
 
 
-class ParseError(ValueError):
-    """A stored profile or metric does not have the shape that it should have.
+class ParseError(CogencyError, ValueError):
+    """A stored profile or metric does not have the shape that it should have. It is a `ValueError` too.
 
     Attributes:
         raw: the value as it was stored.

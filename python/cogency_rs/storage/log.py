@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from ..calls.record import CallRecord
 from ..errors import ConfigError
-from ..loading.dataclass import Later, dataclass
-
-if TYPE_CHECKING:
-    from ..calls.record import CallRecord
 
 __all__ = [
     "ROW_TYPES",
@@ -140,7 +138,7 @@ class Begun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Conversation(Later):
+class Conversation:
     """One user's conversation, as an entry of a list.
 
     Attributes:

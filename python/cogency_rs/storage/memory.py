@@ -14,17 +14,15 @@ from collections.abc import Callable, Sequence
 from itertools import count, islice
 from math import inf
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from ..calls.record import CallRecord
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
 from .claims import Claim, Claims
 from .log import ROW_TYPES, Begun, Conversation, LogPage, Row, check_row_type
+from .origin import Origin
 from .times import END_OF_TIME, risen
-
-if TYPE_CHECKING:
-    from ..calls.record import CallRecord
-    from .origin import Origin
 
 __all__ = ["Memory"]
 

@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import weakref
+from collections.abc import Callable, Sequence
 from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -44,9 +45,7 @@ from .times import END_OF_TIME, risen
 from .waiters import done
 
 if TYPE_CHECKING:
-    import os
     import sqlite3
-    from collections.abc import Callable, Sequence
 
 
 __all__ = ["ParseError", "SQLite"]

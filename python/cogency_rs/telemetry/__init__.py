@@ -7,7 +7,7 @@ costs a single variable lookup.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from ..loading import lazy_names
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from .options import Telemetry as Telemetry
     from .spans import Tracing
+else:  # of an extra
+    MeterProvider = TracerProvider = Tracing = Any
 
 __all__ = ["Telemetry", "instrument", "uninstrument"]
 

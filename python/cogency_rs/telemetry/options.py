@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ..loading.dataclass import Later, dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
+else:  # of an extra
+    MeterProvider = TracerProvider = Any
 
 __all__ = ["Telemetry"]
 
 
 @dataclass(frozen=True)
-class Telemetry(Later):
+class Telemetry:
     """Where traces and metrics go, and how much they contain; for `Agent(telemetry=)`.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
 from .._core import EVENTS
-from ..errors import StopRun
-from ..loading.dataclass import Later, dataclass, field
+from ..errors import ArgumentError, ConfigError, StopRun
 from ..outside import time
 from ..types import ToolCall
 
@@ -29,7 +29,7 @@ class RunSignals(Protocol):
 
 
 @dataclass(frozen=True)
-class ToolContext(Later, Generic[Deps]):
+class ToolContext(Generic[Deps]):
     """One call, and the turn that it belongs to. A tool function gets it in a parameter annotated `ToolContext`.
 
     Attributes:
@@ -68,14 +68,16 @@ class ToolContext(Later, Generic[Deps]):
                 seconds since the epoch, are added if they are missing.
 
         Raises:
-            TypeError: the event is not a dict, or its `type` is not text.
-            ValueError: its `type` is that of an event of this package; see *Events* in the guide to the protocol.
+            ArgumentError: the event is not a dict, or its `type` is not text.
+            ConfigError: its `type` is that of an event of this package; see *Events* in the guide to the protocol.
         """
         given: object = event
         if not isinstance(given, dict) or not isinstance(event.get("type"), str):
-            raise TypeError(f'an event is a dict with a "type", which is text, not {event!r:.200}')
+            raise ArgumentError(
+                f'an event is a dict with a "type", which is text, not {event!r:.200}'
+            )
         if event["type"] in _RESERVED:
-            raise ValueError(
+            raise ConfigError(
                 f"events of the type {event['type']!r} are the turn's own; give yours another type"
             )
         if self._run is not None:
@@ -88,10 +90,13 @@ class ToolContext(Later, Generic[Deps]):
 
         Args:
             message: the reason, for the program that started the run.
+
+        Raises:
+            ArgumentError: `message` is not text.
         """
         given: object = message
         if not isinstance(given, str):
-            raise TypeError(
+            raise ArgumentError(
                 f"message, the reason why a run ends, must be a str, not {message!r:.200}"
             )
         if self._run is not None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from ..loading.dataclass import Later, dataclass
+from ..errors import ArgumentError
 from .signature import is_object
 
 __all__ = ["DeclaredTool"]
 
 
 @dataclass(frozen=True)
-class DeclaredTool(Later):
+class DeclaredTool:
     """What a prompt lists of a declaration: a dict with a `name` and `parameters`, or one in its `function`."""
 
     name: str
@@ -23,13 +24,15 @@ class DeclaredTool(Later):
         """The tool of a declaration.
 
         Raises:
-            TypeError: it has no name.
+            ArgumentError: it has no name.
         """
         function: Any = declaration.get("function")
         inner = function if is_object(function) else declaration
         name: Any = inner.get("name")
         if not isinstance(name, str):
-            raise TypeError(f"a declared tool must have a name, and this does not: {declaration!r}")
+            raise ArgumentError(
+                f"a declared tool must have a name, and this does not: {declaration!r}"
+            )
         schema: dict[str, Any] = {"type": "object", "properties": {}}
         for key in ("parameters", "input_schema", "inputSchema"):
             given: Any = inner.get(key)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
+from array import array
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -13,7 +16,7 @@ from .._core import line_difference
 from ..errors import ToolError
 from .replacing import FileVersion
 
-__all__ = ["Change", "Original", "Plans", "count"]
+__all__ = ["Change", "Original", "Plans", "count", "with_its_ends"]
 
 _DIFF = 200  # lines of a difference that the model is shown
 _PLANNED = 32  # files whose plans are kept
@@ -182,6 +185,36 @@ class Plans:
             self._plans[path] = version, texts
             while len(self._plans) > _PLANNED:
                 del self._plans[next(iter(self._plans))]
+
+
+def with_its_ends(before: str, old: str, new: str) -> str:
+    """Replace a text whose line ends are all LF in one that has CRLF, perhaps among others.
+
+    A line end of `new` becomes the one that was in its place, counted from the first line of `old`; a further one
+    becomes that of the last line. Linear in the texts.
+    """
+    shown, new = before.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    # Where in `shown` a CR is left out.
+    left_out = array("L", (each.start() - n for n, each in enumerate(re.finditer("\r\n", before))))
+    lines = new.split("\n")
+    parts: list[str] = []
+    done, at = 0, shown.find(old)
+    while at >= 0:
+        stop = at + len(old)
+        first, last = at + bisect_left(left_out, at), stop + bisect_left(left_out, stop)
+        ends = re.findall("\r?\n", before[first:last]) or [_end_near(before, last)]
+        parts += before[done:first], lines[0]
+        for number, line in enumerate(lines[1:]):
+            parts += ends[min(number, len(ends) - 1)], line
+        done, at = last, shown.find(old, stop)
+    return "".join([*parts, before[done:]])
+
+
+def _end_near(text: str, at: int) -> str:
+    """The end of the line at a place, or of the line before it, if it is the last and does not end."""
+    place = text.find("\n", at)
+    place = text.rfind("\n", 0, at) if place < 0 else place
+    return "\r\n" if text[place - 1 : place] == "\r" else "\n"
 
 
 def count(number: int, one: str, more: str | None = None) -> str:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, BinaryIO
 
 from ..errors import ToolError
 from ..types import ToolCall, ToolResult
-from .file_changes import Change, Original, Plans, count
+from .file_changes import Change, Original, Plans, count, with_its_ends
 from .folder import Folder, FolderEntry, is_git
 from .function_tool import FunctionTool, tool
 from .options import Preview
@@ -256,16 +256,17 @@ class _Files:
             raise ToolError(f"{path} {original.what}")
         if not old:
             raise ToolError("old must not be empty; write_file writes a whole file")
-        if "\r\n" in before and "\r" not in old:  # models write \n
-            old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
-        times = before.count(old)
+        # `read_file` shows every line end as \n, so that is what models write.
+        has_ends = "\r\n" in before and "\r" not in old
+        shown = before.replace("\r\n", "\n") if has_ends else before
+        times = shown.count(old)
         if times == 0:
             raise ToolError(
                 f"old was not found in {path}; read the file, and copy the lines exactly"
             )
         if times > 1 and not all:
             raise ToolError(
-                f"old is in {path} {times} times, {_places(before, old)}; "
+                f"old is in {path} {times} times, {_places(shown, old)}; "
                 "give more of the lines around it, or all=true"
             )
         size = len(before) + times * (len(new) - len(old))
@@ -273,7 +274,8 @@ class _Files:
             raise ToolError(
                 f"{path} would have {size:,} characters: too many; replace fewer of them"
             )
-        return Change(path, original, before.replace(old, new))
+        after = with_its_ends(before, old, new) if has_ends else before.replace(old, new)
+        return Change(path, original, after)
 
     def _write(self, original: Original | None, path: str, content: str) -> Change:
         return Change(path, original, content)

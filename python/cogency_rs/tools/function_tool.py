@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import FrameType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
+from ..calls.tool_result import is_result
 from ..errors import ConfigError
+from ..guards.json_values import is_record, json_value
 from ..guards.misnamed import TOOL, refuse_misnamed
 from ..ids import uuid7
 from ..types import ToolCall, ToolResult
@@ -22,9 +24,8 @@ from .keywords import ToolKeywords
 from .options import NO_OPTIONS, ToolOptions
 from .parameters import Parameters
 from .registry import check_name
-from .schema import Mismatch, Param, json_value
+from .schema import Mismatch, Param
 from .schema.docstring import read_docstring
-from .schema.values import is_record
 
 __all__ = ["FunctionTool", "Param", "tool"]
 
@@ -310,9 +311,9 @@ async def _result_of(awaitable: Awaitable[Any]) -> Any:
 
 def _result(value: Any) -> Any:
     """A function's return value as a result."""
-    if not (hasattr(value, "outcome") and hasattr(value, "error")):
+    if not is_result(value):
         return ToolResult("Success", json_value(value))
-    content = getattr(value, "content", None)
+    content = value.content
     if content is None or isinstance(content, str) or not is_record(value):
         return value
     return dataclasses.replace(value, content=json_value(content))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..calls.reconcile import AskOutcome, Reconcile
 from ..guards.arguments import (
     check_count,
     check_flag,
     check_seconds,
     refused,
 )
-from ..loading.dataclass import Later, dataclass, field
+from ..runs.context import RunContext
 from ..types import ToolCall
-
-if TYPE_CHECKING:
-    from ..calls.reconcile import AskOutcome, Reconcile
-    from ..runs.context import RunContext
 
 __all__ = [
     "NO_OPTIONS",
@@ -28,16 +26,16 @@ __all__ = [
     "options_of",
 ]
 
-NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
-IsVisible = bool | Callable[["RunContext[Any]"], bool]
-Show = Callable[[ToolCall], "str | Awaitable[str]"]
+NeedsApproval = bool | Callable[[ToolCall], bool | Awaitable[bool]]
+IsVisible = bool | Callable[[RunContext[Any]], bool]
+Show = Callable[[ToolCall], str | Awaitable[str]]
 
 Remote = bool | Mapping[str, Any] | None
 """Whether the calls of a tool run in another process, and what they need there."""
 
 
 @dataclass(frozen=True)
-class Retries(Later):
+class Retries:
     """What `@tool(idempotent=…)` takes for a tool whose failed calls are retried, with growing pauses.
 
     Attributes:
@@ -54,7 +52,7 @@ class Retries(Later):
 
 
 @dataclass(frozen=True)
-class Preview(Later):
+class Preview:
     """What `@tool(requires_approval=…)` takes for a tool that shows what a call would do before it is approved.
 
     Attributes:
@@ -78,7 +76,7 @@ class Preview(Later):
 
 
 @dataclass(frozen=True)
-class ToolOptions(Later):
+class ToolOptions:
     """How the calls of one tool are carried out. `@tool` takes these as keywords; a class has them as `options`.
 
     Attributes:
@@ -129,8 +127,6 @@ class ToolOptions(Later):
         if not (isinstance(self.visible, bool) or callable(self.visible)):
             raise refused("visible", self.visible, "True, False or a function of the run")
         if self.reconcile is not None:
-            from ..calls.reconcile import Reconcile
-
             Reconcile.of(self.reconcile)  # refuses what is not one
         asks: object = self.requires_approval
         if not (isinstance(asks, bool | Preview) or callable(asks)):
@@ -149,8 +145,6 @@ class ToolOptions(Later):
     @property
     def reconciling(self) -> Reconcile | None:
         """What tells whether a call happened; `None` if nothing does."""
-        from ..calls.reconcile import Reconcile
-
         return Reconcile.of(self.reconcile)
 
     @property

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from ..errors import ConfigError
-from ..loading.dataclass import Later, dataclass, replace
 from ..types import ToolCall
 from .options import ToolOptions, all_options, options_of
 from .registry import check_name, is_usable_name, listed_tools, name_of, tools_by_name
@@ -281,7 +281,7 @@ def _under(call: Any, name: str, server: str | None) -> ToolCall:
 
 
 @dataclass(frozen=True)
-class SpelledTool(Later):
+class SpelledTool:
     """A tool's schema under one of the ways to write the tool's name."""
 
     name: str

@@ -12,14 +12,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
+from ..calls.record import CallRecord, ToolExecution
+from ..calls.tool_result import is_result
 from ..errors import ConfigError, StopRun
 from ..execution.call_options import CallOptions
 from ..execution.tool_events import ToolEvents
 from ..guards import misnamed
 from ..guards.arguments import check_choice, check_execution, check_function
 from ..guards.misnamed import refuses_misnamed
-from ..hooks.approval import Approval, need_of, shown_digest
-from ..hooks.hooks import HookList
+from ..hooks.approval import Approval, Approve, need_of, shown_digest
+from ..hooks.hooks import AnyHook, HookList
 from ..hooks.remote import check_remote
 from ..protocol.parser import ClosedOnce, LateEvents, unread_text_of
 from ..storage.claims import Claim, ClaimOfRun
@@ -27,15 +29,12 @@ from ..storage.log import is_log
 from ..tools.options import ToolOptions, all_options
 from ..tools.registry import is_blocking
 from ..tools.toolbox import ResolvedCall, Toolbox
-from ..types import Execution, StreamMode, ToolCall, TurnOutcome
+from ..types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 from .early_calls import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
 from .turn_log import Steps, TurnLog
 
 if TYPE_CHECKING:
-    from ..calls.record import CallRecord, ToolExecution
     from ..execution.batch import ToolBatch
-    from ..hooks import AnyHook, Approve
-    from ..types import Event, TurnEvent
     from .results_as_calls_end import CallEnds
 
 __all__ = ["Accumulator", "CircuitBreaker"]
@@ -96,6 +95,7 @@ class Accumulator:
         return parse_tool_call(json_str)
 
     _is_blocking = staticmethod(is_blocking)
+    _is_result = staticmethod(is_result)
     _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
     _keeps_text = True
@@ -398,6 +398,7 @@ class Accumulator:
             approval=self._approval,
             state=self.state,
             is_blocking=self._is_blocking,
+            is_result=self._is_result,
             run=tool_events,
             in_run=None if self.claim is None else self.claim.enter_context,
         )

@@ -14,12 +14,12 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..calls.record import ToolExecution
 from ..execution.shielded_wait import outlast
 from ..execution.tool_events import ToolEvents
 from .turn_log import TurnLog
 
 if TYPE_CHECKING:
-    from ..calls.record import ToolExecution
     from ..execution.batch import ToolBatch
     from ..tools.options import ToolOptions
     from ..tools.toolbox import ResolvedCall, Toolbox
@@ -28,7 +28,7 @@ __all__ = ["EarlyCalls", "OnDropped", "may_begin_early", "may_have_early_calls"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-OnDropped: TypeAlias = "Callable[[Sequence[ToolExecution]], None]"
+OnDropped: TypeAlias = Callable[[Sequence[ToolExecution]], None]
 """Called with the executions of calls that began early and do not count."""
 
 NOT_VALID = "its batch was not valid"

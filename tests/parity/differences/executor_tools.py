@@ -121,7 +121,7 @@ def falsy_tool(tool: Any) -> bool:
     Example(
         "raised(lambda: Accumulator('u', 'c', execution=Execution(log, [], 30, '', 'sandbox'), stream='tokens'))",
         theirs="nothing",
-        ours=("ArgumentError", 'stream must be "event" or "token", got \'tokens\''),
+        ours=("ConfigError", 'stream must be "event" or "token", got \'tokens\''),
     ),
     theirs="A tool without a name or without `execute`, a class in place of an instance, a storage without "
     "`save_message` and an unknown mode are found, if at all, in the middle of a turn.",

@@ -153,6 +153,14 @@ async def test_search_messages_finds_the_best_match_first(log, query, arguments,
     assert [match.content for match in matches] == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "found"), [("Öhringen", 1), ("IN École", 1), ("öhringen", 0), ("OHRINGEN", 0)]
+)
+async def test_letters_outside_a_to_z_match_as_they_are(log, query, found):
+    await log.save_message("c", "u", "user", "Die École in Öhringen")
+    assert len(await log.search_messages(query, "u", None)) == found
+
+
 async def test_a_match_names_its_conversation_and_time(log):
     await log.save_message("c", "u", "user", "hello", 1.5)
     [match] = await log.search_messages("hell", "u", None, 3)

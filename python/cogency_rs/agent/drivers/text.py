@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from ..._core import (
     Dialect,
@@ -17,19 +17,15 @@ from ..._core import (
 )
 from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
-from ...guards.arguments import check_choice, check_flag, refused
+from ...guards.arguments import check_choice, check_flag, out_of_range, refused
 from ...guards.dialects import check_dialect
-from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from ...protocol.parser import LateEvents, TextStream
+from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, ToolDeclaration
+from ...protocol.parser import LateEvents, ReadingOptions, TextStream
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
 from ...types import CallMode, Dialects
+from ..own_prompt import SystemPrompt
 from ..runtime import Runtime
-
-if TYPE_CHECKING:
-    from ...models import ToolDeclaration
-    from ...protocol.parser import ReadingOptions
-    from ..own_prompt import SystemPrompt
 
 __all__ = ["TextDriver"]
 
@@ -81,10 +77,10 @@ class TextDriver:
     ) -> None:
         check_choice("calls", calls, "whole", "stream")
         check_flag("lenient", lenient)
-        if not (
-            constrain is None or isinstance(constrain, bool) or constrain in ("first", "required")
-        ):
-            raise refused("constrain", constrain, 'True, False, "first" or "required"')
+        given: Any = constrain
+        if not (given is None or isinstance(given, bool) or given in ("first", "required")):
+            wrong = out_of_range if isinstance(given, str) else refused
+            raise wrong("constrain", constrain, 'True, False, "first" or "required"')
         check_flag("parallel", parallel)
         if not parallel:
             if constrain is False or tools_in == "request":

@@ -16,10 +16,10 @@ from typing import Any
 from ...calls.tool_result import reason
 from ...errors import ConfigError, ToolError, UnknownOutcome
 from ...execution.shielded_wait import all_done, outlast
-from ...execution.workers import in_thread
 from ...guards.arguments import check_count, check_seconds
 from ...hooks import Invocation
 from ...tools.options import options_of
+from ...tools.workers import in_thread
 from .. import Executor
 from .cluster import Cluster, check_address, check_installed
 from .failures import failure_of_call, failure_of_shipping

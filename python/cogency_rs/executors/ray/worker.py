@@ -20,10 +20,10 @@ from ...calls.tool_result import as_result, exception_of, reason
 from ...calls.trace_context import enter_trace
 from ...errors import StopRun, UnknownOutcome
 from ...execution.shielded_wait import all_done, outlast
-from ...execution.workers import in_thread, on_own_loop
 from ...tools.cogency import injected_by
 from ...tools.context import ToolContext
 from ...tools.registry import bound, is_blocking, is_coroutine_function
+from ...tools.workers import in_thread, on_own_loop
 from ...types import Execution, ToolCall
 from .shipping import (
     RemoteCall,

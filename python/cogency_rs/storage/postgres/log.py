@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ...calls.record import NEW, CallRecord
 from ...errors import StorageError
@@ -32,9 +33,6 @@ from .leases import TableLeases, Wanted
 from .tail import check_cursor, read_newest, read_tail
 from .text import pack, unpack
 from .writes import Append, SavedMessage, SavedPart, Single
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
 
 __all__ = ["PostgreSQL"]
 

@@ -10,7 +10,7 @@ from .fields import Fields
 from .hints import HintError, Shapes, resolve
 from .param import Param
 from .shape import Mismatch, Shape, read_at
-from .values import is_json, json_value
+from .values import is_json
 
 __all__ = [
     "Fields",
@@ -20,7 +20,6 @@ __all__ = [
     "Shape",
     "Shapes",
     "is_json",
-    "json_value",
     "read_at",
     "resolve",
 ]

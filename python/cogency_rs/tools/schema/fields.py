@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...guards.json_values import json_value
 from .shape import Reader, Schema, Shape, as_it_is, nullable, read_at
-from .values import is_json, json_value
+from .values import is_json
 
 __all__ = ["ABSENT", "Fields"]
 

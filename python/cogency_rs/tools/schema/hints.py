@@ -15,9 +15,9 @@ from dataclasses import InitVar
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
+from ...guards.json_values import json_value, pydantic
 from . import models
 from .docstring import read_docstring
-from .extra import pydantic
 from .fields import ABSENT, Fields
 from .param import bounded, is_bounded_by, param_in
 from .shape import (
@@ -31,7 +31,7 @@ from .shape import (
     object_of,
     optional,
 )
-from .values import WORDS, json_value
+from .values import WORDS
 
 __all__ = ["HintError", "Shapes", "resolve"]
 

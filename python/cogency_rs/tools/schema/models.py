@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .extra import pydantic
+from ...guards.json_values import pydantic
 from .shape import Mismatch
 from .values import received
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .extra import pydantic
+from ...guards.json_values import pydantic
 from .shape import Schema, Shape
 
 __all__ = ["Param", "bounded", "is_bounded_by", "param_in"]

@@ -1,19 +1,13 @@
-"""Python values as JSON: a tool's return value, a parameter's default, a value in a message."""
+"""JSON values in a message: their type, and how JSON writes them."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from enum import Enum
 from typing import Any
-
-from .extra import pydantic
 
 __all__ = [
     "WORDS",
     "is_json",
-    "is_record",
-    "json_value",
     "kind_of",
     "received",
 ]
@@ -33,43 +27,6 @@ MOST_SHOWN = 60
 """Characters of a value that fit into a message."""
 
 
-def json_value(value: Any) -> Any:
-    """A value as JSON holds it: dataclasses and pydantic models as objects, members of an `Enum` as their value.
-
-    A value that neither the standard library nor an installed pydantic can write stays as it is. The cost is linear.
-    """
-    if type(value) is str:  # as most results of tools
-        return value
-    match value:
-        case Enum():
-            return json_value(value.value)
-        case None | str() | int() | float():
-            return value
-        case [*items]:
-            return [json_value(item) for item in items]
-        case {**fields}:
-            return {
-                key.value if isinstance(key, Enum) else key: json_value(item)
-                for key, item in fields.items()
-            }
-        case _:
-            pass
-    if is_record(value):
-        names = [each.name for each in dataclasses.fields(value)]
-        return {name: json_value(getattr(value, name)) for name in names}
-    return _dumped(value)
-
-
-def _dumped(value: Any) -> Any:
-    """The value as pydantic writes it, if it is installed and knows the value; else the value itself."""
-    if (found := pydantic()) is None:
-        return value
-    try:
-        return found.TypeAdapter(type(value)).dump_python(value, mode="json")
-    except (found.PydanticUserError, ValueError, TypeError):
-        return value
-
-
 def is_json(value: Any) -> bool:
     """Whether JSON can hold a value."""
     try:
@@ -77,11 +34,6 @@ def is_json(value: Any) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return True
-
-
-def is_record(value: Any) -> bool:
-    """Whether a value is an instance of a dataclass."""
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
 def kind_of(value: Any) -> str:

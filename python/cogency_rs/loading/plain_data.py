@@ -1,0 +1,57 @@
+"""What lets pydantic, and so FastAPI, take values of this package as fields; nothing here needs pydantic or loads it.
+
+pydantic reads dataclasses, named tuples and typed dicts by their hints. It asks these classes about what it cannot
+read: results, which are written by `to_dict`, and exceptions.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["ExceptionField", "PlainData", "TypedDict"]
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from typing import TypedDict
+else:
+    try:  # it comes with pydantic, which takes no other before 3.12
+        from typing_extensions import TypedDict
+    except ImportError:
+        from typing import TypedDict
+
+
+class PlainData:
+    """A value that `to_dict` writes as JSON has it. As a field it is taken as it is, and not read from JSON."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write it as a dict."""
+        raise NotImplementedError
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return _written_by(cls, cls.to_dict)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "object", "title": cls.__name__}
+
+
+class ExceptionField:
+    """A note at a field that holds an exception or `None`: it is written as its class and text."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.nullable_schema(_written_by(BaseException, repr))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def _written_by(kind: type[Any], write: Any) -> Any:
+    from pydantic_core import core_schema
+
+    writing = core_schema.plain_serializer_function_ser_schema(write)
+    return core_schema.is_instance_schema(kind, serialization=writing)
