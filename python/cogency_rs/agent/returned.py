@@ -7,7 +7,7 @@ only the provider can read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ..context.history import Messages
 from ..guards.json_text import read_json
@@ -30,6 +30,9 @@ class Returned(NamedTuple):
     rest: dict[str, Any] | None
 
 
+_NOTHING = Returned([], None)
+
+
 def give_back(messages: Messages, known: Mapping[int, Returned]) -> int:
     """Put what is known of each batch of calls after the last question in the place of what the log knows of it.
 
@@ -48,17 +51,14 @@ def give_back(messages: Messages, known: Mapping[int, Returned]) -> int:
         elif "tool_calls" in message:  # before the last question
             break
     for batch, message in enumerate(reversed(batches)):
-        reasoning, rest = known.get(batch, _NOTHING)
-        if reasoning:
-            message["reasoning"] = list(reasoning)
+        returned = known.get(batch, _NOTHING)
+        if returned.reasoning:
+            message["reasoning"] = list(returned.reasoning)
         elif not message["reasoning"]:
             del message["reasoning"]
-        if rest is not None:
-            message["returned"] = rest
+        if returned.rest is not None:
+            message["returned"] = returned.rest
     return len(batches)
-
-
-_NOTHING = Returned([], None)
 
 
 class WrittenParts:
@@ -157,10 +157,11 @@ _GROWING = ("text", "summary")
 """The fields of an item of `reasoning_details` that come in pieces."""
 
 
-def _add_detail(details: list[Any], detail: Any) -> None:
+def _add_detail(details: list[dict[str, Any]], item: Any) -> None:
     """Add an item of `reasoning_details`, or a piece of the last one, which has its type and its index."""
-    if not isinstance(detail, dict):
+    if not isinstance(item, dict):
         return
+    detail = cast("dict[str, Any]", item)
     if not (details and _goes_on(details[-1], detail)):
         details.append({})
     kept = details[-1]

@@ -98,7 +98,8 @@ def _of_assistant(message: Mapping[str, Any]) -> Iterator[Block]:
     reasoning = [_thinking(block) for block in message.get("reasoning") or ()]
     text = _blocks(message.get("content"))
     calls = [_tool_use(call) for call in message.get("tool_calls") or ()]
-    order = (message.get("returned") or {}).get("order")
+    returned: Mapping[str, Any] = message.get("returned") or {}
+    order: Sequence[tuple[str, str]] = returned.get("order") or ()
     if order and _is_order_of(order, reasoning, text, calls):
         parts = {"reasoning": iter(reasoning), "call": iter(calls)}
         for kind, words in order:

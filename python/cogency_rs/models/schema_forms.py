@@ -8,7 +8,7 @@ members required, too, and Anthropic no bounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 __all__ = ["closed", "is_strict", "of_object", "with_items", "without_bounds"]
 
@@ -43,19 +43,16 @@ def of_object(schema: Mapping[str, Any]) -> Schema:
     Linear in the schema.
     """
     root = _resolved(schema, schema)
-    choices = [
-        [_resolved(each, schema) if _is_schema(each) else {} for each in root[key]]
-        for key in ("anyOf", "oneOf")
-        if isinstance(root.get(key), list)
-    ]
-    parts = [_resolved(each, schema) for each in root.get("allOf") or () if _is_schema(each)]
+    choices = [_parts(root, key, schema) for key in ("anyOf", "oneOf")]
+    parts = _parts(root, "allOf", schema)
     whole = {key: value for key, value in root.items() if key not in _NOT_AT_ROOT}
     if len(whole) == len(root) and root.get("type") == "object":
         return whole
     members: dict[str, list[Any]] = {}
     required = _required(root, *parts)
-    for part in (root, *parts, *(each for choice in choices for each in choice)):
-        for name, member in (part.get("properties") or {}).items():
+    for part in (root, *parts, *choices[0], *choices[1]):
+        named: Mapping[str, Any] = part.get("properties") or {}
+        for name, member in named.items():
             known = members.setdefault(name, [])
             if member not in known:
                 known.append(member)
@@ -156,9 +153,10 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
     def look(node: Schema) -> Schema:
         nonlocal strict
         members: Any = node.get("properties")
-        if node.get("type") == "object" or isinstance(members, Mapping):
+        if node.get("type") == "object" or _is_schema(members):
+            names = cast("Mapping[str, Any]", members or {})
             strict &= node.get("additionalProperties") is False
-            strict &= set(members or {}) == set(node.get("required") or ())
+            strict &= set(names) == set(node.get("required") or ())
         return node
 
     _changed(schema, look)
@@ -184,8 +182,17 @@ def _changed(schema: Mapping[str, Any], change: Callable[[Schema], Schema]) -> S
     return change(node)
 
 
-def _is_schema(value: object) -> bool:
+def _is_schema(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping)
+
+
+def _parts(node: Mapping[str, Any], key: str, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The schemas that a schema lists under a keyword; one that is true, which allows anything, is empty."""
+    listed: Any = node.get(key)
+    if not isinstance(listed, list):
+        return []
+    each_of = cast("list[object]", listed)
+    return [_resolved(each, root) if _is_schema(each) else {} for each in each_of]
 
 
 def _resolved(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -195,8 +202,8 @@ def _resolved(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, 
         seen.append(reference)
         target: Any = root
         for step in reference.removeprefix("#/").split("/"):
-            target = target.get(step) if isinstance(target, Mapping) else None
-        if not isinstance(target, Mapping):
+            target = target.get(step) if _is_schema(target) else None
+        if not _is_schema(target):
             return node
         node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
     return node
