@@ -13,7 +13,9 @@ import pytest
 from cogency_rs import Agent, Memory, ToolCall, tool
 from cogency_rs.errors import ConfigError
 from cogency_rs.hooks import ToolApproved, ToolDenied
+from cogency_rs.ids import uuid7
 from cogency_rs.models import Finish, ToolCallDelta
+from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview
 from support.agents import calls
@@ -79,6 +81,26 @@ async def test_a_call_that_would_do_something_else_by_now_is_shown_again(every_l
     [pending] = await agent.pending()
     assert pending.preview == "pays 5 at 2"
     assert (await agent.resume("c", {id: True})).status == "completed"
+    assert desk.paid == [5]
+
+
+@pytest.mark.parametrize("has_price", [True, False])
+async def test_a_call_that_a_killed_program_showed_nobody_is_decided_as_it_is_shown_now(
+    every_log, has_price
+):
+    """It was killed after the calls were in the log, and before anybody was asked."""
+    row = ("call", json.dumps({"name": "pay", "args": {"euros": 5}}), 2.0)
+    record = CallRecord(uuid7(), uuid7(), 0, "pay", None, "saved")
+    await every_log.append("c", user_id="", rows=[("user", "Pay.", 1.0), row], calls=[record])
+    desk = Desk()
+    desk.price = 1 if has_price else -1
+    agent = desk.agent(storage=every_log)
+    assert (await agent.resume("c")).status == "waiting"
+    desk.price = 2
+    with pytest.raises(ConfigError, match=r"has changed since it was shown: look at it again"):
+        await agent.resume("c", {record.id: True})
+    assert desk.paid == []
+    assert (await agent.resume("c", {record.id: True})).status == "completed"
     assert desk.paid == [5]
 
 

@@ -54,7 +54,8 @@ def _quiet(ask: Ask) -> Ask:
         )
         for step in ask.steps
     )
-    return replace(ask, process=0, resumed_by=0, alone=True, steps=steps)
+    # Where it is cut decides how long an answer takes, and so whether a question comes before a decision.
+    return replace(ask, process=0, resumed_by=0, alone=True, gives_up=False, steps=steps)
 
 
 def _of_cuts(plan: Plan) -> list[Fault]:

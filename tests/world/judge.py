@@ -45,7 +45,8 @@ class Seen(NamedTuple):
     text: str = ""
 
 
-_MARKS = re.compile(r"\b([QWACB])(\d+x)\b")
+# What goes on after a cut is joined to it as it is, and so may have no space before its mark.
+_MARKS = re.compile(r"([QWACB])(\d+x)\b")
 _USER = re.compile(
     r"<results>\n(.*?)\n</results>|<tool_response>\n(.*?)\n</tool_response>|\b([QWACB])(\d+x)\b",
     re.DOTALL,
@@ -345,9 +346,9 @@ def _of_result(
 def _of_reports(ledger: Ledger) -> Iterator[Fault]:
     """A block that cannot be read is answered by a report, in the next prompt of the same run."""
     for mark, written in ledger.broken.items():
-        if not written.is_told:
-            continue
         source = ledger.prompts[written.prompt]
+        if not written.is_told or source.run in ledger.outlived:
+            continue
         following = next(
             (
                 prompt

@@ -46,6 +46,12 @@ def test_worlds_in_memory_keep_every_promise(first):
         right(draw(seed))
 
 
+@pytest.mark.parametrize("seed", [1_021_852, 1_089_827, 1_097_579])
+def test_worlds_that_found_a_fault_keep_every_promise(seed):
+    """Stopped between the start of a call in the log and its tool; killed before anybody was shown a call."""
+    right(draw(seed))
+
+
 @pytest.mark.parametrize("first", range(1, 101, 25))
 def test_worlds_in_a_file_keep_every_promise(first):
     for seed in range(first, first + 25):

@@ -160,6 +160,26 @@ async def undecided(batch: OpenBatch, calls: Sequence[ResolvedCall]) -> list[Too
     return [each.call for each in calls if each.call.id in open_ids and await need_of(each) is True]
 
 
+async def put_off(
+    batch: OpenBatch, calls: Sequence[ResolvedCall], asking: Sequence[ToolCall]
+) -> OpenBatch:
+    """The batch while somebody must decide about some of its calls, each with the digest of what they are shown.
+
+    One that has no digest was never shown: its program ended before anybody was asked, or could not keep one.
+    """
+    asked = {call.id for call in asking}
+    records: list[CallRecord] = []
+    for record, each in zip(batch.put_off().records, calls, strict=True):
+        if record.id in asked and record.digest is None:
+            digest = await shown_digest(each)
+            # Of what cannot be shown, the call alone: what is shown later is another thing then.
+            record = record._replace(
+                digest=digest if isinstance(digest, str) else call_digest(each)
+            )
+        records.append(record)
+    return batch._replace(records=tuple(records))
+
+
 def approved_by(
     batch: OpenBatch, calls: Sequence[ResolvedCall], otherwise: Approval | None
 ) -> Approval:

@@ -367,6 +367,7 @@ class Run:
             calls_again,
             denied_before,
             not_twice,
+            put_off,
             recalled,
             undecided,
         )
@@ -376,9 +377,9 @@ class Run:
         batch = await reconciled(batch, calls, self.ctx, self._settings.hooks.objects)
         waiting = [] if approve is not None else await undecided(batch, calls)
         if waiting:
-            put_off = batch.put_off()
-            if is_new or put_off != left:
-                await self._log.append((), put_off.records)
+            waits = await put_off(batch, calls, waiting)
+            if is_new or waits != left:
+                await self._log.append((), waits.records)
             self._waiting = tuple(waiting)
             self.status = "waiting"
             return None

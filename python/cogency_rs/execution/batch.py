@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..calls.record import CallRecord, KnownEnd, ToolExecution
 from ..calls.tool_result import (
@@ -58,8 +58,23 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 CarryOut = Callable[[int], Coroutine[Any, Any, ToolResult]]
 
-OnBegin = Callable[[int, int, float], Awaitable[None]]
-"""Called with the index of a call, how often its tool was started before, and when it was started first."""
+
+class Beginnings(Protocol):
+    """Who has to know that a tool is about to be started."""
+
+    def is_due(self, index: int, attempts: int) -> bool:
+        """Whether it has to be told of this call, whose tool was started so often before."""
+        ...
+
+    async def begin(self, index: int, attempts: int, first: float) -> None:
+        """Take note. If this raises, the tool is not started.
+
+        Args:
+            index: the place of the call.
+            attempts: how often its tool was started before.
+            first: when it was started first.
+        """
+        ...
 
 
 class ToolBatch:
@@ -92,7 +107,7 @@ class ToolBatch:
     # More attributes than Python keeps without a dict for each batch.
     __slots__ = (
         "_approval",
-        "_begin",
+        "_beginnings",
         "_cancelled_from",
         "_carry_out",
         "_conversation_id",
@@ -144,7 +159,7 @@ class ToolBatch:
         self._hooks, self._approval = hooks, approval
         self.state = {} if state is None else state
         self._is_blocking, self._is_result = is_blocking, is_result
-        self._begin: OnBegin | None = None
+        self._beginnings: Beginnings | None = None
         self._run = run
         self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
@@ -216,7 +231,7 @@ class ToolBatch:
         self,
         calls: Sequence[tuple[ToolCall, Any]],
         records: Sequence[CallRecord] = (),
-        begin: OnBegin | None = None,
+        beginnings: Beginnings | None = None,
         needs: Sequence[Need] = (),
     ) -> None:
         """Start the other calls, which are the last. The batch's time limit begins.
@@ -226,10 +241,10 @@ class ToolBatch:
             records: their records from before, if they are part of a turn. A call that is `ended` does not run, since
                 an earlier program carried it out. If its result is new, the hooks around calls see it; nothing else is
                 asked.
-            begin: awaited before a tool is started. If it raises, the tool is not started.
+            beginnings: asked before a tool is started.
             needs: what approval each call of the batch needs, if that is known already.
         """
-        self._begin = begin
+        self._beginnings = beginnings
         if needs:
             of = [call_digest(each) for each in (*self.resolved, *calls)]
             self._needs |= enumerate(zip(of, needs, strict=True))
@@ -442,9 +457,10 @@ class ToolBatch:
                 with self.held(index):
                     if (changed := await refused_as_changed(invocation)) is not None:
                         return changed
-            if self._begin is not None:
+            beginnings = self._beginnings
+            if beginnings is not None and beginnings.is_due(index, note.attempt):
                 with self.held(index):
-                    await self._begin(index, note.attempt, note.began)
+                    await beginnings.begin(index, note.attempt, note.began)
             if timetable is not None:
                 timetable.start_clock(index, tool)
             if (attempt := note.attempt) == 0:

@@ -25,9 +25,11 @@ class PlainData:
 
     __slots__ = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Write it as a dict."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def to_dict(self) -> dict[str, Any]:
+            """Write it as a dict."""
+            ...
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:

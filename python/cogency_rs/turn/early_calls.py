@@ -129,8 +129,8 @@ class EarlyCalls:
             events = ToolEvents()
             batch = self._start(log.tools, events)
         begun = len(batch)
-        begin = log.begin if log.is_told_of_beginnings else None
-        batch.complete(log.calls[begun:], log.records[begun:], begin, log.needs)
+        beginnings = log if log.knows_beginnings else None
+        batch.complete(log.calls[begun:], log.records[begun:], beginnings, log.needs)
         self._batch = self._events = None
         return batch, events
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._core import EarlyCall, WithdrawnCalls
 from ..ids import uuid7
-from ..outside import time, worker
+from ..outside import monotonic, time, worker
 from ..types import ToolCall, ToolResult
 from .uncancelled_saves import begin, finish, is_over, way_to_save
 
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["Steps", "TurnLog"]
 
 logger: logging.Logger = logging.getLogger(__name__)
+
+STALE = 10.0
+"""Seconds after a write in which no other process can have taken the conversation: a lease lasts three times as long,
+and is renewed as often."""
+
+_TRIES = 3
+"""How often the start of a call is written if each time takes longer than that."""
 
 TurnRow = tuple[str, str, float]
 """A row of a turn: its type, its content, and its time; it has no parts."""
@@ -89,6 +96,7 @@ class TurnLog:
         self._places = 0  # how many places of the batch have a call
         self._executions: Executions | None = None
         self._noting: asyncio.Future[Any] | None = None  # the last note about the ends of calls
+        self._written = monotonic()  # when that began which was last written
 
     @property
     def tools(self) -> Toolbox:
@@ -103,13 +111,23 @@ class TurnLog:
         return bool(self._early)
 
     @property
-    def is_told_of_beginnings(self) -> bool:
-        """Whether `begin` has something to write for one of the calls."""
-        if self._way != "append":
-            return False
-        return "saved" in [record.status for record in self.records] or (
-            self.keeps_ends and any(call.options.retries for call in self.calls)
-        )
+    def knows_beginnings(self) -> bool:
+        """Whether the storage keeps records of calls."""
+        return self._way == "append"
+
+    def is_due(self, index: int, attempts: int) -> bool:
+        """Whether `begin` has something to write, or to make sure of, before a call starts.
+
+        Args:
+            index: the place of the call among `calls`.
+            attempts: how often this turn has started it before.
+        """
+        is_new = self.keeps_ends if attempts else self.records[index].status == "saved"
+        return is_new or self._is_stale()
+
+    def _is_stale(self) -> bool:
+        """Whether a process that was stopped since it last wrote may have lost the conversation to another one."""
+        return monotonic() - self._written > STALE
 
     async def begin(self, index: int, attempts: int, first: float) -> None:
         """Note in the log that a call begins, before it does, so that it is not run twice after a crash.
@@ -122,29 +140,36 @@ class TurnLog:
             first: when it did so first.
 
         Raises:
-            ToolError: the note could not be saved, so the call must not run.
+            ToolError: the note could not be saved, or took so long each time that another process may go on with the
+                call; so the call must not run.
         """
         from ..errors import ToolError
 
-        records = self.records
-        record = records[index]
-        if not self.keeps_ends if attempts else record.status != "saved":
-            return
-        noted = record.begun(worker(), time())
-        if attempts:
-            noted = noted._replace(attempt=noted.attempt + attempts, started_at=first)
-        try:
-            saving = self._storage.append(
-                self._conversation_id, user_id=self._user_id, rows=(), calls=[noted]
-            )
-            if inspect.isawaitable(saving):
-                await saving
-        except Exception as error:
-            raise ToolError(
-                f"Tool '{record.name}' was not run, because its start could not be logged: {error}",
-                cause=error,
-            ) from error
-        records[index] = record.to("open", "run")
+        record = self.records[index]
+        noted = record
+        if self.keeps_ends if attempts else record.status == "saved":
+            noted = record.begun(worker(), time())
+            if attempts:
+                noted = noted._replace(attempt=noted.attempt + attempts, started_at=first)
+        # Once more if this process was stopped meanwhile: the log refuses what comes from one that lost its claim.
+        for _ in range(_TRIES):
+            began = monotonic()
+            try:
+                saving = self._append((), [noted])
+                if inspect.isawaitable(saving):
+                    await saving
+            except Exception as error:
+                raise ToolError(
+                    f"Tool '{record.name}' was not run, because its start could not be logged: {error}",
+                    cause=error,
+                ) from error
+            self.records[index] = record.to("open", "run")
+            if monotonic() - began <= STALE:
+                self._written = max(self._written, began)
+                return
+        raise ToolError(
+            f"Tool '{record.name}' was not run, because the log took more than {STALE:.0f} s each time for its start"
+        )
 
     @property
     def keeps_ends(self) -> bool:
@@ -221,7 +246,7 @@ class TurnLog:
             self._add(recalled, records)
             self._known = self._known[len(calls) :]
             return
-        opened = self._opened(calls) if calls else []
+        opened, began = self._opened(calls) if calls else [], monotonic()
         before = [_before_its_start(record) for record in opened]
         if self._way == "append":
             saving = self._append(rows, [*settled, *opened])
@@ -232,6 +257,7 @@ class TurnLog:
             calls, before = [], []  # counted one by one
         if is_over(saving) or not inspect.isawaitable(saving):  # a plain function has saved them
             self._add(calls, before)
+            self._written = began
             return
         if not (to_the_end or self._way == "append" or "call" in kinds or "result" in kinds):
             self.is_torn = True
@@ -240,6 +266,7 @@ class TurnLog:
             return
         cancelled = await finish(saving)
         self._add(calls, before)
+        self._written = began
         if cancelled is not None:
             raise cancelled
 
