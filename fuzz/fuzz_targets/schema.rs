@@ -47,8 +47,7 @@ impl Arbitrary<'_> for Input {
             let of = NAMES.map(|name| Ok((name.to_owned(), subschema(input, depth)?)));
             of.into_iter().collect::<Result<Map<_, _>>>()
         };
-        let mut schema =
-            json!({"type": "object", "properties": named(1)?, "$defs": named(2)?});
+        let mut schema = json!({"type": "object", "properties": named(1)?, "$defs": named(2)?});
         if u8::arbitrary(input)? % 4 == 0 {
             let odd = ["required", "enum", "$defs", "properties", "title", "allOf"];
             schema[*input.choose(&odd)?] = value(input, 2)?;
@@ -64,8 +63,10 @@ fn subschema(input: &mut Unstructured<'_>, depth: usize) -> Result<Json> {
         let (keyword, value) = match u8::arbitrary(input)? % 10 {
             0..=2 => ("$ref", json!(reference(input)?)),
             3 | 4 if depth > 0 => {
-                let of = (0..1 + u8::arbitrary(input)? % 3).map(|_| subschema(input, depth - 1));
-                (*input.choose(&SEVERAL)?, json!(of.collect::<Result<Vec<_>>>()?))
+                let count = 1 + u8::arbitrary(input)? % 3;
+                let of = (0..count).map(|_| subschema(input, depth - 1));
+                let of = of.collect::<Result<Vec<_>>>()?;
+                (*input.choose(&SEVERAL)?, json!(of))
             }
             5 if depth > 0 => (*input.choose(&ONE)?, subschema(input, depth - 1)?),
             6 if depth > 0 => {
