@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::header::{CONNECTION, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Proxy, Response, StatusCode, Url};
 use thiserror::Error;
@@ -88,8 +89,14 @@ impl Connections {
     /// Sends a request, once. A kept connection that was found closed before anything of the request was written to it is
     /// replaced by a new one; where anything was written, the server may have read it and have begun, so the request fails.
     ///
+    /// Without TLS no connection is kept. The servers of that kind are near, so that a new one costs little, and some are small:
+    /// llama.cpp's closes those that it keeps whenever others wait, and a request that met that moment would fail.
+    ///
     /// The thread that reads the answers of all requests reads no certificates: their files may be many, far away, or a pipe.
-    pub async fn execute(&self, request: reqwest::Request) -> reqwest::Result<Response> {
+    pub async fn execute(&self, mut request: reqwest::Request) -> reqwest::Result<Response> {
+        if request.url().scheme() == "http" {
+            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if (request.url().scheme() == "https" || self.has_proxy) && !self.trust.is_read() {
             let trust = self.trust.clone();
             let _ = spawn_blocking(move || trust.read()).await;

@@ -162,12 +162,12 @@ async def test_the_bytes_of_a_stream_may_be_cut_anywhere():
 # Turns
 
 
-async def test_several_turns_go_over_one_connection():
+async def test_each_turn_has_a_connection_of_its_own_without_tls():
     first = Reply([start(), *tool_use(0, "x", "{}"), *end("tool_use")])
     async with served(first, Reply([start(), *text(0, "2"), *end()])) as (server, model):
         assert (await ask(model, tools=(ADD,)))[-1] == Finish("tool_calls")
         assert (await ask(model))[1] == TextDelta("2")
-        assert server.connections == 1
+        assert server.connections == 2
 
 
 async def test_called_as_a_function_it_yields_text_and_reasoning():

@@ -30,6 +30,7 @@ from cogency_rs.models import (
     ToolDeclaration,
     Usage,
 )
+from cogency_rs.tools.signature import parameters_of
 from support.agents import add
 from support.llama_server import LlamaServer, llama_server, needs_llama
 from support.openai_served import plain_environment
@@ -63,7 +64,7 @@ ANSWERS = {
 """The model's answers, by words in the last message. Of several keys in it, the first one counts."""
 
 HI = [{"role": "user", "content": "Hi"}]
-DECLARED = ToolDeclaration("add", "Add.", add.schema)
+DECLARED = ToolDeclaration("add", "Add.", parameters_of(add))
 
 
 @pytest.fixture(scope="module")

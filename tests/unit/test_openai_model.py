@@ -276,12 +276,12 @@ async def test_a_stream_may_be_cut_after_every_byte():
 # Turns
 
 
-async def test_several_turns_go_over_one_connection():
+async def test_each_turn_has_a_connection_of_its_own_without_tls():
     first = [calls(call(0, "x", **CALL)), delta("tool_calls"), DONE]
     async with served(reply(*first), reply(delta(content="2"), STOP, DONE)) as (server, model):
         assert (await ask(model, tools=(ADD,)))[-1] == Finish("tool_calls")
         assert (await ask(model))[0] == TextDelta("2")
-        assert server.connections == 1
+        assert server.connections == 2
 
 
 async def test_a_model_called_as_a_function_yields_text_and_reasoning():

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import Future
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from os import PathLike
@@ -133,6 +133,7 @@ class LocalModel:
         try:
             async with aclosing(loaded.client.stream(request)) as answer:
                 async for delta in answer:
+                    loaded.has_answered = True
                     yield delta
         finally:
             self._lets_go(loaded)
@@ -149,6 +150,8 @@ class LocalModel:
             return
         self._lets_go(loaded)
         await asyncio.shield(asyncio.wrap_future(loaded.is_unused))
+        if not loaded.has_answered:
+            await _first_answer(loaded.client)
         await loaded.client.aclose()
         await asyncio.to_thread(loaded.server.clear)  # llama.cpp waits for its threads
 
@@ -243,12 +246,23 @@ class _Loaded:
         client: asks it.
         users: how many answers are being written, and one more until it is closed.
         is_unused: done when there is no user left.
+        has_answered: whether it has answered anything.
     """
 
     server: list[Any]
     client: ServedModel
     users: int = 1
     is_unused: Future[None] = field(default_factory=Future[None])
+    has_answered: bool = False
+
+
+async def _first_answer(client: ServedModel) -> None:
+    """Ask for one token: a server of llama.cpp that is dropped before it has begun to work never ends."""
+    shortest = ModelRequest([{"role": "user", "content": "."}], settings={"max_tokens": 1})
+    with suppress(LLMError):
+        async with aclosing(client.stream(shortest)) as answer:
+            async for _ in answer:
+                pass
 
 
 def _checked(path: Path) -> Path:
