@@ -418,7 +418,7 @@ fn is_plain(value: &Value) -> bool {
         || *MAP == Some(object.type_name())
 }
 
-/// A value as it was computed, counted, with a list in the place of what only yields one.
+/// Counts a value that was computed; what yields its items one by one becomes a list of them.
 fn plain(state: &State, value: Value) -> Result<Value, Error> {
     let is_list = match value.kind() {
         ValueKind::Iterable => true,

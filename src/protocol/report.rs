@@ -46,7 +46,7 @@ impl ReportKind {
 pub struct Report {
     /// The kind of problem.
     pub kind: ReportKind,
-    /// What is wrong, where, and what to do, in the dialect of what it is about.
+    /// What is wrong, where, and what to do, in the dialect of the text that could not be read.
     pub content: Text,
     /// The block as the model wrote it, from its opening mark on; empty if the problem is not in a block.
     pub raw: Text,

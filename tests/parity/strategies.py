@@ -438,7 +438,7 @@ good_call_texts = st.builds(
 good_batches = st.lists(made("call", good_call_texts), min_size=1, max_size=3).map(
     lambda made: [*made, {"type": "execute", "timestamp": 1.0}]
 )
-# As a parser hands text out: half of a character in it is a difference of the parser's (`half_of_a_character`).
+# As a parser hands text out: a lone surrogate in it is a difference of the parser's (`half_of_a_character`).
 said = plain.map(whole)
 turn_events = st.one_of(
     made("think", words),

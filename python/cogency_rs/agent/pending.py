@@ -31,7 +31,7 @@ class PendingCall:
         name: the tool's name.
         args: its arguments; `None` if the log does not tell which row is the call's.
         preview: what its tool says that it would do, if it waits for approval and the tool says anything.
-        digest: of what somebody was shown who decides about it; see `ToolApproved.digest`.
+        digest: of what is shown for the decision; see `ToolApproved.digest`.
         needs: `"approval"`, a decision for `resume`; or `"settling"`, since it is not known whether it happened.
         why: why that could not be found out; "" if nobody tried.
         attempt: how many times it was started.

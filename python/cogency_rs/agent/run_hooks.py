@@ -35,7 +35,7 @@ _TRIGGERS = (
 )
 
 _AT_AN_END = frozenset(("after_run", "after_step", "on_stop", "on_error"))
-"""The triggers that tell of what is over. A run that is out of time calls them, and no others."""
+"""Triggers for what has ended. A run that is out of time still calls these, but no others."""
 
 LAST_SECONDS = 1.0
 """Seconds for one of these in a run that has a limit and less time left."""

@@ -310,7 +310,7 @@ def told_apart(records: Sequence[CallRecord]) -> Sequence[CallRecord]:
 def digest_of(
     name: str, server: str | None, args: object, preview: str | None = None, *, tool: str = ""
 ) -> str:
-    """A digest of what somebody who decides about a call is shown.
+    """A digest of a call and its preview, as they are shown for a decision.
 
     Args:
         name: the tool's one name.

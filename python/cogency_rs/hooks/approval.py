@@ -52,8 +52,8 @@ class ToolApproved:
         args: arguments that replace those of the call; `None` to keep them.
         preview: what the tool's `preview` said of the call, with those arguments, when it was approved. The call is
             refused if it says something else when the call is about to run. `None` to run it in any case.
-        digest: of what was shown, as `CallRecord.digest` and `PendingCall.digest` have it; the decision is refused if
-            the call is no longer that. `None` for what the log says was shown.
+        digest: of what was shown, from `PendingCall.digest` or `CallRecord.digest`. If the call has changed since, the
+            decision is refused. `None` stands for the digest in the log.
 
     Raises:
         ConfigError: `args` are not a dict of JSON values by name, or another value is not text.
@@ -201,7 +201,7 @@ def call_digest(resolved: tuple[ToolCall, Any], preview: str | None = None) -> s
 
 
 async def shown_digest(resolved: ResolvedCall) -> str | Undecided:
-    """A digest of what somebody who decides about a call is shown; or why nobody can be shown it."""
+    """A digest of the call and its preview, as they are shown for a decision; or why they cannot be shown."""
     from ..calls.tool_result import reason
 
     try:

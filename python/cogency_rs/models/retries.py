@@ -27,8 +27,8 @@ def seconds_before_retry(error: Exception, attempt: int) -> float | None:
     then twice as long each time, up to 8 seconds, less up to a quarter by chance, so that clients that failed together
     do not come back together. `x-should-retry` decides, where a service sends it.
 
-    An error that a service reports after it said that all is well counts as the status that it stands for, and an
-    answer that ended before it began as one that did not come. The caller must have seen nothing of it.
+    An error reported after a status of 200 is treated as the status that it names. An answer that ended before it
+    began is treated as one that never came. The caller must have seen nothing of the answer.
 
     Args:
         error: how the last request failed.
