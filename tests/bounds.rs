@@ -150,16 +150,16 @@ fn blocks_that_hold_the_rest_of_the_text_are_read_again_up_to_a_limit() {
 fn a_call_in_text_that_was_read_before_shows_its_pieces_when_it_is_complete() {
     let call = "<tool_call><function=g></function></tool_call>";
     let text = format!("<tool_call><function=f><parameter=a>1</tool_call>{call}");
-    let options = || Options { calls: CallStream::Pieces, ..Options::default() };
+    let options = || Options { calls: CallStream::Json, ..Options::default() };
     let names = |events: &[Event]| {
         let names = events.iter().filter_map(|event| match event {
-            Event::Piece(number, Note::Name(name)) => Some((*number, name.clone())),
+            Event::Piece(number, Note::Start { name, .. }) => Some((*number, name.clone())),
             Event::Call(call) => Some((usize::MAX, call.name_json().to_owned())),
             _ => None,
         });
         names.collect::<Vec<_>>()
     };
-    let (f, g) = ((0, "\"f\"".to_owned()), (1, "\"g\"".to_owned()));
+    let (f, g) = ((0, "\"f\"".to_owned()), (0, "\"g\"".to_owned()));
     let complete = (usize::MAX, g.1.clone());
     assert_eq!(names(&read("qwen3-coder", options(), &text)), [f.clone(), g, complete]);
     // If it is cut off, it does not count, and none of it was shown.

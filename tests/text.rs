@@ -13,7 +13,7 @@ use cogency_rs::protocol::{
 use crate::dialects::joined::joined;
 
 const MODES: [(Stream, CallStream); 2] =
-    [(Stream::Event, CallStream::Whole), (Stream::Token, CallStream::Pieces)];
+    [(Stream::Event, CallStream::Whole), (Stream::Token, CallStream::Values)];
 
 /// The texts of an event.
 fn texts(event: &Event) -> Vec<&Text> {
@@ -21,7 +21,7 @@ fn texts(event: &Event) -> Vec<&Text> {
         Event::Think(text)
         | Event::Respond(text)
         | Event::Result(text)
-        | Event::Piece(_, Note::Args(text)) => vec![text],
+        | Event::Piece(_, Note::Value(_, text)) => vec![text],
         Event::Error(report) => {
             [&report.content, &report.raw].into_iter().chain(&report.respond).collect()
         }
@@ -71,9 +71,14 @@ fn what_is_handed_out_is_valid_text_with_every_limit() {
                     }
                     joined(events)
                 });
-                let is_piece = |event: &&Event| matches!(event, Event::Piece(_, Note::Args(_)));
+                let is_piece = |event: &&Event| matches!(event, Event::Piece(_, Note::Value(..)));
                 pieces += shown[0].iter().filter(is_piece).count();
-                assert_eq!(shown[0], shown[1], "{name}, {max_block_bytes}");
+                // How much is shown of a call that breaks depends on the cuts.
+                let [whole, cut] = shown.map(|mut events| {
+                    events.retain(|event| !is_piece(&event));
+                    events
+                });
+                assert_eq!(whole, cut, "{name}, {max_block_bytes}");
             }
         }
     }

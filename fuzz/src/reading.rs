@@ -9,8 +9,8 @@ use cogency_rs::protocol::{CallStream, Ending, Event, Grammar, Options, Parser, 
 pub const MODES: [(Stream, CallStream); 4] = [
     (Stream::Event, CallStream::Whole),
     (Stream::Token, CallStream::Whole),
-    (Stream::Event, CallStream::Pieces),
-    (Stream::Token, CallStream::Pieces),
+    (Stream::Event, CallStream::Json),
+    (Stream::Token, CallStream::Values),
 ];
 
 /// A tool with a parameter of each type.

@@ -8,44 +8,61 @@ use std::borrow::Cow;
 /// O(json)
 #[must_use]
 pub fn strict_json(json: &str) -> Cow<'_, str> {
-    const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
-    if !WORDS[..2]
-        .iter()
-        .any(|word| memchr::memmem::find(json.as_bytes(), word.as_bytes()).is_some())
-    {
-        return Cow::Borrowed(json);
-    }
-    let mut strict = String::with_capacity(json.len());
-    let mut rest = json;
-    // In canonical JSON a quote in a string follows a backslash.
-    while let Some(start) = rest.find(['"', 'N', 'I', '-']) {
-        strict.push_str(&rest[..start]);
-        rest = &rest[start..];
-        let width = match WORDS.iter().find(|word| rest.starts_with(**word)) {
-            Some(word) => {
-                strict.push_str("null");
-                rest = &rest[word.len()..];
-                continue;
-            }
-            None if rest.starts_with('"') => string_width(rest),
-            None => 1,
-        };
-        strict.push_str(&rest[..width]);
-        rest = &rest[width..];
-    }
-    strict.push_str(rest);
-    Cow::Owned(strict)
+    StrictJson::default().read(json)
 }
 
-/// The width of the string that `json` begins with, with its quotes.
-fn string_width(json: &str) -> usize {
-    let mut is_escaped = false;
-    let end = json.bytes().skip(1).position(|byte| {
-        let is_end = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        is_end
-    });
-    end.map_or(json.len(), |end| end + 2)
+/// The same of JSON that comes in pieces, which may end inside a string, but not inside an escape or a word.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StrictJson {
+    in_string: bool,
+}
+
+impl StrictJson {
+    /// The next piece.
+    ///
+    /// # Complexity
+    /// O(piece)
+    pub fn read<'j>(&mut self, piece: &'j str) -> Cow<'j, str> {
+        const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+        let mut strict = String::new();
+        let (mut copied, mut at) = (0, 0);
+        loop {
+            if self.in_string {
+                match string_width(&piece[at..]) {
+                    None => break,
+                    Some(width) => (self.in_string, at) = (false, at + width),
+                }
+            }
+            let Some(found) = piece[at..].find(['"', 'N', 'I', '-']) else { break };
+            at += found;
+            if let Some(word) = WORDS.iter().find(|word| piece[at..].starts_with(**word)) {
+                strict.push_str(&piece[copied..at]);
+                strict.push_str("null");
+                at += word.len();
+                copied = at;
+            } else {
+                self.in_string = piece[at..].starts_with('"');
+                at += 1;
+            }
+        }
+        if copied == 0 {
+            return Cow::Borrowed(piece);
+        }
+        strict.push_str(&piece[copied..]);
+        Cow::Owned(strict)
+    }
+}
+
+/// How wide the rest of a string is that `json` begins inside of, with its quote; `None` if it ends later.
+fn string_width(json: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', json.as_bytes().get(at..)?)?;
+        if json.as_bytes()[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +83,13 @@ mod tests {
             ),
         ] {
             assert_eq!(strict_json(json), strict);
+            let mut reader = StrictJson::default();
+            let cuts = ["NaN", "Infinity", "\\"].map(|part| json.find(part).unwrap_or(0));
+            for cut in cuts {
+                let (first, rest) = json.split_at(cut);
+                let pieces = [reader.read(first), reader.read(rest)].concat();
+                assert_eq!(pieces, strict);
+            }
         }
     }
 }

@@ -18,6 +18,13 @@ fn shown(deltas: &[Delta]) -> String {
                 last = "call";
                 continue;
             }
+            Delta::Begin { index, name, args, .. } => {
+                write!(out, "|{index} {name} {args}").expect("a String takes all");
+                last = "args";
+                continue;
+            }
+            Delta::Args(_, args) => ("args", args.clone()),
+            Delta::Broken => ("broken", String::new()),
         };
         if kind != last {
             write!(out, "|{kind} ").expect("a String takes all");
@@ -29,10 +36,21 @@ fn shown(deltas: &[Delta]) -> String {
 }
 
 fn read(dialect: &str, callable: &Callable, chunks: &[&str], ending: &Ending) -> String {
+    read_as(ChatCalls::Whole, dialect, callable, chunks, ending)
+}
+
+fn read_as(
+    calls: ChatCalls,
+    dialect: &str,
+    callable: &Callable,
+    chunks: &[&str],
+    ending: &Ending,
+) -> String {
     let tools = [("add".to_owned(), serde_json::Value::Null)];
     let options = ChatOptions {
         tools: Some(Arc::new(Tools::new(tools))),
         callable: callable.clone(),
+        calls,
         ..ChatOptions::default()
     };
     let grammar = Grammar::preset(dialect).expect("a row");
@@ -46,7 +64,7 @@ fn read(dialect: &str, callable: &Callable, chunks: &[&str], ending: &Ending) ->
         }
     }
     let reason = reader.finish(ending, &mut deltas);
-    format!("{}|{}", shown(&deltas), reason.name())
+    format!("{}|{}", shown(&deltas), reason.map_or("", FinishReason::name))
 }
 
 #[test]
@@ -134,6 +152,44 @@ fn a_text_is_deltas_however_it_is_cut() {
 }
 
 #[test]
+fn a_call_that_has_begun_is_whole_in_the_end_or_ends_the_answer() {
+    use Ending::{Length, Stopped};
+    let add = r#"<tool_call>{"name": "add", "arguments": {"a": 1, "b": "x"}}</tool_call>"#;
+    let shown = r#""add" {"a": 1, "b": "x""#;
+    for (text, ending, expected) in [
+        (add.to_owned(), Stopped, format!("|0 {shown}}}|tool_calls")),
+        (format!("{add}.{add}"), Stopped, format!("|0 {shown}}}|content .|1 {shown}}}|tool_calls")),
+        // What has not begun is text, as ever.
+        ("<tool_call>{\"name\": \"sub\", \"arguments\": {}".into(), Length, String::new()),
+        ("<tool_call>{\"name\": \"add\"".into(), Length, String::new()),
+        // Cut, broken, and with a key that is there twice.
+        (add[..50].into(), Length, "|0 \"add\" {\"a\": 1|broken |".into()),
+        (add.replace(", \"b\"", "; \"b\""), Stopped, "|0 \"add\" {\"a\": |broken |".into()),
+        (add.replace("\"b\"", "\"a\""), Stopped, "|0 \"add\" {\"a\": 1|broken |".into()),
+    ] {
+        let characters: Vec<&str> = text.split_inclusive(|_| true).collect();
+        let read =
+            |calls, chunks: &[&str]| read_as(calls, "hermes", &Callable::Declared, chunks, &ending);
+        if expected.is_empty() {
+            assert_eq!(read(ChatCalls::Stream, &characters), read(ChatCalls::Whole, &[&text]));
+            continue;
+        }
+        let found = read(ChatCalls::Stream, &characters);
+        let (found, expected) = (found.replace("|args ", ""), expected.as_str());
+        let broken = "|broken |";
+        match expected.strip_suffix(broken) {
+            // How much was shown of it depends on where it was cut.
+            Some(begun) => {
+                assert!(found.starts_with(begun) && found.ends_with(broken), "{text}: {found}");
+                let whole = read(ChatCalls::Whole, &[&text]);
+                assert!(whole.starts_with("|content <tool_call>"), "{text}: {whole}");
+            }
+            None => assert_eq!(found, expected, "{text}"),
+        }
+    }
+}
+
+#[test]
 fn a_block_that_is_too_long_or_of_more_reports_than_are_kept_is_text_too() {
     let limits = Limits { max_block_bytes: 64, ..Limits::default() };
     let long = format!("<tool_call>{{\"name\": \"{}\"}}</tool_call>", "x".repeat(200));
@@ -163,7 +219,7 @@ fn a_call_that_may_not_be_made_is_text_in_every_dialect() {
         for chunk in example.split_inclusive(|_| true) {
             reader.feed(chunk.as_bytes(), &mut deltas);
         }
-        assert_eq!(reader.finish(&Ending::Stopped, &mut deltas), FinishReason::Stop, "{row}");
+        assert_eq!(reader.finish(&Ending::Stopped, &mut deltas), Some(FinishReason::Stop), "{row}");
         assert!(!deltas.iter().any(|delta| matches!(delta, Delta::Call(..))), "{row}: {deltas:?}");
         let text = shown(&deltas);
         for part in ["tool_name", "argument", "value"] {

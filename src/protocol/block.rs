@@ -10,13 +10,14 @@ use super::body::{
     opening_fence, unexpected,
 };
 use super::call::Call;
+use super::canonical::ESCAPED_JOINER;
 use super::ending::Ending;
 use super::event::{Event, Note};
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::limits::Strictness;
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
-use crate::dialect::{Body, Dialect, Str};
+use crate::dialect::{Body, Dialect, Inert, Str};
 use crate::json::FaultKind;
 use crate::text::{character_start, leading_space};
 
@@ -94,6 +95,7 @@ impl BlockReader {
         };
         let mut calls = Calls::new(scope);
         calls.openers.extend_from_slice(&dialect.open);
+        calls.undecided = undecided(&dialect, &calls.scope);
         let state = match entry {
             Entry::Block | Entry::None => State::Start(0),
             Entry::Call(body) => {
@@ -110,6 +112,7 @@ impl BlockReader {
         let mut calls = Calls::new(scope);
         let heads = dialect.heads.iter();
         let ends = heads.flat_map(|heads| heads.close.iter().chain(&heads.open)).cloned().collect();
+        calls.undecided = undecided(&dialect, &calls.scope);
         calls.begin(0);
         calls.name(&name);
         let state = match dialect.bodies.first() {
@@ -187,8 +190,8 @@ impl BlockReader {
         self.calls.has_news()
     }
 
-    /// The pieces of calls that have become known since the last time.
-    pub fn notes(&mut self) -> impl Iterator<Item = Note> {
+    /// The pieces of calls that have become known since the last time, each with the number of its call in the block.
+    pub fn notes(&mut self) -> impl Iterator<Item = (usize, Note)> {
         self.calls.notes()
     }
 
@@ -219,9 +222,7 @@ impl BlockReader {
                 }
                 State::Item(body, item) => {
                     let form = &self.dialect.bodies[*body];
-                    let read = item.read(form, text, &mut self.calls);
-                    self.calls.settle(text, read.as_ref().err());
-                    match read? {
+                    match item.read(form, text, &mut self.calls)? {
                         None => return Ok(None),
                         Some(end) => self.state = State::After(*body, end),
                     }
@@ -343,6 +344,12 @@ fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
     let marks = dialect.close.iter().chain(&dialect.turn_end).chain([&head.open]);
     let firsts: Vec<u8> = marks.filter_map(|mark| mark.bytes().next()).collect();
     text.iter().position(|byte| firsts.contains(byte)).unwrap_or(text.len())
+}
+
+/// From where on only a whole call says what its arguments are: a joiner may be there to break up a mark that a prompt shows, and
+/// is then no part of them.
+fn undecided(dialect: &Dialect, scope: &Scope) -> &'static str {
+    if scope.is_exact && dialect.prompt.inert != Inert::Kept { ESCAPED_JOINER } else { "" }
 }
 
 /// What comes next in a block.

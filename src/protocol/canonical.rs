@@ -23,6 +23,12 @@ pub struct Writer {
     objects: Vec<Object>,
     has_holes: bool,
     is_after_key: bool,
+    /// The first key that an object has twice.
+    repeated: Option<String>,
+    /// Where a value begins that is written in parts.
+    parted: Option<usize>,
+    /// Whether such a value was written again.
+    has_changed: bool,
     /// Up to which byte of the text a string was written that has not ended; 0 if there is none.
     part: usize,
 }
@@ -34,12 +40,14 @@ struct OpenBracket {
     /// Where its bracket is in `out`.
     start: usize,
     is_empty: bool,
+    /// Whether the bracket may be left out in the end ([`Writer::close_around`]).
+    may_go: bool,
     /// The members of an object; empty for an array.
     members: Members,
 }
 
-/// What is left out at the end: a byte that canonical JSON does not have.
-const HOLE: u8 = 0xff;
+/// The character that breaks up the marks of a dialect in a prompt (U+2060), as canonical JSON has it.
+pub const ESCAPED_JOINER: &str = "\\u2060";
 
 /// Up to this many bytes, an object with equal keys is written again when it is closed. There may be a million of them.
 const SMALL: usize = 4 << 10;
@@ -65,6 +73,9 @@ pub fn canonical(text: &[u8]) -> Option<String> {
 }
 
 impl Writer {
+    /// What is left out at the end: a byte that canonical JSON does not have.
+    pub const HOLE: u8 = 0xff;
+
     /// An empty writer with room for this many bytes.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
@@ -103,6 +114,86 @@ impl Writer {
         }
     }
 
+    /// The same of any string: its beginning is shown before it ends.
+    pub fn string_up_to(&mut self, text: &[u8], scanner: &Scanner) {
+        if let Some(start) = scanner.open_string()
+            && scanner.position() > self.part.max(start)
+        {
+            self.string(text, start, scanner.position());
+        }
+    }
+
+    /// What was written so far and stays as it is, but for keys that are there twice. Bytes that no JSON has are left out of it
+    /// in the end ([`Writer::HOLE`]).
+    #[must_use]
+    pub fn settled(&self) -> &[u8] {
+        let first = self.brackets.iter().find(|bracket| bracket.may_go);
+        &self.out[..first.map_or(self.out.len(), |bracket| bracket.start)]
+    }
+
+    /// Whether something that was written is not what it was when it was [`settled`](Self::settled): a key is there twice, or a value
+    /// was not what its parts said.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        self.has_changed || self.repeated.is_some()
+    }
+
+    /// The first key that an object has twice.
+    #[must_use]
+    pub fn repeated(&self) -> Option<&str> {
+        self.repeated.as_deref()
+    }
+
+    /// Writes the next part of a text as a string, which [`Writer::end_parts`] ends.
+    pub fn text_part(&mut self, text: &[u8]) {
+        if self.parted.is_none() {
+            self.begin_parts();
+            self.out.push(b'"');
+        }
+        push_characters(&mut self.out, text);
+    }
+
+    /// Writes the next part of a value that is canonical JSON already.
+    pub fn raw_part(&mut self, json: &[u8]) {
+        self.begin_parts();
+        self.out.extend_from_slice(json);
+    }
+
+    /// How much was written of the value in parts.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        self.parted.map_or(0, |start| self.out.len() - start)
+    }
+
+    /// The text in parts has been written: ends its string, if it has begun.
+    pub fn end_text(&mut self) {
+        if self.parted.take().is_some() {
+            self.out.push(b'"');
+        } else {
+            self.raw_scalar("\"\"");
+        }
+    }
+
+    /// The value in parts is this one: writes the rest of it, or all of it again if it began in another way.
+    pub fn end_parts(&mut self, json: &str) {
+        let Some(start) = self.parted.take() else { return self.raw_scalar(json) };
+        let written = self.out.len() - start;
+        let rest = json.as_bytes().strip_prefix(&self.out[start..]);
+        if rest.is_none() {
+            self.out.truncate(start);
+            self.has_changed = true;
+        }
+        self.out.reserve(json.len() - rest.map_or(0, |_| written) + self.brackets.len());
+        self.out.extend_from_slice(rest.unwrap_or(json.as_bytes()));
+    }
+
+    fn begin_parts(&mut self) {
+        if self.parted.is_none() {
+            self.separate();
+            self.parted = Some(self.out.len());
+        }
+    }
+
     /// Writes an opening bracket.
     pub fn open(&mut self, container: Container) {
         self.separate();
@@ -115,14 +206,32 @@ impl Writer {
             container,
             start,
             is_empty: true,
+            may_go: false,
             members: Members::default(),
         });
+    }
+
+    /// Writes the bracket of an array that is perhaps none, if it is closed with [`Writer::close_around`].
+    pub fn open_perhaps(&mut self) {
+        self.open(Container::Array);
+        self.may_go(true);
+    }
+
+    /// The array that was opened last is one.
+    pub fn keep(&mut self) {
+        self.may_go(false);
+    }
+
+    fn may_go(&mut self, may_go: bool) {
+        if let Some(bracket) = self.brackets.last_mut() {
+            bracket.may_go = may_go;
+        }
     }
 
     /// Closes the array that was opened last and leaves its brackets out, so that its only item takes its place.
     pub fn close_around(&mut self) {
         if let Some(bracket) = self.brackets.pop() {
-            self.out[bracket.start] = HOLE;
+            self.out[bracket.start] = Self::HOLE;
             self.has_holes = true;
         }
     }
@@ -172,7 +281,7 @@ impl Writer {
             bytes = kept;
         }
         if has_holes {
-            bytes.retain(|&byte| byte != HOLE);
+            bytes.retain(|&byte| byte != Self::HOLE);
         }
         if bytes.capacity() - bytes.len() > MOST_SPARE {
             bytes.shrink_to_fit();
@@ -184,8 +293,10 @@ impl Writer {
         self.separate();
         let key = self.out.len();
         write(&mut self.out);
-        if let Some(bracket) = self.brackets.last_mut() {
-            bracket.members.add(&self.out, key);
+        if let Some(bracket) = self.brackets.last_mut()
+            && bracket.members.add(&self.out, key)
+        {
+            self.repeated.get_or_insert_with(|| String::from_utf8_lossy(&self.out[key..]).into());
         }
         self.out.extend_from_slice(COLON.as_bytes());
         self.is_after_key = true;

@@ -16,7 +16,7 @@
 //! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`ending`], [`report`], [`event`], [`run`], [`unread`] |
 //! | a block of calls | [`body`], [`grammar`], [`block`], [`stored`] |
 //! | how it is spelled | `notation`, [`advice`] |
-//! | a whole text | [`parser`] |
+//! | a whole text | `values`, [`parser`] |
 //! | the way back | [`write`](mod@write) |
 //!
 //! The writer is above the parser because it asks the parser whether a call would read back as it is. The parser shows
@@ -42,6 +42,7 @@ pub mod run;
 pub mod stored;
 pub mod tools;
 pub mod unread;
+mod values;
 pub mod verbatim;
 pub mod write;
 
@@ -56,3 +57,4 @@ pub use report::{Finding, Report, ReportKind};
 pub use run::TextRun;
 pub use tools::Tools;
 pub use unread::{Callable, Unread};
+pub use values::JsonValues;

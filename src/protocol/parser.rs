@@ -28,7 +28,8 @@ use super::notation::inert::{marks_of, may_be_broken_up};
 use super::problem::Problem;
 use super::run::TextRun;
 use super::tools::Tools;
-use super::unread::Unread;
+use super::unread::{Callable, Unread};
+use super::values::Values;
 use crate::dialect::{BatchEnd, Dialect, Inert};
 use crate::text::is_blank;
 use before::Before;
@@ -73,8 +74,10 @@ pub enum CallStream {
     /// A call comes when its block is valid as a whole.
     #[default]
     Whole,
-    /// Before that, its name and the pieces of its arguments come as they arrive.
-    Pieces,
+    /// Before that, its name and the values of its arguments come as they arrive, strings in pieces: for people.
+    Values,
+    /// Before that, its name and its arguments come as they arrive, as pieces of JSON: for programs.
+    Json,
 }
 
 /// Whether calls are handed out before their block is complete, so that they can be started.
@@ -124,7 +127,11 @@ pub struct Parser {
     start: Start,
     /// Whether the answer may begin by opening the reasoning again that the prompt has opened.
     may_reopen: bool,
-    /// How many calls have begun.
+    calls: CallStream,
+    values: Values,
+    /// How many calls were handed out.
+    called: usize,
+    /// How many calls of the open block have begun to be shown.
     begun: usize,
     /// How many calls of the open block were handed out as ready.
     ready_calls: usize,
@@ -159,13 +166,32 @@ impl Parser {
         let begins_anywhere = grammar.unmarked.is_empty() && grammar.heads.is_empty();
         let start =
             if begins_anywhere { Start::Past } else { Start::Space(0, Lookahead::default()) };
-        let is_watched = calls == CallStream::Pieces;
+        let is_watched = calls != CallStream::Whole;
         let starts_early = call_start == CallStart::Early;
+        let (refuses_repeated, shown) = match &unread {
+            Unread::Text(callable) => (true, callable.clone()),
+            Unread::Reported if tools.is_some() => (false, Callable::Declared),
+            Unread::Reported => (false, Callable::Any),
+        };
+        let scope = Scope {
+            limits,
+            strictness,
+            tools,
+            is_watched,
+            is_exact: calls == CallStream::Json,
+            refuses_repeated,
+            shown,
+            starts_early,
+            batch: 0,
+        };
         Self {
             grammar,
             stream,
             unread,
-            scope: Scope { limits, strictness, tools, is_watched, starts_early, batch: 0 },
+            scope,
+            calls,
+            values: Values::default(),
+            called: 0,
             fed: 0,
             held: Vec::new(),
             at: 0,
@@ -286,11 +312,15 @@ impl Parser {
     /// Hands out the events of a block.
     fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
         let is_batch = self.grammar.dialects[block.opening.dialect].batch == BatchEnd::Block;
+        let count = said.iter().filter(|event| matches!(event, Event::Call(_))).count();
         self.ready_calls = 0;
+        self.begun = self.begun.saturating_sub(count);
+        self.withdraw(events);
         if is_batch {
             self.say_rest(events);
         }
-        self.scope.batch += said.iter().filter(|event| matches!(event, Event::Call(_))).count();
+        self.called += count;
+        self.scope.batch += count;
         for event in said {
             let event = match event {
                 Event::Call(call) => Event::Call(self.exact(&block.opening, call)),
@@ -324,10 +354,25 @@ impl Parser {
         self.state = State::Done;
     }
 
-    /// Hands out a piece of a call that is not complete.
-    fn note(&mut self, note: Note, events: &mut Vec<Event>) {
-        self.begun += usize::from(note == Note::Start);
-        self.say(Event::Piece(self.begun.saturating_sub(1), note), events);
+    /// Hands out a piece of a call that is not complete, the one with this number in its block.
+    fn note(&mut self, number: usize, note: Note, events: &mut Vec<Event>) {
+        let number = self.called + number;
+        match note {
+            Note::Start { .. } => {
+                self.begun += 1;
+                self.values = Values::default();
+            }
+            Note::Args(json) if self.calls == CallStream::Values => {
+                let mut values = std::mem::take(&mut self.values);
+                values.feed(json.as_bytes(), |path, text| {
+                    self.say(Event::Piece(number, Note::Value(path.to_vec(), text)), events);
+                });
+                self.values = values;
+                return;
+            }
+            _ => {}
+        }
+        self.say(Event::Piece(number, note), events);
     }
 
     /// Hands out a complete call of a block that is not complete.
@@ -348,9 +393,10 @@ impl Parser {
         call.map(|json| marks.exact_json(json))
     }
 
-    /// Takes back the ready calls of the open block, which is not valid.
+    /// Takes back the ready calls of the open block, and those that have begun: it is not valid.
     fn withdraw(&mut self, events: &mut Vec<Event>) {
-        if std::mem::take(&mut self.ready_calls) > 0 {
+        let ready = std::mem::take(&mut self.ready_calls);
+        if std::mem::take(&mut self.begun) + ready > 0 {
             self.say(Event::Withdrawn, events);
         }
     }

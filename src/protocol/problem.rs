@@ -65,6 +65,9 @@ pub enum ProblemKind {
         /// What is found.
         found: &'static str,
     },
+    /// A key is there twice, where one value would have to be chosen.
+    #[error("the key {0} is there twice")]
+    RepeatedKey(String),
     /// Brackets or elements are nested deeper than [`Limits::max_depth`](super::Limits::max_depth).
     #[error("brackets are nested deeper than {0}")]
     TooDeep(usize),

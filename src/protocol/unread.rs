@@ -1,5 +1,7 @@
 //! What becomes of a block that gives no calls, and which calls may be made.
 
+use super::tools::Tools;
+
 /// What becomes of a block that gives no calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,4 +27,17 @@ pub enum Callable {
     Only(String),
     /// None.
     Nothing,
+}
+
+impl Callable {
+    /// Whether the tool with this name, a canonical JSON string, may be called.
+    #[must_use]
+    pub fn allows(&self, name: &str, tools: Option<&Tools>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Declared => tools.is_some_and(|tools| tools.schema(name).is_some()),
+            Self::Only(tool) => name == tool,
+            Self::Nothing => false,
+        }
+    }
 }

@@ -12,8 +12,8 @@ use super::convert::{bytes_of, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, refused};
 use super::ids::uuid7;
-use super::options::{Finish, limits_of, reason_of};
-use crate::chat::{self as core, ChatOptions, Delta, strict_json};
+use super::options::{Finish, chat_calls_of, limits_of, reason_of};
+use crate::chat::{self as core, ChatCalls, ChatOptions, Delta, FinishReason, strict_json};
 use crate::json::unescaped;
 use crate::protocol::canonical::json_string;
 use crate::protocol::{Call, Callable, Ending, Grammar, Limits, Strictness, TextRun};
@@ -51,10 +51,11 @@ impl ChatReader {
         limits=None,
         lenient=false,
         begins_in_think=None,
+        calls=None,
     ))]
     #[pyo3(
         text_signature = "(dialect, tools=None, *, tool_choice=\"auto\", ids=None, marks=None, limits=None, \
-                          lenient=False, begins_in_think=None)"
+                          lenient=False, begins_in_think=None, calls=\"whole\")"
     )]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
@@ -66,6 +67,7 @@ impl ChatReader {
         limits: Option<&Bound<'_, PyAny>>,
         lenient: bool,
         begins_in_think: Option<bool>,
+        calls: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let grammar = grammar_of(Some(dialect))?;
         let tools = tools_of(tools)?;
@@ -82,6 +84,7 @@ impl ChatReader {
             limits: limits.map_or(Ok(Limits::default()), limits_of)?,
             strictness: if lenient { Strictness::Lenient } else { Strictness::Strict },
             begins_in_think: begins_in_think.unwrap_or(grammar.dialects[0].begins_in_reasoning),
+            calls: calls.map_or(Ok(ChatCalls::Whole), chat_calls_of)?,
         };
         let open = Answer::new(&grammar, &options);
         Ok(Self { grammar, options, ids, marks: marks.unwrap_or_default(), open })
@@ -94,7 +97,8 @@ impl ChatReader {
         reason: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let py = text.py();
-        let mut answer = Answer::new(&self.grammar, &self.options);
+        let options = ChatOptions { calls: ChatCalls::Whole, ..self.options.clone() };
+        let mut answer = Answer::new(&self.grammar, &options);
         let text = bytes_of(string_of("text", text)?)?;
         answer.reader.feed(&text, &mut answer.deltas);
         answer.reader.finish(&ending_of(reason)?, &mut answer.deltas);
@@ -129,12 +133,12 @@ impl ChatReader {
         &mut self,
         py: Python<'py>,
         reason: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyList>, &'static str)> {
+    ) -> PyResult<(Bound<'py, PyList>, Option<&'static str>)> {
         let ending = ending_of(reason)?;
         let finished = self.open.reader.finish(&ending, &mut self.open.deltas);
         let deltas = self.open.take(py, self.ids.as_ref())?;
         self.open = Answer::new(&self.grammar, &self.options);
-        Ok((deltas, finished.name()))
+        Ok((deltas, finished.map(FinishReason::name)))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -151,6 +155,10 @@ fn ending_of(reason: Option<&Bound<'_, PyAny>>) -> PyResult<Ending> {
     let reason = reason_of(reason)?.map(|word| Finish { reason: Some(word), details: None });
     Ok(reason.map_or(Ending::Stopped, |finish| finish.ending()))
 }
+
+/// What a client is told of a call that began and is not valid.
+const BROKEN: &str = "the model's call cannot be read: it began, and broke off or went on wrongly. None of this answer's \
+                      calls that are not complete may be run; ask again";
 
 /// Which tools may be called, by the API's `tool_choice`.
 fn callable_of(choice: Option<&Bound<'_, PyAny>>, has_tools: bool) -> PyResult<Callable> {
@@ -226,10 +234,25 @@ impl Answer {
                 }
                 Delta::Call(index, call) => {
                     let made = self.call(py, ids, &call)?;
-                    let shown = PyDict::new(py);
-                    shown.set_item("index", index)?;
-                    shown.update(made.as_mapping())?;
-                    dict.set_item("tool_calls", PyList::new(py, [shown])?)?;
+                    dict.set_item("tool_calls", numbered(index, &made)?)?;
+                }
+                Delta::Begin { index, name, id, args } => {
+                    let made = self.made(py, ids, &name, id.as_deref(), &args)?;
+                    dict.set_item("tool_calls", numbered(index, &made)?)?;
+                }
+                Delta::Args(index, args) => {
+                    let function = PyDict::new(py);
+                    function.set_item("arguments", args)?;
+                    let made = PyDict::new(py);
+                    made.set_item("function", function)?;
+                    dict.set_item("tool_calls", numbered(index, &made)?)?;
+                }
+                Delta::Broken => {
+                    let error = PyDict::new(py);
+                    error.set_item("message", BROKEN)?;
+                    error.set_item("type", "invalid_model_output")?;
+                    error.set_item("code", "broken_call")?;
+                    dict.set_item("error", error)?;
                 }
             }
             list.append(dict)?;
@@ -250,6 +273,8 @@ impl Answer {
                 Delta::Content(text) => content.extend_from_slice(text.as_bytes()),
                 Delta::Reasoning(text) => reasoning.extend_from_slice(text.as_bytes()),
                 Delta::Call(_, call) => calls.append(self.call(py, ids, &call)?)?,
+                // A whole text is read without these.
+                Delta::Begin { .. } | Delta::Args(..) | Delta::Broken => {}
             }
         }
         let message = PyDict::new(py);
@@ -271,7 +296,19 @@ impl Answer {
         ids: Option<&Py<PyAny>>,
         call: &Call,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let own = call.id_json().map(|id| unescaped(id.as_bytes()).to_string());
+        self.made(py, ids, call.name_json(), call.id_json(), &strict_json(call.args_json()))
+    }
+
+    /// A call with this name and id, which are JSON strings, and these arguments.
+    fn made<'py>(
+        &mut self,
+        py: Python<'py>,
+        ids: Option<&Py<PyAny>>,
+        name: &str,
+        id: Option<&str>,
+        args: &str,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let own = id.map(|id| unescaped(id.as_bytes()).to_string());
         let id = match own.filter(|id| !self.ids.contains(id)) {
             Some(id) => id,
             None => match ids {
@@ -281,15 +318,24 @@ impl Answer {
         };
         self.ids.insert(id.clone());
         let function = PyDict::new(py);
-        let name = unescaped(call.name_json().as_bytes());
+        let name = unescaped(name.as_bytes());
         function.set_item("name", to_str(py, name.as_bytes())?)?;
-        function.set_item("arguments", &*strict_json(call.args_json()))?;
+        function.set_item("arguments", args)?;
         let dict = PyDict::new(py);
         dict.set_item("id", id)?;
         dict.set_item("type", "function")?;
         dict.set_item("function", function)?;
         Ok(dict)
     }
+}
+
+/// The list that a delta has of one call.
+fn numbered<'py>(index: usize, call: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyList>> {
+    let py = call.py();
+    let shown = PyDict::new(py);
+    shown.set_item("index", index)?;
+    shown.update(call.as_mapping())?;
+    PyList::new(py, [shown])
 }
 
 /// The delta of a chunk that is one just as it is.

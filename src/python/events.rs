@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyString, PyTuple};
 
+use super::argument_values::path_of;
 use super::convert::to_str;
 use crate::json::unescaped;
 use crate::protocol::event::Note;
@@ -62,7 +63,7 @@ impl Kind {
             Self::Think => ("think", TEXT),
             Self::Respond => ("respond", TEXT),
             Self::CallStart => ("tool_call_start", &["timestamp", "index", "name"]),
-            Self::CallDelta => ("tool_call_delta", &["content", "timestamp", "index"]),
+            Self::CallDelta => ("tool_call_delta", &["content", "timestamp", "index", "path"]),
             Self::Call => ("call", TEXT),
             Self::Execute => ("execute", &["timestamp"]),
             Self::Result => ("result", &["payload", "content", "timestamp"]),
@@ -231,14 +232,17 @@ fn piece<'py>(
     let (number, timestamp) =
         (number.into_pyobject(py)?.into_any(), PyFloat::new(py, timestamp).into_any());
     match note {
-        Note::Start => Kind::CallStart.event(py, [timestamp, number, py.None().into_bound(py)]),
-        Note::Name(name) => {
+        Note::Start { name, .. } => {
             let name = to_str(py, unescaped(name.as_bytes()).as_bytes())?.into_any();
             Kind::CallStart.event(py, [timestamp, number, name])
         }
-        Note::Args(text) => {
-            let text = to_str(py, text.as_bytes())?.into_any();
+        Note::Args(json) => {
+            let text = to_str(py, json.as_bytes())?.into_any();
             Kind::CallDelta.event(py, [text, timestamp, number])
+        }
+        Note::Value(path, text) => {
+            let text = to_str(py, text.as_bytes())?.into_any();
+            Kind::CallDelta.event(py, [text, timestamp, number, path_of(py, path)?.into_any()])
         }
     }
 }

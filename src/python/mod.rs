@@ -4,6 +4,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
+mod argument_values;
 mod arguments;
 mod awaitable;
 mod chat;
@@ -42,6 +43,8 @@ use pyo3::prelude::*;
 /// On a free-threaded Python it re-enables the GIL, until every test has been run without it.
 #[pymodule(gil_used = true)]
 mod _core {
+    #[pymodule_export]
+    use super::argument_values::ArgumentValues;
     #[pymodule_export]
     use super::arguments::ArgumentSchema;
     #[pymodule_export]

@@ -8,6 +8,7 @@ use pyo3::types::{PyBool, PyType};
 use super::convert::{Setting, bytes_of, choice, string_of};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, refused, type_error};
+use crate::chat::ChatCalls;
 use crate::protocol::{
     self as core, CallStart, CallStream, Ending, FinishKind, Options, Stream, Strictness, Text,
 };
@@ -125,7 +126,12 @@ pub fn limits_of(limits: &Bound<'_, PyAny>) -> PyResult<core::Limits> {
 
 /// Whether calls are shown before they are complete, by its Python name.
 fn calls_of(name: &Bound<'_, PyAny>) -> PyResult<CallStream> {
-    choice("calls", [("whole", CallStream::Whole), ("stream", CallStream::Pieces)], name)
+    choice("calls", [("whole", CallStream::Whole), ("stream", CallStream::Values)], name)
+}
+
+/// The same of a chat reader.
+pub fn chat_calls_of(name: &Bound<'_, PyAny>) -> PyResult<ChatCalls> {
+    choice("calls", [("whole", ChatCalls::Whole), ("stream", ChatCalls::Stream)], name)
 }
 
 /// How errors are reported, by its Python name.

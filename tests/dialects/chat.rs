@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::chat::{ChatOptions, ChatReader, Delta, FinishReason, strict_json};
+use cogency_rs::chat::{ChatCalls, ChatOptions, ChatReader, Delta, FinishReason, strict_json};
 use cogency_rs::protocol::{Callable, Event, Grammar, Strictness, TextRun};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -31,8 +31,31 @@ fn read(
     setting: &Setting,
     callable: &Callable,
     chunks: &[&str],
-) -> (Vec<Event>, FinishReason) {
+) -> (Vec<Event>, Option<FinishReason>) {
+    let (deltas, reason) = deltas(grammar, setting, (callable, ChatCalls::Whole), chunks);
+    let mut calls = 0;
+    let events = deltas.into_iter().map(|delta| match delta {
+        Delta::Content(text) => Event::Respond(text),
+        Delta::Reasoning(text) => Event::Think(text),
+        Delta::Call(number, call) => {
+            assert_eq!(number, calls, "calls are numbered in their order");
+            calls += 1;
+            Event::Call(call)
+        }
+        other => unreachable!("the test does not know {other:?}"),
+    });
+    (events.collect(), reason)
+}
+
+/// The deltas of a text in these pieces.
+fn deltas(
+    grammar: &Arc<Grammar>,
+    setting: &Setting,
+    (callable, calls): (&Callable, ChatCalls),
+    chunks: &[&str],
+) -> (Vec<Delta>, Option<FinishReason>) {
     let options = ChatOptions {
+        calls,
         tools: Some(tools()),
         callable: callable.clone(),
         limits: setting.limits,
@@ -48,18 +71,73 @@ fn read(
         }
     }
     let reason = reader.finish(&setting.ending, &mut deltas);
-    let mut calls = 0;
-    let events = deltas.into_iter().map(|delta| match delta {
-        Delta::Content(text) => Event::Respond(text),
-        Delta::Reasoning(text) => Event::Think(text),
-        Delta::Call(number, call) => {
-            assert_eq!(number, calls, "calls are numbered in their order");
-            calls += 1;
-            Event::Call(call)
+    (deltas, reason)
+}
+
+/// A message: its text, and the name and arguments of each call; `None` if it broke off.
+type Message = Option<(Vec<Event>, Vec<(String, String)>, FinishReason)>;
+
+fn message((deltas, reason): (Vec<Delta>, Option<FinishReason>)) -> Message {
+    let (mut texts, mut calls, mut is_broken) = (Vec::new(), Vec::new(), false);
+    for delta in deltas {
+        assert!(!is_broken, "{delta:?} after the answer broke off");
+        match delta {
+            Delta::Content(text) => texts.push(Event::Respond(text)),
+            Delta::Reasoning(text) => texts.push(Event::Think(text)),
+            Delta::Call(number, call) => {
+                assert_eq!(number, calls.len(), "calls are numbered in their order");
+                let args = strict_json(call.args_json()).into_owned();
+                calls.push((call.name_json().to_owned(), args));
+            }
+            Delta::Begin { index, name, args, .. } => {
+                assert_eq!(index, calls.len(), "calls are numbered in their order");
+                assert!(args.starts_with('{'), "a name comes with the first bracket");
+                calls.push((name, args));
+            }
+            Delta::Args(number, args) => {
+                let is_open = serde_json::from_str::<Value>(&calls[number].1).is_err();
+                assert!(is_open, "{args} behind the end of {:?}", calls[number]);
+                calls[number].1.push_str(&args);
+            }
+            Delta::Broken => is_broken = true,
+            other => unreachable!("the test does not know {other:?}"),
         }
-        other => unreachable!("the test does not know {other:?}"),
-    });
-    (events.collect(), reason)
+    }
+    assert_eq!(reason.is_none(), is_broken);
+    let is_whole = |(_, args): &(String, String)| serde_json::from_str::<Value>(args).is_ok();
+    if !is_broken {
+        assert!(calls.iter().all(is_whole), "{calls:?}");
+    }
+    Some((joined(texts), calls, reason?))
+}
+
+/// A call in pieces is the call of the whole reading, or the answer has no end, and which of both does not depend on the cuts.
+#[test]
+fn pieces_add_up_to_what_the_whole_reading_gives_or_the_answer_breaks_off() {
+    each_grammar(
+        |grammar| inputs(text(grammar)),
+        |grammar, (text, setting, cuts, callable)| {
+            let read = |calls, chunks: &[&str]| {
+                message(deltas(grammar, &setting, (&callable, calls), chunks))
+            };
+            let whole = read(ChatCalls::Whole, &[&text]);
+            let uncut = read(ChatCalls::Stream, &[&text]);
+            prop_assert!(uncut.is_none() || uncut == whole, "{:?} for {:?}", uncut, whole);
+            let characters: Vec<&str> = text.split_inclusive(|_| true).collect();
+            for chunks in [&characters[..], &cut(&text, &cuts)] {
+                let read = read(ChatCalls::Stream, chunks);
+                prop_assert!(
+                    read.is_none() || read == whole,
+                    "{:?} for {:?} in {:?}",
+                    read,
+                    whole,
+                    chunks
+                );
+                prop_assert_eq!(read.is_none(), uncut.is_none(), "in {:?}", chunks);
+            }
+            Ok(())
+        },
+    );
 }
 
 #[test]

@@ -48,7 +48,7 @@ struct Way {
 }
 
 const IN_PIECES: Way =
-    Way { name: "in pieces", characters: 4, stream: Stream::Token, calls: CallStream::Pieces };
+    Way { name: "in pieces", characters: 4, stream: Stream::Token, calls: CallStream::Values };
 
 const WHOLE: Way =
     Way { name: "whole", characters: usize::MAX, stream: Stream::Event, calls: CallStream::Whole };

@@ -12,8 +12,12 @@ pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
             | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
             (
                 Some(Event::Piece(before, Note::Args(run))),
-                Event::Piece(number, Note::Args(text)),
-            ) if *before == number => run.push(text.as_bytes()),
+                Event::Piece(number, Note::Args(json)),
+            ) if *before == number => run.push_str(&json),
+            (
+                Some(Event::Piece(before, Note::Value(place, run))),
+                Event::Piece(number, Note::Value(path, text)),
+            ) if (&*before, &*place) == (&number, &path) => run.push(text.as_bytes()),
             (_, event) => runs.push(event),
         }
     }

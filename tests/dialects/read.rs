@@ -113,7 +113,12 @@ impl Setting {
 
 /// The events without the pieces of calls, with neighbouring events joined.
 pub fn without_pieces(events: Vec<Event>) -> Vec<Event> {
-    joined(events.into_iter().filter(|event| !matches!(event, Event::Piece(..))))
+    // A call that was shown and does not count is withdrawn; where nothing is shown early, nothing is.
+    let is_shown = events.iter().any(|event| matches!(event, Event::Piece(..)));
+    joined(events.into_iter().filter(|event| match event {
+        Event::Withdrawn => !is_shown,
+        event => !matches!(event, Event::Piece(..)),
+    }))
 }
 
 /// Whether Python's `str.strip` takes this character for space.

@@ -93,7 +93,7 @@ fn nothing_in_reasoning_is_a_call() {
                 continue;
             }
             let text = format!("{}{inner}{}word", frame.open, frame.close);
-            let mode = (Stream::Token, CallStream::Pieces);
+            let mode = (Stream::Token, CallStream::Values);
             let read = Setting::default().read(grammar, mode, &cut(&text, &cuts));
             let mut expected = vec![Event::Think(inner.as_str().into())];
             if inner.chars().all(is_space) {

@@ -28,6 +28,8 @@ pub struct BracesReader {
     /// For each of them what the tool's schema says of the next value in it.
     described: Vec<Option<SchemaPlace>>,
     args: Writer,
+    /// Up to where the string between marks was written that is open.
+    shown: Option<usize>,
 }
 
 /// What may come next between two units.
@@ -86,6 +88,7 @@ impl BracesReader {
             open: Vec::new(),
             described: Vec::new(),
             args: Writer::new(0),
+            shown: None,
         }
     }
 
@@ -124,18 +127,34 @@ impl BracesReader {
             };
             match step {
                 Advance::On => {}
-                Advance::More => return Ok(None),
-                Advance::End(end) => return Ok(Some(end)),
+                Advance::More => {
+                    if calls.shows() {
+                        self.show(text);
+                        calls.wrote(&self.args);
+                    }
+                    return Ok(None);
+                }
+                Advance::End(end) => {
+                    calls.check_keys(&self.args, end - 1);
+                    return Ok(Some(end));
+                }
             }
         }
     }
 
-    /// One past the last byte that is known to belong to the arguments.
-    #[must_use]
-    pub fn position(&self) -> usize {
-        match self.unit {
-            Unit::Bare(start) if self.state == State::KeyOrClose => start,
-            _ => self.at,
+    /// Writes what is known of the string that is open, if it is a value.
+    fn show(&mut self, text: &[u8]) {
+        if !matches!(self.state, State::Value | State::ItemOrClose) {
+            return;
+        }
+        match &self.unit {
+            Unit::Marked(start) => {
+                let from = self.shown.unwrap_or(*start);
+                self.args.text_part(&text[from..self.at]);
+                self.shown = Some(self.at);
+            }
+            Unit::Quoted(_, scanner) => self.args.string_up_to(text, scanner),
+            _ => {}
         }
     }
 
@@ -340,7 +359,12 @@ impl BracesReader {
                 self.state = State::Refused(false);
             }
             State::KeyOrClose => self.key(schema, said),
-            _ => self.value(&json_string(said)),
+            _ => {
+                let from = self.shown.take().unwrap_or(start);
+                self.args.text_part(&text[from..end]);
+                self.args.end_text();
+                self.behind();
+            }
         }
         Advance::On
     }
@@ -357,10 +381,11 @@ impl BracesReader {
         match said {
             Ok(Some(Token::String(range))) => {
                 self.at = range.end;
-                let said = unescaped(&text[range]);
-                match self.state {
-                    State::KeyOrClose => self.key(schema, said.as_bytes()),
-                    _ => self.value(&json_string(said.as_bytes())),
+                if self.state == State::KeyOrClose {
+                    self.key(schema, unescaped(&text[range]).as_bytes());
+                } else {
+                    self.args.token(text, &Token::String(range));
+                    self.behind();
                 }
                 Advance::On
             }
@@ -390,9 +415,14 @@ impl BracesReader {
     }
 
     fn value(&mut self, json: &str) {
+        self.args.raw_scalar(json);
+        self.behind();
+    }
+
+    /// A value has been written.
+    fn behind(&mut self) {
         self.unit = Unit::None;
         self.state = State::BehindValue;
-        self.args.raw_scalar(json);
     }
 
     fn behind_value(&self) -> &'static str {
@@ -452,7 +482,6 @@ impl BracesReader {
     }
 
     fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
-        calls.know_args(self.position());
         calls.refuse(kind, at);
         self.described = Vec::new();
         self.unit = Unit::None;

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::super::call::Call;
+use super::super::canonical::Writer;
 use super::super::event::{Event, Note};
 use super::super::limits::{Limits, Strictness};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::tools::Tools;
+use super::super::unread::Callable;
 use crate::dialect::Str;
 
 /// What every reader of a block knows.
@@ -20,6 +22,12 @@ pub struct Scope {
     pub tools: Option<Arc<Tools>>,
     /// Whether the caller sees calls before they are complete.
     pub is_watched: bool,
+    /// Whether what the caller sees of a call must be the beginning of it, letter for letter.
+    pub is_exact: bool,
+    /// Whether a call with a key that is there twice is refused. Else the last value counts, as in Python's `dict`.
+    pub refuses_repeated: bool,
+    /// Which tools' calls are shown before they are complete.
+    pub shown: Callable,
     /// Whether the caller takes each call as soon as it is complete.
     pub starts_early: bool,
     /// How many calls of the batch came in blocks before this one.
@@ -37,16 +45,31 @@ pub struct Calls {
     pub followers: Vec<Str>,
     /// Marks that open a block; the head of a call contains none of them.
     pub openers: Vec<Str>,
+    /// A part of canonical JSON from which on the whole call decides what it says; none if this is empty.
+    pub undecided: &'static str,
     events: Vec<Event>,
     count: usize,
     problem: Option<Problem>,
-    notes: Vec<Note>,
+    notes: Vec<(usize, Note)>,
     /// Calls that are complete, for callers that do not wait for the block.
     ready: Vec<Call>,
-    /// The first byte of the open call's arguments that no note has.
-    unseen: Option<usize>,
-    /// Up to where the text is known to be that of arguments, where what is wrong with them does not show it.
-    known: usize,
+    open: OpenCall,
+    /// Whether a call has a name that may not be called, so that the block is text for who wants exact calls.
+    is_text: bool,
+}
+
+/// What is known of the call that is read, for callers that see it before it is complete.
+#[derive(Clone, Debug, Default)]
+struct OpenCall {
+    name: Option<String>,
+    id: Option<String>,
+    has_args: bool,
+    is_shown: bool,
+    /// Whether the rest comes with the call.
+    is_held: bool,
+    /// How many bytes of what was written of its arguments a note has, with and without holes.
+    written: usize,
+    bytes: usize,
 }
 
 impl Calls {
@@ -74,63 +97,114 @@ impl Calls {
         if self.scope.batch + self.count >= most {
             self.refuse(ProblemKind::TooManyCalls(most), at);
         }
-        self.note(|| Note::Start);
+        self.open = OpenCall::default();
+    }
+
+    /// The call that has begun has this id, a JSON string.
+    pub fn id(&mut self, id: &str) {
+        if self.shows() {
+            self.open.id = Some(id.to_owned());
+        }
     }
 
     /// The call that has begun has this name, a JSON string.
     pub fn name(&mut self, name: &str) {
-        self.note(|| Note::Name(name.to_owned()));
-    }
-
-    /// The arguments of the call that has begun start at this byte.
-    pub fn begin_args(&mut self, at: usize) {
-        if self.problem.is_none() {
-            self.unseen = Some(at).filter(|_| self.scope.is_watched);
-            self.known = at;
+        if self.shows() {
+            self.open.name.get_or_insert_with(|| name.to_owned());
+            self.show();
         }
     }
 
-    /// The arguments have been read up to this byte of `text`, which ends no character.
-    pub fn read_args(&mut self, text: &[u8], to: usize) {
-        if let Some(from) = self.unseen
-            && from < to
-            && self.problem.is_none()
+    /// The object of arguments of the call that has begun has begun too.
+    pub fn begin_args(&mut self) {
+        self.open.has_args = true;
+        self.show();
+    }
+
+    /// So much of the arguments has been written.
+    pub fn wrote(&mut self, args: &Writer) {
+        self.open.is_held |= args.has_changed();
+        if !self.open.is_shown || self.open.is_held || !self.shows() {
+            return;
+        }
+        let settled = args.settled();
+        let Some(new) = settled.get(self.open.written..).filter(|new| !new.is_empty()) else {
+            return;
+        };
+        let kept: Vec<u8> = new.iter().copied().filter(|&byte| byte != Writer::HOLE).collect();
+        self.open.written = settled.len();
+        self.say_args(&String::from_utf8_lossy(&kept));
+    }
+
+    /// Shows the next piece of the arguments.
+    fn say_args(&mut self, json: &str) {
+        if self.open.is_held {
+            return;
+        }
+        let held = memchr::memmem::find(json.as_bytes(), self.undecided.as_bytes());
+        let held = held.filter(|_| !self.undecided.is_empty());
+        self.open.is_held = held.is_some();
+        let shown = &json[..held.unwrap_or(json.len())];
+        if !shown.is_empty() {
+            self.open.bytes += shown.len();
+            self.note(Note::Args(shown.to_owned()));
+        }
+    }
+
+    /// All arguments have been written, which end at this byte: no key may be there twice, where that is asked for. What was shown
+    /// of them before may no longer be their beginning.
+    pub fn check_keys(&mut self, args: &Writer, at: usize) {
+        self.open.is_held |= args.has_changed() && self.open.bytes > 0;
+        if self.scope.refuses_repeated
+            && let Some(key) = args.repeated()
         {
-            self.unseen = Some(to);
-            self.note(|| Note::Args(text[from..to].into()));
+            self.refuse(ProblemKind::RepeatedKey(key.to_owned()), at);
         }
     }
 
-    /// The arguments end before this byte.
-    pub fn end_args(&mut self, text: &[u8], at: usize) {
-        if self.problem.is_none() {
-            self.read_args(text, at);
-            self.unseen = None;
+    /// Whether the caller wants to see the call that has begun, as far as it is known.
+    #[must_use]
+    pub fn shows(&self) -> bool {
+        self.scope.is_watched && self.problem.is_none() && !self.is_text
+    }
+
+    /// Shows that a call begins, once its name and its arguments have.
+    fn show(&mut self) {
+        if self.open.is_shown || !self.open.has_args || !self.shows() {
+            return;
+        }
+        let Some(name) = &self.open.name else { return };
+        if self.scope.shown.allows(name, self.scope.tools.as_deref()) {
+            self.open.is_shown = true;
+            let note = Note::Start { name: name.clone(), id: self.open.id.take() };
+            self.note(note);
+        } else {
+            self.is_text = self.scope.is_exact;
         }
     }
 
-    /// The arguments have been read up to this byte, although something before it turns out to be wrong with them.
-    pub fn know_args(&mut self, to: usize) {
-        if self.problem.is_none() {
-            self.known = to;
+    /// Shows what was not shown of a call that is complete, but for the bracket that closes its arguments.
+    fn show_rest(&mut self, call: &Call) {
+        self.open.name.get_or_insert_with(|| call.name_json().to_owned());
+        self.open.has_args = true;
+        if let (None, Some(id)) = (&self.open.id, call.id_json()) {
+            self.open.id = Some(id.to_owned());
         }
-    }
-
-    /// Something may have turned out to be wrong: this, or what was refused. Arguments that are open are shown up to there, as
-    /// they are where the text arrives in smaller pieces.
-    pub fn settle(&mut self, text: &[u8], wrong: Option<&Problem>) {
-        let Some(problem) = self.problem.as_ref().or(wrong) else { return };
-        let to = problem.at.max(self.known).min(text.len());
-        if let Some(from) = self.unseen.take()
-            && from < to
+        self.show();
+        let args = call.args_json();
+        if self.open.is_shown
+            && let Some(rest) = args.get(self.open.bytes..args.len() - 1)
         {
-            self.notes.push(Note::Args(text[from..to].into()));
+            self.say_args(rest);
         }
     }
 
     /// A call is complete.
     pub fn push(&mut self, call: Call) {
         if self.problem.is_none() {
+            if self.scope.is_watched {
+                self.show_rest(&call);
+            }
             self.count += 1;
             if self.scope.starts_early {
                 self.ready.push(call.clone());
@@ -162,8 +236,8 @@ impl Calls {
         !self.notes.is_empty() || !self.ready.is_empty()
     }
 
-    /// What has been noted since the last time.
-    pub fn notes(&mut self) -> std::vec::Drain<'_, Note> {
+    /// What has been noted since the last time, each with the number of its call in the block.
+    pub fn notes(&mut self) -> std::vec::Drain<'_, (usize, Note)> {
         self.notes.drain(..)
     }
 
@@ -181,9 +255,7 @@ impl Calls {
         self.problem.take().map_or(Ok(events), Err)
     }
 
-    fn note(&mut self, note: impl FnOnce() -> Note) {
-        if self.scope.is_watched && self.problem.is_none() {
-            self.notes.push(note());
-        }
+    fn note(&mut self, note: Note) {
+        self.notes.push((self.count, note));
     }
 }

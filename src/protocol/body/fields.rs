@@ -60,6 +60,14 @@ impl Ranked {
         Self { rank: usize::MAX, slot }
     }
 
+    /// The key of this rank may not have been there before, where that is asked for.
+    fn refuse_second(&self, rank: usize, keys: &[Str], at: usize, calls: &mut Calls) {
+        if rank == self.rank && calls.scope.refuses_repeated {
+            let key = keys.get(rank).map_or("", |key| &**key);
+            calls.refuse(ProblemKind::RepeatedKey(format!("{key:?}")), at);
+        }
+    }
+
     /// Takes a value, if it is better; tells whether it is.
     fn put(&mut self, rank: usize, slot: Slot) -> bool {
         let is_better = match (&self.slot, &slot) {
@@ -150,11 +158,16 @@ impl Fields {
     }
 
     /// Takes what is known of a long string in the arguments, before it ends.
-    pub fn string_so_far(&mut self, text: &[u8], scanner: &Scanner) {
+    pub fn string_so_far(&mut self, text: &[u8], scanner: &Scanner, calls: &mut Calls) {
         if let Some(Field::Args(_, writer)) = &mut self.open
             && scanner.depth() > self.depth
         {
-            writer.string_so_far(text, scanner);
+            if calls.shows() {
+                writer.string_up_to(text, scanner);
+                calls.wrote(writer);
+            } else {
+                writer.string_so_far(text, scanner);
+            }
         }
     }
 
@@ -177,10 +190,10 @@ impl Fields {
                 return;
             }
             Some(Field::Args(_, writer)) => {
-                if let Token::Open(_) = token
+                if let Token::Open(Container::Object) = token
                     && depth == self.depth + 1
                 {
-                    calls.begin_args(at);
+                    calls.begin_args();
                 }
                 writer.token(text, token);
             }
@@ -191,6 +204,7 @@ impl Fields {
         }
         match (self.open.take(), token) {
             (Some(Field::Name(rank)), token) => {
+                self.name.refuse_second(rank, &form.name, at, calls);
                 if self.name.put(rank, string(text, token))
                     && let Ok(name) = &self.name.slot
                 {
@@ -198,7 +212,8 @@ impl Fields {
                 }
             }
             (Some(Field::Args(rank, writer)), token) => {
-                calls.end_args(text, at + 1);
+                self.args.refuse_second(rank, &form.args, at, calls);
+                calls.check_keys(&writer, at);
                 let most = self.takes_text.then_some(calls.scope.limits.max_depth);
                 let _ = self.args.put(rank, args_of(text, writer, token, most));
             }

@@ -105,13 +105,16 @@ impl ItemReader for HeadReader {
                     if self.call.name == "\"\"" || !is_name(&form.form, &self.call.name) {
                         calls.refuse(ProblemKind::NoName(calls.len()), start);
                     }
+                    if let Some(id) = &self.call.id {
+                        calls.id(id);
+                    }
                     calls.name(&self.call.name);
                     let behind = if is_kept(form, mark) { end } else { end + mark.len() };
                     self.state = match &form.args {
                         _ if *mark == form.close => State::Close(end, "{}".into()),
                         args => {
                             if matches!(args, Args::Braces(_) | Args::Xml(_)) {
-                                calls.begin_args(behind);
+                                calls.begin_args();
                             }
                             State::Args(ArgsReader::new(args, behind, &calls.scope))
                         }
@@ -120,7 +123,6 @@ impl ItemReader for HeadReader {
                 State::Args(args) => match args.read(form, &self.call.name, text, calls)? {
                     None => return Ok(None),
                     Some(end) => {
-                        calls.end_args(text, end);
                         let State::Args(args) =
                             std::mem::replace(&mut self.state, State::Head(0, 0))
                         else {
@@ -396,17 +398,11 @@ impl ArgsReader {
                 reader.read(forms(form, parameters), name, text, calls)
             }
             (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
-            (Self::Xml(reader), Args::Xml(xml)) => {
-                let end = reader.read(xml, name, text, calls)?;
-                calls.read_args(text, end.unwrap_or(reader.position()));
-                Ok(end)
-            }
+            (Self::Xml(reader), Args::Xml(xml)) => reader.read(xml, name, text, calls),
             (Self::Braces(reader), Args::Braces(mark)) => {
                 let tools = calls.scope.tools.clone();
                 let schema = tools.as_deref().and_then(|tools| tools.schema(name));
-                let end = reader.read(mark, schema, text, calls)?;
-                calls.read_args(text, end.unwrap_or(reader.position()));
-                Ok(end)
+                reader.read(mark, schema, text, calls)
             }
             (Self::Json(reader), _) => reader.read(text, calls),
             _ => Ok(None),

@@ -82,9 +82,8 @@ impl ItemReader for JsonReader {
                     Ok(Some(token)) => self.token(form, text, &token, calls),
                     Ok(None) => {
                         if let State::Call(_, fields) = &mut self.state {
-                            fields.string_so_far(text, &self.scanner);
+                            fields.string_so_far(text, &self.scanner, calls);
                         }
-                        calls.read_args(text, self.scanner.position());
                         return Ok(None);
                     }
                     Err(fault) => return Err(fault.into()),
@@ -293,10 +292,12 @@ impl ObjectReader {
         }
         while !self.scanner.is_complete() {
             let Some(token) = self.scanner.next(text)? else {
-                if !calls.is_refused() {
+                if calls.shows() {
+                    self.writer.string_up_to(text, &self.scanner);
+                    calls.wrote(&self.writer);
+                } else if !calls.is_refused() {
                     self.writer.string_so_far(text, &self.scanner);
                 }
-                calls.read_args(text, self.scanner.position());
                 return Ok(None);
             };
             if calls.is_refused() {
@@ -310,11 +311,11 @@ impl ObjectReader {
             }
             if !self.is_object {
                 self.is_object = true;
-                calls.begin_args(at);
+                calls.begin_args();
             }
             self.writer.token(text, &token);
         }
-        calls.end_args(text, self.scanner.position());
+        calls.check_keys(&self.writer, self.scanner.position() - 1);
         Ok(Some(self.scanner.position()))
     }
 

@@ -16,6 +16,7 @@ mod line;
 mod opening;
 mod parameters;
 mod python;
+mod raw;
 mod value;
 mod xml;
 

@@ -98,6 +98,7 @@ impl ParametersReader {
                     let at = *at;
                     match self.next(forms, text, at, calls)? {
                         Some(State::Done(end)) => {
+                            calls.check_keys(&self.written.writer, at);
                             self.state = State::Done(end);
                             return Ok(Some(end));
                         }
@@ -145,7 +146,13 @@ impl ParametersReader {
                 }
                 State::Value(value) => match value.end(forms, tool, text, calls) {
                     None => {
-                        calls.read_args(text, value.searched());
+                        if calls.shows() {
+                            let Written { count, writer, only } = &mut self.written;
+                            value.show(forms, tool, text, calls, *count == 0, writer);
+                            if only.is_none() {
+                                calls.wrote(writer);
+                            }
+                        }
                         return Ok(None);
                     }
                     Some((end, next)) => {
@@ -155,8 +162,8 @@ impl ParametersReader {
                 },
                 State::Done(end) => return Ok(Some(*end)),
             };
-            if let State::Between(at) = self.state {
-                calls.read_args(text, at);
+            if self.written.only.is_none() {
+                calls.wrote(&self.written.writer);
             }
         }
     }
@@ -199,7 +206,7 @@ impl ParametersReader {
             Some(true) => {
                 if !self.has_begun {
                     self.has_begun = true;
-                    calls.begin_args(at);
+                    calls.begin_args();
                 }
                 let start = at + form.open.len();
                 Ok(Some(State::Key(start, start)))
@@ -241,6 +248,7 @@ impl ParametersReader {
             State::Key(..) => return Err(missing(&form.key_end)),
             State::Attributes(..) => return Err(missing(&form.value_open)),
         }
+        calls.check_keys(&self.written.writer, text.len());
         Ok(self.clone().take())
     }
 
@@ -266,7 +274,7 @@ impl Written {
         form: &Parameters,
         tool: &str,
         text: &[u8],
-        calls: &Calls,
+        calls: &mut Calls,
     ) {
         self.only = match self.count {
             0 => value.as_args(form, tool, text, calls),

@@ -23,6 +23,7 @@ use super::{Calls, ItemReader, Scope};
 use crate::dialect::Python;
 use crate::json::Container;
 use crate::text::leading_space;
+use literal::whole_escapes;
 use quote::Verdict;
 use states::{Bracket, State, Unit};
 use words::{MAX_WORD, Prefix, begins_word, word_end};
@@ -42,6 +43,8 @@ pub struct PythonReader {
     args: Writer,
     /// What the string before the position says, to which another may be joined.
     string: Vec<u8>,
+    /// Up to where the open string was taken.
+    shown: Option<usize>,
     /// The byte after the last call.
     end: usize,
 }
@@ -58,6 +61,7 @@ impl ItemReader for PythonReader {
             name: String::new(),
             args: Writer::new(0),
             string: Vec::new(),
+            shown: None,
             end: start,
         }
     }
@@ -86,7 +90,10 @@ impl ItemReader for PythonReader {
             match self.step(form, text, calls)? {
                 Advance::On => {}
                 Advance::More => {
-                    calls.read_args(text, self.known());
+                    if calls.shows() {
+                        self.show(text);
+                        calls.wrote(&self.args);
+                    }
                     return Ok(None);
                 }
                 Advance::End(end) => return Ok(Some(end)),
@@ -108,12 +115,23 @@ impl ItemReader for PythonReader {
 }
 
 impl PythonReader {
-    /// One past the last byte that is known for what it is.
-    fn known(&self) -> usize {
-        match self.unit {
-            Unit::Quote(_, look) => look.quote,
-            Unit::Word(start) => start,
-            _ => self.at,
+    /// Writes what is known of the string that is open, if it is a value.
+    fn show(&mut self, text: &[u8]) {
+        let (string, end) = match &self.unit {
+            Unit::String(string) => (*string, self.at),
+            Unit::Quote(string, look) => (*string, look.quote),
+            _ => return,
+        };
+        let from = self.shown.unwrap_or(string.start);
+        let end = match string.prefix {
+            Prefix::Raw => end,
+            _ => from + whole_escapes(&text[from..end]),
+        };
+        // An escape that is wrong is reported when the string ends.
+        if self.state == (State::BehindString { is_key: false })
+            && let Err(problem) = self.take_string(text, string, end)
+        {
+            self.shown = Some(problem.at);
         }
     }
 
@@ -193,7 +211,7 @@ impl PythonReader {
                 let expected = Bracket::Calls.behind_value();
                 return Err(problem(expected, character(text, self.at), self.at));
             }
-            (State::Argument, b')') => return Ok(self.end_call(form, text, calls)),
+            (State::Argument, b')') => return Ok(self.end_call(form, calls)),
             (State::Argument, _) => {
                 let found = character(text, self.at);
                 return Ok(self.positional(calls, found, self.at));
@@ -219,12 +237,16 @@ impl PythonReader {
                 b'"' | b'\'',
             ) => return Ok(self.open_string(text, Prefix::None)),
             (State::BehindString { .. }, _) if begins_word(byte) => self.unit = Unit::Word(self.at),
-            (State::BehindString { .. }, _) => {
+            (State::BehindString { is_key: true }, _) => {
                 let said = json_string(&std::mem::take(&mut self.string));
                 self.scalar(&said);
             }
+            (State::BehindString { is_key: false }, _) => {
+                self.args.end_text();
+                self.state = State::BehindValue;
+            }
             (State::ItemOrClose | State::KeyOrClose | State::BehindValue, _) if closes => {
-                return Ok(self.close(form, text, calls));
+                return Ok(self.close(form, calls));
             }
             (State::Colon, b':') => {
                 self.at += 1;
@@ -257,7 +279,11 @@ impl PythonReader {
                     b'(' => (Bracket::Group, Container::Array, State::ItemOrClose),
                     _ => (Bracket::Dict, Container::Object, State::KeyOrClose),
                 };
-                self.args.open(container);
+                if bracket == Bracket::Group {
+                    self.args.open_perhaps();
+                } else {
+                    self.args.open(container);
+                }
                 self.state = state;
                 self.push(calls, bracket);
             }
@@ -283,11 +309,15 @@ impl PythonReader {
     }
 
     /// Closes the bracket that was opened last.
-    fn close(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Advance {
+    fn close(&mut self, form: &Python, calls: &mut Calls) -> Advance {
         match self.open.last() {
-            Some(Bracket::Call) => return self.end_call(form, text, calls),
+            Some(Bracket::Call) => return self.end_call(form, calls),
             // Brackets around one value, without a comma: not a tuple.
             Some(Bracket::Group) if self.state == State::BehindValue => self.args.close_around(),
+            Some(Bracket::Group) => {
+                self.args.keep();
+                self.args.close();
+            }
             _ => self.args.close(),
         }
         self.open.pop();
@@ -303,6 +333,7 @@ impl PythonReader {
             Some(Bracket::Dict) => State::KeyOrClose,
             Some(bracket @ Bracket::Group) => {
                 *bracket = Bracket::Tuple;
+                self.args.keep();
                 State::ItemOrClose
             }
             _ => State::ItemOrClose,
@@ -317,7 +348,7 @@ impl PythonReader {
         self.state = State::Argument;
         calls.begin(start);
         calls.name(&self.name);
-        calls.begin_args(self.at + 1);
+        calls.begin_args();
         self.push(calls, Bracket::Call);
         if calls.is_refused() {
             self.state = State::Refused;
@@ -325,8 +356,8 @@ impl PythonReader {
     }
 
     /// Ends the call, whose closing bracket is at the position.
-    fn end_call(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Advance {
-        calls.end_args(text, self.at);
+    fn end_call(&mut self, form: &Python, calls: &mut Calls) -> Advance {
+        calls.check_keys(&self.args, self.at);
         self.args.close();
         let args = std::mem::replace(&mut self.args, Writer::new(0)).finish();
         calls.push(Call::new(&self.name, &args));
@@ -385,7 +416,6 @@ impl PythonReader {
     }
 
     fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
-        calls.know_args(self.known());
         calls.refuse(kind, at);
         self.state = State::Refused;
         self.unit = Unit::None;

@@ -7,11 +7,13 @@
 use super::super::canonical::{Writer, json_string};
 use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
+use super::super::problem::ProblemKind;
 use super::super::tools::{JsonReader, Schema, Types, typed, typed_unless_text};
 use super::Calls;
 use super::fields::OTHER_ARGS;
-use super::found::unexpected;
+use super::found::{expected, unexpected};
 use super::opening::{Forms, attributes, is_begun, key_of};
+use super::raw::{RawText, line_break};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
 use crate::text::{is_blank, leading_space, trim};
 
@@ -31,6 +33,21 @@ pub struct ValueReader {
     /// A mark that closes it if the right thing follows.
     end: Option<End>,
     json: Conversion,
+    /// What was written of it, for callers that see it before it is complete.
+    shown: Shown,
+}
+
+/// How a value is written before its end is known.
+#[derive(Clone, Debug)]
+enum Shown {
+    /// It is not known yet.
+    Unknown,
+    /// Not at all: its end decides what it is.
+    Not,
+    /// It is text, up to where a parameter may be opened in it: there its own closing mark may be missing.
+    Text(RawText, Option<usize>),
+    /// It is JSON, unless that breaks.
+    Json,
 }
 
 /// What has been read of a value that may be a list or an object in JSON. Its end must not have all of it to convert.
@@ -58,17 +75,13 @@ impl ValueReader {
     /// The value of this parameter, which begins at byte `start`.
     pub fn new(form: &Parameters, key: Str, is_text: Option<bool>, start: usize) -> Self {
         let close = form.close.replace("{key}", &key);
-        Self { key, is_text, close, start, at: start, end: None, json: Conversion::Space(start) }
+        let (json, shown) = (Conversion::Space(start), Shown::Unknown);
+        Self { key, is_text, close, start, at: start, end: None, json, shown }
     }
 
     /// The mark that closes it.
     pub fn close(&self) -> &str {
         &self.close
-    }
-
-    /// The byte up to which it has been searched for its end.
-    pub fn searched(&self) -> usize {
-        self.at
     }
 
     /// The end of the value and the beginning of what comes next, once they are known.
@@ -88,9 +101,6 @@ impl ValueReader {
         let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
         let unclosed = marks.unclosed(&text[self.start..end], &self.key, schema);
         let is_described = schema.is_some();
-        if unclosed.is_some() {
-            calls.know_args(self.at);
-        }
         match unclosed {
             // Either the value holds a call or its own mark is missing: of these two readings neither is run.
             Some(Unclosed { at, runs_over: true }) => {
@@ -211,7 +221,7 @@ impl ValueReader {
             };
         }
         if let Conversion::Json(at, reader) = &mut self.json {
-            reader.read(&text[*at..self.at]);
+            reader.read(&text[*at..self.at], calls.shows());
         }
     }
 
@@ -222,32 +232,127 @@ impl ValueReader {
         schema.filter(|schema| !schema.types().is_empty())
     }
 
+    /// Writes what is sure of the key and the value. `may_be_all` says whether the value may still be the object of all arguments.
+    pub fn show(
+        &mut self,
+        forms: Forms<'_>,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+        may_be_all: bool,
+        writer: &mut Writer,
+    ) {
+        let form = forms.parameters;
+        if let Shown::Unknown = self.shown {
+            self.shown = self.shown_as(form, tool, &text[..self.at], calls, may_be_all);
+            if let Shown::Text(..) | Shown::Json = self.shown {
+                writer.raw_key(&json_string(self.key.as_bytes()));
+            }
+        }
+        match (&mut self.shown, &self.json) {
+            (Shown::Text(raw, opened), _) => {
+                let end = match opened {
+                    Some(at) => *at,
+                    None if form.close.contains("{key}") => self.at,
+                    None => match find(&text[..self.at], raw.looked(), first_word(&form.open)) {
+                        Ok(at) => *opened.insert(at),
+                        Err(sure) => sure,
+                    },
+                };
+                raw.write(form.trim, &text[..end], writer);
+            }
+            (Shown::Json, Conversion::Json(_, reader)) => {
+                let json = reader.settled();
+                if let Some(new) = json.get(writer.parts()..) {
+                    writer.raw_part(new);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// How the value is written before its end is known, by its beginning, which is all of `text`.
+    fn shown_as(
+        &self,
+        form: &Parameters,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+        may_be_all: bool,
+    ) -> Shown {
+        let schema = self.schema(tool, calls);
+        let types = schema.map(Schema::types).unwrap_or_default();
+        let first = text[self.start..].get(leading_space(&text[self.start..]));
+        let has_parts = has_parts(types);
+        let is_text = match self.is_text {
+            Some(is_text) => is_text,
+            None if types == Types::STRING => match (form.untyped, first) {
+                (Untyped::Json, None) => return Shown::Unknown,
+                (Untyped::Json, Some(first)) => *first != b'"',
+                (Untyped::Text, _) => true,
+            },
+            None => {
+                let may_be_all = may_be_all && OTHER_ARGS.contains(&&*self.key);
+                types.is_empty() && form.untyped == Untyped::Text && !may_be_all
+            }
+        };
+        match (&self.json, first) {
+            _ if is_text => Shown::Text(RawText::new(self.start), None),
+            (_, None) if has_parts => Shown::Unknown,
+            (Conversion::Json(..), _) if has_parts => Shown::Json,
+            _ => Shown::Not,
+        }
+    }
+
     /// Writes the key and the value, which ends where `text` does.
     pub fn write(
         &mut self,
         form: &Parameters,
         tool: &str,
         text: &[u8],
-        calls: &Calls,
+        calls: &mut Calls,
         writer: &mut Writer,
     ) {
         let raw = trimmed(&text[self.start..], form.trim);
         let schema = self.schema(tool, calls);
         let takes_text = schema.is_none_or(|schema| schema.types().has(Types::STRING));
-        let json = match std::mem::replace(&mut self.json, Conversion::No) {
+        let types = schema.map(Schema::types).unwrap_or_default();
+        let mut json = match std::mem::replace(&mut self.json, Conversion::No) {
             Conversion::Json(_, reader) => *reader,
             Conversion::Space(_) | Conversion::No => JsonReader::new(depth_left(calls)),
         };
+        let has_brackets = matches!(trim(raw).first(), Some(b'{' | b'['));
+        let mut repeated = None;
+        if calls.scope.refuses_repeated && has_brackets && types != Types::STRING {
+            json.read(trim(raw), false);
+            repeated = json.repeated().map(str::to_owned);
+        }
         let value = match self.is_text {
             // What the model says of the type counts, whatever the tool takes.
             Some(true) => None,
             Some(false) if takes_text => typed_unless_text(raw, None, Untyped::Json, json),
             _ => typed_unless_text(raw, schema, form.untyped, json),
         };
-        writer.raw_key(&json_string(self.key.as_bytes()));
-        match value {
-            Some(value) => writer.raw_scalar(&value),
-            None => writer.text(raw),
+        if let (Some(key), Some(_)) = (repeated, &value) {
+            calls.refuse(ProblemKind::RepeatedKey(key), self.start);
+        }
+        // Of a value that must be an object or an array the beginning is shown while it is JSON.
+        let is_shown = self.is_text != Some(true) && has_brackets && has_parts(types);
+        if calls.scope.is_exact && value.is_none() && is_shown {
+            calls.refuse(expected("a JSON value", "other text".into()), self.start);
+        }
+        let start = self.start + trimmed_at(&text[self.start..], form.trim);
+        match (&self.shown, value) {
+            (Shown::Unknown | Shown::Not, value) => {
+                writer.raw_key(&json_string(self.key.as_bytes()));
+                match value {
+                    Some(value) => writer.raw_scalar(&value),
+                    None => writer.text(raw),
+                }
+            }
+            (Shown::Text(shown, _), None)
+                if shown.finish(start, start + raw.len(), text, writer) => {}
+            (_, value) => writer.end_parts(&value.unwrap_or_else(|| json_string(raw))),
         }
     }
 }
@@ -280,6 +385,11 @@ impl ValueReader {
             !members.is_empty() && members.keys().all(|member| schema.declared(member).is_some());
         are_args.then_some(object)
     }
+}
+
+/// Whether a value of these types is an object or an array.
+fn has_parts(types: Types) -> bool {
+    !types.is_empty() && types.without(Types::OBJECT.or(Types::ARRAY)).is_empty()
 }
 
 /// How many brackets may be open in a value: one more is open around it.
@@ -430,6 +540,15 @@ fn opened(form: &Parameters, text: &[u8]) -> Option<Str> {
 /// Whether this may be another parameter of the call that has `key`, as far as the tool's schema says.
 fn is_another(opened: &str, key: &str, schema: Option<Schema<'_>>) -> bool {
     opened != key && schema.is_none_or(|schema| schema.property(opened).is_some())
+}
+
+/// How many bytes at the start of `raw` are left out.
+fn trimmed_at(raw: &[u8], trim_of: Trim) -> usize {
+    match trim_of {
+        Trim::Nothing => 0,
+        Trim::Space => leading_space(raw),
+        Trim::Newline => line_break(raw),
+    }
 }
 
 fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {

@@ -178,11 +178,10 @@ impl ItemReader for XmlReader {
                 }
                 State::Args(args) => match args.scan(form, &self.tool, text, calls)? {
                     None => {
-                        calls.read_args(text, args.position());
+                        args.show(form, &self.tool, text, calls);
                         return Ok(None);
                     }
                     Some(close) => {
-                        calls.end_args(text, close);
                         let end = match TagReader::new(close).read(form, text) {
                             Lexed::Markup(_, end) => end,
                             Lexed::Unknown | Lexed::Text => close,
@@ -242,7 +241,7 @@ impl XmlReader {
     fn enter(&mut self, part: CallPart, start: usize, calls: &mut Calls) {
         self.state = match part {
             CallPart::Args => {
-                calls.begin_args(start);
+                calls.begin_args();
                 State::Args(Box::new(XmlArgs::new(start)))
             }
             part => State::Name(part, start, TagReader::new(start)),

@@ -43,13 +43,13 @@ pub const SEPARATOR: &str = ", ";
 pub const COLON: &str = ": ";
 
 impl Members {
-    /// Notes a member whose key begins at `key` and is the last that was written.
-    pub fn add(&mut self, out: &[u8], key: usize) {
+    /// Notes a member whose key begins at `key` and is the last that was written; tells whether an earlier one has that key.
+    pub fn add(&mut self, out: &[u8], key: usize) -> bool {
         let member = self.keys.len();
         let first = self.first(out, key);
         grow_little(&mut self.keys);
         self.keys.push(key);
-        let Ok(own) = u32::try_from(member) else { return };
+        let Ok(own) = u32::try_from(member) else { return false };
         if first.is_some() && self.values.is_empty() {
             self.values.extend(0..own);
         }
@@ -60,6 +60,7 @@ impl Members {
             grow_little(&mut self.values);
             self.values.push(if first.is_some() { GONE } else { own });
         }
+        first.is_some()
     }
 
     /// The first member with the key that was written last; `None` if that is the first. Of more than four billion members, those

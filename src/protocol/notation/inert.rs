@@ -10,14 +10,11 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::super::canonical::{canonical, json_string};
+use super::super::canonical::{ESCAPED_JOINER, canonical, json_string};
 use super::json::string_length;
 use super::marks::{DialectMarks, Which};
 use crate::dialect::{Dialect, Inert, JOINER};
 use crate::json::unescaped;
-
-/// The joiner as an escape of canonical JSON.
-const ESCAPED: &str = "\\u2060";
 
 /// What becomes of the joiners where marks are broken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +30,7 @@ enum Change {
 /// Whether canonical JSON may hold a mark that is broken up by a joiner.
 #[must_use]
 pub fn may_be_broken_up(json: &str) -> bool {
-    memchr::memmem::find(json.as_bytes(), ESCAPED.as_bytes()).is_some()
+    memchr::memmem::find(json.as_bytes(), ESCAPED_JOINER.as_bytes()).is_some()
 }
 
 impl DialectMarks {

@@ -402,14 +402,14 @@ impl Parser {
         let is_hidden = self.broke.covers(self.fed - text.len() + *start)
             && !matches!(progress, Progress::Complete { events: Ok(_), .. });
         if matches!(progress, Progress::More) && (is_hidden || !reader.has_news()) {
-            return false;
+            return false; // what is hidden stays with the reader
         }
         let notes: Vec<_> = reader.notes().collect();
         let ready: Vec<_> = reader.ready().collect();
         let block = block.clone();
         if !is_hidden {
-            for note in notes {
-                self.note(note, events);
+            for (number, note) in notes {
+                self.note(number, note, events);
             }
             for call in ready {
                 self.ready(&block.opening, call, events);
@@ -422,6 +422,7 @@ impl Parser {
             Progress::More => return false,
             Progress::Complete { end, events: Ok(said) } if !self.may_call(&said) => {
                 let end = body + end;
+                self.withdraw(events);
                 self.say_unread(&text[*start..end], events);
                 (*start, self.at) = (end, end);
                 self.before.call(end);

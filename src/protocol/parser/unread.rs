@@ -1,7 +1,7 @@
 //! Hands out blocks that give no calls as text.
 
 use super::super::Event;
-use super::super::unread::{Callable, Unread};
+use super::super::unread::Unread;
 use super::Parser;
 use super::state::OpenRun;
 
@@ -18,14 +18,8 @@ impl Parser {
             Event::Call(call) => Some(call.name_json()),
             _ => None,
         });
-        names.all(|name| match callable {
-            Callable::Any => true,
-            Callable::Declared => {
-                self.scope.tools.as_ref().is_some_and(|tools| tools.schema(name).is_some())
-            }
-            Callable::Only(tool) => name == tool,
-            Callable::Nothing => false,
-        })
+        let tools = self.scope.tools.as_deref();
+        names.all(|name| callable.allows(name, tools))
     }
 
     /// Hands out text of a block as text of the answer, of which the space after it is a part.

@@ -196,27 +196,41 @@ impl JsonReader {
         Self { scanner, writer, max_depth, kind: None, is_json: true }
     }
 
-    /// Reads on in `value`: the text of the last call, with or without more at its end.
+    /// Reads on in `value`: the text of the last call, with more at its end, or less of it. `shows` says whether the beginning of a
+    /// string is wanted before its end.
     ///
     /// # Complexity
     /// O(what is new)
-    pub fn read(&mut self, value: &[u8]) {
+    pub fn read(&mut self, value: &[u8], shows: bool) {
+        if self.scanner.position() > value.len() {
+            *self = Self::new(self.max_depth); // the value ends before
+        }
         while self.is_json {
             match self.scanner.next(value) {
                 Ok(Some(token)) => self.write(value, &token),
+                Ok(None) if shows => return self.writer.string_up_to(value, &self.scanner),
                 Ok(None) => return self.writer.string_so_far(value, &self.scanner),
                 Err(_) => self.is_json = false,
             }
         }
     }
 
+    /// What was written of the value, if it is JSON so far.
+    #[must_use]
+    pub fn settled(&self) -> &[u8] {
+        if self.is_json { self.writer.settled() } else { &[] }
+    }
+
+    /// The first key that an object of the value has twice, as far as it was read.
+    #[must_use]
+    pub fn repeated(&self) -> Option<&str> {
+        self.writer.repeated()
+    }
+
     /// The whole value as canonical JSON, and its type; `None` if it is not JSON.
     #[must_use]
     pub fn finish(mut self, value: &[u8]) -> Option<(Types, String)> {
-        if self.scanner.position() > value.len() {
-            self = Self::new(self.max_depth); // the value ends before
-        }
-        self.read(value);
+        self.read(value, false);
         if self.is_json
             && let Some(token) = self.scanner.end(value).ok()?
         {

@@ -32,6 +32,18 @@ pub(super) fn string_end(
     Err(text.len())
 }
 
+/// The most bytes of an escape.
+const LONGEST_ESCAPE: usize = 10;
+
+/// How many of these characters of a string hold no escape that more characters may change.
+pub(super) fn whole_escapes(characters: &[u8]) -> usize {
+    let Some(last) = memchr::memrchr(b'\\', characters) else { return characters.len() };
+    let before = characters[..last].iter().rev().take_while(|&&byte| byte == b'\\').count();
+    // One of two is the other's.
+    let is_open = before % 2 == 0 && characters.len() - last <= LONGEST_ESCAPE;
+    if is_open { last } else { characters.len() }
+}
+
 /// Writes what the characters between the quotes of a string say, the first of which is byte `start` of the block.
 ///
 /// # Errors

@@ -178,16 +178,37 @@ impl PythonReader {
         if let Some(opener) = opener {
             let wanted = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
             let found = format!("a string that holds {opener:?}");
-            calls.know_args(self.at);
             return Err(problem(wanted, found.into(), string.start));
         }
-        if string.prefix == Prefix::Raw {
-            self.string.extend_from_slice(characters);
-        } else if let Err(Problem { kind, at }) =
-            unescape(characters, string.start, &mut self.string)
-        {
+        if let Err(Problem { kind, at }) = self.take_string(text, string, end) {
             self.refuse(calls, kind, at);
         }
+        self.shown = None;
+        Ok(())
+    }
+
+    /// Takes what an open string says up to byte `end`: of a value, into the arguments.
+    ///
+    /// # Errors
+    /// An escape is wrong.
+    pub(super) fn take_string(
+        &mut self,
+        text: &[u8],
+        string: Quoted,
+        end: usize,
+    ) -> Result<(), Problem> {
+        let from = self.shown.unwrap_or(string.start);
+        let characters = &text[from..end];
+        if string.prefix == Prefix::Raw {
+            self.string.extend_from_slice(characters);
+        } else {
+            unescape(characters, from, &mut self.string)?;
+        }
+        if self.state == (State::BehindString { is_key: false }) {
+            self.args.text_part(&self.string);
+            self.string.clear();
+        }
+        self.shown = Some(end);
         Ok(())
     }
 

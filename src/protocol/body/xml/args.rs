@@ -1,14 +1,18 @@
 //! The arguments of one call as elements, while they arrive.
 
+use memchr::memmem::find;
+
+use super::super::super::canonical::{Writer, json_string};
 use super::super::super::limits::MAX_ELEMENTS;
 use super::super::super::problem::{Problem, ProblemKind};
-use super::super::super::tools::{Schema, SchemaPlace, Tools};
+use super::super::super::tools::{Schema, SchemaPlace, Tools, Types};
 use super::super::Calls;
 use super::super::found::{character, expected, problem};
-use super::string::StringReader;
+use super::string::{Comments, SECTION_END, StringReader, decoded, whole_entities};
 use super::tag::{Lexed, Markup, SECTIONS, TagReader, next_mark, shown};
 use super::value::{Arguments, Content, Element, content, part};
 use crate::dialect::Xml;
+use crate::json::Container;
 use crate::text::{is_blank, leading_space};
 
 /// Reads arguments up to the closing tag of what is around them.
@@ -25,6 +29,21 @@ pub struct XmlArgs {
     state: State,
     has_begun: bool,
     json: String,
+    shown: ShownArgs,
+}
+
+/// What was written of arguments that are not complete, for callers that see them before.
+#[derive(Clone, Debug, Default)]
+struct ShownArgs {
+    writer: Writer,
+    /// The last of them that was written whole.
+    last: Option<usize>,
+    /// The argument that is open, of whose text so much was written.
+    open: Option<(usize, usize)>,
+    /// Whether that ends in an open section of CDATA.
+    in_section: bool,
+    /// Whether no more can be written before the end of all: an element may yet become one of several.
+    is_held: bool,
 }
 
 /// An element that is open.
@@ -58,7 +77,8 @@ impl XmlArgs {
         let level = OpenElement { element: 0, last: None, described: None };
         let state = State::Text(start, start);
         let (elements, open) = (vec![root], vec![level]);
-        Self { elements, open, texts: 0, state, has_begun: false, json: String::new() }
+        let (json, shown) = (String::new(), ShownArgs::default());
+        Self { elements, open, texts: 0, state, has_begun: false, json, shown }
     }
 
     /// Reads on; gives the first byte of the closing tag that closes none of them. `tool` is the call's name, a canonical
@@ -74,13 +94,12 @@ impl XmlArgs {
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
         if !std::mem::replace(&mut self.has_begun, true) {
-            calls.begin_args(self.elements[0].content.start);
+            calls.begin_args();
         }
         let end = self.scan(form, tool, text, calls)?;
         match end {
-            None => calls.read_args(text, self.position()),
-            Some(end) => {
-                calls.end_args(text, end);
+            None => self.show(form, tool, text, calls),
+            Some(_) => {
                 self.json = self.json(form, tool, text, calls);
             }
         }
@@ -196,22 +215,87 @@ impl XmlArgs {
         let tools = calls.scope.tools.clone();
         let schema = tools.as_deref().and_then(|tools: &Tools| tools.schema(tool));
         let max_depth = calls.scope.limits.max_depth;
-        let json = Arguments { form, text, elements: &self.elements, max_depth }.json(schema);
+        let all = Arguments { form, text, elements: &self.elements, max_depth };
+        calls.check_keys(&self.shown.writer, self.elements[0].content.start);
+        if calls.scope.refuses_repeated
+            && let Some(key) = schema.and_then(|schema| all.repeated(schema))
+        {
+            let at = self.elements[0].content.start;
+            calls.refuse(ProblemKind::RepeatedKey(json_string(key)), at);
+        }
+        let json = all.json(schema);
         json.unwrap_or_else(|| {
-            calls.know_args(self.position());
             calls.refuse(ProblemKind::TooDeep(max_depth), self.elements[0].content.start);
             "{}".into()
         })
     }
 
-    /// Up to where the text is known to be that of arguments.
-    #[must_use]
-    pub fn position(&self) -> usize {
-        match &self.state {
-            State::Text(_, at) | State::Done(at) => *at,
-            State::Tag(_, tag) | State::Either(tag) => tag.start,
-            State::String(reader) => reader.position(),
+    /// Writes the arguments that are complete and of one element each, in their order, and what is known of the next, if it is a
+    /// string.
+    pub(super) fn show(&mut self, form: &Xml, tool: &str, text: &[u8], calls: &mut Calls) {
+        let tools = calls.scope.tools.clone();
+        let schema = tools.as_deref().and_then(|tools: &Tools| tools.schema(tool));
+        let (Some(schema), true) = (schema, calls.shows() && !self.shown.is_held) else { return };
+        if self.shown.writer.settled().is_empty() {
+            self.shown.writer.open(Container::Object);
         }
+        let max_depth = calls.scope.limits.max_depth;
+        loop {
+            let next = match self.shown.last {
+                None => self.elements[0].first,
+                Some(last) => self.elements[last].next,
+            };
+            let Some(at) = next else { break };
+            let described = part(schema, &text[self.elements[at].key.clone()]);
+            let types = described.map(Schema::types).unwrap_or_default();
+            let key = json_string(&text[self.elements[at].key.clone()]);
+            if types.is_empty() || types.has(Types::ARRAY) {
+                self.shown.is_held = true;
+                break;
+            }
+            let is_open = self.open.get(1).is_some_and(|open| open.element == at);
+            let started = self.shown.open.filter(|(open, _)| *open == at).map(|(_, from)| from);
+            if is_open {
+                let State::String(reader) = &self.state else { break };
+                if types != Types::STRING || self.open.len() != 2 {
+                    break;
+                }
+                if started.is_none() {
+                    self.shown.writer.raw_key(&key);
+                }
+                let mut from = started.unwrap_or(self.elements[at].content.start);
+                let mut said = Vec::new();
+                if std::mem::take(&mut self.shown.in_section)
+                    && let Some(end) = find(&text[from..], SECTION_END)
+                {
+                    said.extend_from_slice(&text[from..from + end]);
+                    from += end + SECTION_END.len();
+                }
+                let end = from.max(whole_entities(form, text, from, reader.position()));
+                said.extend_from_slice(&decoded(form, &text[from..end], Comments::Kept));
+                from = end;
+                if let Some(inside) = reader.section() {
+                    from = from.max(inside);
+                    let open = text[from..].strip_suffix(b"]]").or(text[from..].strip_suffix(b"]"));
+                    let open = open.unwrap_or(&text[from..]);
+                    said.extend_from_slice(open);
+                    from += open.len();
+                    self.shown.in_section = true;
+                }
+                self.shown.writer.text_part(&said);
+                self.shown.open = Some((at, from));
+                break;
+            }
+            let all = Arguments { form, text, elements: &self.elements, max_depth };
+            let Some(value) = all.value_of(at, described) else { break };
+            if started.is_none() {
+                self.shown.writer.raw_key(&key);
+            }
+            self.shown.writer.end_parts(&value);
+            self.shown.last = Some(at);
+            self.shown.in_section = false;
+        }
+        calls.wrote(&self.shown.writer);
     }
 
     /// What is missing where the text ends in an argument, or before what closes all of them.
@@ -305,7 +389,6 @@ impl XmlArgs {
         }
         if let [_] = self.open[..] {
             let at = from + leading_space(&text[from..to]);
-            calls.know_args(to);
             calls.refuse(expected("an argument", character(text, at)), at);
         }
         self.texts += 1;

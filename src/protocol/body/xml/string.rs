@@ -12,6 +12,10 @@ use super::tag::{Lexed, Markup, TagReader, next_mark};
 use crate::dialect::Xml;
 use crate::text::leading_space;
 
+/// What opens and closes a CDATA section.
+const SECTION: &[u8] = b"<![CDATA[";
+pub const SECTION_END: &[u8] = b"]]>";
+
 /// Reads such a text.
 #[derive(Clone, Debug)]
 pub struct StringReader {
@@ -55,7 +59,7 @@ impl StringReader {
                         }
                     };
                     let rest = &text[*at + mark..];
-                    if form.entities && begins(rest, b"![CDATA[")? {
+                    if form.entities && begins(rest, &SECTION[1..])? {
                         State::Cdata(TagReader::new(*at))
                     } else if begins_closing(rest, key)? {
                         State::Closing(*at, *at + mark + 1 + key.len())
@@ -127,6 +131,15 @@ impl StringReader {
         self.has_cdata
     }
 
+    /// Where the inside of the CDATA section begins that is open.
+    #[must_use]
+    pub fn section(&self) -> Option<usize> {
+        match &self.state {
+            State::Cdata(tag) => Some(tag.start + SECTION.len()),
+            _ => None,
+        }
+    }
+
     /// Whether the text ends in a CDATA section.
     #[must_use]
     pub fn is_in_cdata(&self) -> bool {
@@ -164,10 +177,10 @@ pub fn decoded<'t>(form: &Xml, raw: &'t [u8], comments: Comments) -> Cow<'t, [u8
     while let Some(at) = memchr::memchr2(b'&', b'<', rest) {
         said.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
-        if may_be_cdata && let Some(inside) = rest.strip_prefix(b"<![CDATA[") {
-            if let Some(end) = memchr::memmem::find(inside, b"]]>") {
+        if may_be_cdata && let Some(inside) = rest.strip_prefix(SECTION) {
+            if let Some(end) = memchr::memmem::find(inside, SECTION_END) {
                 said.extend_from_slice(&inside[..end]);
-                rest = &inside[end + 3..];
+                rest = &inside[end + SECTION_END.len()..];
                 continue;
             }
             may_be_cdata = false;
@@ -193,6 +206,16 @@ pub fn decoded<'t>(form: &Xml, raw: &'t [u8], comments: Comments) -> Cow<'t, [u8
     }
     said.extend_from_slice(rest);
     said.into()
+}
+
+/// Up to where `text` between these bytes holds no entity that more text may complete.
+pub fn whole_entities(form: &Xml, text: &[u8], from: usize, to: usize) -> usize {
+    let from = from.max(to.saturating_sub(LONGEST + 2)).min(to);
+    let is_part = |byte: &u8| *byte == b'#' || byte.is_ascii_alphanumeric();
+    match memchr::memrchr(b'&', &text[from..to]) {
+        Some(at) if form.entities && text[from + at + 1..to].iter().all(is_part) => from + at,
+        _ => to,
+    }
 }
 
 /// The longest number of an entity that is read, in bytes: with some zeros before it.

@@ -1,6 +1,6 @@
 //! Elements to JSON: the schema says what is an object, an array or a text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::super::super::canonical::{Writer, json_string};
@@ -102,6 +102,26 @@ impl Arguments<'_> {
     pub fn json(&self, schema: Option<Schema<'_>>) -> Option<String> {
         let mut out = Output { writer: Writer::new(0), pending: Vec::new(), depth: 0 };
         self.object(0, schema, &mut out);
+        self.finish(out)
+    }
+
+    /// The value of one element, as canonical JSON; `None` where it is nested deeper than it may be.
+    pub fn value_of(&self, at: usize, schema: Option<Schema<'_>>) -> Option<String> {
+        let mut out = Output { writer: Writer::new(0), pending: Vec::new(), depth: 1 };
+        self.value(at, schema, &mut out);
+        self.finish(out)
+    }
+
+    /// The key of two arguments, though the tool takes one and no array.
+    pub fn repeated(&self, schema: Schema<'_>) -> Option<&[u8]> {
+        let mut known = HashSet::new();
+        self.parts(0).map(|at| self.key(at)).find(|key| {
+            let types = part(schema, key).map(Schema::types).unwrap_or_default();
+            !types.is_empty() && !types.has(Types::ARRAY) && !known.insert(*key)
+        })
+    }
+
+    fn finish(&self, mut out: Output<'_>) -> Option<String> {
         while let Some(step) = out.pending.pop() {
             if out.depth > self.max_depth {
                 return None;
