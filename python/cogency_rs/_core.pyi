@@ -477,16 +477,23 @@ class ChatReader:
         limits: bounds on a block of calls; `Limits()` by default.
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
+        calls: `"whole"` for each call when its block is valid; `"stream"` for its name and the pieces of its arguments
+            as they arrive.
 
     Raises:
         ConfigError: the dialect is unknown, `tool_choice` is not one of these, or it names a tool that does not exist.
         TypeError: `tools` is not made of tools.
 
     What cannot be read as a call is text of the answer, as the model wrote it. A delta is final: a call comes when its
-    block is valid as a whole, and its arguments are valid JSON; `NaN` and infinities are `null`. However the text is
-    cut, the deltas join to the same message. The dialect's marks, results that the model made up, and what
-    follows the end of its turn are dropped. The cost is linear in the text; memory is bounded by the longest open
-    block.
+    block is valid as a whole, and its arguments are valid JSON, in which no key is there twice; `NaN` and infinities
+    are `null`. With `calls="stream"` a call of a tool that may be called comes in pieces that add up to the same: the
+    first has its name and the first bracket of its arguments, and the bracket that closes these comes when the block is
+    valid. If it is not, or the answer ends before, the last delta has an `error`, nothing follows, and the answer has
+    no reason to have finished: no client may run the call.
+
+    However the text is cut, the deltas join to the same message. The dialect's marks, results that the model made up,
+    and what follows the end of its turn are dropped. The cost is linear in the text; memory is bounded by the longest
+    open block.
     """
 
     def __new__(
@@ -500,6 +507,7 @@ class ChatReader:
         limits: Limits | None = None,
         lenient: bool = False,
         begins_in_think: bool | None = None,
+        calls: CallMode = "whole",
     ) -> ChatReader: ...
     def read(self, text: str, reason: str | None = None) -> dict[str, Any]:
         """Read a whole answer. This does not affect what is fed.
@@ -527,13 +535,15 @@ class ChatReader:
 
         Returns:
             Deltas, each with one of `content`, `reasoning_content` and `tool_calls`: a list of one call with `index`,
-            `id`, `type` and `function`, which has its `name` and all its `arguments`.
+            `id`, `type` and `function`, which has its `name` and all its `arguments`. With `calls="stream"` further
+            pieces of arguments have only `index` and `function`, and the last delta of an answer may have an `error`:
+            its `message`, `type` and `code`.
 
         Raises:
             TypeError: `chunk` is not a `str`. No text raises.
         """
 
-    def finish(self, reason: str | None = None) -> tuple[list[dict[str, Any]], str]:
+    def finish(self, reason: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
         """Report that the answer has ended. The reader is then at the start of the next one.
 
         Args:
@@ -1049,6 +1059,20 @@ class FieldText:
     def is_whole(self) -> bool: ...
 
 @final
+class ArgumentValues:
+    """Reads the arguments of a call as JSON that arrives in pieces, and gives the values in it.
+
+    The cost is linear in the text, however it is cut. After what is not JSON there are no more values.
+    """
+
+    def __new__(cls) -> Self: ...
+    def feed(self, text: str) -> list[tuple[list[str | int], str]]:
+        """Read the next piece.
+
+        Returns:
+            Each value in it, or the next piece of a string, after the keys and indices that lead to it.
+        """
+
 class ObjectReader:
     """Reads one JSON object while it arrives, so that a broken object is noticed at the place where it breaks.
 

@@ -76,24 +76,29 @@ class CallEvent(TypedDict):
 
 
 class CallStartEvent(TypedDict):
-    """The model has begun to write a call. The event comes again when the call's name is known.
+    """The model writes a call of one of the tools, and its arguments have begun.
 
-    `index` numbers the calls of a text from 0, including those of blocks that turn out to be broken.
+    `index` numbers the calls of an answer from 0. A call that is not handed out in the end has the number of the next.
     """
 
     type: Literal["tool_call_start"]
     timestamp: float
     index: int
-    name: str | None
+    name: str
 
 
 class CallDeltaEvent(TypedDict):
-    """The next piece of a call's arguments, as the model writes them."""
+    """A value in the arguments of a call that is written, or the next piece of one that is a string.
+
+    `path` leads to it: keys and indices, of which the first is the argument's name. `content` is the text of a string,
+    and the JSON of any other value.
+    """
 
     type: Literal["tool_call_delta"]
     content: str
     timestamp: float
     index: int
+    path: list[str | int]
 
 
 class ExecuteEvent(TypedDict):

@@ -47,11 +47,13 @@ agent_of = partial(agent_and_model, tools=TOOLS, driver="native")
 run = partial(run_and_model, "19 + 23?", tools=TOOLS, driver="native")
 
 
-def events(*answers: Any, mode: Any = "token", **options: Any) -> list[dict[str, Any]]:
+def events(
+    *answers: Any, mode: Any = "token", calls: Any = "whole", **options: Any
+) -> list[dict[str, Any]]:
     agent, _ = agent_of(*answers, **options)
 
     async def collect() -> list[dict[str, Any]]:
-        return [event async for event in agent.run("19 + 23?").events(mode)]
+        return [event async for event in agent.run("19 + 23?").events(mode, calls=calls)]
 
     return asyncio.run(collect())
 

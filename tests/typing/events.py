@@ -59,10 +59,11 @@ def compared(event: Event) -> None:
         assert_type(event["line"], int | None)
     elif event["type"] == "tool_call_start":
         assert_type(event, CallStartEvent)
-        assert_type(event["name"], str | None)
+        assert_type(event["name"], str)
     elif event["type"] == "tool_call_delta":
         assert_type(event, CallDeltaEvent)
         assert_type(event["content"], str)
+        assert_type(event["path"], list[str | int])
     elif event["type"] == "tool_blocked" or event["type"] == "tool_changed":
         assert_type(event, ToolBlockedEvent | ToolChangedEvent)
         assert_type(event["args"], dict[str, Any])

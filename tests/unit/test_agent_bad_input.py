@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, Approval, CallOptions, History, Hooks, RunLimits, ToolCall, tool
-from cogency_rs.agent import NativeDriver, ScriptedDriver, TextDriver
+from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import ConfigError
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, fail
@@ -133,11 +133,6 @@ CASES: dict[str, tuple[Any, str]] = {
     "calls that are not options": (
         made(calls="stream"),
         r"calls must be a CallOptions, got 'stream'",
-    ),
-    "an unknown way to show calls": (lambda: TextDriver(calls="explode"), r"calls must be"),
-    "an unknown way to show native calls": (
-        lambda: NativeDriver(calls="explode"),
-        r"calls must be",
     ),
     "a storage without methods": (
         made(storage=object()),

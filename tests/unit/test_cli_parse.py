@@ -112,13 +112,13 @@ def test_the_schema_of_a_tool_gives_a_value_its_type(command, tmp_path):
 
 def test_calls_are_shown_while_they_are_written():
     with Following("--dialect", "hermes", "--calls", "stream") as parse:
-        parse.write(b'<tool_call>\n{"name": "read", ')
-        assert parse.event() == {"type": "tool_call_start", "index": 0, "name": None}
+        parse.write(b'<tool_call>\n{"name": "read", "arguments": {"fi')
         assert parse.event() == {"type": "tool_call_start", "index": 0, "name": "read"}
-        parse.write(b'"arguments": {"fi')
-        assert parse.event() == {"type": "tool_call_delta", "index": 0, "content": '{"fi'}
-        parse.write(b'le": "a.txt"}}</tool_call>')
-        assert parse.event() == {"type": "tool_call_delta", "index": 0, "content": 'le": "a.txt"}'}
+        piece = {"type": "tool_call_delta", "index": 0, "path": ["file"]}
+        parse.write(b'le": "a.')
+        assert parse.event() == {**piece, "content": "a."}
+        parse.write(b'txt"}}</tool_call>')
+        assert parse.event() == {**piece, "content": "txt"}
         assert parse.event()["type"] == "call"
         code, out, err = parse.close()
     assert (code, json.loads(out)["type"], err) == (0, "execute", "")

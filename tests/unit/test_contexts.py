@@ -21,7 +21,6 @@ from cogency_rs import (
     parse_tokens,
     tool,
 )
-from cogency_rs.agent import TextDriver
 from cogency_rs.errors import BusyError
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, calls
@@ -89,9 +88,9 @@ def an_accumulator() -> AsyncGenerator[Any, None]:
 
 STREAMS = {
     "a run": lambda traces: an_agent().run("?"),
-    "a run with calls that begin early": lambda traces: an_agent(
-        driver=TextDriver(calls="stream")
-    ).run("?"),
+    "a run with calls that are shown early": lambda traces: (
+        an_agent().run("?").events(calls="stream")
+    ),
     "a run with hooks": lambda traces: an_agent(Watching()).run("?"),
     "a run with traces": lambda traces: an_agent(telemetry=traces.provider).run("?"),
     "steps of a run": lambda traces: an_agent(telemetry=traces.provider).run("?").steps(),

@@ -148,10 +148,10 @@ def test_pieces_of_calls_pass_through_in_their_place() -> None:
     step = [
         {"type": "respond", "content": "a"},
         {"type": "tool_call_start", "index": 0, "name": "fail", "timestamp": 1.0},
-        {"type": "tool_call_delta", "index": 0, "content": "{}", "timestamp": 1.0},
+        {"type": "tool_call_delta", "index": 0, "content": "1", "path": ["a"], "timestamp": 1.0},
         {"type": "call", "content": '{"name": "fail", "args": {}}'},
         {"type": "execute"},
-        {"type": "tool_call_start", "index": 1, "name": None, "timestamp": 1.0},
+        {"type": "tool_call_start", "index": 1, "name": "fail", "timestamp": 1.0},
     ]
     stream = agent_of(ScriptedDriver([step, "done"])).run("q")
 

@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TYPED = (*get_args(types.RunEvent), types.WrittenResultEvent)
 TEXT = (
     "<think>hm</think>So.<execute>[7]</execute>"
-    '<execute>[{"name": "fail", "args": {}}, {"name": "ok", "args": {}}]</execute>'
+    '<execute>[{"name": "fail", "args": {"a": 1}}, {"name": "ok", "args": {}}]</execute>'
 )
 
 
@@ -85,9 +85,9 @@ def test_a_parser_makes_an_event_of_the_table_of_results_that_the_model_writes()
 
 
 @tool
-async def change() -> str:
+async def change(to: str = "") -> str:
     """A tool whose result a hook changes."""
-    return "tool's"
+    return f"tool's{to}"
 
 
 @tool
@@ -123,6 +123,10 @@ async def guard(invocation: Any, next: Any) -> ToolResult:
 
 
 NAMES = ("change", "blocked", "fails", "says")
+ARGS = dict.fromkeys([*NAMES, "pay", "in"], "{}") | {
+    "change": '{"to": "x"}',
+    "in": '{"question": "?"}',
+}
 
 
 # Models, each in the form of a driver: how its answers call tools, a broken answer, an answer, and the events that it
@@ -131,22 +135,23 @@ NAMES = ("change", "blocked", "fails", "says")
 
 class Text:
     lacks = frozenset[str]()
-    driver = TextDriver(calls="stream")
+    driver = TextDriver()
     broken = "<execute>[7]</execute>"
     answer = "<think>hm</think>Done.<end>"
 
     def call(self, *names: str) -> list[Any]:
-        return ["<think>hm</think>So." + block(*names)]
+        calls = [{"name": name, "args": json.loads(ARGS[name])} for name in names]
+        return [f"<think>hm</think>So.<execute>{json.dumps(calls)}</execute>"]
 
 
 class Native:
-    driver = NativeDriver(calls="stream")
+    driver = NativeDriver()
     lacks = frozenset({"end"})
     broken = (ToolCallDelta(0, "c", "change", "{"), Finish("tool_calls"))
     answer = (ReasoningDelta("hm"), TextDelta("Done."))
 
     def call(self, *names: str) -> list[Any]:
-        called = [ToolCallDelta(at, f"c{at}", name, "{}") for at, name in enumerate(names)]
+        called = [ToolCallDelta(at, f"c{at}", name, ARGS[name]) for at, name in enumerate(names)]
         return [(ReasoningDelta("hm"), TextDelta("So."), *called, Finish("tool_calls"))]
 
 
@@ -178,7 +183,7 @@ async def seen(run: RunHandle[Any], mode: Any) -> list[dict[str, Any]]:
     """The events of a run to its end, whatever that is."""
     events: list[Any] = []
     with suppress(CogencyError):
-        async for event in run.events(mode):
+        async for event in run.events(mode, calls="stream"):
             events.append(dict(event))  # noqa: PERF401  (events before an error count, too)
     return events
 

@@ -89,7 +89,7 @@ def test_so_does_one_of_a_run():
     ("name", "instead"),
     [
         ("user", "user_id=…"),
-        ("calls", "Agent(…, calls=CallOptions(…)), or driver=TextDriver(calls=…) for when calls are shown"),
+        ("calls", "Agent(…, calls=CallOptions(…)), or run.events(calls=…) for when calls are shown"),
     ],
 )  # fmt: skip
 def test_an_argument_that_belongs_elsewhere_says_where(name, instead):
@@ -99,8 +99,8 @@ def test_an_argument_that_belongs_elsewhere_says_where(name, instead):
         assert str(raised.value).endswith(f" has no argument {name}; write {instead}")
 
 
-def test_when_calls_are_shown_is_an_option_of_a_driver():
-    with pytest.raises(ArgumentError, match=r"got 'stream'; driver=TextDriver\(calls='stream'\)"):
+def test_when_calls_are_shown_is_an_option_of_who_watches():
+    with pytest.raises(ArgumentError, match=r"got 'stream'; run.events\(calls='stream'\)"):
         Agent(ScriptedModel([]), calls="stream")
 
 

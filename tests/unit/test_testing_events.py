@@ -55,8 +55,8 @@ def test_calls_keep_their_ids_and_servers():
     assert (made.id, made.server) == ("7", "files")
 
 
-def delta(index: int, content: str) -> dict[str, Any]:
-    return event("tool_call_delta", content, index=index)
+def delta(index: int, content: str, *path: str | int) -> dict[str, Any]:
+    return event("tool_call_delta", content, index=index, path=list(path))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,8 @@ def delta(index: int, content: str) -> dict[str, Any]:
         ([event("respond", "a"), event("think", "b"), event("respond", "c")], ["a", "b", "c"]),
         ([event("respond", "a"), event("execute"), event("respond", "c")], ["a", None, "c"]),
         ([event("call", "a"), event("call", "b")], ["a", "b"]),
-        ([delta(0, "a"), delta(0, "b"), delta(1, "c")], ["ab", "c"]),
+        ([delta(0, "a", "x"), delta(0, "b", "x"), delta(1, "c", "x")], ["ab", "c"]),
+        ([delta(0, "a", "x", 0), delta(0, "b", "x", 1)], ["a", "b"]),
     ],
 )
 def test_pieces_are_joined_while_nothing_stands_between_them(

@@ -136,7 +136,7 @@ async def _first_request(
         await storage.append(ctx.conversation_id, user_id=user_id, rows=rows)
     asked = _Asked(settings.model)
     settings = replace(settings, model=asked)
-    runtime = settings.runtime(ctx, settings.execution(ctx), Triggers((), ctx), "token")
+    runtime = settings.runtime(ctx, settings.execution(ctx), Triggers((), ctx), "token", "whole")
     await runtime.ask_instructions()
     try:
         async for _ in settings.driver.step(ctx, runtime):

@@ -24,7 +24,7 @@ from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import Begun, Row, begins, is_log
 from ..telemetry import current
 from ..tools.toolbox import SortedTools
-from ..types import StreamMode, ToolCall, TurnOutcome
+from ..types import CallMode, StreamMode, ToolCall, TurnOutcome
 from .cut_answer import answer_in
 from .interruption import Interruption
 from .output import Fault, text_of
@@ -89,6 +89,7 @@ class Run:
     ) -> None:
         self.ctx = ctx
         self._stream: StreamMode = "event"
+        self._calls: CallMode = "whole"
         self._decisions: Mapping[str, Decision] = {}
         if decisions is not None:
             from .stored_state import decisions_of
@@ -119,8 +120,9 @@ class Run:
         self._asked = message
         self._interruption.ask()
 
-    def items(self, shown: Shown) -> AsyncGenerator[Any, None]:
+    def items(self, shown: Shown, calls: CallMode = "whole") -> AsyncGenerator[Any, None]:
         """Carry out the run, once."""
+        self._calls = calls
         self._stream = "token" if shown == "tokens" else "event"
         settings = self._settings
         tracing = settings.tracing or current()
@@ -282,7 +284,9 @@ class Run:
     def _prepare(self) -> None:
         """Make the objects that the steps share."""
         settings = self._settings
-        runtime = settings.runtime(self.ctx, self._execution, self.triggers, self._stream)
+        runtime = settings.runtime(
+            self.ctx, self._execution, self.triggers, self._stream, self._calls
+        )
         approve = self._approve()
         waits = approve is None and self._parent is None and is_log(settings.storage)
         layers: tuple[AroundCall, ...] = ()

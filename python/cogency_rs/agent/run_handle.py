@@ -11,7 +11,7 @@ from weakref import ref
 
 from ..guards.arguments import check_choice
 from ..runs.run_result import Output, RunResult, Step
-from ..types import RunEvent, StreamMode
+from ..types import CallMode, RunEvent, StreamMode
 from .run import Run, Shown
 
 __all__ = ["RunHandle"]
@@ -73,7 +73,9 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
         """
         self._run.cancel(message)
 
-    def events(self, mode: StreamMode = "token") -> AsyncGenerator[RunEvent, None]:
+    def events(
+        self, mode: StreamMode = "token", *, calls: CallMode = "whole"
+    ) -> AsyncGenerator[RunEvent, None]:
         """The events of the run, as dicts; see `RunEvent`.
 
         Besides the events of a turn there are `user` (the question), `metric` after each step (tokens and seconds of
@@ -81,12 +83,14 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
 
         Args:
             mode: `"token"` for text as it arrives, as `async for event in run` has it; `"event"` for whole texts.
+            calls: `"stream"` to show a call while it is written, too, whatever the driver: see `parse_tokens`.
 
         Raises:
             RuntimeError: the run was begun in another way, or is over.
         """
         check_choice("mode", mode, "token", "event")
-        return self._watch("tokens" if mode == "token" else "events")
+        check_choice("calls", calls, "whole", "stream")
+        return self._watch("tokens" if mode == "token" else "events", calls)
 
     def steps(self) -> AsyncGenerator[Step, None]:
         """The steps of the run, each when it is over and in the log.
@@ -193,14 +197,14 @@ class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):
             coroutine = self._coroutine
         return coroutine
 
-    def _watch(self, shown: Shown) -> AsyncGenerator[Any, None]:
-        """The items of the run. Asked for again, they are those that were not taken yet."""
+    def _watch(self, shown: Shown, calls: CallMode = "whole") -> AsyncGenerator[Any, None]:
+        """The items of the run. Asked for again, they are those that were not taken yet, whatever `calls` is."""
         if self._items is None:
             if self._is_awaited:
                 raise self._refusal("to watch a run, iterate over it instead")
             self.close()
             self._coroutine = None
-            self._shown, self._items = shown, _Items(self._run.items(shown))
+            self._shown, self._items = shown, _Items(self._run.items(shown, calls))
         else:
             self._items.share()
         if self._shown != shown:

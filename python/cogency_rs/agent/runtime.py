@@ -54,7 +54,7 @@ from ..runs.response import ModelResponse
 from ..telemetry import current
 from ..tools.cogency import guidance_for
 from ..tools.toolbox import Toolbox
-from ..types import Dialects, Execution, StreamMode
+from ..types import CallMode, Dialects, Execution, StreamMode
 from .growing_text import decoded, encoded
 from .own_prompt import SystemPrompt
 from .prompts import Prompts
@@ -79,6 +79,7 @@ class Runtime:
         instructions: the program's; the system prompt begins with them, and if they are empty with a neutral sentence.
         answer_form: what the system prompt says of the form of the final answer.
         stream: whether text is emitted as it arrives, or whole.
+        calls: whether calls are shown while they are written, too.
         eager: whether the driver emits an event `call_ready`, with the `content` of the later `call` event, as soon as
             a call is complete, so that the call may begin before its batch is complete.
         output_schema: the JSON Schema of the final answer, for a model that wants it; `None` for any text.
@@ -103,6 +104,7 @@ class Runtime:
     instructions: Instructions = ""
     answer_form: str = ""
     stream: StreamMode = "token"
+    calls: CallMode = "whole"
     eager: bool = False
     output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None

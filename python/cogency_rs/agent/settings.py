@@ -12,7 +12,7 @@ from ..hooks.hooks import HookList
 from ..runs.context import RunContext
 from ..runs.limits import RunLimits
 from ..tools.toolbox import SortedTools
-from ..types import Execution, StreamMode
+from ..types import CallMode, Execution, StreamMode
 from .drivers import Driver
 from .output import OutputReader
 from .prompts import Prompts
@@ -52,7 +52,12 @@ class AgentSettings:
         return Execution(storage=ctx.storage, tools=self.tools, deps=ctx.deps)
 
     def runtime(
-        self, ctx: RunContext[Any], execution: Execution, triggers: Triggers, stream: StreamMode
+        self,
+        ctx: RunContext[Any],
+        execution: Execution,
+        triggers: Triggers,
+        stream: StreamMode,
+        calls: CallMode,
     ) -> Runtime:
         """What the driver of a run works with."""
         # A mock has every attribute. No answer in the form of the schema calls a tool, as each must that has to.
@@ -67,6 +72,7 @@ class AgentSettings:
             instructions=self.instructions,
             answer_form=self.output.instructions,
             stream=stream,
+            calls=calls,
             eager=self.calls.eager,
             output_schema=(
                 self.output.schema if wants_schema and not ctx.limits.require_tool else None

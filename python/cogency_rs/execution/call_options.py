@@ -69,7 +69,7 @@ class CallOptions:
         if calls is None:
             return _DEFAULTS
         if isinstance(calls, str):
-            advice = f"driver=TextDriver(calls={calls!r}) says when calls are shown"
+            advice = f"run.events(calls={calls!r}) says when calls are shown"
             raise refused("calls", calls, "a CallOptions", advice)
         check_instance("calls", calls, cls)
         return calls

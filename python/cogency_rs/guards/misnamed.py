@@ -93,7 +93,7 @@ RUN: Mapping[str, str] = {
     **_same("deps=…", "context"),
     **_same("user_id=…", "user"),
     **_same(
-        "Agent(…, calls=CallOptions(…)), or driver=TextDriver(calls=…) for when calls are shown",
+        "Agent(…, calls=CallOptions(…)), or run.events(calls=…) for when calls are shown",
         "calls",
     ),
     **_same("the question, as the first argument", "input", "prompt", "query"),

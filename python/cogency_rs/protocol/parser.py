@@ -71,9 +71,9 @@ def parse_tokens(
         tools: the tools whose schemas give the types of raw values, in dialects that have such values: objects of
             `@tool` or `Tool`, or declarations as providers take them.
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
-        calls: `"stream"` to show calls before they are complete, too: `tool_call_start` when a call begins, and again
-            when its name is known, and `tool_call_delta` with its arguments as the model writes them. Only the `call`
-            event that follows a complete block counts.
+        calls: `"stream"` to show calls before they are complete, too: `tool_call_start` once the name of a tool of
+            `tools` (of any, without these) is known and its arguments have begun, and `tool_call_delta` with each value
+            in them, strings in pieces. Only the `call` event that follows a complete block counts.
         limits: bounds on a block of calls; `Limits()` by default.
         errors: `"event"` to report output that cannot be read in an `error` event, `"respond"` to report it in the text
             of the answer, as cogency 3.3.0 does.

@@ -16,7 +16,7 @@ _IN_PIECES = {"think", "respond", "tool_call_delta"}
 def joined(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The events, with the pieces of each text joined into one event that has the first piece's time.
 
-    Neighbouring pieces are one text; pieces of arguments, if they are of one call.
+    Neighbouring pieces are one text; pieces of arguments, if they are of one value.
     """
     whole: list[dict[str, Any]] = []
     for event in events:
@@ -67,6 +67,6 @@ def results_of(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [result for batch in batches for result in batch]
 
 
-def _text(event: Mapping[str, Any]) -> tuple[Any, Any]:
+def _text(event: Mapping[str, Any]) -> tuple[Any, ...]:
     """Equal for neighbouring events that are pieces of one text."""
-    return event.get("type"), event.get("index")
+    return event.get("type"), event.get("index"), event.get("path")

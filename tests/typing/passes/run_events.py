@@ -36,9 +36,9 @@ def shown(event: RunEvent) -> str:
         case "user" | "think" | "respond" | "cancelled":
             return event["content"]
         case "tool_call_start":
-            return event["name"] or "?"
+            return event["name"]
         case "tool_call_delta":
-            return f"{event['index']}: {event['content']}"
+            return f"{event['index']} {event['path'][0]}: {event['content']}"
         case "call":
             assert_type(event, CallEvent)
             return event["content"]

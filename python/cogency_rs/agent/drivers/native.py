@@ -8,10 +8,9 @@ from typing import Any
 
 from ...context.history import Messages
 from ...errors import ConfigError
-from ...guards.arguments import check_choice
 from ...models import ModelRequest, SpecificTool, ToolChoice
 from ...runs.context import RunContext
-from ...types import CallMode, ToolCall
+from ...types import ToolCall
 from ..declarations import declarations
 from ..returned import give_back
 from ..runtime import Runtime
@@ -33,7 +32,6 @@ class NativeDriver:
         parallel_tool_calls: whether one answer may hold several calls.
         drop_echoed_args: leave out the text of an answer if it only repeats the arguments of one of its calls, as a
             JSON object, perhaps in a Markdown fence. Until that is clear, text that begins so is held back.
-        calls: `"stream"` to show calls before they are complete, too.
 
     Raises:
         ConfigError: `tool_choice` is not one of these.
@@ -50,9 +48,7 @@ class NativeDriver:
         *,
         parallel_tool_calls: bool = True,
         drop_echoed_args: bool = True,
-        calls: CallMode = "whole",
     ) -> None:
-        check_choice("calls", calls, "whole", "stream")
         given: object = tool_choice
         if not (given in _CHOICES or isinstance(given, SpecificTool)):
             raise ConfigError(
@@ -61,7 +57,6 @@ class NativeDriver:
         self._tool_choice: ToolChoice = tool_choice
         self._parallel_tool_calls = parallel_tool_calls
         self._drops_echo = drop_echoed_args
-        self._shows_calls = calls == "stream"
 
     async def step(
         self, run: RunContext[Any], runtime: Runtime
@@ -80,7 +75,7 @@ class NativeDriver:
         messages = await runtime.native_messages(runtime.introduction, complete)
         request = self._request(runtime, messages)
         answer = NativeAnswer(
-            shows_calls=self._shows_calls,
+            shown={tool.name for tool in request.tools} if runtime.calls == "stream" else (),
             drops_echo=self._drops_echo,
             may_call=bool(request.tools),
             eager=runtime.eager,

@@ -6,9 +6,10 @@ so a batch with a broken call does not count at all. Before that, a `call_ready`
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Literal
 
-from ..._core import JsonFault, Limits, ObjectReader
+from ..._core import ArgumentValues, JsonFault, Limits, ObjectReader
 from ...ids import uuid7
 from ...models import Delta, Finish, OpaqueDelta, ReasoningDelta, TextDelta, ToolCallDelta
 from ...models.call_numbers import CallNumbers
@@ -72,7 +73,7 @@ class NativeAnswer:
     """Reads one answer.
 
     Args:
-        shows_calls: whether calls are shown before they are complete, too.
+        shown: the names of tools whose calls are shown before they are complete, too.
         drops_echo: whether text is held back while it may be an echo of a call's arguments, and dropped if it is.
         may_call: whether tools were declared to the model.
         eager: whether a `call_ready` is emitted when a call is whole.
@@ -84,14 +85,14 @@ class NativeAnswer:
     def __init__(
         self,
         *,
-        shows_calls: bool = False,
+        shown: Container[str] = (),
         drops_echo: bool = True,
         may_call: bool = True,
         eager: bool = False,
     ) -> None:
         self.is_broken = False
         self._parts = WrittenParts()
-        self._shows_calls = shows_calls
+        self._shown = shown
         self._may_call = may_call
         self._eager = eager and may_call
         self._ready = 0  # how many calls are known to be whole
@@ -198,16 +199,22 @@ class NativeAnswer:
         call.add(delta)
         self.is_broken = call.reader.fault is not None or not self._may_call
         ready = [] if self.is_broken or not self._eager else self._ready_calls()
-        return [*(self._pieces(delta, call, is_new) if self._shows_calls else ()), *ready]
+        return [*self._pieces(call, delta.arguments), *ready]
 
-    def _pieces(self, delta: ToolCallDelta, call: _WrittenCall, is_new: bool) -> list[EventDict]:
-        """The events that show a piece of a call."""
-        events, number = list[EventDict](), call.number
-        if is_new or delta.name:
-            start = {"type": "tool_call_start", "index": number, "name": call.name or None}
+    def _pieces(self, call: _WrittenCall, arguments: str) -> list[EventDict]:
+        """The events that show a piece of a call: once its name is that of a tool, and its arguments have begun."""
+        if self.is_broken or call.name not in self._shown:
+            return []
+        events = list[EventDict]()
+        if call.shown is None:
+            arguments = "".join(call.arguments)
+            if not arguments.lstrip().startswith("{"):
+                return []
+            call.shown = ArgumentValues()
+            start = {"type": "tool_call_start", "index": call.number, "name": call.name}
             events.append({**start, "timestamp": time()})
-        if delta.arguments:
-            events.append({**_event("tool_call_delta", delta.arguments), "index": number})
+        for path, text in call.shown.feed(arguments):
+            events.append({**_event("tool_call_delta", text), "index": call.number, "path": path})
         return events
 
     def _ready_calls(self) -> list[EventDict]:
@@ -292,6 +299,7 @@ class _WrittenCall:
         self.name = ""
         self.arguments: list[str] = []
         self.reader = ObjectReader()
+        self.shown: ArgumentValues | None = None  # where the call is shown while it is written
 
     def add(self, delta: ToolCallDelta) -> None:
         """Take the next piece."""

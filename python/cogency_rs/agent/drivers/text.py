@@ -23,7 +23,7 @@ from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDe
 from ...protocol.parser import LateEvents, ReadingOptions, TextStream
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
-from ...types import CallMode, Dialects
+from ...types import Dialects
 from ..own_prompt import SystemPrompt
 from ..runtime import Runtime
 
@@ -41,7 +41,6 @@ class TextDriver:
         lenient: read calls as small models write them, too; see `parse_tokens`.
         begins_in_think: whether an answer begins inside reasoning; by default as the dialect says.
         limits: bounds on a block of calls.
-        calls: `"stream"` to show calls before they are complete, too.
         constrain: whether the model's server holds it to a grammar in which every call can be read, as llama.cpp's
             does: `True`; `"first"` if the first answer of a run must be calls, too; `"required"` if each must, so that
             only a tool or a limit ends the run. A server that refuses the grammar is asked without it from then on, and
@@ -69,13 +68,11 @@ class TextDriver:
         lenient: bool = True,
         begins_in_think: bool | None = None,
         limits: Limits | None = None,
-        calls: CallMode = "whole",
         constrain: Constrain | None = None,
         parallel: bool = True,
         prompt: SystemPrompt | None = None,
         tools_in: Literal["prompt", "request"] = "prompt",
     ) -> None:
-        check_choice("calls", calls, "whole", "stream")
         check_flag("lenient", lenient)
         given: Any = constrain
         if not (given is None or isinstance(given, bool) or given in ("first", "required")):
@@ -102,7 +99,6 @@ class TextDriver:
         self._lenient = lenient
         self._begins_in_think = begins_in_think
         self._limits = limits
-        self._calls: CallMode = calls
         # The server writes of the tools what there is to write, and makes a grammar of them itself.
         self._tools_in = tools_in
         self._constrain = constrain if tools_in == "prompt" else False
@@ -156,6 +152,8 @@ class TextDriver:
         self, run: RunContext[Any], runtime: Runtime, *, waited: float = 0.0
     ) -> TextStream:
         reading = self._reading_for(runtime.execution.tools)
+        if runtime.calls == "stream":
+            reading = {**reading, "calls": "stream"}
         return TextStream(self._text(run, runtime, waited), reading, runtime.stream)
 
     def call_form(self, tools: Iterable[Any]) -> str:
@@ -171,7 +169,6 @@ class TextDriver:
             reading: ReadingOptions = {
                 "dialect": self.dialect,
                 "tools": ToolSchemas(spelled(tools)),
-                "calls": self._calls,
                 "limits": self._limits,
                 "errors": "event",
                 "lenient": self._lenient,

@@ -149,7 +149,7 @@ def _answered(
     background = Background()
     with complaints(background.warn), background:
         assembly = background.enter(assembled(options))
-        agent = assembly.agent(hooks=[background.watch], calls="whole")
+        agent = assembly.agent(hooks=[background.watch])
         # A program is given the answer alone; a person may read what the model writes before its calls, too.
         answer = Answer(holds=bool(assembly.tools) and not sys.stdout.isatty())
         run = Watched(

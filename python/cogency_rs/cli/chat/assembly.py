@@ -18,7 +18,6 @@ from ...hooks import AnyHook
 from ...runs.limits import RunLimits
 from ...storage.postgres.address import is_dsn
 from ...storage.sqlite import SQLite
-from ...types import CallMode
 from .. import log
 from ..exits import UnusableError, words_of
 from ..modules import named_tools, named_value
@@ -78,14 +77,11 @@ class Assembly:
             return options.gguf.stem
         return options.model_from or str(options.model)
 
-    def agent(
-        self, *, hooks: Iterable[AnyHook] = (), calls: CallMode = "stream"
-    ) -> Agent[Any, str]:
+    def agent(self, *, hooks: Iterable[AnyHook] = ()) -> Agent[Any, str]:
         """Make an agent.
 
         Args:
             hooks: what is around its runs and calls.
-            calls: whether calls are shown while they are written, too.
 
         Raises:
             UnusableError: the options do not go together.
@@ -95,7 +91,7 @@ class Assembly:
             return Agent(
                 self.model,
                 tools=self.tools,
-                driver=_driver(options, self.model, calls),
+                driver=_driver(options, self.model),
                 instructions=options.instructions,
                 storage=self.storage,
                 limits=RunLimits(steps=options.steps),
@@ -197,10 +193,10 @@ def _local_model(file: Path) -> Any:
         raise UnusableError(str(error)) from error
 
 
-def _driver(options: AgentOptions, model: Any, calls: CallMode) -> Driver:
+def _driver(options: AgentOptions, model: Any) -> Driver:
     if options.native or (options.dialect is None and calls_natively(model)):
-        return NativeDriver(calls=calls)
-    return TextDriver(options.dialect or dialect_of(model), calls=calls)
+        return NativeDriver()
+    return TextDriver(options.dialect or dialect_of(model))
 
 
 def _own_tools(options: AgentOptions) -> list[Any]:

@@ -22,7 +22,7 @@ from ...hooks import Invocation, Next
 from ...hooks.approval import preview_of
 from ...runs.run_result import RunResult
 from ...tools.toolbox import ResolvedCall
-from ...types import StreamMode, ToolCall, ToolResult
+from ...types import CallMode, StreamMode, ToolCall, ToolResult
 from ..exits import complain
 from .events import CallBegan, CallEnded, Warned
 
@@ -119,8 +119,10 @@ class Watched:
         background: Background,
         start: Callable[[], RunHandle[str]],
         mode: StreamMode = "token",
+        calls: CallMode = "whole",
     ) -> None:
         self._mode: StreamMode = mode
+        self._calls: CallMode = calls
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._watch = background.watch
         self._watch.listener = self._inbox.put
@@ -151,7 +153,7 @@ class Watched:
 
     async def _carried_out(self, start: Callable[[], RunHandle[str]]) -> RunResult[str]:
         async with start() as run:
-            async for event in run.events(self._mode):
+            async for event in run.events(self._mode, calls=self._calls):
                 self._inbox.put(event)
         return run.result
 

@@ -251,7 +251,7 @@ class ChatSession:
 
     def _watched(self, start: Callable[[], RunHandle[str]]) -> RunResult[str] | None:
         """Show a run; `None` if it was stopped from elsewhere."""
-        run = Watched(self._background, start)
+        run = Watched(self._background, start, calls="stream")
         try:
             for item in run:
                 self.view.happened(item)

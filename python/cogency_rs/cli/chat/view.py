@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Self
 
@@ -45,6 +45,8 @@ _CHANGE_LINES = 30
 _REDRAW = 0.08  # seconds between two drawings of the live lines
 _SHARE = 4  # the pause is at least as many times as long as a drawing takes
 _SECONDS = 0.3  # shorter waits are not shown
+_TAIL = 2000  # characters of an argument that is being written, of which the last lines are shown
+_LINES = 6
 
 
 class View:
@@ -74,6 +76,7 @@ class View:
         self._running: dict[str, _Running] = {}
         self._waiting: tuple[str, float] | None = None  # what is awaited, and since when
         self._written = 0  # characters of the call that is being written
+        self._argument = _Argument()
         self._is_paused = False
 
     def __enter__(self) -> Self:
@@ -210,12 +213,13 @@ class View:
                 self._think(event["content"])
             case "respond":
                 self._respond(event["content"])
-            case "tool_call_start" | "tool_call_delta":
-                self._written += len(event.get("content") or "")
-                name = event.get("name") or ""
+            case "tool_call_start":
                 self._settle_text()
-                if name or self._waiting is None or not self._waiting[0].startswith("writing"):
-                    self._wait(f"writing a call of {name}" if name else "writing a call")
+                self._argument = _Argument()
+                self._wait(f"writing a call of {event['name']}")
+            case "tool_call_delta":
+                self._written += len(event["content"])
+                self._argument.take(event.get("path") or [], event["content"])
                 self._draw()
             case "error":
                 self._settle_text()
@@ -226,6 +230,7 @@ class View:
             case "metric":
                 self._settle_text()
                 self._written = 0
+                self._argument = _Argument()
                 self._wait("waiting for the model")
             case _:  # of whatever type, if a tool emitted it
                 running = self._running.get(event.get("execution_id", ""))
@@ -393,6 +398,8 @@ class View:
             if now - since >= _SECONDS or what.startswith(("thinking", "writing", "stopping")):
                 shown = cut(f"{what}  {now - since:.0f} s", width - MARGIN - 2)
                 lines.append(Text.assemble(" " * MARGIN, (f"{spinner} {shown}", "dim")))
+            if what.startswith("writing"):
+                lines += self._argument.lines(width)
         if lines and not (self._running and self._last == "tools"):
             lines.insert(0, Text())  # as there will be before the next block
         return lines
@@ -419,6 +426,29 @@ class View:
         if self._last != kind and (self._last, kind) != ("asked", "tools"):
             self.page.line()
         self._last = kind
+
+
+@dataclass
+class _Argument:
+    """The argument of a call that is being written, and the end of what was written of it."""
+
+    path: list[str | int] = field(default_factory=list)
+    end: str = ""
+
+    def take(self, path: list[str | int], piece: str) -> None:
+        """Take the next piece of the value at a path."""
+        if path != self.path:
+            self.path, self.end = path, ""
+        self.end = (self.end + visible(piece))[-_TAIL:]
+
+    def lines(self, width: int) -> list[Text]:
+        """The last lines of the argument, if it has more than one."""
+        whole = self.end.splitlines()
+        if len(whole) < 2:
+            return []
+        margin = " " * (MARGIN + 2)
+        shown = [cut(line, width - len(margin)) for line in whole[-_LINES:]]
+        return [Text.assemble(margin, (line, "dim")) for line in shown]
 
 
 @dataclass

@@ -26,7 +26,6 @@ from ...hooks import AnyHook
 from ...ids import uuid7
 from ...runs.limits import RunLimits
 from ...storage.sqlite import SQLite
-from ...types import CallMode
 from ..chat.assembly import Assembly
 from ..chat.background import Background, Watched
 from ..chat.events import is_event
@@ -78,7 +77,7 @@ def print_events(turns: Sequence[RecordedTurn], pace: Pace) -> None:
     """Play a session, and print every event as a line of JSON."""
     with Background() as background:
         assembly = background.enter(_opened(turns, pace, approve=True))
-        agent = assembly.agent(hooks=[background.watch], calls="whole")
+        agent = assembly.agent(hooks=[background.watch])
         conversation_id = uuid7()
         while (turn := assembly.model.next) is not None:
             question = turn.user or NOT_RECORDED
@@ -108,15 +107,13 @@ class _Recording(Assembly):
 
     approve: bool = False
 
-    def agent(
-        self, *, hooks: Iterable[AnyHook] = (), calls: CallMode = "stream"
-    ) -> Agent[Any, str]:
+    def agent(self, *, hooks: Iterable[AnyHook] = ()) -> Agent[Any, str]:
         return Agent(
             self.model,
             tools=self.tools,
             storage=self.storage,
             limits=RunLimits(steps=None, same_errors=None),  # the recorded model has gone on
-            driver=TextDriver(lenient=False, calls=calls),
+            driver=TextDriver(lenient=False),
             hooks=[*hooks, Recorded(self.model)],
             approve=(lambda _context, _call: True) if self.approve else None,
             name="demo",
