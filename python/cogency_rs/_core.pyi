@@ -1188,6 +1188,7 @@ class FoldOptions:
         tool_names: the names under which calls are shown that were written under other names; not in text. For calls
             that name a server, by `server`, NUL and the name.
         dialect: see `to_messages`.
+        service: the service that is given back what only it can read, in the form "native"; see `context.returned`.
 
     Raises:
         ConfigError: `dialect` is not known.
@@ -1205,6 +1206,7 @@ class FoldOptions:
         tool_result_chars: dict[str, int] | None = None,
         tool_names: dict[str, str] | None = None,
         dialect: Dialects = "cogency",
+        service: str = "",
     ) -> FoldOptions: ...
     @property
     def form(self) -> Literal["text", "native", "react"]:

@@ -32,7 +32,7 @@ pub fn to_messages<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let dialect = written_of(dialect)?;
     let options = core::FoldOptions { tags: escape_tags, dialect, ..core::FoldOptions::default() };
-    let mut folding = Folding::of(options);
+    let mut folding = Folding::of(options, String::new());
     folding.extend(events)?;
     folding.messages(events.py(), 0, None)
 }
@@ -42,6 +42,8 @@ pub fn to_messages<'py>(
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FoldOptions {
     inner: core::FoldOptions,
+    /// The service that is given back what only it can read.
+    service: String,
 }
 
 #[pymethods]
@@ -56,10 +58,11 @@ impl FoldOptions {
         tool_result_chars=None,
         tool_names=None,
         dialect=None,
+        service=String::new(),
     ))]
     #[pyo3(
         text_signature = "(*, form='text', rules='own', escape_tags=False, max_result_chars=None, \
-                             tool_result_chars=None, tool_names=None, dialect='cogency')"
+                             tool_result_chars=None, tool_names=None, dialect='cogency', service='')"
     )]
     #[allow(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
@@ -70,6 +73,7 @@ impl FoldOptions {
         tool_result_chars: Option<&Bound<'_, PyDict>>,
         tool_names: Option<&Bound<'_, PyDict>>,
         dialect: Option<&Bound<'_, PyAny>>,
+        service: String,
     ) -> PyResult<Self> {
         let mut bounds = Bounds { all: max_result_chars, ..Bounds::default() };
         for (name, most) in tool_result_chars.into_iter().flatten() {
@@ -80,7 +84,8 @@ impl FoldOptions {
         let names = names.collect::<PyResult<_>>()?;
         let dialect = written_of(dialect)?;
         let tags = escape_tags;
-        Ok(Self { inner: core::FoldOptions { form, dialect, rules, tags, bounds, names } })
+        let inner = core::FoldOptions { form, dialect, rules, tags, bounds, names };
+        Ok(Self { inner, service })
     }
 
     #[getter]
@@ -101,6 +106,7 @@ const FORMS: [(&str, Form); 3] =
 #[pyclass(module = "cogency_rs._core")]
 pub struct Folding {
     options: core::FoldOptions,
+    service: String,
     renderer: Arc<Renderer>,
     passages: Passages,
     /// The complete messages.
@@ -143,6 +149,8 @@ struct NamedCall {
     name: String,
     own: Option<Py<PyString>>,
     recorded: Option<Py<PyString>>,
+    /// The reasoning and the rest that the service wants back with this call and those after it.
+    returned: Option<(Py<PyList>, Py<PyAny>)>,
 }
 
 /// The ids of calls, from the first on. Each is different, also after what no provider takes was replaced in it.
@@ -194,7 +202,7 @@ impl Folding {
     /// A conversation at its start.
     #[new]
     fn new(options: FoldOptions) -> Self {
-        Self::of(options.inner)
+        Self::of(options.inner, options.service)
     }
 
     /// Takes further events, oldest first.
@@ -275,20 +283,28 @@ impl Folding {
         self.messages.iter().try_for_each(|message| match message {
             FoldedMessage::Said(_, content) => visit.call(content),
             FoldedMessage::Calls { .. } | FoldedMessage::Result { .. } => Ok(()),
-        })
+        })?;
+        self.calls.iter().filter_map(|call| call.returned.as_ref()).try_for_each(
+            |(reasoning, rest)| {
+                visit.call(reasoning)?;
+                visit.call(rest)
+            },
+        )
     }
 
     fn __clear__(&mut self) {
         self.messages.clear();
+        self.calls.iter_mut().for_each(|call| call.returned = None);
     }
 }
 
 impl Folding {
-    fn of(options: core::FoldOptions) -> Self {
+    fn of(options: core::FoldOptions, service: String) -> Self {
         let renderer = Arc::new(Renderer::new(Arc::clone(&options.dialect)));
         let passages = Passages::new(&options, Arc::clone(&renderer));
         Self {
             options,
+            service,
             renderer,
             passages,
             messages: Vec::new(),
@@ -324,7 +340,7 @@ impl Folding {
                 self.parts += 1;
             }
             "respond" => self.respond(&content()?)?,
-            "call" => self.call(&content()?)?,
+            "call" => self.call(event, &content()?)?,
             "result" => {
                 let content = match event.cast::<PyDict>() {
                     Ok(event) => event.get_item(pyo3::intern!(py, "content"))?,
@@ -416,7 +432,7 @@ impl Folding {
         Ok(())
     }
 
-    fn call(&mut self, content: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn call(&mut self, event: &Bound<'_, PyAny>, content: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = content.py();
         if self.options.form == Form::Text {
             let call = match call_of(content) {
@@ -441,10 +457,24 @@ impl Folding {
             let own = call.id.as_deref().map(|id| text_of(py, id)).transpose()?;
             self.lacks_ids |= own.is_none();
             let (name, own) = (call.name.clone(), own.map(Bound::unbind));
-            self.calls.push(NamedCall { name, own, recorded: None });
+            let returned = self.returned(event)?;
+            self.calls.push(NamedCall { name, own, recorded: None, returned });
         }
         self.passages.call(call);
         Ok(())
+    }
+
+    /// What the service wants back with the call of this row, if the row has that.
+    fn returned(&self, row: &Bound<'_, PyAny>) -> PyResult<Option<(Py<PyList>, Py<PyAny>)>> {
+        let py = row.py();
+        let Some(parts) = parts_of(row)? else { return Ok(None) };
+        for part in parts {
+            if part.kind.eq(pyo3::intern!(py, "returned"))? {
+                let module = py.import(pyo3::intern!(py, "cogency_rs.context.returned"))?;
+                return module.call_method1("read_returned", (part.data, &self.service))?.extract();
+            }
+        }
+        Ok(None)
     }
 
     /// Takes the results of a batch; returns the number of the first message that is new.
@@ -566,6 +596,7 @@ impl Folding {
     }
 
     /// A message as a new dict. If it answers the last question, its calls are shown with the reasoning that led to them.
+    /// What only the service can read stays with them after that.
     fn written<'py>(
         &self,
         py: Python<'py>,
@@ -591,9 +622,18 @@ impl Folding {
                     listed.append(self.written_call(py, number, arguments)?)?;
                 }
                 written.set_item(pyo3::intern!(py, "tool_calls"), listed)?;
+                let first = self.calls.get(calls.start).and_then(|call| call.returned.as_ref());
+                if let Some((_, rest)) = first.filter(|(_, rest)| !rest.is_none(py)) {
+                    written.set_item(pyo3::intern!(py, "returned"), rest)?;
+                }
                 if is_answering {
-                    let reasoning = PyList::empty(py);
-                    if !thoughts.bind(py).is_empty()? {
+                    let reasoning = match first {
+                        Some((reasoning, _)) => {
+                            reasoning.call_method0(py, "copy")?.bind(py).cast::<PyList>()?.clone()
+                        }
+                        None => PyList::empty(py),
+                    };
+                    if first.is_none() && !thoughts.bind(py).is_empty()? {
                         let block = PyDict::new(py);
                         block.set_item(pyo3::intern!(py, "text"), thoughts)?;
                         block.set_item(pyo3::intern!(py, "signature"), py.None())?;

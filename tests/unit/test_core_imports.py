@@ -199,6 +199,7 @@ LOOKED_UP = {
     ("dialect.rs", "tools.signature"): {"json_schema_of"},
     ("error.rs", "errors"): {"ConfigError", "ProtocolError", "ToolParseError"},
     ("error.rs", "guards.arguments"): {"refused"},
+    ("folding.rs", "context.returned"): {"read_returned"},
     ("folding.rs", "tools.toolbox"): {"safe_name"},
     ("options.rs", "models.deltas"): {"ReasoningDelta"},
     ("rows.rs", "protocol.codec"): {"parse_tool_call", "format_call_agent"},

@@ -169,7 +169,7 @@ def test_reasoning_of_an_earlier_question_is_left_out() -> None:
     assert not any("reasoning" in each for each in last(model))
 
 
-def test_reasoning_is_sent_back_unsigned_after_a_restart() -> None:
+def test_reasoning_is_sent_back_signed_after_a_restart() -> None:
     storage = Memory()
 
     @tool(requires_approval=True)
@@ -184,4 +184,4 @@ def test_reasoning_is_sent_back_unsigned_after_a_restart() -> None:
     agent, model = agent_of("Done.", tools=[drop], storage=storage)
     result = asyncio.run(agent.resume("c", {str(waiting.waiting[0].id): True}))
     assert result.output == "Done."
-    assert last(model)[1]["reasoning"] == signed(("hm", None))
+    assert last(model)[1]["reasoning"] == signed(("hm", "s"))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, AnthropicModel, Hooks, tool
+from cogency_rs import Agent, AnthropicModel, Hooks, Memory, SQLite, tool
+from cogency_rs.context.returned import read_returned
 from cogency_rs.errors import LLMError
-from cogency_rs.models import Finish, OpaqueDelta, ReasoningDelta, TextDelta
-from cogency_rs.testing import ModelServer, Reply
+from cogency_rs.models import Finish, ModelRequest, OpaqueDelta, ReasoningDelta, TextDelta
+from cogency_rs.testing import ModelServer, Reply, ScriptedModel
 from support import anthropic_served, openai_served
 from support.anthropic_served import end, start, text, thinking, tool_use
 from support.native_calls import add, calling, events, last, run
 from support.openai_served import DONE, STOP, delta, reply
+from support.storages import every_log
+
+__all__ = ["every_log"]
 
 anthropic_environment = anthropic_served.plain_environment
 openai_environment = openai_served.plain_environment
@@ -131,6 +136,129 @@ def test_opaque_fields_are_no_events() -> None:
         ]
 
     assert shown(with_fields) == shown(plain)
+
+
+# After a restart, and in later turns
+
+
+@tool(requires_approval=True, name="add")
+async def add_if_approved(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+async def resumed(model: Any, path: Path) -> None:
+    """Let a call wait, and answer it with an agent that knows only the file; the same for a second question."""
+    async with SQLite(path) as log:
+        agent = Agent(model, tools=[add_if_approved], driver="native", storage=log)
+        waiting = await agent.run("?", conversation_id="c")
+        [call] = waiting.waiting
+    async with SQLite(path) as log:
+        agent = Agent(model, tools=[add_if_approved], driver="native", storage=log)
+        result = await agent.resume("c", {str(call.id): True})
+        assert result.output == "ok"
+        await agent.run("And?", conversation_id="c")
+
+
+async def test_thinking_goes_back_in_its_order_after_a_restart(tmp_path) -> None:
+    first = [
+        *thinking(0, "s0", "a"),
+        *text(1, "First."),
+        *thinking(2, "s2", "b"),
+        *tool_use(3, "t3", ADDING),
+    ]
+    replies = [
+        Reply([start(), *first, *end("tool_use")]),
+        Reply([start(), *text(0, "ok"), *end()]),
+        Reply([start(), *text(0, "ok"), *end()]),
+    ]
+    async with anthropic_served.served(*replies) as (server, model):
+        await resumed(model, tmp_path / "log.db")
+    answered, later = (request.body["messages"][1]["content"] for request in server.requests[1:])
+    kinds = [block["type"] for block in answered]
+    assert kinds == ["thinking", "text", "thinking", "tool_use"]
+    assert [block.get("signature") for block in answered] == ["s0", None, "s2", None]
+    assert [block["type"] for block in later] == ["text", "tool_use"]
+
+
+async def test_opaque_fields_go_back_after_a_restart_and_in_later_turns(tmp_path) -> None:
+    call = openai_served.call(0, "c", name="add", arguments=ADDING)
+    detail = {"type": "reasoning.encrypted", "data": "ENC", "id": "c", "index": 0}
+    replies = [
+        reply(
+            delta(reasoning_details=[detail]),
+            delta(tool_calls=[call | {"extra_content": SIGNED}]),
+            delta("tool_calls"),
+            DONE,
+        ),
+        reply(delta(content="ok"), STOP, DONE),
+        reply(delta(content="ok"), STOP, DONE),
+    ]
+    async with openai_served.served(*replies) as (server, model):
+        await resumed(model, tmp_path / "log.db")
+    for request in server.requests[1:]:
+        message = request.body["messages"][2]
+        assert message["reasoning_details"] == [detail]
+        assert message["tool_calls"][0]["extra_content"] == SIGNED
+
+
+OPAQUE = [
+    OpaqueDelta("reasoning_details", json.dumps({"type": "t", "data": "é\ud800"})),
+    calling(),
+    calling(id="c2", index=1),
+    OpaqueDelta("extra_content", json.dumps(SIGNED), 1),
+    Finish("tool_calls"),
+]
+
+
+def insistent(*answers: Any) -> ScriptedModel:
+    """A model whose service refuses calls that come back without what it gave with them."""
+    left = iter(answers)
+
+    def answer(request: ModelRequest) -> Any:
+        for message in request.messages:
+            if "tool_calls" in message:
+                fields = message.get("returned", {}).get("calls")
+                if fields != [{}, {"extra_content": SIGNED}]:
+                    raise LLMError("thought_signature is missing")
+        return next(left)
+
+    return ScriptedModel([answer] * len(answers))
+
+
+async def test_every_storage_keeps_what_a_service_insists_on(every_log) -> None:
+    agent = Agent(insistent(OPAQUE, "3"), tools=[add], driver="native", storage=every_log)
+    await agent.run("?", conversation_id="a")
+    other = Agent(insistent("4", "5"), tools=[add], driver="native", storage=every_log)
+    assert (await other.run("And?", conversation_id="a")).output == "4"
+    await other.fork("a", new_id="b")
+    assert (await other.run("And?", conversation_id="b")).output == "5"
+
+
+def test_another_service_is_not_sent_what_it_cannot_read() -> None:
+    log = Memory()
+    Agent(ScriptedModel([OPAQUE, "3"]), tools=[add], driver="native", storage=log).run_sync(
+        "?", conversation_id="c"
+    )
+    model = ScriptedModel(["4"], name="other")
+    Agent(model, tools=[add], driver="native", storage=log).run_sync("And?", conversation_id="c")
+    assert not any("returned" in message for message in last(model))
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b'{"service": "s", "reasoning": [], "rest": {}}',
+        b'{"service": "s", "reasoning": [7], "rest": null}',
+        b'{"service": "s", "reasoning": [], "rest": {"order": [], "fields": {}, "calls": [1]}}',
+        b'{"service": "s", "reasoning": [], "rest": {"order": [[1]], "fields": {}, "calls": []}}',
+    ],
+)
+def test_what_another_program_stored_is_left_out(stored) -> None:
+    assert read_returned(stored, "s") is None
 
 
 # What a service refuses, and how it ends

@@ -1,7 +1,7 @@
-"""What a provider wants back with the calls of an answer, until the next question.
+"""What a provider wants back with the calls of an answer.
 
 It is the answer's reasoning with its signatures, the order in which reasoning, text and calls came, and fields that
-only the provider can read.
+only the provider can read. The log keeps it; the reasoning is sent back until the next question, the rest after it too.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ _NOTHING = Returned([], None)
 def give_back(messages: Messages, known: Mapping[int, Returned]) -> int:
     """Put what is known of each batch of calls after the last question in the place of what the log knows of it.
 
+    Only a storage that keeps no parts of rows knows less.
+
     Args:
         messages: the conversation; calls after the last question have `reasoning`.
-        known: by the number of the batch, from 0. If there is nothing for a batch, the text of the reasoning in the log
-            is sent, without a signature.
+        known: by the number of the batch, from 0. If there is nothing for a batch, what the log knows is sent.
 
     Returns:
         How many batches of calls there are after the last question.

@@ -36,6 +36,7 @@ from ..context.history import (
     tokens_in,
     tokens_of,
 )
+from ..context.returned import part_of
 from ..errors import ConfigError
 from ..guards.arguments import check_text
 from ..models import (
@@ -51,6 +52,7 @@ from ..models import (
 from ..models.request import limit_of
 from ..runs.context import RunContext
 from ..runs.response import ModelResponse
+from ..storage.log import Part
 from ..telemetry import current
 from ..tools.cogency import guidance_for
 from ..tools.toolbox import Toolbox
@@ -92,6 +94,7 @@ class Runtime:
             and not in the log.
         error: an exception to raise when the current step is over and in `RunResult.steps`.
         returned: what the provider wants back with each batch of calls, by its number, from 0 after the last question.
+        newest: the same of the current step's answer; `None` if it is of no such form.
         prompts: what was written for these tools, in earlier runs too.
     """
 
@@ -113,6 +116,7 @@ class Runtime:
     refused: Sequence[ToolExecution] = ()
     error: Exception | None = None
     returned: dict[int, Returned] = field(init=False)
+    newest: Returned | None = field(init=False, default=None)
     prompts: Prompts = field(default_factory=Prompts)
     visible_tools: list[Any] = field(init=False)
 
@@ -244,6 +248,8 @@ class Runtime:
     def _fold_options(
         self, form: Literal["text", "native", "react"], dialect: Dialects
     ) -> FoldOptions:
+        service = self._service if form == "native" else ""
+
         def make() -> FoldOptions:
             return FoldOptions(
                 form=form,
@@ -252,9 +258,20 @@ class Runtime:
                 tool_result_chars=bounds_of(self.execution.tools, self.history),
                 tool_names=None if form == "text" else self.toolbox.other_names(),
                 dialect=dialect,
+                service=service,
             )
 
-        return self.prompts.get(("fold", form, dialect), make)
+        return self.prompts.get(("fold", form, dialect, service), make)
+
+    def parts_of_calls(self) -> tuple[Part, ...]:
+        """What the log keeps with the calls of the current step's answer."""
+        return () if self.newest is None else part_of(*self.newest, self._service)
+
+    @property
+    def _service(self) -> str:
+        """The service that can read what it wrote. Its models read each other's."""
+        address: object = getattr(self.model, "base_url", None) or getattr(self.model, "name", None)
+        return address if isinstance(address, str) else ""
 
     async def rows(self) -> Sequence[Any]:
         """The rows that the history leaves, oldest first: for drivers that write their own prompt."""

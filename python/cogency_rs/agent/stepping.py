@@ -173,7 +173,7 @@ class Stepping:
         runtime = self._runtime
         runtime.used = NO_USAGE
         runtime.finish_reason = runtime.output_limit = None
-        runtime.refused, runtime.error = (), None
+        runtime.refused, runtime.error, runtime.newest = (), None, None
         if self._call_limit is not None:
             self._call_limit.begin_step()
         goes_on = self.answer.is_open
@@ -414,6 +414,7 @@ class Stepping:
             on_dropped=None if limit is None else limit.give_back,
         )
         accumulator.state, accumulator.claim = ctx.state, self._triggers.claim
+        accumulator.parts_of_calls = self._runtime.parts_of_calls
         return accumulator
 
 

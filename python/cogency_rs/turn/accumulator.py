@@ -25,7 +25,7 @@ from ..hooks.hooks import AnyHook, HookList
 from ..hooks.remote import check_remote
 from ..protocol.parser import ClosedOnce, LateEvents, unread_text_of
 from ..storage.claims import Claim, ClaimOfRun
-from ..storage.log import is_log
+from ..storage.log import Part, is_log
 from ..tools.options import ToolOptions, all_options
 from ..tools.registry import is_blocking
 from ..tools.toolbox import ResolvedCall, Toolbox
@@ -79,6 +79,7 @@ class Accumulator:
         stop: the `StopRun` that ended the last turn, raised by a tool or a hook; `None` if there was none.
         state: the dict that hooks write and tools read, from one turn to the next.
         claim: the claim on the conversation of the run that the turn is part of, if there is one.
+        parts_of_calls: gives the parts of the row of a batch's first call, when it is saved.
         executions: the records of the last turn's calls, in call order.
         waiting: the calls of a batch that waits for approval, with their ids.
         untold: events of text that is in the log but had not been emitted when the last turn was left.
@@ -140,6 +141,7 @@ class Accumulator:
         self._on_dropped = on_dropped
         self.state: dict[str, Any] = {}
         self.claim: Claim | None = None
+        self.parts_of_calls: Callable[[], tuple[Part, ...]] = tuple
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
         self.replaced_characters = 0
@@ -210,6 +212,7 @@ class Accumulator:
                 toolbox=self._known_tools,
                 may_be_held=self._may_hold,
                 written_ids=text is not None,
+                parts=self.parts_of_calls,
             )
             early: EarlyCalls | None = None  # made for the first call, which most answers lack
             is_over = is_left = is_collected = False

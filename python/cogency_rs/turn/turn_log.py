@@ -21,6 +21,7 @@ from .uncancelled_saves import begin, finish, is_over, way_to_save
 if TYPE_CHECKING:
     from ..calls.record import CallRecord, CallStatus, ToolExecution
     from ..hooks.approval import Need
+    from ..storage.log import Part, Row
     from ..tools.toolbox import ResolvedCall, Toolbox
     from ..types import TurnEvent
 
@@ -36,7 +37,7 @@ _TRIES = 3
 """How often the start of a call is written if each time takes longer than that."""
 
 TurnRow = tuple[str, str, float]
-"""A row of a turn: its type, its content, and its time; it has no parts."""
+"""A row of a turn: its type, its content, and its time."""
 
 Steps: TypeAlias = "list[TurnEvent | tuple[TurnRow, ...] | list[str] | EarlyCall | WithdrawnCalls]"
 """In order: event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch
@@ -57,6 +58,7 @@ class TurnLog:
         may_be_held: whether one of these calls may have to wait between its row and its start. Then the log notes when
             each of them begins; otherwise they count as begun from their row on, which costs no commit.
         written_ids: whether the model wrote the ids of calls, not its provider: they are not kept.
+        parts: gives the parts of the row of a batch's first call, if the storage keeps parts.
 
     Attributes:
         calls: the calls that are in the log and have no result there, in order, with their tools.
@@ -75,11 +77,13 @@ class TurnLog:
         toolbox: Callable[[], Toolbox],
         may_be_held: Callable[[Sequence[ResolvedCall]], bool] = lambda calls: False,
         written_ids: bool = False,
+        parts: Callable[[], tuple[Part, ...]] = tuple,
     ) -> None:
         self._make_toolbox = toolbox
         self._tools: Toolbox | None = None
         self._may_be_held = may_be_held
         self._written_ids = written_ids
+        self._parts = parts
         self.is_torn = False  # whether a row may be missing, since its save was cancelled or failed
         self._known = known
         self._storage: Any = storage
@@ -203,7 +207,14 @@ class TurnLog:
         self._noting = begin(saving)
         return self._noting
 
-    def _append(self, rows: tuple[TurnRow, ...], calls: Sequence[CallRecord]) -> Any:
+    def _with_parts(self, rows: tuple[TurnRow, ...]) -> Sequence[Row]:
+        """The rows, with its parts for that of a batch's first call."""
+        place = next((place for place, row in enumerate(rows) if row[0] == "call"), None)
+        if place is None or self.calls or not (parts := self._parts()):
+            return rows
+        return [*rows[:place], (*rows[place], parts), *rows[place + 1 :]]
+
+    def _append(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> Any:
         """Begin to save rows and calls, after a note about ends that is being saved.
 
         A storage whose saves are futures carries them out in order; one whose saves are coroutines may not.
@@ -216,7 +227,7 @@ class TurnLog:
         )
 
     async def _append_after(
-        self, noting: asyncio.Future[Any], rows: tuple[TurnRow, ...], calls: Sequence[CallRecord]
+        self, noting: asyncio.Future[Any], rows: Sequence[Row], calls: Sequence[CallRecord]
     ) -> None:
         await asyncio.wait([noting])
         await self._storage.append(
@@ -249,7 +260,7 @@ class TurnLog:
         opened, began = self._opened(calls) if calls else [], monotonic()
         before = [_before_its_start(record) for record in opened]
         if self._way == "append":
-            saving = self._append(rows, [*settled, *opened])
+            saving = self._append(self._with_parts(rows), [*settled, *opened])
         elif self._way == "save_messages":
             saving = self._storage.save_messages([self._whole(row) for row in rows])
         else:

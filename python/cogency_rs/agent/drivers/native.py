@@ -38,8 +38,8 @@ class NativeDriver:
 
     If the arguments of a call are broken or cut, no call of the answer runs; the model is shown its calls, as text,
     and what was wrong, until it does better. Reasoning is sent back with the calls that followed from it, with the
-    provider's signatures, in the order of the answer, and with what only the provider can read, as long as the run
-    lasts: the log has only the text.
+    provider's signatures, in the order of the answer, and with what only the provider can read. The log keeps these,
+    and they go only to the service that wrote them.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class NativeDriver:
                 for event in answer.release():
                     yield event
                 raise
-        runtime.returned[batch] = answer.returned
+        runtime.returned[batch] = runtime.newest = answer.returned
         for event in answer.finish():
             yield event
 

@@ -1,0 +1,78 @@
+"""What a service wants back with the calls of an answer, as the log keeps it: a part of the row of the first call.
+
+A run that goes on in another process, or answers a later question, so sends it back as the run that received it would.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..guards.json_text import read_json
+from ..storage.log import Part
+
+__all__ = ["RETURNED", "part_of", "read_returned"]
+
+RETURNED = "returned"
+"""The type of such a part."""
+
+
+def part_of(
+    reasoning: list[dict[str, str | None]], rest: dict[str, Any] | None, service: str
+) -> tuple[Part, ...]:
+    """The part to store; none for reasoning without signatures, which the log has as text.
+
+    Args:
+        reasoning: see `Returned`.
+        rest: see `Returned`.
+        service: names the service that wrote it, which alone can read it.
+    """
+    if rest is None and all(block["signature"] is None for block in reasoning):
+        return ()
+    stored = {"service": service, "reasoning": reasoning, "rest": rest}
+    return (Part(RETURNED, "application/json", json.dumps(stored).encode(), 0),)
+
+
+def read_returned(
+    data: bytes, service: str
+) -> tuple[list[dict[str, str | None]], dict[str, Any] | None] | None:
+    """The reasoning and the rest; `None` if another service wrote it, or a program that stores something else.
+
+    The core calls this while it folds rows.
+    """
+    try:
+        stored: Any = read_json(data)
+    except ValueError:
+        return None
+    match stored:
+        case {"service": str(wrote), "reasoning": list(reasoning), "rest": rest} if (
+            wrote == service
+        ):
+            is_whole = all(map(_is_block, reasoning)) and (rest is None or _is_rest(rest))
+            return (reasoning, rest) if is_whole else None
+        case _:
+            return None
+
+
+def _is_block(block: object) -> bool:
+    match block:
+        case {"text": str(), "signature": str() | None}:
+            return True
+        case _:
+            return False
+
+
+def _is_rest(rest: object) -> bool:
+    match rest:
+        case {"order": list(order), "fields": dict(), "calls": list(calls)}:
+            return all(isinstance(each, dict) for each in calls) and all(map(_is_piece, order))
+        case _:
+            return False
+
+
+def _is_piece(piece: object) -> bool:
+    match piece:
+        case [str(), str()]:
+            return True
+        case _:
+            return False
