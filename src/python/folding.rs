@@ -628,9 +628,7 @@ impl Folding {
                 }
                 if is_answering {
                     let reasoning = match first {
-                        Some((reasoning, _)) => {
-                            reasoning.call_method0(py, "copy")?.bind(py).cast::<PyList>()?.clone()
-                        }
+                        Some((reasoning, _)) => reasoning.bind(py).as_sequence().to_list()?,
                         None => PyList::empty(py),
                     };
                     if first.is_none() && !thoughts.bind(py).is_empty()? {

@@ -6,7 +6,7 @@ A run that goes on in another process, or answers a later question, so sends it 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from ..guards.json_text import read_json
 from ..storage.log import Part
@@ -45,9 +45,8 @@ def read_returned(
     except ValueError:
         return None
     match stored:
-        case {"service": str(wrote), "reasoning": list(reasoning), "rest": rest} if (
-            wrote == service
-        ):
+        case {"service": str(wrote), "reasoning": list(), "rest": rest} if wrote == service:
+            reasoning = cast("list[Any]", stored["reasoning"])
             is_whole = all(map(_is_block, reasoning)) and (rest is None or _is_rest(rest))
             return (reasoning, rest) if is_whole else None
         case _:
@@ -62,9 +61,11 @@ def _is_block(block: object) -> bool:
             return False
 
 
-def _is_rest(rest: object) -> bool:
+def _is_rest(rest: Any) -> bool:
     match rest:
-        case {"order": list(order), "fields": dict(), "calls": list(calls)}:
+        case {"order": list(), "fields": dict(), "calls": list()}:
+            calls = cast("list[Any]", rest["calls"])
+            order = cast("list[Any]", rest["order"])
             return all(isinstance(each, dict) for each in calls) and all(map(_is_piece, order))
         case _:
             return False
