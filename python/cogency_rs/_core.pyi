@@ -151,7 +151,7 @@ class Dialect:
         name: one of `presets()`.
 
     Raises:
-        ConfigError: there is no such preset; the message lists all presets.
+        ConfigError: there is no such preset; the message has the nearest ones.
 
     A dialect is a value: it has the marks that open and close each part, and the shape of a call between them. Dialects
     with equal fields are equal. They can be copied, pickled, compared and used as keys.
@@ -850,7 +850,7 @@ class AnswerReader:
         extras: whether fields without their own delta are handed out.
 
     Raises:
-        ValueError: there is no such API.
+        ConfigError: there is no such API.
     """
 
     def __new__(
@@ -1001,7 +1001,7 @@ class ArgumentSchema:
         problem: why the schema cannot be used; `None` if it can.
 
     Raises:
-        ValueError: `form` has a wrong value.
+        ConfigError: `form` has a wrong value.
     """
 
     def __new__(
@@ -1191,9 +1191,7 @@ class FoldOptions:
         service: the service that is given back what only it can read, in the form "native"; see `context.returned`.
 
     Raises:
-        ConfigError: `dialect` is not known.
-        ValueError: `form` or `rules` has a wrong value.
-        OverflowError: a bound is below 0.
+        ConfigError: `dialect` is not known, `form` or `rules` has a wrong value, or a bound is below 0.
     """
 
     def __new__(
@@ -1377,5 +1375,5 @@ def decide(
         is_refused: whether the answer is empty, or does not have the requested form.
 
     Raises:
-        ValueError: there is no such outcome.
+        ConfigError: there is no such outcome.
     """

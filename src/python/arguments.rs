@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyStringMethods, PyTuple,
 };
 use serde_json::{Map, Number, Value as Schema};
 
+use super::error::ConfigError;
 use crate::execution::arguments::{
     ArgumentSchema as Checker, ArgumentText, BigInteger, Foreign, MOST_LEVELS, Members, SchemaForm,
     Value, too_deep, unusable,
@@ -39,7 +39,7 @@ impl ArgumentSchema {
             Some("flat") => SchemaForm::Flat,
             Some("json schema") => SchemaForm::JsonSchema,
             Some(other) => {
-                return Err(PyValueError::new_err(format!(
+                return Err(ConfigError::new_err(format!(
                     "form must be \"flat\" or \"json schema\", got {other:?}"
                 )));
             }

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
 
-use super::error::{ConfigError, type_error};
+use super::error::{ConfigError, refused, wrong_type};
+use crate::json::lossy;
 use crate::protocol::canonical::json_string;
 
 /// The text of a `str` as generalised UTF-8; borrowed, unless it has lone surrogates.
@@ -31,7 +32,30 @@ pub fn string_of<'a, 'py>(
     what: &str,
     value: &'a Bound<'py, PyAny>,
 ) -> PyResult<&'a Bound<'py, PyString>> {
-    value.cast::<PyString>().map_err(|_| type_error(what, "str", value))
+    value.cast::<PyString>().map_err(|_| wrong_type(what, "str", value))
+}
+
+/// The argument named `what` as text; a lone surrogate is U+FFFD.
+pub fn text_of(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = string_of(what, value)?;
+    if let Ok(text) = text.to_str() {
+        return Ok(text.to_owned());
+    }
+    let quoted = dumps(value)?;
+    Ok(lossy(&quoted[1..quoted.len() - 1]).into_owned())
+}
+
+/// The argument named `what` as a number of things.
+pub fn count_of(what: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let wanted = "a whole number of at least 0";
+    if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
+        return Err(refused(what, value, wanted));
+    }
+    let out_of_range = |_| match value.repr() {
+        Ok(given) => ConfigError::new_err(format!("{what} must be {wanted}, got {given}")),
+        Err(error) => error,
+    };
+    value.extract().map_err(out_of_range)
 }
 
 /// A `str` from generalised UTF-8.

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use serde_json::Value;
 
-use super::convert::{bytes_of, dumps, json, to_str};
+use super::convert::{bytes_of, count_of, dumps, json, to_str};
 use super::declared::{ListedTool, with_tools};
-use super::error::{ConfigError, refused, type_error};
+use super::error::{ConfigError, refused, wrong_type};
 use super::grammar::{self, CallGrammar, Wanted};
 use super::json::value_of;
 use super::results::outcome_of;
@@ -51,8 +51,9 @@ impl Hash for Dialect {
 impl Dialect {
     #[new]
     #[pyo3(signature = (name))]
-    fn new(name: &str) -> PyResult<Self> {
-        preset(name).map(Self::of)
+    fn new(name: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let wrong = |_| refused("name", name, "the name of a dialect (a str)");
+        preset(&name.cast::<PyString>().map_err(wrong)?.to_string_lossy()).map(Self::of)
     }
 
     /// The names of the presets.
@@ -106,7 +107,10 @@ impl Dialect {
         to_str(calls.py(), written.as_bytes())
     }
 
-    #[pyo3(signature = (content=None, *, reasoning=None, calls=None, tools=None, first=0))]
+    #[pyo3(signature = (content=None, *, reasoning=None, calls=None, tools=None, first=None))]
+    #[pyo3(
+        text_signature = "($self, content=None, *, reasoning=None, calls=None, tools=None, first=0)"
+    )]
     fn write_turn<'py>(
         &self,
         py: Python<'py>,
@@ -114,8 +118,9 @@ impl Dialect {
         reasoning: Option<&Bound<'py, PyString>>,
         calls: Option<&Bound<'py, PyAny>>,
         tools: Option<&Bound<'py, PyAny>>,
-        first: usize,
+        first: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyString>> {
+        let first = number_of_first(first)?;
         let renderer = Renderer::new(Arc::clone(&self.inner));
         let calls = shown_calls(calls, &renderer, first)?;
         if let Err(fault) = renderer.exactly(&calls, true, tools_of(tools)?.as_ref()) {
@@ -134,13 +139,15 @@ impl Dialect {
         to_str(py, renderer.turn(&parts).unwrap_or_default().as_bytes())
     }
 
-    #[pyo3(signature = (results, *, calls=None, first=0))]
+    #[pyo3(signature = (results, *, calls=None, first=None))]
+    #[pyo3(text_signature = "($self, results, *, calls=None, first=0)")]
     fn write_results<'py>(
         &self,
         results: &Bound<'py, PyAny>,
         calls: Option<&Bound<'py, PyAny>>,
-        first: usize,
+        first: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyString>> {
+        let first = number_of_first(first)?;
         let renderer = Renderer::new(Arc::clone(&self.inner));
         let calls = shown_calls(calls, &renderer, first)?;
         let mut names = calls.iter().map(|call| call.name.clone());
@@ -325,8 +332,16 @@ fn preset(name: &str) -> PyResult<Arc<core::Dialect>> {
 }
 
 fn unknown(name: &str) -> PyErr {
-    let known: Vec<_> = presets::names().collect();
-    ConfigError::new_err(format!("there is no dialect {name:?}; there are {}", known.join(", ")))
+    let error = Python::attach(|py| {
+        let dialects = py.import("cogency_rs.guards.dialects")?;
+        dialects.call_method1("unknown", (name,)).map(PyErr::from_value)
+    });
+    error.unwrap_or_else(|error| error)
+}
+
+/// The number of the first call in its conversation.
+fn number_of_first(first: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    first.map_or(Ok(0), |first| count_of("first", first))
 }
 
 /// The grammar of `dialect`: a name, a [`Dialect`], or several of these; cogency's if it is left out.
@@ -435,15 +450,15 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
         let inner = declared.get_item("function")?;
         let inner =
             inner.as_ref().and_then(|inner| inner.cast::<PyDict>().ok()).unwrap_or(declared);
-        let name = inner.get_item("name")?.ok_or_else(|| type_error("tools", wanted, tool))?;
+        let name = inner.get_item("name")?.ok_or_else(|| wrong_type("tools", wanted, tool))?;
         let schema = ["parameters", "input_schema", "inputSchema"];
         let schema = schema.into_iter().find_map(|key| inner.get_item(key).ok().flatten());
         let name = tool_name(&name)?;
         let schema = schema.map_or(Ok(Value::Null), |schema| schema_of(&name, &schema))?;
         return Ok((name, schema));
     }
-    let name = tool.getattr("name").map_err(|_| type_error("tools", wanted, tool))?;
-    let schema = tool.getattr("schema").map_err(|_| type_error("tools", wanted, tool))?;
+    let name = tool.getattr("name").map_err(|_| wrong_type("tools", wanted, tool))?;
+    let schema = tool.getattr("schema").map_err(|_| wrong_type("tools", wanted, tool))?;
     let name = tool_name(&name)?;
     let schema = as_json_schema(schema_of(&name, &schema)?);
     Ok((name, schema))
@@ -485,16 +500,17 @@ fn shown_calls(
 fn shown(call: &Bound<'_, PyAny>) -> PyResult<ShownCall> {
     let text = |field: &str, value: &Bound<'_, PyAny>| {
         let is_text = value.is_instance_of::<PyString>();
-        let wrong = || type_error(&format!("the {field} of a call"), "str", value);
+        let wrong = || wrong_type(&format!("the {field} of a call"), "str", value);
         if is_text { dumps(value) } else { Err(wrong()) }
     };
     let optional = |field: &str| {
         let value = call.getattr(field)?;
         (!value.is_none()).then(|| text(field, &value)).transpose()
     };
-    let args = call.getattr("args")?;
+    let wrong = |_| refused("calls", call, "a list of ToolCalls");
+    let args = call.getattr("args").map_err(wrong)?;
     if !args.is_instance_of::<PyDict>() {
-        return Err(type_error("the args of a call", "dict", &args));
+        return Err(wrong_type("the args of a call", "dict", &args));
     }
     Ok(ShownCall {
         name: text("name", &call.getattr("name")?)?,

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+pyo3::import_exception!(cogency_rs.errors, ArgumentError);
 pyo3::import_exception!(cogency_rs.errors, ConfigError);
 pyo3::import_exception!(cogency_rs.errors, ProtocolError);
 pyo3::import_exception!(cogency_rs.errors, ToolParseError);
@@ -26,9 +27,18 @@ pub fn refused(name: &str, given: &Bound<'_, PyAny>, accepted: &str) -> PyErr {
     error.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// A `TypeError` that names the wanted type and the received one.
+/// An `ArgumentError` that names the wanted type and the received one.
+pub fn wrong_type(what: &str, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    ArgumentError::new_err(types(what, wanted, value))
+}
+
+/// The same of what is not an argument, such as what a source yields: a `TypeError`.
 pub fn type_error(what: &str, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(types(what, wanted, value))
+}
+
+fn types(what: &str, wanted: &str, value: &Bound<'_, PyAny>) -> String {
     let found =
         value.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
-    PyTypeError::new_err(format!("{what} must be {wanted}, not {found}"))
+    format!("{what} must be {wanted}, not {found}")
 }

@@ -5,13 +5,14 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::convert::{bytes_of, dumps, string_of, to_str};
+use super::convert::{bytes_of, count_of, dumps, string_of, to_str};
 use super::dialect::written_of;
+use super::error::ConfigError;
 use super::rows::{call_of, formatted, lenient_call_of, report_of};
 use crate::context::{self as core, Bounds, Form, Message, Passages, Role, Rules, Shown, Tags};
 use crate::json::{Container, Scanner, Token, unescaped};
@@ -69,15 +70,16 @@ impl FoldOptions {
         form: Form,
         rules: Rules,
         escape_tags: Tags,
-        max_result_chars: Option<usize>,
+        max_result_chars: Option<&Bound<'_, PyAny>>,
         tool_result_chars: Option<&Bound<'_, PyDict>>,
         tool_names: Option<&Bound<'_, PyDict>>,
         dialect: Option<&Bound<'_, PyAny>>,
         service: String,
     ) -> PyResult<Self> {
-        let mut bounds = Bounds { all: max_result_chars, ..Bounds::default() };
+        let most = max_result_chars.map(|most| count_of("max_result_chars", most));
+        let mut bounds = Bounds { all: most.transpose()?, ..Bounds::default() };
         for (name, most) in tool_result_chars.into_iter().flatten() {
-            bounds.tools.insert(json_name(&name)?, most.extract()?);
+            bounds.tools.insert(json_name(&name)?, count_of("tool_result_chars", &most)?);
         }
         let ways = tool_names.into_iter().flatten();
         let names = ways.map(|(way, name)| Ok((json_name(&way)?, json_name(&name)?)));
@@ -802,7 +804,7 @@ impl<'py> FromPyObject<'_, 'py> for Form {
         let found = FORMS.iter().find(|(known, _)| *known == name);
         found.map(|(_, form)| *form).ok_or_else(|| {
             let names = FORMS.map(|(known, _)| format!("{known:?}")).join(", ");
-            PyValueError::new_err(format!("form must be one of {names}, got {name:?}"))
+            ConfigError::new_err(format!("form must be one of {names}, got {name:?}"))
         })
     }
 }
@@ -814,7 +816,7 @@ impl<'py> FromPyObject<'_, 'py> for Rules {
         match rules.extract::<&str>()? {
             "own" => Ok(Self::Own),
             "installed" => Ok(Self::Installed),
-            other => Err(PyValueError::new_err(format!(
+            other => Err(ConfigError::new_err(format!(
                 "rules must be \"own\" or \"installed\", got {other:?}"
             ))),
         }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyType};
 
-use super::convert::{Setting, bytes_of, choice, string_of};
+use super::convert::{Setting, bytes_of, choice, string_of, text_of};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, refused, type_error};
 use crate::chat::ChatCalls;
@@ -160,8 +160,7 @@ impl Finish {
         reason: Option<&Bound<'_, PyAny>>,
         details: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let details =
-            details.map(|details| string_of("details", details)?.extract()).transpose()?;
+        let details = details.map(|details| text_of("details", details)).transpose()?;
         Ok(Self { reason: reason_of(reason)?, details })
     }
 
@@ -228,7 +227,7 @@ pub fn reasoning_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 
 /// The argument `reason`: why the model stopped.
 pub fn reason_of(reason: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
-    reason.map(|reason| string_of("reason", reason)?.extract()).transpose()
+    reason.map(|reason| text_of("reason", reason)).transpose()
 }
 
 /// How a text ended: its source raised `error`, or the model stopped as `finish` says.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use super::clock::now;
 use super::convert::{Setting, bytes_of, choice, to_str};
+use super::error::ConfigError;
 use super::events;
 use super::item_sink::{ItemSink, SinkResult};
 use super::options::{Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
@@ -449,6 +450,6 @@ pub fn decide(
 ) -> PyResult<&'static str> {
     let outcome = outcome.to_str()?;
     let outcome = TurnOutcome::of_name(outcome)
-        .ok_or_else(|| PyValueError::new_err(format!("there is no outcome {outcome:?}")))?;
+        .ok_or_else(|| ConfigError::new_err(format!("there is no outcome {outcome:?}")))?;
     Ok(turn::decide(Situation { outcome, is_to_stop, is_to_go_on, is_refused }).name())
 }

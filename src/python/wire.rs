@@ -1,11 +1,11 @@
 //! `AnswerReader`: the bytes of a provider's answer, read into the deltas of Python.
 
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyType};
 
+use super::error::ConfigError;
 use super::options::{Finish, reasoning_class};
 use crate::wire::{Api, CallDelta, Delta, Extras, Opaque, Options, Reader, Secret, Usage};
 
@@ -73,7 +73,7 @@ pub fn reader_of(
         "messages" => Api::Messages,
         other => {
             let message = format!("api must be \"completions\" or \"messages\", got {other:?}");
-            return Err(PyValueError::new_err(message));
+            return Err(ConfigError::new_err(message));
         }
     };
     let extras = if extras { Extras::Kept } else { Extras::Dropped };

@@ -196,8 +196,9 @@ def test_every_path_of_a_use_is_read(tree, paths):
 
 LOOKED_UP = {
     ("dialect.rs", "context.assembly"): {"listed_tool"},
+    ("dialect.rs", "guards.dialects"): {"unknown"},
     ("dialect.rs", "tools.signature"): {"json_schema_of"},
-    ("error.rs", "errors"): {"ConfigError", "ProtocolError", "ToolParseError"},
+    ("error.rs", "errors"): {"ArgumentError", "ConfigError", "ProtocolError", "ToolParseError"},
     ("error.rs", "guards.arguments"): {"refused"},
     ("folding.rs", "context.returned"): {"read_returned"},
     ("folding.rs", "tools.toolbox"): {"safe_name"},

@@ -8,12 +8,21 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Agent, Dialect, History, SQLite, assemble, parse_tokens, system_prompt
+from cogency_rs import (
+    Agent,
+    Dialect,
+    History,
+    Parser,
+    SQLite,
+    assemble,
+    parse_tokens,
+    system_prompt,
+)
 from cogency_rs.agent import TextDriver
 from cogency_rs.context import to_messages
 from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.errors import ConfigError
-from cogency_rs.reader import ChatWriter
+from cogency_rs.reader import ChatReader, ChatWriter
 from cogency_rs.testing import ScriptedModel
 from support.conversations import called, event, respond, think, user
 from support.tools import OK, FunctionTool, nothing
@@ -129,7 +138,7 @@ def test_a_custom_dialect_is_written_with_its_own_marks():
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(ConfigError, match=r'there is no dialect "hermse"; there are .*hermes'):
+    with pytest.raises(ConfigError, match='there is no dialect "hermse"; the nearest is "hermes"'):
         to_messages([], dialect="hermse")
 
 
@@ -146,6 +155,11 @@ CODER = '"qwen3-coder" (Qwen3-Coder, Qwen3.5, Nemotron 3)'
         lambda name: Agent(ScriptedModel([]), dialect=name),
         lambda name: TextDriver(name),
         lambda name: ChatWriter(name),
+        lambda name: ChatReader(name),
+        lambda name: Dialect(name),
+        lambda name: Parser(dialect=name),
+        lambda name: Parser(dialect=("hermes", name)),
+        lambda name: to_messages([], dialect=name),
     ],
 )
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from cogency_rs import History, SQLite, assemble, tool
 from cogency_rs._core import Folding, FoldOptions
 from cogency_rs.context import to_messages
-from cogency_rs.errors import ConfigError
+from cogency_rs.errors import ArgumentError, ConfigError
 from support.conversations import called, result
 from support.cost import is_linear
 
@@ -129,10 +129,11 @@ def test_equal_options_are_equal_and_have_one_hash():
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"rules": "cogency"}, ValueError),
-        ({"max_result_chars": -1}, OverflowError),
-        ({"tool_result_chars": {5: 1}}, TypeError),
-        ({"tool_result_chars": {"a": None}}, TypeError),
+        ({"rules": "cogency"}, ConfigError),
+        ({"form": "prose"}, ConfigError),
+        ({"max_result_chars": -1}, ConfigError),
+        ({"tool_result_chars": {5: 1}}, ArgumentError),
+        ({"tool_result_chars": {"a": None}}, ArgumentError),
     ],
 )
 def test_wrong_options_are_refused(options, error):

@@ -28,10 +28,12 @@ from cogency_rs import (
     system_prompt,
     tool,
 )
+from cogency_rs._core import AnswerReader, ArgumentSchema, decide
 from cogency_rs.agent import TextDriver
 from cogency_rs.compat import in_sandbox
 from cogency_rs.errors import ConfigError
 from cogency_rs.executors.ray import RayExecutor
+from cogency_rs.models import Finish
 from cogency_rs.tools import Retries, ToolOptions
 
 
@@ -296,6 +298,63 @@ def test_a_wrong_argument_is_an_error_of_this_package_and_of_python(wrong, of_py
     with pytest.raises(ConfigError) as raised:
         wrong()
     assert {kind for kind in (ValueError, TypeError) if isinstance(raised.value, kind)} == of_python
+
+
+HERMES = Dialect("hermes")
+CALL = ToolCall("add", {})
+
+WRONG_IN_THE_CORE: dict[str, tuple[Any, str]] = {
+    "a dialect's name": (
+        lambda: Dialect(5),  # type: ignore[arg-type]
+        "name must be the name of a dialect (a str), got 5",
+    ),
+    "a number below 0": (
+        lambda: HERMES.write_turn("", calls=[CALL], first=-1),
+        "first must be a whole number of at least 0, got -1",
+    ),
+    "a number beyond all": (
+        lambda: HERMES.write_results([], calls=[CALL], first=2**64),
+        "first must be a whole number of at least 0, got 18446744073709551616",
+    ),
+    "no number": (
+        lambda: HERMES.write_turn("", first="1"),  # type: ignore[arg-type]
+        "first must be a whole number of at least 0, got '1'",
+    ),
+    "a call as a dict": (
+        lambda: HERMES.write_calls([{}]),  # type: ignore[list-item]
+        "calls must be a list of ToolCalls, got {}",
+    ),
+    "arguments": (
+        lambda: HERMES.write_calls([ToolCall("add", 5)]),  # type: ignore[arg-type]
+        "the args of a call must be dict, not int",
+    ),
+    "a reason": (lambda: Finish(5), "reason must be str, not int"),  # type: ignore[arg-type]
+    "a chunk": (lambda: Parser().feed(5), "text must be str, not int"),  # type: ignore[arg-type]
+    "tools": (
+        lambda: Parser(tools=[5]),
+        'tools must be tools, or dicts with a "name" and "parameters", not int',
+    ),
+    "a schema's form": (
+        lambda: ArgumentSchema({}, "round"),  # type: ignore[arg-type]
+        'form must be "flat" or "json schema", got "round"',
+    ),
+    "an outcome": (
+        lambda: decide("lost", is_to_stop=False, is_to_go_on=False, is_refused=False),
+        'there is no outcome "lost"',
+    ),
+    "an API": (lambda: AnswerReader("x"), 'api must be "completions" or "messages", got "x"'),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), WRONG_IN_THE_CORE.values(), ids=WRONG_IN_THE_CORE)
+def test_the_core_refuses_a_wrong_argument_with_an_error_of_this_package(wrong, sentence):
+    with pytest.raises(ConfigError) as raised:
+        wrong()
+    assert str(raised.value) == sentence
+
+
+def test_half_characters_of_a_reason_are_replaced():
+    assert Finish("a\ud800", details="\udfff") == Finish("a\ufffd", details="\ufffd")
 
 
 def test_a_field_of_a_dialect_is_refused_without_a_word_of_the_core():

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from .._core import Dialect
 from ..errors import ConfigError
-from ..guards.dialects import preset
 from ..types import ToolCall
 from .exits import UnusableError
 from .page import Page, cut
@@ -96,7 +95,7 @@ def named(names: str) -> list[Dialect]:
         UnusableError: one is unknown; the message has the nearest.
     """
     try:
-        return [preset(name.strip()) for name in names.split(",")]
+        return [Dialect(name.strip()) for name in names.split(",")]
     except ConfigError as error:
         raise UnusableError(str(error)) from error
 

@@ -18,7 +18,7 @@ from .._core import (
 from ..calls.record import CallRecord
 from ..errors import ConfigError
 from ..guards.arguments import check_instance, check_text
-from ..guards.dialects import check_dialect, preset
+from ..guards.dialects import check_dialect
 from ..guards.json_text import whole_characters
 from ..tools.cogency import guidance_for
 from ..types import Dialects
@@ -292,7 +292,7 @@ def _with(asked: str, messages: Messages) -> Messages:
 def written_dialect(dialect: Dialects) -> Dialect:
     """The dialect that prompts are written in: the first of several."""
     first = dialect if isinstance(dialect, str | Dialect) else dialect[0]
-    return preset(first) if isinstance(first, str) else first
+    return Dialect(first) if isinstance(first, str) else first
 
 
 async def _profile(user_id: str, storage: Any, dialect: Dialects) -> str:

@@ -1,33 +1,29 @@
-"""A preset by its name; where there is none, the error says which presets have a name or a model that is nearly it."""
+"""The error for a name that no preset has: it says which presets have a name or a model that is nearly it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from .._core import Dialect
 from ..errors import ConfigError
 from ..types import Dialects
 
-__all__ = ["check_dialect", "preset"]
+__all__ = ["check_dialect", "unknown"]
 
 
-def preset(name: str) -> Dialect:
-    """The preset with this name.
+def unknown(name: str) -> ConfigError:
+    """Make the error for a name that no preset has, with the nearest presets, or all if none is near.
 
-    Raises:
-        ConfigError: there is no such dialect; the message has the nearest, or all if none is near.
+    The core calls this, so that every door gives the same error.
     """
-    try:
-        return Dialect(name)
-    except ConfigError as error:
-        unknown = str(error)
+    nothing = f"there is no dialect {json.dumps(name, ensure_ascii=False)}"
     near = _near(name)
     if not near:
-        raise ConfigError(unknown)
+        return ConfigError(f"{nothing}; there are {', '.join(Dialect.presets())}")
     listed = [f'"{each.name}"' + (f" ({each.models})" if each.models else "") for each in near]
     are = "is" if len(listed) == 1 else "are"
-    nothing = unknown.rpartition("; there are ")[0]
-    raise ConfigError(
+    return ConfigError(
         f"{nothing}; the nearest {are} {', '.join(listed)}; docs/presets.md has those of all models"
     )
 
@@ -36,11 +32,11 @@ def check_dialect(dialect: Dialects) -> None:
     """Check the names of dialects.
 
     Raises:
-        ConfigError: see `preset`.
+        ConfigError: there is no such dialect.
     """
     for each in dialect if isinstance(dialect, tuple) else (dialect,):
         if isinstance(each, str):
-            preset(each)
+            Dialect(each)
 
 
 def _near(name: str) -> Sequence[Dialect]:

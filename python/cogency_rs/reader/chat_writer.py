@@ -10,7 +10,6 @@ from typing import Any, TypeGuard
 
 from .._core import ChatReader, Dialect, ToolSchemas
 from ..errors import ConfigError
-from ..guards.dialects import preset
 from ..tools.signature import is_object
 from ..types import ToolCall, ToolResult
 
@@ -39,7 +38,7 @@ class ChatWriter:
     """
 
     def __init__(self, dialect: str | Dialect, tools: Iterable[Any] | None = None) -> None:
-        self._dialect = preset(dialect) if isinstance(dialect, str) else dialect
+        self._dialect = Dialect(dialect) if isinstance(dialect, str) else dialect
         listed = list(tools or ())
         self._tools = ToolSchemas(listed) if listed else None
         self._declaration = self._dialect.declare(listed) if listed else ""
