@@ -116,6 +116,8 @@ class Finish:
     __match_args__ = ("reason",)
 
     def __new__(cls, reason: str | None, *, details: str | None = None) -> Finish: ...
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any: ...
     @property
     def reason(self) -> str | None: ...
     @property
@@ -158,6 +160,8 @@ class Dialect:
     """
 
     def __new__(cls, name: str) -> Dialect: ...
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any: ...
     @staticmethod
     def presets() -> list[str]:
         """The names of the known dialects."""

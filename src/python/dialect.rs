@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use pyo3::exceptions::{PyRecursionError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use serde_json::Value;
 
 use super::convert::{bytes_of, count_of, dumps, json, to_str};
@@ -54,6 +54,18 @@ impl Dialect {
     fn new(name: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wrong = |_| refused("name", name, "the name of a dialect (a str)");
         preset(&name.cast::<PyString>().map_err(wrong)?.to_string_lossy()).map(Self::of)
+    }
+
+    /// Lets pydantic take a dialect as a field.
+    #[classmethod]
+    fn __get_pydantic_core_schema__<'py>(
+        cls: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        let fields = cls.py().import("cogency_rs.loading.plain_data")?;
+        fields.call_method1("dialect_field", (cls,))
     }
 
     /// The names of the presets.

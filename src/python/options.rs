@@ -175,6 +175,18 @@ impl Finish {
         ("reason",)
     }
 
+    /// Lets pydantic take it as a field.
+    #[classmethod]
+    fn __get_pydantic_core_schema__<'py>(
+        cls: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        let fields = cls.py().import("cogency_rs.loading.plain_data")?;
+        fields.call_method1("finish_field", (cls,))
+    }
+
     fn __repr__(&self) -> String {
         let reason =
             self.reason.as_ref().map_or_else(|| "None".into(), |reason| format!("{reason:?}"));

@@ -12,12 +12,13 @@ from typing import Any, get_type_hints, is_typeddict
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from cogency_rs import (
     Agent,
     Approval,
     CallOptions,
+    Dialect,
     Execution,
     RunLimits,
     RunResult,
@@ -28,7 +29,7 @@ from cogency_rs import (
 from cogency_rs.calls.record import CallRecord
 from cogency_rs.errors import StopRun
 from cogency_rs.execution import Reconcile, ToolExecution, UnsettledCall
-from cogency_rs.models import ToolCallDelta, ToolDeclaration
+from cogency_rs.models import Finish, ToolCallDelta, ToolDeclaration
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview, Retries, ToolOptions
 from cogency_rs.types import RunEvent
@@ -106,10 +107,8 @@ def test_a_value_is_whole_when_its_class_is_imported():
 
 # Plain data
 
-NO_DATA = {
-    *("Runtime", "ToolContext", "Invocation", "MCPTool"),  # they act
-    "ModelResponse",  # it may have a `Finish`, which is the core's
-}
+NO_DATA = {"Runtime", "ToolContext", "Invocation", "MCPTool"}
+"""They act."""
 
 
 @pytest.mark.parametrize(
@@ -222,6 +221,56 @@ def test_fastapi_answers_with_a_result():
         assert {"type": "respond", "content": "Oslo."}.items() <= told["events"][1].items()
         assert client.get("/limits").json()["steps"] == 3
         assert {"/run", "/page", "/limits"} <= client.get("/openapi.json").json()["paths"].keys()
+
+
+OWN_DIALECT = Dialect("hermes").replace(name="mine", open=["<use>"], close=["</use>"])
+
+
+class Asked(BaseModel):
+    dialect: Dialect
+    finish: Finish | None = None
+
+
+@pytest.mark.parametrize(
+    "dialect", [Dialect("hermes"), OWN_DIALECT], ids=lambda dialect: dialect.name
+)
+@pytest.mark.parametrize("finish", [None, Finish(None), Finish("refusal", details="no")])
+def test_values_of_the_core_are_fields(dialect, finish):
+    asked = Asked(dialect=dialect, finish=finish)
+    assert (asked.dialect, asked.finish) == (dialect, finish)
+    assert Asked.model_validate_json(asked.model_dump_json()) == asked
+    assert Asked.model_validate(asked.model_dump()) == asked
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"dialect": "hermse"}, 'there is no dialect "hermse"; the nearest is "hermes"'),
+        ({"dialect": {"name": "x"}}, "this is not a dialect: missing field"),
+        ({"dialect": 7}, "valid string"),
+        ({"dialect": "hermes", "finish": {}}, "Field required"),
+        ({"dialect": "hermes", "finish": {"reason": 7}}, "valid string"),
+    ],
+)
+def test_what_is_not_a_value_of_the_core_is_refused_as_a_field(given, message):
+    with pytest.raises(ValidationError, match=message):
+        Asked.model_validate(given)
+
+
+def test_fastapi_reads_and_writes_values_of_the_core():
+    app = FastAPI()
+
+    @app.post("/asked")
+    async def asked(body: Asked) -> Asked:
+        return body
+
+    with TestClient(app) as client:
+        answer = client.post("/asked", json={"dialect": "hermes", "finish": {"reason": "stop"}})
+        assert Asked.model_validate(answer.json()) == Asked(
+            dialect=Dialect("hermes"), finish=Finish("stop")
+        )
+        assert client.post("/asked", json={"dialect": "hermse"}).status_code == 422
+        assert "/asked" in client.get("/openapi.json").json()["paths"]
 
 
 def test_limits_that_pydantic_read_override_what_was_given():

@@ -1,7 +1,7 @@
 """What lets pydantic, and so FastAPI, take values of this package as fields; nothing here needs pydantic or loads it.
 
 pydantic reads dataclasses, named tuples and typed dicts by their hints. It asks these classes about what it cannot
-read: results, which are written by `to_dict`, and exceptions.
+read: results, which are written by `to_dict`, and exceptions. The core's classes ask here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["ExceptionField", "PlainData", "TypedDict"]
+__all__ = ["ExceptionField", "PlainData", "TypedDict", "dialect_field", "finish_field"]
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     from typing import TypedDict
@@ -50,6 +50,52 @@ class ExceptionField:
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def dialect_field(dialect: Any) -> Any:
+    """A field that holds a `Dialect`: it is read from a preset's name or the fields, and written as the fields."""
+    from pydantic_core import core_schema
+
+    given = core_schema.union_schema(
+        [core_schema.str_schema(), core_schema.dict_schema(core_schema.str_schema())]
+    )
+
+    def read(value: Any) -> Any:
+        return dialect(value) if isinstance(value, str) else dialect.from_dict(value)
+
+    return _read_by(dialect, given, read, dialect.to_dict)
+
+
+def finish_field(finish: Any) -> Any:
+    """A field that holds a `Finish`: it is read from its fields, and written as these."""
+    from pydantic_core import core_schema
+
+    word = core_schema.nullable_schema(core_schema.str_schema())
+    given = core_schema.typed_dict_schema(
+        {
+            "reason": core_schema.typed_dict_field(word),
+            "details": core_schema.typed_dict_field(word, required=False),
+        }
+    )
+
+    def read(value: dict[str, Any]) -> Any:
+        return finish(value["reason"], details=value.get("details"))
+
+    def write(value: Any) -> dict[str, Any]:
+        return {"reason": value.reason, "details": value.details}
+
+    return _read_by(finish, given, read, write)
+
+
+def _read_by(kind: type[Any], given: Any, read: Any, write: Any) -> Any:
+    from pydantic_core import core_schema
+
+    reading = core_schema.no_info_after_validator_function(read, given)
+    return core_schema.json_or_python_schema(
+        reading,
+        core_schema.union_schema([core_schema.is_instance_schema(kind), reading]),
+        serialization=core_schema.plain_serializer_function_ser_schema(write),
+    )
 
 
 def _written_by(kind: type[Any], write: Any) -> Any:
