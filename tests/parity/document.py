@@ -28,8 +28,8 @@ tests (`tests/parity`) compare the rest with cogency itself, and fail on any oth
 A difference is named after the predicate in `tests/parity/differences/` that says exactly when it applies. The tests
 run its examples with both packages, in a small vocabulary: `events` parses a text, `result` is the outcome, content
 and error of one call of the tool `t`, `emitted` and `saved` are what an accumulator hands to the user and to the log,
-`messages` is what the model is shown of a log. A tuple that begins with the name of an exception says that it was
-raised; `…` marks text that was cut short.
+`messages` is what the model is shown of a log, `found` is what a search finds. A tuple that begins with the name of
+an exception says that it was raised; `…` marks text that was cut short.
 """
 
 

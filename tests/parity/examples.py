@@ -11,6 +11,8 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,6 +61,7 @@ class Side:
         self.tool_instructions = modules("codec").tool_instructions
         self.to_messages = modules("conversation").to_messages
         self.assemble = modules("assembly").assemble
+        self.SQLite = modules("sqlite").SQLite
 
     def names(self) -> dict[str, Any]:
         methods = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
@@ -248,13 +251,28 @@ class Side:
         tool = SimpleNamespace(name="t", description="does something", schema=schema)
         return plain(outcome(self.tool_instructions, [tool]))
 
+    # The log.
+
+    def found(self, messages: list[str], query: str) -> list[str]:
+        async def search() -> list[str]:
+            with TemporaryDirectory() as folder:
+                log = self.SQLite(str(Path(folder, "log.db")))
+                for time, message in enumerate(messages):
+                    await log.save_message("conversation", "user", "user", message, float(time))
+                found = [each.content for each in await log.search_messages(query, "user", None)]
+                await getattr(log, "close", _nothing)()
+                return found
+
+        return asyncio.run(search())
+
     def system_prompt_is_cogencys(self) -> bool:
         prompt = cogency("context.system").prompt
         return self.prompt([])[0]["content"] == prompt(tools=[], identity=None, instructions=None)
 
 
 def _theirs(name: str) -> Any:
-    room = "context" if name in {"conversation", "assembly"} else "core"
+    rooms = {"conversation": "context", "assembly": "context", "sqlite": "lib"}
+    room = rooms.get(name, "core")
     return cogency(f"{room}.{name}")
 
 
@@ -278,6 +296,10 @@ class _Ours:
 for _module in PUBLIC_MODULES:
     for _name in _module.__all__:
         setattr(_Ours, _name, staticmethod(getattr(_module, _name)))
+
+
+async def _nothing() -> None:
+    """In place of a method that cogency does not have."""
 
 
 def brief(event: Any) -> tuple[str, ...]:

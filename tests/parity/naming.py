@@ -156,6 +156,9 @@ class Naming:
     def system_prompt_is_cogencys(self) -> None:
         self._ask((differences.words_of_the_system_prompt, {"role": "system"}))
 
+    def found(self, _: list[str], query: str) -> None:
+        self._ask((differences.capital_beyond_z, query))
+
     def parse_tool_result(self, content: str) -> None:
         self._ask((differences.result_with_a_wrong_field, content))
 

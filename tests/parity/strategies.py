@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, settings, strategies as st
 from cogency_rs import ToolResult
 from cogency_rs.errors import ToolError
 from support.examples import examples
-from support.texts import whole
 
 from .oracle import Batch, Scenario, Script, cogency
 
@@ -438,12 +437,10 @@ good_call_texts = st.builds(
 good_batches = st.lists(made("call", good_call_texts), min_size=1, max_size=3).map(
     lambda made: [*made, {"type": "execute", "timestamp": 1.0}]
 )
-# As a parser hands text out: a lone surrogate in it is a difference of the parser's (`half_of_a_character`).
-said = plain.map(whole)
 turn_events = st.one_of(
     made("think", words),
     made("respond", words),
-    made("respond", said),
+    made("respond", plain),
     made("result", words),
     made("call", good_call_texts),
     bare("execute"),
@@ -459,7 +456,7 @@ odd_events = st.one_of(
         lambda **fields: {"type": "error", "timestamp": 1.0, **fields},
         content=words,
         kind=st.sampled_from(["malformed", "unfinished", "truncated", "refused", "model", None]),
-        raw=st.one_of(st.none(), words, said),
+        raw=st.one_of(st.none(), words, plain),
         line=st.one_of(st.none(), st.just(1)),
         column=st.one_of(st.none(), st.just(9)),
     ),

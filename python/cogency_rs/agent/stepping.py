@@ -6,7 +6,7 @@ The run decides what follows.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..calls.record import CallRecord, ToolExecution
     from ..hooks import AroundCall
     from ..hooks.approval import Approval
+    from ..storage.log import Part
     from .call_limit import CallLimit
     from .run_log import RunLog
     from .runtime import Runtime
@@ -48,6 +49,7 @@ class RunningStep:
         source: its driver's events.
         known: records of calls that the log has already.
         goes_on: whether its text goes on where the step before was cut.
+        parts_of_calls: gives what the log keeps with its calls.
 
     Attributes:
         events: what happens, to be read to its end or closed. The reader shows each to `content`.
@@ -64,13 +66,14 @@ class RunningStep:
         known: Sequence[CallRecord],
         *,
         goes_on: bool,
+        parts_of_calls: Callable[[], tuple[Part, ...]],
     ) -> None:
         self.content = StepContent()
         self.accumulator = accumulator
         self.began = monotonic()
         self.is_out_of_time = False
         self.events: AsyncGenerator[Any, None] = accumulator.process(
-            source, known=known, goes_on=goes_on
+            source, known=known, goes_on=goes_on, parts_of_calls=parts_of_calls
         )
 
 
@@ -177,7 +180,8 @@ class Stepping:
         if self._call_limit is not None:
             self._call_limit.begin_step()
         goes_on = self.answer.is_open
-        return RunningStep(accumulator, source, known, goes_on=goes_on)
+        parts = runtime.parts_of_calls
+        return RunningStep(accumulator, source, known, goes_on=goes_on, parts_of_calls=parts)
 
     async def finish(self, running: RunningStep) -> FinishedStep:
         """Put together the results of a step whose events have been read."""
@@ -414,7 +418,6 @@ class Stepping:
             on_dropped=None if limit is None else limit.give_back,
         )
         accumulator.state, accumulator.claim = ctx.state, self._triggers.claim
-        accumulator.parts_of_calls = self._runtime.parts_of_calls
         return accumulator
 
 

@@ -79,7 +79,6 @@ class Accumulator:
         stop: the `StopRun` that ended the last turn, raised by a tool or a hook; `None` if there was none.
         state: the dict that hooks write and tools read, from one turn to the next.
         claim: the claim on the conversation of the run that the turn is part of, if there is one.
-        parts_of_calls: gives the parts of the row of a batch's first call, when it is saved.
         executions: the records of the last turn's calls, in call order.
         waiting: the calls of a batch that waits for approval, with their ids.
         untold: events of text that is in the log but had not been emitted when the last turn was left.
@@ -141,7 +140,6 @@ class Accumulator:
         self._on_dropped = on_dropped
         self.state: dict[str, Any] = {}
         self.claim: Claim | None = None
-        self.parts_of_calls: Callable[[], tuple[Part, ...]] = tuple
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
         self.replaced_characters = 0
@@ -158,6 +156,7 @@ class Accumulator:
         *,
         known: Sequence[CallRecord] = (),
         goes_on: bool = False,
+        parts_of_calls: Callable[[], tuple[Part, ...]] = tuple,
     ) -> AsyncGenerator[TurnEvent, None]:
         """Carry out one turn.
 
@@ -169,6 +168,7 @@ class Accumulator:
             known: if `events` repeats calls that the log has already, their records, in order: their rows are not saved
                 a second time.
             goes_on: whether the text continues where the last turn was cut: space at its beginning is kept.
+            parts_of_calls: gives the parts of the row of a batch's first call, when it is saved; a `Log` keeps them.
 
         Yields:
             Events, each after its row is saved; in token mode text comes first and its row follows, as it does in both
@@ -212,7 +212,7 @@ class Accumulator:
                 toolbox=self._known_tools,
                 may_be_held=self._may_hold,
                 written_ids=text is not None,
-                parts=self.parts_of_calls,
+                parts=parts_of_calls,
             )
             early: EarlyCalls | None = None  # made for the first call, which most answers lack
             is_over = is_left = is_collected = False

@@ -75,6 +75,7 @@ from .parser_text import (
     text_in_pieces,
 )
 from .registry import ALL, ROOMS, Difference
+from .storage import capital_beyond_z
 
 __all__ = [
     "ALL",
@@ -93,6 +94,7 @@ __all__ = [
     "broken_off",
     "calls_without_execute",
     "calls_without_results",
+    "capital_beyond_z",
     "conversation_that_is_too_long",
     "declared_arguments",
     "error_with_its_class",

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cogency_rs.guards.json_text import whole_characters
+
 from ..oracle import Shape, cogency, event
 from .registry import TURNS, Example, difference
 
@@ -217,6 +219,45 @@ def _streamed(event: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": event["type"], "content": event.get("content") or "", "timestamp": 0.0}
 
 
+@difference(
+    TURNS,
+    Example(
+        r"saved(respond('a\ud83d') + respond('\ude00b\ud83d'))",
+        theirs=[("respond", "a\ud83d\ude00b\ud83d")],
+        ours=[("respond", "a\U0001f600b\ufffd")],
+    ),
+    theirs="Halves of a surrogate pair in the text of another parser's events stay halves. SQLite refuses such text, "
+    "which ends the turn.",
+    ours="As in the text of our own parser, halves are joined, and one without the other becomes U+FFFD.",
+    why="Text that cannot be stored must not end the turn.",
+)
+def half_of_a_character_in_an_event(step: Step) -> bool:
+    text = step.content if step.kind in TEXT_KINDS else ""
+    return isinstance(text, str) and any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def _with_whole_characters(events: Sequence[Any]) -> list[Any]:
+    """The events with the text of neighbours of one kind whole; a half belongs to the event that brings the other."""
+    made: list[Any] = []
+    for given in events:
+        step = Step(given, "", "event")
+        before = made[-1] if made else None
+        if half_of_a_character_in_an_event(step) and isinstance(before, dict):
+            text, last = step.content, before.get("content") or ""
+            is_low = "\udc00" <= text[0] <= "\udfff"
+            is_high = isinstance(last, str) and "\ud800" <= last[-1:] <= "\udbff"
+            if before.get("type") == step.kind and is_low and is_high:
+                made[-1] = {**before, "content": last[:-1]}
+                given = {**given, "content": last[-1] + text}
+        made.append(given)
+    return [
+        {**each, "content": whole_characters(each["content"])}
+        if half_of_a_character_in_an_event(Step(each, "", "event"))
+        else each
+        for each in made
+    ]
+
+
 STEPS = (
     text_before_a_call,
     results_that_the_model_wrote,
@@ -226,6 +267,7 @@ STEPS = (
     text_before_an_error,
     event_without_text,
     streamed_event_with_other_keys,
+    half_of_a_character_in_an_event,
 )
 
 
@@ -376,6 +418,9 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
             kept.add(place)
             place -= 1
 
+    if any(half_of_a_character_in_an_event(Step(given, "", stream)) for given in events):
+        names.add(half_of_a_character_in_an_event.name)
+        events = _with_whole_characters(events)
     for given in events:
         step = Step(given, pending, stream)
         applying = {each.name for each in STEPS if each(step)}

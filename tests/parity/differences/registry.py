@@ -52,12 +52,13 @@ class Difference:
 
 ALL: dict[str, Difference] = {}
 
-PARSER, TOOLS, TURNS, PROMPT, TEXTS = ROOMS = (
+PARSER, TOOLS, TURNS, PROMPT, TEXTS, LOG = ROOMS = (
     "Parser",
     "Tool calls",
     "Accumulator",
     "Next prompt",
     "Calls and results as text",
+    "Log",
 )
 
 
