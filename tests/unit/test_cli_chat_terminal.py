@@ -15,9 +15,11 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 from rich.console import Console
 
-from cogency_rs import ToolCall, ToolResult
+from cogency_rs import Agent, ToolCall, ToolResult
 from cogency_rs.cli.chat import view as view_module
 from cogency_rs.cli.chat.events import CallBegan, CallEnded, Warned
+from cogency_rs.models import Finish, ModelRequest
+from cogency_rs.testing import ScriptedModel
 
 # The live lines.
 
@@ -71,6 +73,38 @@ def test_a_warning_stands_on_a_line_of_its_own_and_calls_go_on(shown):
     view.happened(Warned("server 'a' ended"))
     assert "server 'a' ended" in (text := drawn(out))
     assert "look()" in text[text.index("ended") :], "the running call is drawn again"
+
+
+class CutAtLimit(ScriptedModel):
+    """A model of which the user set the length of an answer."""
+
+    def output_limit(self, request: ModelRequest) -> str | None:
+        return "max_tokens=5"
+
+
+CUT = "The model's answer reached the length that is allowed and was cut"
+
+
+@pytest.mark.parametrize(
+    ("model", "answers", "says"),
+    [
+        (CutAtLimit, [["Hello", Finish("length")]], [CUT, "The answer was cut at max_tokens=5"]),
+        (ScriptedModel, [["Hello", Finish("length")], " there."], [CUT]),
+        (ScriptedModel, ["<execute>oops</execute>", "Sorry."], ["the model sees this"]),
+    ],
+)
+async def test_only_of_an_answer_that_is_asked_for_again_is_it_said_that_the_model_sees_it(
+    shown, model, answers, says
+):
+    view, out = shown
+    run = Agent(model(answers)).run("?")
+    async for event in run.events("token"):
+        view.happened(event)
+    assert run.result is not None
+    view.end(run.result, run.result.usage, 1, 1.0)
+    text = " ".join(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", drawn(out)).split())
+    assert all(each in text for each in says)
+    assert ("the model sees this" in text) == ("the model sees this" in says)
 
 
 def test_the_markdown_of_an_answer_is_rendered_only_at_a_terminal(shown):

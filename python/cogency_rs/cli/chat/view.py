@@ -127,8 +127,11 @@ class View:
     def end(self, result: RunResult[str], usage: Usage, steps: int, seconds: float) -> None:
         """Show how an answer ended: what stopped it, and what it used."""
         self._settle()
-        if result.status == "stopped" and result.stop is not None:
-            self.note(f"stopped: {result.stop.message or result.stop.reason}", "yellow")
+        stop = result.stop
+        if result.status == "stopped" and stop is not None:
+            self.note(f"stopped: {stop.message or stop.reason}", "yellow")
+        elif stop is not None and stop.source == "model":  # it names the limit that cut the answer
+            self.note(stop.message, "yellow")
         about = "about " if usage.is_estimate else ""
         facts = [
             f"{about}{usage.read_tokens:,} tokens in, {usage.written_tokens:,} out",
@@ -226,7 +229,12 @@ class View:
                 self._gap("tools")
                 first = one_line(event["content"]).partition(". ")[0]
                 prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "yellow"))
-                self.page.hanging(prefix, f"{first}; the model sees this", "yellow")
+                if first.startswith("Your "):  # it is written for the model
+                    first = f"The model's {first[5:]}"
+                # Such an answer may be the last: at a limit of the user's own, or if the model refuses.
+                goes_on = event.get("kind") not in ("truncated", "refused")
+                told = f"{first}; the model sees this" if goes_on else first
+                self.page.hanging(prefix, told, "yellow")
             case "metric":
                 self._settle_text()
                 self._written = 0
