@@ -150,13 +150,12 @@ impl Shapes {
 
     /// The shapes that a union stands for, unions within it resolved; any other shape is itself.
     pub fn each(&self, id: ShapeId) -> Vec<ShapeId> {
-        let (mut found, mut seen, mut open) = (Vec::new(), vec![id], vec![id]);
+        let (mut found, mut seen, mut open) = (Vec::new(), HashSet::from([id]), vec![id]);
         while let Some(id) = open.pop() {
             match self.get(id) {
                 Shape::Union(parts) => {
                     for &part in parts.iter().rev() {
-                        if !seen.contains(&part) {
-                            seen.push(part);
+                        if seen.insert(part) {
                             open.push(part);
                         }
                     }

@@ -22,6 +22,9 @@ const MANY: usize = 8;
 /// How often that is done within itself.
 const MOST_PARTINGS: usize = 40;
 
+/// How many parts that may be left out are within each other in one rule.
+const MOST_WITHIN: usize = 32;
+
 impl Builder {
     /// The values of this shape.
     pub fn value(&mut self, id: ShapeId, spelling: Spelling) -> Expr {
@@ -265,6 +268,10 @@ impl Builder {
             let before = if index > 0 { separator.clone() } else { literal("") };
             let with = sequence([before, item, tail]);
             tail = if index < needed { with } else { optional(with) };
+            // Each part that may be left out is within the one before it, and whatever reads them calls itself for each.
+            if index % MOST_WITHIN == 0 && index > needed {
+                tail = self.rules.add("rest", tail);
+            }
         }
         let space = self.space(spelling);
         let empty = if spelling == Spelling::Elements && needed == 0 { "[]" } else { "" };

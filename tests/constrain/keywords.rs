@@ -263,3 +263,23 @@ fn the_schemas_of_the_official_suite_are_held_or_widened() {
     assert!(refused > 300, "only {refused} values");
     assert!(faults.is_empty(), "{}\n{}", faults.len(), faults.join("\n"));
 }
+
+#[test]
+fn places_of_a_list_are_held_one_by_one_however_many_there_are() {
+    let places: Vec<Value> = (0..100).map(|n| json!({"const": n})).collect();
+    let schema = json!({"type": "array", "prefixItems": places, "items": false, "minItems": 40});
+    let made = of_parameter("hermes", &json!({}), &schema).expect("a grammar");
+    for length in [40, 41, 63, 64, 65, 99, 100] {
+        assert!(allows(made.rules(), &json!((0..length).collect::<Vec<_>>())), "{length}");
+    }
+    assert!(!allows(made.rules(), &json!((0..39).collect::<Vec<_>>())));
+    assert!(!allows(made.rules(), &json!((0..101).collect::<Vec<_>>())));
+    assert!(!allows(made.rules(), &json!((0..50).chain([0]).collect::<Vec<_>>())));
+}
+
+#[test]
+fn a_list_of_many_places_does_not_exhaust_the_stack() {
+    let schema = json!({"type": "array", "prefixItems": vec![true; 200_000]});
+    let made = of_parameter("hermes", &json!({}), &schema).expect("a grammar");
+    assert!(made.gbnf().len() < 10_000_000);
+}
