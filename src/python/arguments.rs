@@ -46,7 +46,8 @@ impl ArgumentSchema {
         };
         let checker = match reader.problem {
             Some(problem) if form == SchemaForm::JsonSchema => Err(unusable(&problem)),
-            _ => Checker::new(&source, form),
+            // A schema may be long, and other threads run meanwhile.
+            _ => schema.py().detach(|| Checker::new(&source, form)),
         };
         Ok(Self { source, form, checker })
     }

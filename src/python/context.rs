@@ -121,13 +121,14 @@ impl PromptParts {
 #[pyo3(signature = (tools, identity=None, instructions=None, dialect=None))]
 #[pyo3(text_signature = "(tools, identity=None, instructions=None, dialect='cogency')")]
 pub fn prompt_parts(
+    py: Python<'_>,
     tools: Vec<ListedTool<'_>>,
     identity: Option<&str>,
     instructions: Option<&str>,
     dialect: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PromptParts> {
     let renderer = Renderer::new(written_of(dialect)?);
-    with_tools(&renderer, &tools, |tools| {
+    with_tools(py, &renderer, &tools, |tools| {
         PromptParts(core::PromptParts::new(&renderer, tools, identity, instructions))
     })
 }

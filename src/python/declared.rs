@@ -12,11 +12,12 @@ use crate::protocol::write::Renderer;
 /// A tool as a prompt lists it: `(name, line, description, schema)`.
 pub type ListedTool<'py> = (String, String, String, Bound<'py, PyAny>);
 
-/// What `write` makes of tools in the form that the prompts of the renderer's dialect need.
-pub fn with_tools<T>(
+/// What `write` makes of tools in the form that the prompts of the renderer's dialect need. Other threads run meanwhile.
+pub fn with_tools<T: Send>(
+    py: Python<'_>,
     renderer: &Renderer,
     tools: &[ListedTool<'_>],
-    write: impl FnOnce(&[Tool<'_>]) -> T,
+    write: impl FnOnce(&[Tool<'_>]) -> T + Send,
 ) -> PyResult<T> {
     // Where a line declares a tool, its schema is needed for an example only.
     let is_line = renderer.dialect().prompt.tools.layout == ToolsLayout::Signature;
@@ -33,5 +34,5 @@ pub fn with_tools<T>(
         .zip(&declared)
         .map(|((name, line, ..), declared)| Tool { name, line, declared })
         .collect();
-    Ok(write(&tools))
+    Ok(py.detach(|| write(&tools)))
 }

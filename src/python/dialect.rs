@@ -180,7 +180,7 @@ impl Dialect {
         let listed: PyResult<Vec<ListedTool<'_>>> =
             tools.try_iter()?.map(|tool| listed.call1((tool?,))?.extract()).collect();
         let renderer = Renderer::new(Arc::clone(&self.inner));
-        with_tools(&renderer, &listed?, |tools| declared(&renderer, tools))
+        with_tools(tools.py(), &renderer, &listed?, |tools| declared(&renderer, tools))
     }
 
     #[pyo3(signature = (tools, *, form="gbnf", calls="auto", parallel=true, reasoning="auto"))]
@@ -442,7 +442,8 @@ impl ToolSchemas {
     #[new]
     fn new(tools: &Bound<'_, PyAny>) -> PyResult<Self> {
         let read: PyResult<Vec<_>> = tools.try_iter()?.map(|tool| tool_of(&tool?)).collect();
-        Ok(Self { inner: Arc::new(Tools::new(read?)) })
+        let read = read?;
+        Ok(Self { inner: tools.py().detach(|| Arc::new(Tools::new(read))) })
     }
 }
 

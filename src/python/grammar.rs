@@ -5,7 +5,7 @@ use pyo3::types::PyString;
 use serde_json::Value;
 
 use super::error::{ConfigError, refused};
-use crate::constrain::{self, CallChoice, GrammarOptions, Parallel, Reasoning};
+use crate::constrain::{self, CallChoice, GrammarError, GrammarOptions, Parallel, Reasoning};
 use crate::protocol::Grammar;
 
 /// A grammar of answers.
@@ -66,7 +66,10 @@ pub fn made(
     };
     let parallel = if wanted.parallel { Parallel::Many } else { Parallel::One };
     let options = GrammarOptions { calls, parallel, reasoning };
-    let inner = constrain::CallGrammar::new(grammar, tools, &options);
-    let inner = inner.map_err(|error| ConfigError::new_err(error.to_string()))?;
-    Ok(CallGrammar { text: inner.gbnf(), inner })
+    // Schemas may be long, and other threads run meanwhile.
+    let made = py.detach(|| {
+        let inner = constrain::CallGrammar::new(grammar, tools, &options)?;
+        Ok(CallGrammar { text: inner.gbnf(), inner })
+    });
+    made.map_err(|error: GrammarError| ConfigError::new_err(error.to_string()))
 }

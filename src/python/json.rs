@@ -163,7 +163,8 @@ pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let text = json(value.py())?.call_method1("dumps", (value,)).map_err(|error| {
         if error.is_instance_of::<PyRecursionError>(value.py()) { too_deep() } else { error }
     })?;
-    serde_json::from_str(&text.extract::<String>()?).map_err(|error| {
+    let text: String = text.extract()?;
+    value.py().detach(|| serde_json::from_str(&text)).map_err(|error| {
         let error = error.to_string();
         if error.starts_with("recursion limit") { too_deep() } else { ConfigError::new_err(error) }
     })

@@ -86,7 +86,7 @@ def short_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 LISTS = {
     "silence": "server 'odd' did not list its tools within 2 s",
     "pages": "server 'odd' lists its tools on more than 1,000 pages, so none of them is used",
-    "bytes": "server 'odd' lists more than 8 MiB of tools, so none of them is used",
+    "bytes": "server 'odd' lists more than 1 MiB of tools, so none of them is used",
     "tools": "server 'odd' lists more than 2,000 tools, so none of them is used",
     "line": "server 'odd' did not list its tools: it sent a line of more than 32 MiB",
 }

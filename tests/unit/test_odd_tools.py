@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import threading
 from typing import Any
 
 import pytest
 
 from cogency_rs import Agent
-from cogency_rs.agent import NativeDriver, ReActDriver, TextDriver
+from cogency_rs.agent import NativeDriver, ReActDriver, TextDriver, declarations, runtime
+from cogency_rs.agent.drivers import react, text
+from cogency_rs.servers import ServerGroup
 from cogency_rs.servers.tool import MCPTool
 from cogency_rs.testing import ScriptedModel
+from cogency_rs.tools import odd
 from cogency_rs.tools.options import ToolOptions
 from support.agents import add
 from support.mcp_odd import odd_program
+from support.mcp_servers import small
 
 
 async def never(*_: Any, **__: Any) -> Any:
@@ -81,10 +87,10 @@ def left_out(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each for each in caplog.messages if "is left out" in each]
 
 
-@pytest.mark.parametrize("odd", SCHEMAS.values(), ids=[*SCHEMAS])
-async def test_a_run_goes_on_without_a_tool_whose_schema_is_odd(odd, caplog):
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=[*SCHEMAS])
+async def test_a_run_goes_on_without_a_tool_whose_schema_is_odd(schema, caplog):
     caplog.set_level(logging.WARNING)
-    tools = [add, served("odd", GOOD | odd), served("fine", GOOD)]
+    tools = [add, served("odd", GOOD | schema), served("fine", GOOD)]
     for make in DRIVERS.values():
         agent = Agent(ScriptedModel([FINAL]), driver=make(), tools=tools)
         assert [tool.name for tool in agent.tools] == ["add", "fine"]
@@ -140,3 +146,49 @@ async def test_a_server_that_lists_an_odd_tool_has_its_other_tools(caplog):
     named = {each.split("'")[1] for each in left_out(caplog)}
     assert named == {"odd", "odder", "5", "None", "deep", "fine"}
     assert all("of server 'crm' is left out: " in each for each in left_out(caplog))
+
+
+def noted(threads: list[threading.Thread], function: Any) -> Any:
+    @functools.wraps(function)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        threads.append(threading.current_thread())
+        return function(*args, **kwargs)
+
+    return noting
+
+
+@pytest.mark.parametrize(
+    ("driver", "reads"),
+    [
+        (lambda: TextDriver("hermes"), (runtime, "prompt_parts")),
+        (lambda: TextDriver("hermes"), (text, "ToolSchemas")),
+        (NativeDriver, (declarations, "parameters_of")),
+        (ReActDriver, (react, "react_prompt")),
+    ],
+    ids=["prompt", "parser", "declarations", "react"],
+)
+@pytest.mark.parametrize("is_served", [True, False], ids=["of a server", "of the program"])
+async def test_schemas_of_servers_are_not_read_on_the_event_loop(
+    monkeypatch, driver, reads, is_served
+):
+    where: list[threading.Thread] = []
+    monkeypatch.setattr(*reads, noted(where, getattr(*reads)))
+    tools = [served("fine", GOOD) if is_served else add]
+    await Agent(ScriptedModel([FINAL]), driver=driver(), tools=tools).run("q")
+    is_here = [each is threading.current_thread() for each in where]
+    assert set(is_here) == {not is_served}
+
+
+async def test_what_a_server_lists_is_not_read_on_the_event_loop(monkeypatch):
+    where: list[threading.Thread] = []
+    monkeypatch.setattr(odd, "problem_of", noted(where, odd.problem_of))
+    async with small("fine", name="crm") as server, ServerGroup([server]) as group:
+        [tool] = await group.tools()
+    assert tool.name == "fine"
+    assert where
+    assert threading.current_thread() not in where
+
+
+async def test_the_first_prompt_is_there_at_once_with_tools_of_a_server():
+    async with Agent(ScriptedModel([]), tools=[small("fine", name="crm")]) as agent:
+        assert "fine(" in str(agent.prompt("q"))

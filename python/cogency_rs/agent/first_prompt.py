@@ -137,6 +137,7 @@ async def _first_request(
     asked = _Asked(settings.model)
     settings = replace(settings, model=asked)
     runtime = settings.runtime(ctx, settings.execution(ctx), Triggers((), ctx), "token", "whole")
+    runtime.has_threads = False  # nothing may be waited for
     await runtime.ask_instructions()
     try:
         async for _ in settings.driver.step(ctx, runtime):

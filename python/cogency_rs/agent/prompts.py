@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -25,9 +25,15 @@ class Prompts:
             kept: _T | None = self._kept.get(key)
         except TypeError:  # such as a function that is an object with a comparison
             return write()
-        if kept is None:
-            kept = write()
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = kept
-        return kept
+        return self._keep(key, write()) if kept is None else kept
+
+    async def get_awaited(self, key: Hashable, write: Callable[[], Awaitable[_T]]) -> _T:
+        """The same, with a key that has a hash and a `write` that is awaited."""
+        kept: _T | None = self._kept.get(key)
+        return self._keep(key, await write()) if kept is None else kept
+
+    def _keep(self, key: Hashable, made: _T) -> _T:
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        self._kept[key] = made
+        return made

@@ -10,11 +10,12 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Hashable,
     Mapping,
     Sequence,
 )
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from .._core import Dialect, FoldOptions
 from ..calls.record import ToolExecution
@@ -56,12 +57,15 @@ from ..storage.log import Part
 from ..telemetry import current
 from ..tools.cogency import guidance_for
 from ..tools.toolbox import Toolbox
+from ..tools.workers import in_thread
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .growing_text import decoded, encoded
 from .own_prompt import SystemPrompt
 from .prompts import Prompts
 from .returned import Returned
 from .run_hooks import Triggers
+
+_T = TypeVar("_T")
 
 __all__ = ["Instructions", "Runtime"]
 
@@ -96,6 +100,7 @@ class Runtime:
         returned: what the provider wants back with each batch of calls, by its number, from 0 after the last question.
         newest: the same of the current step's answer; `None` if it is of no such form.
         prompts: what was written for these tools, in earlier runs too.
+        has_threads: whether a step may wait for a thread.
     """
 
     ctx: RunContext[Any]
@@ -118,6 +123,7 @@ class Runtime:
     returned: dict[int, Returned] = field(init=False)
     newest: Returned | None = field(init=False, default=None)
     prompts: Prompts = field(default_factory=Prompts)
+    has_threads: bool = True
     visible_tools: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -176,20 +182,22 @@ class Runtime:
         Raises:
             ConfigError: `prompt` left out something without which no call can be read.
         """
+        tools, visible = (self.visible_tools, self._visible) if declares_tools else ((), ())
+        begins_with, answer_form = self._begins_with or None, self.answer_form or None
+        parts = await self.of_tools(
+            ("parts", dialect, visible, begins_with),
+            lambda: prompt_parts(tools, begins_with, answer_form, dialect),
+        )
 
-        def write() -> Placed:
-            tools = self.visible_tools if declares_tools else ()
-            begins_with, answer_form = self._begins_with or None, self.answer_form or None
-            parts = prompt_parts(tools, begins_with, answer_form, dialect)
+        def place() -> Placed:
             if prompt is None:
                 return placed(parts)
             from .own_prompt import own_prompt
 
             return placed(own_prompt(prompt, parts, dialect, tools, answer_form or ""))
 
-        visible = self._visible if declares_tools else ()
         return await assemble_after(
-            self.prompts.get((dialect, prompt, visible, self._begins_with), write),
+            self.prompts.get((dialect, prompt, visible, begins_with), place),
             None,
             self._stored,
             history=self.history,
@@ -197,7 +205,18 @@ class Runtime:
             pin=self._pin,
         )
 
-    def grammar(
+    async def of_tools(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """What `make` makes of the tools, kept by a key."""
+        return await self.prompts.get_awaited(key, lambda: self.apart(make))
+
+    async def apart(self, make: Callable[[], _T]) -> _T:
+        """What `make` makes of the tools: in a thread if servers have any, since their schemas may be long."""
+        if self.has_threads and self.toolbox.has_servers:
+            made: _T = await in_thread(make)
+            return made
+        return make()
+
+    async def grammar(
         self, dialect: Dialect, *, calls: str, parallel: bool, reasoning: Literal["auto", "open"]
     ) -> str | None:
         """The grammar of answers with calls of these tools, in GBNF; `None` if there are no tools.
@@ -213,7 +232,7 @@ class Runtime:
                 self.visible_tools, calls=calls, parallel=parallel, reasoning=reasoning
             ).text
 
-        return self.prompts.get(
+        return await self.of_tools(
             ("grammar", dialect, calls, parallel, reasoning, self._visible), write
         )
 

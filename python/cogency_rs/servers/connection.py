@@ -59,7 +59,7 @@ MOST_PAGES = 1000
 MOST_TOOLS = 2000
 """Tools of one server, at most."""
 
-MOST_LIST_BYTES = 8 * 2**20
+MOST_LIST_BYTES = 2**20
 """Bytes of a list of tools, at most."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from ..errors import CogencyError, ConfigError
 from ..execution.shielded_wait import all_done, outlast
 from ..tools.toolbox import LOCAL, told_apart
+from ..tools.workers import in_thread
 from .mcp import MCPServer
 from .tool import MCPTool
 
@@ -121,8 +122,8 @@ class ServerGroup:
                 )
             given += self._known.get(name, [])
         if len(given) != len(self._given) or any(map(_differ, given, self._given)):
-            self._listed = self._named(own, given)
-            self._given = given
+            # Their schemas are read, which may be long.
+            self._listed, self._given = await in_thread(lambda: self._named(own, given)), given
         return [*self._listed]
 
     def _named(self, own: Sequence[Any], given: list[Any]) -> list[Any]:

@@ -138,6 +138,11 @@ class Toolbox:
             self._options = all_options(self.names.values())
         return self._options
 
+    @property
+    def has_servers(self) -> bool:
+        """Whether any of the tools is on a server."""
+        return bool(self._offered)
+
     def _spell(self) -> None:
         """Collect the ways to write each name. One names go before others, and names on a server before long ones."""
         ways: dict[str, list[str]] = {}

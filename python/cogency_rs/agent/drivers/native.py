@@ -73,7 +73,7 @@ class NativeDriver:
             batch = give_back(messages, runtime.returned)
 
         messages = await runtime.native_messages(runtime.introduction, complete)
-        request = self._request(runtime, messages)
+        request = await self._request(runtime, messages)
         answer = NativeAnswer(
             shown={tool.name for tool in request.tools} if runtime.calls == "stream" else (),
             drops_echo=self._drops_echo,
@@ -95,9 +95,9 @@ class NativeDriver:
         for event in answer.finish():
             yield event
 
-    def _request(self, runtime: Runtime, messages: list[dict[str, Any]]) -> ModelRequest:
+    async def _request(self, runtime: Runtime, messages: list[dict[str, Any]]) -> ModelRequest:
         choice = self._tool_choice
-        tools = declarations(runtime)
+        tools = await declarations(runtime)
         if isinstance(choice, SpecificTool):
             chosen = runtime.toolbox.resolve(ToolCall(choice.name, {}))
             if chosen.tool not in runtime.visible_tools:

@@ -89,7 +89,10 @@ class ReActDriver:
                 async for event in events:
                     yield event
             return
-        prompt = react_prompt(runtime.introduction, runtime.visible_tools)
+        introduction = runtime.introduction
+        prompt = await runtime.of_tools(
+            ("react", introduction), lambda: react_prompt(introduction, runtime.visible_tools)
+        )
         messages = await runtime.after_system(prompt, history)
         request = ModelRequest(messages, stop=_STOP, until=runtime.until(()))
         reader = DecisionReader(shows_answer=not self._final_via_model)

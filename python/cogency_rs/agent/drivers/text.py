@@ -135,6 +135,8 @@ class TextDriver:
         # A mock has every attribute.
         if self.may_learn and getattr(runtime.model, "tells_template", False) is True:
             return LateEvents(partial(self._learned, run, runtime))
+        if runtime.toolbox.has_servers and not self._is_known(runtime.execution.tools):
+            return LateEvents(partial(self._prepared, run, runtime))
         return self._read_step(run, runtime)
 
     async def _learned(self, run: RunContext[Any], runtime: Runtime) -> TextStream:
@@ -147,6 +149,11 @@ class TextDriver:
             self._speak(found.dialect)
         # Its own copy: what another run learns meanwhile is not for this step.
         return self._copied()._read_step(run, runtime, waited=clock() - began)
+
+    async def _prepared(self, run: RunContext[Any], runtime: Runtime) -> TextStream:
+        """A step once the schemas of the tools are read, which may be long."""
+        await runtime.apart(partial(self._reading_for, runtime.execution.tools))
+        return self._read_step(run, runtime)
 
     def _read_step(
         self, run: RunContext[Any], runtime: Runtime, *, waited: float = 0.0
@@ -163,9 +170,13 @@ class TextDriver:
         call = example_call(tools)
         return "" if call is None else self._first.write_calls([call]).strip()
 
+    def _is_known(self, tools: Sequence[Any]) -> bool:
+        return self._reading is not None and self._reading[0] is tools
+
     def _reading_for(self, tools: Sequence[Any]) -> ReadingOptions:
         """How answers are read, made once for all runs with these tools."""
-        if self._reading is None or self._reading[0] is not tools:
+        known = self._reading
+        if known is None or known[0] is not tools:
             reading: ReadingOptions = {
                 "dialect": self.dialect,
                 "tools": ToolSchemas(spelled(tools)),
@@ -174,8 +185,8 @@ class TextDriver:
                 "lenient": self._lenient,
                 "begins_in_think": self._begins_in_think,
             }
-            self._reading = (tools, reading)
-        return self._reading[1]
+            known = self._reading = (tools, reading)
+        return known[1]
 
     def _text(
         self, run: RunContext[Any], runtime: Runtime, waited: float
@@ -187,16 +198,16 @@ class TextDriver:
             )
             return ModelRequest(
                 messages,
-                tools=_declarations(runtime) if by_server else (),
+                tools=await _declarations(runtime) if by_server else (),
                 stop=self._stop,
                 until=runtime.until(self._turning),
-                grammar=self._grammar(run, runtime),
+                grammar=await self._grammar(run, runtime),
                 waited=waited,
             )
 
         return runtime.ask(request, read=_read)
 
-    def _grammar(self, run: RunContext[Any], runtime: Runtime) -> str | None:
+    async def _grammar(self, run: RunContext[Any], runtime: Runtime) -> str | None:
         constrain = self._constrain
         is_asked_for = constrain is not None
         if constrain is None:
@@ -206,7 +217,7 @@ class TextDriver:
         must_call = constrain == "required" or (constrain == "first" and run.step == 0)
         must_call = must_call and not run.account.is_out_of_calls
         try:
-            return runtime.grammar(
+            return await runtime.grammar(
                 self._first,
                 calls="required" if must_call else "auto",
                 parallel=self._parallel,
@@ -263,7 +274,7 @@ def _read(delta: str | Delta) -> str | ReasoningDelta | Finish | None:
             return None
 
 
-def _declarations(runtime: Runtime) -> tuple[ToolDeclaration, ...]:
+async def _declarations(runtime: Runtime) -> tuple[ToolDeclaration, ...]:
     from ..declarations import declarations
 
-    return declarations(runtime)
+    return await declarations(runtime)
