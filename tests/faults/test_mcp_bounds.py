@@ -17,6 +17,7 @@ import pytest
 from cogency_rs import Agent, MCPServer, RunLimits
 from cogency_rs.errors import ConfigError, StopReason, ToolError
 from cogency_rs.servers import ServerGroup, connection, http_client, program_streams
+from cogency_rs.servers.answers import Answers
 from cogency_rs.testing import ScriptedModel
 from support.mcp_odd import OddHttp
 from support.mcp_servers import is_running, small
@@ -29,6 +30,7 @@ pytestmark = [
 
 SERVER = r"""
 import json, os, sys
+NOTICE = '{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}\n'
 mode, note = sys.argv[1:]
 print(os.getpid(), file=open(note, "a"), flush=True)
 def say(id, result): print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
@@ -47,11 +49,16 @@ for line in sys.stdin:
         say(id, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info})
     elif method == "tools/list":
         page += 1
+        print("listed", file=open(note + ".lists", "a"), flush=True)
         if mode == "silence": pass
         elif mode == "pages": say(id, {"tools": [], "nextCursor": str(page)})
         elif mode == "bytes": say(id, {"tools": [tool(f"t{page}", "d" * 100_000)], "nextCursor": str(page)})
         elif mode == "tools": say(id, {"tools": [tool(f"t{n}") for n in range(5_000)]})
         elif mode == "line": endless()
+        elif mode == "notices":
+            say(id, {"tools": [tool("t")]})
+            sys.stdout.write(NOTICE * 20_000)
+            sys.stdout.flush()
         else: say(id, {"tools": [tool("t")]})
     elif method == "tools/call": endless()
     elif id is not None:
@@ -116,6 +123,27 @@ async def test_the_tools_of_other_servers_are_used(mode, tmp_path, caplog):
         async with ServerGroup([odd, small("a", name="well")]) as group:
             assert [tool.name for tool in await group.tools()] == ["a"]
     assert LISTS[mode] in caplog.text
+
+
+async def test_notices_that_the_tools_changed_are_not_handed_on_and_cost_few_lists(
+    tmp_path, monkeypatch
+):
+    passed: list[object] = []
+    received = Answers.received
+
+    def noting(self: Answers, item: Any) -> Any:
+        passed.append(item)
+        return received(self, item)
+
+    monkeypatch.setattr(Answers, "received", noting)
+    note, lists = tmp_path / "processes", tmp_path / "processes.lists"
+    async with server("notices", note) as odd:
+        for round in (1, 2, 3):
+            await asyncio.gather(*(odd.tools() for _ in range(20)))
+            # One is read, and one more for those who asked after it had begun.
+            assert len(lists.read_text().split()) <= 2 * round
+            await until(lambda: odd._connection.tools_may_have_changed, "no notice came")
+    assert len(passed) < 30
 
 
 @pytest.mark.parametrize(

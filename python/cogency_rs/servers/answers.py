@@ -44,6 +44,19 @@ def too_long(what: str) -> str:
 _LISTEN = "subscriptions/listen"
 """A request that stays open as long as its connection."""
 
+_CHANGED = "notifications/tools/list_changed"
+
+_UNUSED = frozenset(
+    (
+        _CHANGED,
+        "notifications/message",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+    )
+)
+"""Notifications that the SDK does not get: each would cost it a task, and a server may send any number."""
+
 _MOST_GIVEN_UP = 1000
 """Requests that were given up and whose late answers are expected; of more, the oldest are forgotten."""
 
@@ -90,12 +103,14 @@ class Answers:
         calls: those of them that call a tool, by the ids of their requests.
         broken: why nothing that the server sends is read any longer, as a sentence; empty while it is.
         is_polite: whether the server is given time to end on its own.
+        on_change: called when the server says that its list of tools has changed.
     """
 
     server: str
     calls: dict[Any, SentCall] = field(default_factory=dict[Any, SentCall])
     broken: str = ""
     is_polite: bool = False
+    on_change: Callable[[], None] | None = None
     _open: dict[Any, str] = field(default_factory=dict[Any, str])
     _given_up: dict[Any, None] = field(default_factory=dict[Any, None])
     _highest: int = 0
@@ -132,6 +147,15 @@ class Answers:
             case _:
                 pass
 
+    def has_taken(self, item: SessionMessage | Exception) -> bool:
+        """Whether what came in is a notification that nobody else needs; a change of the tools has been noted then."""
+        message = item.message if isinstance(item, SessionMessage) else None
+        if not isinstance(message, JSONRPCNotification) or message.method not in _UNUSED:
+            return False
+        if message.method == _CHANGED and self.on_change is not None:
+            self.on_change()
+        return True
+
     def received(self, item: SessionMessage | Exception) -> list[SessionMessage | Exception]:
         """Take what came in, and say what the SDK gets in its place."""
         if isinstance(item, Exception):
@@ -141,7 +165,7 @@ class Answers:
             case JSONRPCResponse(id=id) | JSONRPCError(id=id):
                 key = _key(id)
             case _:
-                return [item]
+                return [] if self.has_taken(item) else [item]
         if key in self._open:
             if isinstance(message, JSONRPCResponse):
                 if key in self.calls:

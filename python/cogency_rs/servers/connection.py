@@ -24,7 +24,6 @@ from mcp_types import (
     PARSE_ERROR,
     Implementation,
     Tool,
-    ToolListChangedNotification,
 )
 
 from .._core import __version__
@@ -74,6 +73,8 @@ class ServerConnection:
     Attributes:
         is_over: whether the connection has ended, so that nothing more can be asked.
         tools_may_have_changed: whether the list of tools must be read again.
+        listing: held while the list of tools is read, so that however many want it, one request is open.
+        lists: how often it was begun to be read.
         loop: the event loop that it runs on.
         task: the connection's own; when that task is done, everything is closed.
     """
@@ -81,9 +82,11 @@ class ServerConnection:
     def __init__(self, name: str, place: Place, start_timeout: float) -> None:
         self.is_over = False
         self.tools_may_have_changed = True
+        self.listing = asyncio.Lock()
+        self.lists = 0
         self._name, self._place = name, place
         self._errors = ErrorOutput(name, place.secrets)
-        self._answers = Answers(name)
+        self._answers = Answers(name, on_change=self._changed)
         self._end = asyncio.Event()
         self._start_timeout = start_timeout
         loop = asyncio.get_running_loop()
@@ -112,6 +115,7 @@ class ServerConnection:
                 server is ended, and who needs it next starts it again.
         """
         client = await self.started()
+        self.lists += 1
         self.tools_may_have_changed = False  # a change from here on is seen the next time
         limit = asyncio.timeout(self._start_timeout)
         try:
@@ -307,7 +311,6 @@ class ServerConnection:
         return Client(
             self._transport(),
             mode=mode,
-            message_handler=self._hear,
             client_info=Implementation(name="cogency-rs", version=__version__),
         )
 
@@ -325,9 +328,8 @@ class ServerConnection:
         self.is_over = True
         self._end.set()
 
-    async def _hear(self, message: Any) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self.tools_may_have_changed = True
+    def _changed(self) -> None:
+        self.tools_may_have_changed = True
 
     async def _listen(self, client: Client) -> None:
         """Follow changes of the list of tools, if the server announces them only on request."""
@@ -338,9 +340,9 @@ class ServerConnection:
             with suppress(SubscriptionLost, TimeoutError):
                 try:
                     async with client.listen(tools_list_changed=True) as changes:
-                        self.tools_may_have_changed = True  # it may have changed before we listened
+                        self._changed()  # it may have changed before we listened
                         async for _ in changes:
-                            self.tools_may_have_changed = True
+                            self._changed()
                 except ListenNotSupportedError:
                     return  # the older protocol: the server announces changes without being asked
                 except MCPError as error:

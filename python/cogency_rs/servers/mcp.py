@@ -177,18 +177,13 @@ class MCPServer:
         """
         connection = self._connect()
         await connection.started()
-        if connection.tools_may_have_changed or self._listed_by is not connection:
-            listed = await connection.list_tools()
-            self._listed_by = connection
-            first: dict[str, Tool] = {}
-            for tool in listed:
-                if first.setdefault(tool.name, tool) is not tool:
-                    leave_out(tool.name, self.name, "another one has that name there")
-            self._tools = [*map(self._tool, first.values())]
-            for name in self._asking.without_a_tool({tool.name for tool in listed}):
-                logger.warning(
-                    "approve= has a rule for %r, but server %r has no such tool", name, self.name
-                )
+        asked = connection.lists
+        async with connection.listing:
+            # A list that was begun since serves all who waited for it, however often the server says that it changed.
+            is_old = connection.tools_may_have_changed and connection.lists == asked
+            if is_old or self._listed_by is not connection:
+                self._take(await connection.list_tools())
+                self._listed_by = connection
         return [*self._tools]
 
     async def instructions(self) -> str:
@@ -239,6 +234,17 @@ class MCPServer:
 
     def __repr__(self) -> str:
         return f"<MCP server {self.name!r}: {self._place.shown}>"
+
+    def _take(self, listed: list[Tool]) -> None:
+        first: dict[str, Tool] = {}
+        for tool in listed:
+            if first.setdefault(tool.name, tool) is not tool:
+                leave_out(tool.name, self.name, "another one has that name there")
+        self._tools = [*map(self._tool, first.values())]
+        for name in self._asking.without_a_tool({tool.name for tool in listed}):
+            logger.warning(
+                "approve= has a rule for %r, but server %r has no such tool", name, self.name
+            )
 
     def _tool(self, tool: Tool) -> MCPTool:
         empty: dict[str, Any] = {"type": "object", "properties": {}}

@@ -110,8 +110,10 @@ async def _read(stdout: Any, to_client: Any, answers: Answers) -> None:
                 *ends, rest = chunk.split(b"\n")
                 for end in ends:
                     line += end
-                    await to_client.send(_message(line.decode("utf-8", "replace")))
+                    message = _message(line.decode("utf-8", "replace"))
                     line.clear()
+                    if not answers.has_taken(message):
+                        await to_client.send(message)
                 line += rest
                 if len(line) > MOST_BYTES:
                     answers.broken = too_long("a line")
