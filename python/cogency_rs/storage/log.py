@@ -83,7 +83,7 @@ def check_row_type(type: str) -> None:
     """
     if type not in ROW_TYPES:
         raise ConfigError(
-            f"the log has no rows of type {type!r}; choose one of: {', '.join(ROW_TYPES)}"
+            f"the log has no rows of type {type!r:.100}; choose one of: {', '.join(ROW_TYPES)}"
         )
 
 

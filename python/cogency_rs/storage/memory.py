@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 from ..calls.record import CallRecord
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
+from .checks import check_saved
 from .claims import Claim, Claims
-from .log import ROW_TYPES, Begun, Conversation, LogPage, Row, check_row_type
+from .log import Begun, Conversation, LogPage, Row
 from .origin import Origin
 from .times import END_OF_TIME, risen
 
@@ -129,6 +130,7 @@ class Memory:
         calls: Sequence[CallRecord] = (),
     ) -> asyncio.Future[None]:
         """Save rows and calls; see `Log.append`."""
+        check_saved(conversation_id, user_id, rows, calls)
         self._check(rows, calls)
         kept = self._find(conversation_id)
         if kept is None and (rows or calls):
@@ -180,9 +182,7 @@ class Memory:
 
     def _check(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> None:
         try:
-            for type, content, *_ in rows:
-                if type not in ROW_TYPES:
-                    check_row_type(type)
+            for _, content, *_ in rows:
                 if not content.isascii():
                     content.encode()
             for call in calls:

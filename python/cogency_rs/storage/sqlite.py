@@ -24,6 +24,7 @@ from ..errors import StorageError
 from ..guards.arguments import check_choice, refused
 from ..ids import uuid7
 from .calls import read_calls, read_open_calls, read_unsettled_calls, save_calls
+from .checks import check_message, check_saved
 from .claims import Claim
 from .connection import MEMORY
 from .conversations import (
@@ -166,7 +167,9 @@ class SQLite(SqlLog):
             ConfigError: a type is not known; none of them was written.
             StorageError: a row could not be stored; none of them was written. Raised when the future is awaited.
         """
-        stored = [self._stored(*row) for row in rows]
+        for row in rows:
+            check_message(*row, self._check_type)
+        stored = [(uuid7(), *row[:4], or_now(row[4])) for row in rows]
         ids = [row[0] for row in stored]
         if not stored:
             return done(ids)
@@ -202,7 +205,11 @@ class SQLite(SqlLog):
             StorageError: something could not be stored, or this process had a claim on the conversation and lost it;
                 nothing was written. Raised when the future is awaited.
         """
-        stored = [self._stored(conversation_id, user_id, *row[:3]) for row in rows]
+        check_saved(conversation_id, user_id, rows, calls, self._check_type)
+        stored = [
+            (uuid7(), conversation_id, user_id, type, content, timestamp)
+            for type, content, timestamp, *_ in rows
+        ]
         parts = [
             (conversation_id, saved[0], number, part.type, part.media_type, part.data, part.at)
             for saved, row in zip(stored, rows, strict=True)
@@ -299,22 +306,6 @@ class SQLite(SqlLog):
 
         leases = FileLeases(database, read)
         return database.claims.claim(conversation_id, wait=wait, leases=leases)
-
-    def _stored(
-        self,
-        conversation_id: str,
-        user_id: str,
-        type: str,
-        content: str,
-        timestamp: float | None,
-    ) -> _Saved:
-        """A row of the table of messages.
-
-        Raises:
-            ConfigError: the type is not known.
-        """
-        self._check_type(type)
-        return uuid7(), conversation_id, user_id, type, content, or_now(timestamp)
 
     async def _ask(self, query: Callable[..., Any], *values: Any) -> Any:
         return await self._open().read(lambda connection: query(connection, *values))

@@ -19,18 +19,8 @@ from support.waiting import until
 pytestmark = pytest.mark.concurrency
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (None, "NOT NULL"),
-        ({}, "type 'dict' is not supported"),
-        (object(), "type 'object' is not supported"),
-        ("\ud800", "surrogates not allowed"),
-        (1 << 70, "too large"),
-    ],
-)
-async def test_a_row_that_cannot_be_stored_fails_only_its_own_save(log, content, reason):
-    values = [f"{n}" for n in range(10)] + [content] + [f"{n}" for n in range(10, 20)]
+async def test_a_row_that_cannot_be_stored_fails_only_its_own_save(log):
+    values = [f"{n}" for n in range(10)] + ["\ud800"] + [f"{n}" for n in range(10, 20)]
     outcomes = await asyncio.gather(
         *(log.save_message("c", "u", "user", value, 1.0) for value in values),
         return_exceptions=True,
@@ -39,7 +29,7 @@ async def test_a_row_that_cannot_be_stored_fails_only_its_own_save(log, content,
     failure = outcomes.pop(10)
     assert all(isinstance(outcome, str) for outcome in outcomes)
     assert isinstance(failure, StorageError)
-    assert reason in str(failure)
+    assert "surrogates not allowed" in str(failure)
     assert log.db_path in str(failure)
     assert failure.cause is failure.__cause__ is not None
     assert not failure.retryable
@@ -47,7 +37,10 @@ async def test_a_row_that_cannot_be_stored_fails_only_its_own_save(log, content,
 
 async def test_many_rows_that_cannot_be_stored_fail_each_on_its_own(log):
     outcomes = await asyncio.gather(
-        *(log.save_message("c", "u", "user", f"{n}" if n % 3 else None, 1.0) for n in range(60)),
+        *(
+            log.save_message("c", "u", "user", f"{n}" if n % 3 else "\ud800", 1.0)
+            for n in range(60)
+        ),
         return_exceptions=True,
     )
     assert [isinstance(outcome, StorageError) for outcome in outcomes] == [

@@ -184,5 +184,7 @@ async def test_save_messages_without_rows_does_nothing(log):
 
 async def test_save_messages_saves_all_or_none(log):
     with pytest.raises(StorageError, match="refused a value"):
-        await log.save_messages([("c", "u", "user", "fine", 1.0), ("c", "u", "user", None, 2.0)])
+        await log.save_messages(
+            [("c", "u", "user", "fine", 1.0), ("c", "u", "user", "\ud800", 2.0)]
+        )
     assert await log.load_messages("c", "u") == []

@@ -12,8 +12,9 @@ from ...calls.record import NEW, CallRecord
 from ...errors import StorageError
 from ...guards.arguments import check_count, check_text
 from ...ids import uuid7
+from ..checks import check_message, check_saved
 from ..claims import Claim
-from ..log import Row, check_row_type, parts_of
+from ..log import Row, parts_of
 from ..messages import MessageRow, or_now
 from ..sql_log import Queries, SqlLog
 from ..waiters import done
@@ -129,7 +130,7 @@ class PostgreSQL(SqlLog):
         """
         messages: list[SavedMessage] = []
         for conversation_id, user_id, type, content, timestamp in rows:
-            check_row_type(type)
+            check_message(conversation_id, user_id, type, content, timestamp)
             messages.append((uuid7(), conversation_id, user_id, type, content, or_now(timestamp)))
         if messages:
             await self._open().begin(Append(messages))
@@ -161,11 +162,11 @@ class PostgreSQL(SqlLog):
                 nothing was written. If the server went away during the save and did not come back in time, the message
                 says that it is not known whether it was saved. Raised when the future is awaited.
         """
+        check_saved(conversation_id, user_id, rows, calls)
         messages: list[SavedMessage] = []
         parts: list[SavedPart] = []
         for row in rows:
             type, content, timestamp = row[:3]
-            check_row_type(type)
             messages.append((id := uuid7(), conversation_id, user_id, type, content, timestamp))
             parts += [
                 (conversation_id, id, number, part.type, part.media_type, part.data, part.at)
