@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
+import select
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
@@ -118,10 +120,13 @@ class Program:
         from .program_streams import program_streams
 
         with errors.opened() as output:
-            async with program_streams(
-                self.command, self.args, self.env, self.cwd, output, answers
-            ) as streams:
-                yield streams
+            try:
+                async with program_streams(
+                    self.command, self.args, self.env, self.cwd, output, answers
+                ) as streams:
+                    yield streams
+            finally:
+                errors.end()
 
     def failure(self, error: BaseException) -> str:
         """Say why it could not be opened, and what to do."""
@@ -215,6 +220,10 @@ CONNECTION_CLOSED = -32000
 """What the SDK calls the end of a connection."""
 
 
+MOST_LEFT = 2**16
+"""Bytes that are read once a program has ended: what a pipe holds."""
+
+
 class ErrorOutput:
     """The last lines that a program wrote on its standard error. All of them are logged, at level DEBUG.
 
@@ -228,19 +237,30 @@ class ErrorOutput:
         self._secrets = secrets
         self._lines: deque[str] = deque(maxlen=LAST_LINES)
         self._reader: threading.Thread | None = None
+        self._ending: int | None = None
 
     def opened(self) -> TextIO:
         """A file for the program to write to; close it here once the program has it."""
         reading, writing = os.pipe()
+        ended = None
+        if hasattr(select, "poll"):
+            ended, self._ending = os.pipe()
         # A thread: no event loop can wait for a pipe of this kind everywhere, and the program must never wait for us.
         self._reader = threading.Thread(
-            target=self._read, args=(reading,), name=f"errors of {self._name}", daemon=True
+            target=self._read, args=(reading, ended), name=f"errors of {self._name}", daemon=True
         )
         self._reader.start()
         return open(writing, "w", encoding="utf-8")  # noqa: PTH123
 
-    def _read(self, reading: int) -> None:
-        with open(reading, encoding="utf-8", errors="replace") as output:
+    def end(self) -> None:
+        """Stop reading: the program has ended, but what it started may hold the file open for as long as it likes."""
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            os.close(ending)
+
+    def _read(self, reading: int, ended: int | None) -> None:
+        raw = io.FileIO(reading) if ended is None else _UntilEnded(reading, ended)
+        with io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="replace") as output:
             # The end of a line that is too long is dropped, not shown as a line: a secret may be cut between the two.
             most = LONGEST_LINE + self._secrets.longest
             while line := output.readline(most):
@@ -257,3 +277,37 @@ class ErrorOutput:
         if self._reader is not None:
             self._reader.join(1.0)
         return " | ".join(self._lines.copy())[-LONGEST_LAST:]
+
+
+class _UntilEnded(io.RawIOBase):
+    """A pipe, up to its end or to what it holds when `ended`, the reading end of another one, is closed elsewhere."""
+
+    def __init__(self, reading: int, ended: int) -> None:
+        self._reading, self._ended = reading, ended
+        self._left: int | None = None
+        self._poll = select.poll()
+        self._poll.register(reading, select.POLLIN)
+        self._poll.register(ended, select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._left is None:
+            ready = {file for file, _ in self._poll.poll()}
+            if self._ended in ready:
+                self._left = MOST_LEFT
+                self._poll.unregister(self._ended)
+        if self._left is not None and (self._left <= 0 or not self._poll.poll(0)):
+            return 0
+        data = os.read(self._reading, len(buffer))
+        if self._left is not None:
+            self._left -= len(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._reading)
+            os.close(self._ended)
+        super().close()

@@ -21,6 +21,7 @@ from .folder import Folder, FolderEntry, is_git
 from .function_tool import FunctionTool, tool
 from .options import Preview
 from .replacing import FileVersion
+from .workers import end_if_given_up
 
 __all__ = ["file_tools"]
 
@@ -291,6 +292,7 @@ class _Files:
             digest = hashlib.sha256(data)
             while is_large and (piece := file.read(1 << 20)):
                 digest.update(piece)
+                end_if_given_up()
         text, what = None, f"is not text: {status.st_size:,} bytes"
         if is_large:
             what = f"has {status.st_size:,} bytes: too many for these tools to edit"
@@ -358,9 +360,11 @@ def _is_text(file: BinaryIO) -> bool:
 def _lines(file: BinaryIO) -> Iterator[str]:
     """The lines of a file, very long ones cut. Holds at most a few thousand bytes at a time."""
     while piece := file.readline(4 * _LINE):
+        end_if_given_up()
         line = piece.decode(errors="replace").replace("\r\n", "\n")
         is_long = len(line) > _LINE + 1
         while piece and not piece.endswith(b"\n"):
+            end_if_given_up()
             piece = file.readline(1 << 16)
             is_long = is_long or bool(piece)
         yield f"{line[:_LINE]}… (cut: a long line)\n" if is_long else line

@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, Literal
 from ..errors import ConfigError, ToolError
 from ..guards.held_files import is_held
 from .replacing import Attributes, FileVersion
+from .workers import end_if_given_up
 
 __all__ = ["Folder", "FolderEntry", "is_git"]
 
@@ -148,6 +149,7 @@ class Folder:
         found: list[FolderEntry] = []
         with self._opened(self.parts(path), path) as place:
             for name in sorted(place.names()):
+                end_if_given_up()
                 with suppress(FileNotFoundError):  # the entry was removed meanwhile
                     status = place.stat(name)
                     kind = _kind(status)
@@ -177,6 +179,7 @@ class Folder:
         for root, folders, names in os.walk(self.path):  # follows no link
             folders[:] = [name for name in folders if not is_git(name)]
             for name in names:
+                end_if_given_up()
                 looked_at += 1
                 with suppress(OSError):
                     other = os.stat(os.path.join(root, name), follow_symlinks=False)  # noqa: PTH116, PTH118

@@ -14,14 +14,21 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Coroutine
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
 
 from ..errors import ConfigError
 from ..outside import current
 
-__all__ = ["in_thread", "on_own_loop", "run_in_thread", "set_worker_threads", "worker_threads"]
+__all__ = [
+    "end_if_given_up",
+    "in_thread",
+    "on_own_loop",
+    "run_in_thread",
+    "set_worker_threads",
+    "worker_threads",
+]
 
 CLEANUP = 0.25
 """Seconds that a cancelled coroutine in a worker thread has to stop, before it is left to itself."""
@@ -38,6 +45,17 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     job = _Job(function)
     _workers.submit(job)
     return _value(await job.outcome)
+
+
+def end_if_given_up() -> None:
+    """End the function that runs in this thread if its caller was cancelled, since nobody wants what it returns.
+
+    Raises:
+        asyncio.CancelledError: it was.
+    """
+    job = _job.get()
+    if job is not None and job.outcome.cancelled():
+        raise asyncio.CancelledError
 
 
 async def on_own_loop(function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
@@ -103,6 +121,9 @@ def _value(outcome: JobOutcome) -> Any:
     return value
 
 
+_job: ContextVar[_Job | None] = ContextVar("cogency_rs_job", default=None)
+
+
 class _Job:
     """Work for a thread, whose outcome goes to the running event loop.
 
@@ -121,6 +142,7 @@ class _Job:
         if self.outcome.cancelled():
             return None, None
         run, work = self._work
+        run(_job.set, self)
         try:
             return run(work), None
         except BaseException as error:
