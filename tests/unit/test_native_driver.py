@@ -9,6 +9,7 @@ import pytest
 
 from cogency_rs import Agent, RunLimits, tool
 from cogency_rs.agent import NativeDriver
+from cogency_rs.agent.drivers import native_answer
 from cogency_rs.errors import ConfigError
 from cogency_rs.models import (
     Finish,
@@ -275,3 +276,21 @@ async def test_a_broken_call_is_shown_alike_however_it_was_cut(pieces):
     await Agent(model, tools=[add], driver="native").run("Add.")
     shown = [message["content"] for message in model.requests[1].messages]
     assert shown[-2] == 'add {"a" "'
+
+
+def test_the_arguments_of_a_call_are_read_and_written_once(monkeypatch):
+    counted: list[str] = []
+    for name in ("exact_args", "format_call_agent"):
+        whole = getattr(native_answer, name)
+
+        def counting(*given, whole=whole, name=name):
+            counted.append(name)
+            return whole(*given)
+
+        monkeypatch.setattr(native_answer, name, counting)
+    answer = native_answer.NativeAnswer(eager=True)
+    events = answer.take(ToolCallDelta(0, "1", "add", '{"a": 1, '))
+    events += answer.take(ToolCallDelta(0, arguments='"b": 2}'))
+    events += [*answer.take(Finish("tool_calls")), *answer.finish()]
+    assert {"call_ready", "call"} <= {event["type"] for event in events}
+    assert sorted(counted) == ["exact_args", "format_call_agent"]

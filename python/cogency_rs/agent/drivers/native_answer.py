@@ -144,9 +144,7 @@ class NativeAnswer:
         if self._echo is not None and self._echo.is_of(calls):
             self._held = [each for each in self._held if not _is_text(each)]
         events = [
-            _event("call", format_call_agent(each.call()))
-            if isinstance(each, _WrittenCall)
-            else each
+            _event("call", each.written()) if isinstance(each, _WrittenCall) else each
             for each in self._held
         ]
         self._held = []
@@ -224,7 +222,7 @@ class NativeAnswer:
             if not (call.name and call.reader.is_whole) or call.unreadable() is not None:
                 break
             self._ready += 1
-            events.append(_event("call_ready", format_call_agent(call.call())))
+            events.append(_event("call_ready", call.written()))
         return events
 
     def _fault(self, *, is_cut: bool) -> EventDict | None:
@@ -291,7 +289,7 @@ class NativeAnswer:
 
 
 class _WrittenCall:
-    """One call while it arrives."""
+    """One call while it arrives. What it comes to is read once, since arguments may be long."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -300,6 +298,8 @@ class _WrittenCall:
         self.arguments: list[str] = []
         self.reader = ObjectReader()
         self.shown: ArgumentValues | None = None  # where the call is shown while it is written
+        self._call: ToolCall | None = None
+        self._written: str | None = None
 
     def add(self, delta: ToolCallDelta) -> None:
         """Take the next piece."""
@@ -307,6 +307,7 @@ class _WrittenCall:
         self.name = self.name or delta.name or ""
         self.arguments.append(delta.arguments)
         self.reader.feed(delta.arguments)
+        self._call = self._written = None
 
     @property
     def title(self) -> str:
@@ -316,16 +317,24 @@ class _WrittenCall:
     def unreadable(self) -> JsonFault | None:
         """Why arguments that are JSON cannot be read even so."""
         try:
-            self.reader.value()
+            self.call()
         except ValueError as error:
             return JsonFault(str(error).partition(";")[0], 0)
         return None
 
     def call(self) -> ToolCall:
         """The call. If it has no arguments, they are empty; if it has no id, it gets one."""
-        self.id = self.id or uuid7()
-        args = {} if self.reader.is_empty else self.reader.value()
-        return ToolCall(self.name, exact_args(args, "".join(self.arguments)), self.id)
+        if self._call is None:
+            args = {} if self.reader.is_empty else self.reader.value()
+            self.id = self.id or uuid7()
+            self._call = ToolCall(self.name, exact_args(args, "".join(self.arguments)), self.id)
+        return self._call
+
+    def written(self) -> str:
+        """The call as an event has it."""
+        if self._written is None:
+            self._written = format_call_agent(self.call())
+        return self._written
 
 
 def _is_text(held: EventDict | _WrittenCall) -> bool:
