@@ -15,7 +15,8 @@ from cogency_rs.calls.tool_result import failure, status_of
 from cogency_rs.errors import ToolError, UnknownOutcome
 from cogency_rs.execution import execute_calls
 from cogency_rs.guards.secrets import NO_SECRETS
-from cogency_rs.servers import serve
+from cogency_rs.servers import content as content_module, serve
+from cogency_rs.servers.answers import MOST_PARTS
 from cogency_rs.servers.content import Answer, as_tool_result
 from cogency_rs.servers.tool import LostAnswer, MCPTool
 from cogency_rs.tools import Retries, ToolOptions
@@ -334,6 +335,33 @@ async def test_an_answer_that_breaks_its_promise_is_a_success_with_a_note(how, f
     assert call.status == "success"
     assert call.result.outcome.startswith("The server answered, but not as it promises: ")
     assert content is None or call.value == content
+
+
+async def test_a_pattern_of_an_output_schema_that_backtracks_without_end_holds_nothing():
+    receipt = {"type": "string", "pattern": "^(a+)+$"}
+    tool = named(outputSchema=SCHEMA | {"properties": {"receipt": receipt}})
+    fields = {"content": [], "structuredContent": {"receipt": "a" * 60 + "!"}}
+    line = f'{{"jsonrpc": "2.0", "id": ID, "result": {json.dumps(fields)}}}'
+    async with odd_program({"pay": [line]}, tool) as server:
+        [call] = await called(server)
+    assert call.status == "success"
+    assert "'receipt' must match the pattern" in call.result.outcome
+
+
+async def test_a_result_of_very_many_parts_is_shown_up_to_a_bound(monkeypatch):
+    looked_at: list[int] = []
+    line = f'{{"jsonrpc": "2.0", "id": ID, "result": {{"content": [{"1, " * 5_000}1]}}}}'
+    whole = content_module._text_of
+
+    def counting(part):
+        looked_at.append(part)
+        return whole(part)
+
+    monkeypatch.setattr(content_module, "_text_of", counting)
+    async with odd_program({"pay": [line]}, named()) as server:
+        [call] = await called(server)
+    assert len(looked_at) == MOST_PARTS + 1
+    assert call.value.endswith("(only the first 2,000 parts are shown)")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from mcp_types import (
 from mcp_types.methods import SERVER_RESULTS, validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
+from .._core import ArgumentSchema
 from ..guards.json_text import read_json
 from ..tools.odd import leave_out
 
@@ -56,6 +57,11 @@ _UNUSED = frozenset(
     )
 )
 """Notifications that the SDK does not get: each would cost it a task, and a server may send any number."""
+
+MOST_PARTS = 2000
+"""Parts of one result, at most; each costs more than its bytes."""
+
+_LONGEST_WHY = 300
 
 _MOST_GIVEN_UP = 1000
 """Requests that were given up and whose late answers are expected; of more, the oldest are forgotten."""
@@ -112,6 +118,7 @@ class Answers:
     is_polite: bool = False
     on_change: Callable[[], None] | None = None
     _open: dict[Any, str] = field(default_factory=dict[Any, str])
+    _promised: dict[str, Any] = field(default_factory=dict[str, Any])
     _given_up: dict[Any, None] = field(default_factory=dict[Any, None])
     _highest: int = 0
     _lost: int = 0
@@ -184,14 +191,45 @@ class Answers:
         return [item]
 
     def _look_at(self, method: str, result: dict[str, Any]) -> None:
-        """Note which protocol is spoken, and take out tools for which the SDK would refuse a whole list."""
+        """Note which protocol is spoken, and take out what the SDK would refuse a whole list for, or is too much."""
         if method == "initialize" and isinstance(version := result.get("protocolVersion"), str):
             self._version = version
+        parts: Any = result.get("content")
+        if (
+            method == "tools/call"
+            and isinstance(parts, list)
+            and len(cast("Any", parts)) > MOST_PARTS
+        ):
+            left_out = {"type": "text", "text": f"(only the first {MOST_PARTS:,} parts are shown)"}
+            result["content"] = [*parts[:MOST_PARTS], left_out]
         listed: Any = result.get("tools")
         if method == "tools/list" and isinstance(listed, list):
             result["tools"] = [
-                tool for tool in cast("list[Any]", listed) if self._is_readable(tool)
+                self._without_promise(tool)
+                for tool in cast("list[Any]", listed)
+                if self._is_readable(tool)
             ]
+
+    def _without_promise(self, tool: dict[str, Any]) -> dict[str, Any]:
+        """A tool without its output schema: the SDK would check results with patterns that may take for ever."""
+        promised = tool.pop("outputSchema", None)
+        self._promised[tool["name"]] = promised
+        return tool
+
+    def unkept(self, name: str, result: Mapping[str, Any]) -> str:
+        """How the result of a tool differs from the tool's output schema; empty if it does not, or is an error."""
+        promised = self._promised.get(name)
+        if promised is None or result.get("isError"):
+            return ""
+        if "structuredContent" not in result:
+            return "it has an output schema, but no structured content came"
+        if not isinstance(promised, ArgumentSchema):
+            promised = self._promised[name] = ArgumentSchema(promised, "json schema")
+        faults = promised.faults(result["structuredContent"])
+        if not faults:
+            return ""
+        why = "; ".join(fault.removeprefix("argument ") for fault in faults)
+        return f"its structured content does not fit its output schema: {why}"[:_LONGEST_WHY]
 
     def _is_readable(self, tool: Any) -> bool:
         try:

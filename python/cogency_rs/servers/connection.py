@@ -196,7 +196,7 @@ class ServerConnection:
                         name, {**args}, progress_callback=progressed, meta=meta
                     )
             if call.answer is not None:
-                return Answer(call.answer)
+                return Answer(call.answer, self._answers.unkept(name, call.answer))
             return Answer(result.model_dump(by_alias=True, mode="json", exclude_unset=True))
         except TimeoutError as error:
             if not clock.expired():
