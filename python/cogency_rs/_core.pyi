@@ -22,6 +22,7 @@ __all__ = [
     "BUILD",
     "EVENTS",
     "AnswerReader",
+    "ArgumentValues",
     "ArgumentSchema",
     "CallGrammar",
     "ChatReader",
@@ -1077,6 +1078,7 @@ class ArgumentValues:
             Each value in it, or the next piece of a string, after the keys and indices that lead to it.
         """
 
+@final
 class ObjectReader:
     """Reads one JSON object while it arrives, so that a broken object is noticed at the place where it breaks.
 

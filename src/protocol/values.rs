@@ -15,7 +15,7 @@ pub struct Values {
     in_string: bool,
     /// Whether nothing of the open string was handed out.
     is_empty: bool,
-    /// The first half of a character of two units, at the end of what was read.
+    /// The first of a pair of surrogates, at the end of what was read.
     half: Vec<u8>,
 }
 
@@ -150,7 +150,7 @@ impl JsonValues {
 /// The width of an escape by number.
 const HALF: usize = r"\ud83d".len();
 
-/// Whether canonical JSON ends with the first half of a character of two units.
+/// Whether canonical JSON ends with the first of a pair of surrogates.
 fn ends_in_half(json: &[u8]) -> bool {
     let Some(at) = json.len().checked_sub(HALF) else { return false };
     let escape = &json[at..];

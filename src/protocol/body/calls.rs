@@ -162,7 +162,7 @@ impl Calls {
         }
     }
 
-    /// Whether the caller wants to see the call that has begun, as far as it is known.
+    /// Whether the call that has begun is shown, as far as it is known.
     #[must_use]
     pub fn shows(&self) -> bool {
         self.scope.is_watched && self.problem.is_none() && !self.is_text

@@ -158,9 +158,8 @@ class TextDriver:
     def _read_step(
         self, run: RunContext[Any], runtime: Runtime, *, waited: float = 0.0
     ) -> TextStream:
-        reading = self._reading_for(runtime.execution.tools)
-        if runtime.calls == "stream":
-            reading = {**reading, "calls": "stream"}
+        whole = self._reading_for(runtime.execution.tools)
+        reading: ReadingOptions = {**whole, "calls": runtime.calls}
         return TextStream(self._text(run, runtime, waited), reading, runtime.stream)
 
     def call_form(self, tools: Iterable[Any]) -> str:
@@ -180,6 +179,7 @@ class TextDriver:
             reading: ReadingOptions = {
                 "dialect": self.dialect,
                 "tools": ToolSchemas(spelled(tools)),
+                "calls": "whole",
                 "limits": self._limits,
                 "errors": "event",
                 "lenient": self._lenient,

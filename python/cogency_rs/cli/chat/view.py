@@ -440,7 +440,7 @@ class View:
 class _Argument:
     """The argument of a call that is being written, and the end of what was written of it."""
 
-    path: list[str | int] = field(default_factory=list)
+    path: list[str | int] = field(default_factory=list[str | int])
     end: str = ""
 
     def take(self, path: list[str | int], piece: str) -> None:
