@@ -382,3 +382,77 @@ def test_sglang_gets_the_same_whole_and_streamed():
     marks: Any = reasoning(stream_reasoning=False)
     assert (marks.think_start_token, marks.think_end_token) == ("<seed:think>", "</seed:think>")
     assert marks.stream_reasoning is False
+
+
+# Calls that are streamed.
+
+PIECES = [1, 2, 5, 16]
+
+
+@pytest.fixture
+def streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(shared.CALLS, "stream")
+
+
+def cut(text: str, width: int) -> list[str]:
+    return [text[at : at + width] for at in range(0, len(text), width)]
+
+
+def sent_by_vllm(reading: Any, chunks: list[str]) -> list[Any]:
+    made = [
+        reading.extract_tool_calls_streaming("", "", chunk, [], [], [], request=REQUEST)
+        for chunk in chunks
+    ]
+    return [delta for delta in [*made, reading.finish_streaming()] if delta is not None]
+
+
+@pytest.mark.parametrize("width", PIECES)
+def test_vllm_gets_the_arguments_of_calls_while_they_are_written(streams: None, width: int):
+    text = f"Two. {CALL}\n{CALL}"
+    reading = parser("cogency_hermes")
+    pieces = [
+        call for delta in sent_by_vllm(reading, cut(text, width)) for call in delta.tool_calls
+    ]
+    arguments = ["", ""]
+    for piece in pieces:
+        arguments[piece.index] += piece.function.arguments
+    assert arguments == ['{"a": 1}'] * 2
+    assert len(pieces) > 2, "and not at once"
+    assert [(piece.index, piece.function.name) for piece in pieces if piece.id] == [
+        (0, "add"),
+        (1, "add"),
+    ]
+    assert [call["arguments"] for call in reading.prev_tool_call_arr] == arguments
+    assert reading.streamed_args_for_tool == arguments
+    assert whole(parser("cogency_hermes"), text)["calls"] == [("add", '{"a": 1}')] * 2
+
+
+@pytest.mark.parametrize("width", PIECES)
+def test_sglang_gets_them_too(streams: None, width: int):
+    detector: Any = servers.detectors()[0]["cogency_qwen25"]()
+    results = [detector.parse_streaming_increment(piece, [ADD]) for piece in cut(CALL * 2, width)]
+    calls = [call for result in [*results, detector.finish([ADD])] for call in result.calls]
+    arguments = ["", ""]
+    for call in calls:
+        arguments[call.tool_index] += call.parameters
+    assert arguments == ['{"a": 1}'] * 2
+    assert [call.name for call in calls if call.name] == ["add", "add"]
+
+
+@pytest.mark.parametrize("width", PIECES)
+@pytest.mark.parametrize("text", [CALL.replace("1}", "1;}"), CALL[:-16]], ids=["broken", "cut"])
+def test_a_server_ends_an_answer_with_an_error_if_a_call_that_began_is_not_valid(
+    streams: None, text: str, width: int
+):
+    with pytest.raises(ValueError, match=r"ask again") as raised:
+        sent_by_vllm(parser("cogency_hermes"), cut(text, width))
+    assert isinstance(raised.value, shared.BrokenCallError)
+    detector: Any = servers.detectors()[0]["cogency_qwen25"]()
+
+    def read() -> None:
+        for piece in cut(text, width):
+            detector.parse_streaming_increment(piece, [ADD])
+        detector.finish([ADD])
+
+    with pytest.raises(ValueError, match=r"ask again"):
+        read()

@@ -55,7 +55,7 @@ class CallDetector(BeforeServersOwn):
     def parse_streaming_increment(self, new_text: str, tools: Any) -> Any:
         """Read the next piece of an answer."""
         if self._reader is None:
-            self._reader = shared.chat_reader(self._dialects, {"tools": tools})
+            self._reader = shared.chat_reader(self._dialects, {"tools": tools}, streams=True)
         return self._result(self._text, self._reader.feed(new_text), is_last=False)
 
     def finish(self, tools: Any) -> Any:
@@ -81,7 +81,7 @@ class CallDetector(BeforeServersOwn):
         items = [
             types.ToolCallItem(
                 tool_index=call["index"],
-                name=call["function"]["name"],
+                name=call["function"].get("name"),
                 parameters=call["function"]["arguments"],
             )
             for call in calls

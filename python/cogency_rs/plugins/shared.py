@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Literal
 
 from .._core import ChatReader, Dialect, ToolSchemas
-from ..errors import ConfigError
+from ..errors import CogencyError, ConfigError
 from ..reader.served_names import served_dialect, served_names
 from ..tools.signature import is_object
 
 __all__ = [
+    "CALLS",
     "AnswerText",
     "BeforeServersOwn",
+    "BrokenCallError",
     "Deltas",
     "Dialects",
     "chat_reader",
@@ -29,6 +32,9 @@ Dialects = Dialect | tuple[Dialect, ...]
 Server = Literal["vllm", "sglang"]
 
 logger: logging.Logger = logging.getLogger(__name__)
+
+CALLS = "COGENCY_RS_CALLS"
+"""The variable of the environment that says when calls of a stream are sent: `whole`, the default, or `stream`."""
 
 PREFIX = "cogency"
 """`cogency` detects the dialect from the model's chat template; `cogency_<name>` names it."""
@@ -55,15 +61,26 @@ def dialects_of(name: str, server: Server, tokenizer: Any) -> Dialects:
     return found.dialect if found else Dialect("hermes")
 
 
-def chat_reader(dialects: Dialects, request: Any) -> ChatReader:
-    """The reader of one answer to a request. Reasoning was taken out of its text before, or begins with its mark."""
+class BrokenCallError(CogencyError, ValueError):
+    """A call of which a part was sent cannot be read; the servers end such an answer with an error for the client."""
+
+
+def chat_reader(dialects: Dialects, request: Any, *, streams: bool = False) -> ChatReader:
+    """The reader of one answer to a request. Reasoning was taken out of its text before, or begins with its mark.
+
+    Raises:
+        ConfigError: the environment has no such way to send calls.
+    """
     tools = list(_declared(_field(request, "tools")))
     chosen = _field(request, "tool_choice")
     choice: Any = "none" if chosen == "none" else "auto"
     if isinstance(name := _field(_field(chosen, "function", chosen), "name"), str):
         is_there = any(tool["name"] == name for tool in tools)
         choice = {"name": name} if is_there else "none"
-    return ChatReader(dialects, tools or None, tool_choice=choice, begins_in_think=False)
+    calls: Any = os.environ.get(CALLS, "whole") if streams else "whole"
+    return ChatReader(
+        dialects, tools or None, tool_choice=choice, begins_in_think=False, calls=calls
+    )
 
 
 def _field(value: Any, name: str, default: Any = None) -> Any:
@@ -126,9 +143,15 @@ class AnswerText:
         self._thinks = False
 
     def take(self, deltas: Deltas, *, is_last: bool) -> tuple[str, Deltas]:
-        """The text of the next deltas, and their calls."""
+        """The text of the next deltas, and their calls, or pieces of these.
+
+        Raises:
+            BrokenCallError: a call that has begun is not valid.
+        """
         text, calls = list[str](), list[dict[str, Any]]()
         for delta in deltas:
+            if error := delta.get("error"):
+                raise BrokenCallError(error["message"])
             self._turn("reasoning_content" in delta, text)
             text.append(delta.get("reasoning_content") or delta.get("content") or "")
             calls += delta.get("tool_calls", ())

@@ -99,7 +99,7 @@ class ToolCalls(BeforeServersOwn):
     ) -> Any:
         """Read the next piece of an answer."""
         if self._reader is None:
-            self._reader = self._open(request)
+            self._reader = self._open(request, streams=True)
         return self._delta(self._reader.feed(delta_text), is_last=False)
 
     def finish_streaming(self) -> Any:
@@ -107,9 +107,9 @@ class ToolCalls(BeforeServersOwn):
         reader, self._reader = self._reader, None
         return self._delta(reader.finish()[0], is_last=True) if reader else None
 
-    def _open(self, request: Any) -> ChatReader:
+    def _open(self, request: Any, *, streams: bool = False) -> ChatReader:
         self._text = AnswerText(self._dialects)
-        return shared.chat_reader(self._dialects, request)
+        return shared.chat_reader(self._dialects, request, streams=streams)
 
     def _delta(self, deltas: Deltas, *, is_last: bool) -> Any:
         content, made = self._take(deltas, is_last=is_last)
@@ -122,8 +122,13 @@ class ToolCalls(BeforeServersOwn):
         """The text and the calls of deltas; and what vLLM looks up of the calls itself."""
         content, calls = self._text.take(deltas, is_last=is_last)
         for call in calls:
-            self.prev_tool_call_arr.append(call["function"])
-            self.streamed_args_for_tool.append(call["function"]["arguments"])
+            function = call["function"]
+            if "name" in function:
+                self.prev_tool_call_arr.append({**function})
+                self.streamed_args_for_tool.append(function["arguments"])
+            else:  # a further piece; what was sent is what there is, so that vLLM adds nothing
+                self.prev_tool_call_arr[call["index"]]["arguments"] += function["arguments"]
+                self.streamed_args_for_tool[call["index"]] += function["arguments"]
         return content, calls
 
 
