@@ -9,7 +9,7 @@ from typing import Any
 from cogency_rs import Dialect, ToolCall
 from cogency_rs.reader import ChatReader
 
-__all__ = ["PAGE", "SHAPES", "TOOLS", "longest_silence", "with_silences"]
+__all__ = ["PAGE", "SHAPES", "TOOLS", "watched", "with_silences"]
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "chat-api.md"
 
@@ -56,14 +56,16 @@ SHAPES: dict[str, list[ToolCall]] = {
 """The calls of a text, of about 10,000 characters or less, by the shape of their arguments."""
 
 
-def longest_silence(reader: ChatReader, text: str) -> int:
-    """How many characters come at most between two deltas, when the text comes one by one."""
+def watched(reader: ChatReader, text: str) -> tuple[list[dict[str, Any]], int]:
+    """The deltas of a text that comes character by character, and how many come at most between two deltas."""
+    deltas: list[dict[str, Any]] = []
     longest = last = 0
     for at, character in enumerate(text, 1):
-        if reader.feed(character):
+        if made := reader.feed(character):
+            deltas += made
             longest, last = max(longest, at - last), at
-    reader.finish()
-    return max(longest, len(text) - last)
+    deltas += reader.finish()[0]
+    return deltas, max(longest, len(text) - last)
 
 
 def with_silences(page: str) -> str:
@@ -95,7 +97,7 @@ def _silences(name: str) -> Iterable[int]:
     dialect = Dialect(name)
     for calls in SHAPES.values():
         text = dialect.write_calls(calls, tools=TOOLS)
-        yield longest_silence(ChatReader(dialect, TOOLS, calls="stream"), text)
+        yield watched(ChatReader(dialect, TOOLS, calls="stream"), text)[1]
 
 
 if __name__ == "__main__":

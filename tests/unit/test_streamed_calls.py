@@ -11,7 +11,7 @@ from cogency_rs.models import Finish, TextDelta, ToolCallDelta
 from cogency_rs.reader import ChatReader
 from cogency_rs.testing import ScriptedModel
 from support.turns import Chunks
-from tools.silence import PAGE, SHAPES, TOOLS, longest_silence, with_silences
+from tools.silence import PAGE, SHAPES, TOOLS, watched
 
 NAMES = sorted(Dialect.presets())
 
@@ -61,18 +61,26 @@ def whole(reader, text, reason="stop"):
     return [[each["name"], each["arguments"]] for each in functions], message["content"] or ""
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+ROWS = {row.split("`")[1]: row for row in PAGE.read_text().splitlines() if row.startswith("| `")}
+"""The rows of the page's table, by dialect."""
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_pieces_add_up_and_come_as_they_are_written(name, shape):
-    text = written(name, SHAPES[shape])
-    reader = ChatReader(name, TOOLS, calls="stream")
-    (calls, content, is_broken), finish = fed(reader, text)
-    assert ([calls, content], is_broken, finish) == ([*whole(reader, text)], False, "tool_calls")
-    assert [(called, json.loads(args)) for called, args in calls] == [
-        (call.name, call.args) for call in SHAPES[shape]
-    ]
-    longest = longest_silence(ChatReader(name, TOOLS, calls="stream"), text)
-    assert longest <= HEADS or (name, shape) in UNTOLD
+def test_pieces_add_up_and_come_as_they_are_written(name):
+    row = [name]
+    for shape, expected in SHAPES.items():
+        text = written(name, expected)
+        deltas, longest = watched(ChatReader(name, TOOLS, calls="stream"), text)
+        calls, content, is_broken = joined(deltas)
+        assert ((calls, content), is_broken) == (whole(ChatReader(name, TOOLS), text), False)
+        assert [(called, json.loads(args)) for called, args in calls] == [
+            (call.name, call.args) for call in expected
+        ]
+        assert longest <= HEADS or (name, shape) in UNTOLD
+        row.append(longest)
+    assert ROWS[name] == "| `{}` | {} | {} | {} | {} | {} |".format(*row), (
+        "run: python tools/silence.py"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -87,11 +95,6 @@ def test_at_most_a_few_characters_of_a_string_are_held_back(name):
         if start + HELD < at < end:
             most = max(most, at - seen)
     assert most <= HELD
-
-
-def test_the_page_has_the_longest_silences():
-    page = PAGE.read_text(encoding="utf-8")
-    assert with_silences(page) == page, "run: python tools/silence.py"
 
 
 def damaged(draw, text):

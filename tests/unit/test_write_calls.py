@@ -52,7 +52,7 @@ def test_no_calls_give_an_empty_text(name):
         (SimpleNamespace(name="a", args={}, id=5, server=None), TypeError, "the id of a call"),
         (SimpleNamespace(name="a", args={}, id=None, server=b""), TypeError, "the server of a"),
         (ToolCall("a", {"x": {1}}), TypeError, "not JSON serializable"),
-        ("a", AttributeError, "args"),
+        ("a", TypeError, "calls must be a list of ToolCalls"),
     ],
 )
 def test_anything_but_a_call_is_refused(call, error, message):

@@ -23,6 +23,7 @@ from cogency_rs import Dialect, Parser, ToolCall, ToolResult
 from cogency_rs._core import (
     AnswerReader,
     ArgumentSchema,
+    ArgumentValues,
     ChatReader,
     CircuitBreaker,
     Finish,
@@ -252,8 +253,10 @@ def wire(text: str, dialect: str, *, api: Any, frame: str, piece: int | None, ex
 
 def json_object(text: str, dialect: str, *, piece: int | None, is_alone: bool, before: str) -> None:
     reader = ObjectReader(is_alone=is_alone)
+    values = ArgumentValues()
     for each in _pieces(before + text, piece):
         reader.feed(each)
+        values.feed(each)
     reader.finish()
     reader.value()
 
@@ -377,7 +380,7 @@ def decision(
 
 
 def native(text: str, dialect: str, *, place: str, piece: int, eager: bool) -> None:
-    answer = NativeAnswer(shows_calls=True, eager=eager)
+    answer = NativeAnswer(shown={"note"}, eager=eager)
     for number, each in enumerate(_pieces(text, piece)):
         match place:
             case "text":
@@ -554,7 +557,8 @@ TARGETS: list[Target] = [
     Target("parser", parser, ("Parser.__new__", "Parser.feed", "Parser.finish"),
            _READING | {"stream": ("event", "token"), "calls": ("whole", "stream"), "errors": ("respond", "event")},
            share=8),
-    Target("chat", chat, ("ChatReader.__new__", "ChatReader.feed", "ChatReader.finish"), _READING, share=2),
+    Target("chat", chat, ("ChatReader.__new__", "ChatReader.feed", "ChatReader.finish"),
+           _READING | {"calls": ("whole", "stream")}, share=2),
     Target("whole chat", whole_chat, ("ChatReader.read",), {"lenient": (False, True)}),
     Target("turn", turn, ("Turn.__new__", "Turn.finish", "Turn.results", "Source.__new__"),
            {"piece": (None, 64), "stream": ("event", "token"), "eager": (False, True), "is_left": (False, True)},
@@ -574,7 +578,7 @@ TARGETS: list[Target] = [
     Target("wire", wire, ("AnswerReader.__new__", "AnswerReader.feed", "AnswerReader.break_off"),
            {"api": ("completions", "messages"), "frame": ("raw", "events", "calls", "lines", "error"),
             "piece": (None, 64, 1000), "extras": (False, True)}, of_dialects=False, share=2),
-    Target("object", json_object, ("ObjectReader.feed",),
+    Target("object", json_object, ("ArgumentValues.feed", "ObjectReader.feed"),
            {"piece": (None, 16), "is_alone": (False, True), "before": _BEFORE_JSON}, of_dialects=False),
     Target("read_block", block, ("read_block",),
            {"before": ("", "<execute>", '<execute>[{"name": "t", "args": {"a": "')}, of_dialects=False),
