@@ -142,7 +142,7 @@ class Conversation:
     async def _carry_out(self, run: RunHandle[str]) -> None:
         try:
             async with run:
-                async for event in run:
+                async for event in run.events(calls="stream"):
                     self._events.append(event)
                     self._tell(event)
         except Exception as error:

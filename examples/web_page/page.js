@@ -284,6 +284,21 @@ const show = {
   },
   think: (content) => write(streamed("think"), content),
   respond: (content) => write(streamed("respond"), content),
+  tool_call_start(_, { name }) {
+    close();
+    const written = add(conversation, "details", "writing");
+    written.open = true;
+    add(written, "summary", "", `Writing a call of ${name} …`);
+    add(written, "pre", "text");
+  },
+  tool_call_delta(content, { path }) {
+    const place = conversation.querySelector(".writing .text");
+    if (!place) return;
+    const key = path.join(" ");
+    if (place.dataset.path !== key) place.append(place.dataset.path === undefined ? "" : "\n", `${key}: `);
+    place.dataset.path = key;
+    place.append(content);
+  },
   call(content) {
     const known = again.shift();
     if (known) setState(known, "announced", "");
@@ -345,6 +360,8 @@ function following(change) {
 }
 
 function showEvent(event) {
+  // What is being written is only shown until its call is there, or something in its place.
+  if (!event.type.startsWith("tool_call_")) conversation.querySelector(".writing")?.remove();
   following(() => show[event.type]?.(event.content ?? "", event));
 }
 

@@ -58,6 +58,7 @@ def shown(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
         (message["type"], message.get("content", ""))
         for message in messages
         if message["type"] not in ("metric", "started", "finished")
+        and not message["type"].startswith("tool_call_")
     ]
 
 

@@ -239,6 +239,19 @@ async def test_simple_markdown_is_drawn(browser):
         await expect(page.find(".respond pre")).to_have_text("**not bold**\n<b>")
 
 
+async def test_a_call_is_shown_while_it_is_written(browser):
+    begun, rest = block("ok").split('"args": {}')
+    model = Model((f'{begun}"args": {{"text": "<b>Dear', None, f' Ada"}}{rest}'), "Done.<end>")
+    async with tab(browser, model, OK) as page:
+        await page.ask()
+        await expect(page.find(".writing summary")).to_have_text("Writing a call of ok …")
+        await expect(page.find(".writing .text")).to_have_text("text: <b>Dear")
+        model.release.set()
+        await page.until_answered()
+        await expect(page.find(".writing")).to_have_count(0)
+        await expect(page.find(".call")).to_have_count(1)
+
+
 async def test_a_reloaded_page_shows_the_same(browser):
     model = Model(f"<think>hm</think>Looking.{block('ok', 'fail')}", "Done.<end>")
     async with tab(browser, model, OK, FAIL) as page:
