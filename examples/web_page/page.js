@@ -298,6 +298,7 @@ const show = {
     if (place.dataset.path !== key) place.append(place.dataset.path === undefined ? "" : "\n", `${key}: `);
     place.dataset.path = key;
     place.append(content);
+    place.scrollTop = place.scrollHeight;
   },
   call(content) {
     const known = again.shift();
