@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::body::{
-    Calls, HeadReader, ItemReader, JsonReader, PythonReader, Scope, XmlReader, closing_fence,
-    opening_fence, unexpected,
+    Calls, Early, HeadReader, ItemReader, JsonReader, PythonReader, Scope, XmlReader,
+    closing_fence, opening_fence, unexpected,
 };
 use super::call::Call;
 use super::canonical::ESCAPED_JOINER;
@@ -349,7 +349,11 @@ fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
 /// From where on only a whole call says what its arguments are: a joiner may be there to break up a mark that a prompt shows, and
 /// is then no part of them.
 fn undecided(dialect: &Dialect, scope: &Scope) -> &'static str {
-    if scope.is_exact && dialect.prompt.inert != Inert::Kept { ESCAPED_JOINER } else { "" }
+    if scope.early == Early::Exact && dialect.prompt.inert != Inert::Kept {
+        ESCAPED_JOINER
+    } else {
+        ""
+    }
 }
 
 /// What comes next in a block.

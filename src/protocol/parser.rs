@@ -19,7 +19,7 @@ mod unread;
 use std::sync::Arc;
 
 use super::Event;
-use super::body::Scope;
+use super::body::{Early, Scope};
 use super::call::Call;
 use super::event::Note;
 use super::grammar::{Grammar, Opening};
@@ -166,7 +166,11 @@ impl Parser {
         let begins_anywhere = grammar.unmarked.is_empty() && grammar.heads.is_empty();
         let start =
             if begins_anywhere { Start::Past } else { Start::Space(0, Lookahead::default()) };
-        let is_watched = calls != CallStream::Whole;
+        let early = match calls {
+            CallStream::Whole => Early::Nothing,
+            CallStream::Values => Early::Shown,
+            CallStream::Json => Early::Exact,
+        };
         let starts_early = call_start == CallStart::Early;
         let (refuses_repeated, shown) = match &unread {
             Unread::Text(callable) => (true, callable.clone()),
@@ -177,8 +181,7 @@ impl Parser {
             limits,
             strictness,
             tools,
-            is_watched,
-            is_exact: calls == CallStream::Json,
+            early,
             refuses_repeated,
             shown,
             starts_early,

@@ -20,10 +20,8 @@ pub struct Scope {
     pub strictness: Strictness,
     /// The tools and their schemas, which say of what type a raw value is.
     pub tools: Option<Arc<Tools>>,
-    /// Whether the caller sees calls before they are complete.
-    pub is_watched: bool,
-    /// Whether what the caller sees of a call must be the beginning of it, letter for letter.
-    pub is_exact: bool,
+    /// What the caller sees of a call before it is complete.
+    pub early: Early,
     /// Whether a call with a key that is there twice is refused. Else the last value counts, as in Python's `dict`.
     pub refuses_repeated: bool,
     /// Which tools' calls are shown before they are complete.
@@ -32,6 +30,18 @@ pub struct Scope {
     pub starts_early: bool,
     /// How many calls of the batch came in blocks before this one.
     pub batch: usize,
+}
+
+/// What the caller sees of a call before it is complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Early {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What people read.
+    Shown,
+    /// The beginning of the call, letter for letter.
+    Exact,
 }
 
 /// The calls of a block.
@@ -165,7 +175,7 @@ impl Calls {
     /// Whether the call that has begun is shown, as far as it is known.
     #[must_use]
     pub fn shows(&self) -> bool {
-        self.scope.is_watched && self.problem.is_none() && !self.is_text
+        self.scope.early != Early::Nothing && self.problem.is_none() && !self.is_text
     }
 
     /// Shows that a call begins, once its name and its arguments have.
@@ -179,7 +189,7 @@ impl Calls {
             let note = Note::Start { name: name.clone(), id: self.open.id.take() };
             self.note(note);
         } else {
-            self.is_text = self.scope.is_exact;
+            self.is_text = self.scope.early == Early::Exact;
         }
     }
 
@@ -202,7 +212,7 @@ impl Calls {
     /// A call is complete.
     pub fn push(&mut self, call: Call) {
         if self.problem.is_none() {
-            if self.scope.is_watched {
+            if self.scope.early != Early::Nothing {
                 self.show_rest(&call);
             }
             self.count += 1;

@@ -23,7 +23,7 @@ mod xml;
 use super::problem::Problem;
 
 pub use braces::BracesReader;
-pub use calls::{Calls, Scope};
+pub use calls::{Calls, Early, Scope};
 pub use fields::{CallParts, Fields};
 pub use found::unexpected;
 pub use head::HeadReader;

@@ -9,11 +9,11 @@ use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::ProblemKind;
 use super::super::tools::{JsonReader, Schema, Types, typed, typed_unless_text};
-use super::Calls;
 use super::fields::OTHER_ARGS;
 use super::found::{expected, unexpected};
 use super::opening::{Forms, attributes, is_begun, key_of};
 use super::raw::{RawText, line_break};
+use super::{Calls, Early};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
 use crate::text::{is_blank, leading_space, trim};
 
@@ -338,7 +338,7 @@ impl ValueReader {
         }
         // Of a value that must be an object or an array the beginning is shown while it is JSON.
         let is_shown = self.is_text != Some(true) && has_brackets && has_parts(types);
-        if calls.scope.is_exact && value.is_none() && is_shown {
+        if calls.scope.early == Early::Exact && value.is_none() && is_shown {
             calls.refuse(expected("a JSON value", "other text".into()), self.start);
         }
         let start = self.start + trimmed_at(&text[self.start..], form.trim);

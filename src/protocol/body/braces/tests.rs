@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::super::limits::Limits;
 use super::super::super::tools::SchemaDocument;
+use super::super::Early;
 use super::super::Scope;
 use super::*;
 
@@ -11,7 +12,7 @@ use super::*;
 type ReadOutcome = Result<Option<(usize, String)>, (String, usize)>;
 
 fn read_in(mark: &str, schema: Option<&Value>, limits: Limits, parts: &[&str]) -> ReadOutcome {
-    let mut calls = Calls::new(Scope { limits, is_watched: true, ..Scope::default() });
+    let mut calls = Calls::new(Scope { limits, early: Early::Shown, ..Scope::default() });
     let mut reader = BracesReader::new(0);
     let (mut text, mut end) = (String::new(), None);
     let failed = |problem: Problem| (problem.kind.to_string(), problem.at);

@@ -4,13 +4,14 @@ use super::super::super::Event;
 use super::super::super::canonical::canonical;
 use super::super::super::event::Note;
 use super::super::super::limits::Limits;
+use super::super::Early;
 use super::*;
 
 /// The end of the item, its calls and the arguments as they were shown; or what is wrong with it.
 type ReadOutcome = Result<(Option<usize>, Vec<String>, String), (String, usize)>;
 
 fn read_in(form: &Python, limits: Limits, parts: &[&str], is_cut_off: bool) -> ReadOutcome {
-    let scope = Scope { limits, is_watched: true, ..Scope::default() };
+    let scope = Scope { limits, early: Early::Shown, ..Scope::default() };
     let mut calls = Calls::new(scope.clone());
     let mut reader = PythonReader::new(form, 0, &scope);
     let (mut text, mut end) = (String::new(), None);

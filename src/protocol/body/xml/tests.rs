@@ -7,6 +7,7 @@ use super::super::super::Event;
 use super::super::super::event::Note;
 use super::super::super::limits::{Limits, MAX_ELEMENTS};
 use super::super::super::tools::Tools;
+use super::super::Early;
 use super::*;
 
 mod marked;
@@ -111,7 +112,7 @@ fn read_with(form: &Xml, scope: &Scope, text: &str) -> Result<(Vec<String>, Stri
 }
 
 fn scope() -> Scope {
-    Scope { tools: Some(tools()), is_watched: true, ..Scope::default() }
+    Scope { tools: Some(tools()), early: Early::Shown, ..Scope::default() }
 }
 
 fn read(text: &str) -> Result<(Vec<String>, String), String> {
