@@ -18,7 +18,7 @@ export CARGO_INCREMENTAL ?= 0
 BUILD   = $(INSTALL) --profile $(PROFILE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo load coming-from test test-rust test-python test-random test-repeat cost quadratic schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo load clients coming-from test test-rust test-python test-random test-repeat cost quadratic schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: oracle servers servers-case grammar-oracle oracles live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes world world-faults
 
@@ -117,6 +117,12 @@ coming-from: $(DEV)  ## Run both programs of each page for those who come from a
 	test -d target/coming-from || $(PYTHON) -m venv target/coming-from
 	target/coming-from/bin/python -m pip install --quiet --disable-pip-version-check -r tests/docs/coming_from.txt
 	$(BIN)/python -m pytest -q tests/docs/test_coming_from.py
+
+clients: $(DEV)  ## Let clients of chat APIs run what is left of broken calls, in an environment of their own, and write docs/chat-api.md
+	test -d target/clients || $(PYTHON) -m venv target/clients
+	target/clients/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	$(BIN)/python -m pytest -q tests/clients/in_clients.py
+	PYTHONPATH=tests $(BIN)/python -m clients.page
 
 # The servers are installed without what they require but for what their parsers import; so they run on a CPU, without a model.
 SERVERS = PYTHONPATH=python:tests target/servers/venv/bin/python -m
