@@ -10,7 +10,7 @@ use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
 use cogency_rs::protocol::{Ending, Grammar, Limits, Options};
 use cogency_rs_fuzz::dialects::texts::Writer;
-use cogency_rs_fuzz::reading::{MODES, TOOLS, joined, read};
+use cogency_rs_fuzz::reading::{MODES, TOOLS, read, without_pieces};
 use cogency_rs_fuzz::{changed, text};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
@@ -61,7 +61,7 @@ fuzz_target!(|input: Input| -> Corpus {
         for (stream, calls) in MODES {
             let read = |chunks: &[&[u8]]| {
                 let options = Options { stream, calls, ..options() };
-                joined(read(&grammar, options, chunks, &Ending::Stopped))
+                without_pieces(read(&grammar, options, chunks, &Ending::Stopped))
             };
             let uncut = read(&[text]);
             for chunks in [&characters[..], &chunks] {

@@ -52,18 +52,27 @@ pub fn joined(events: Vec<Event>) -> Vec<Event> {
         match (runs.last_mut(), event) {
             (Some(Event::Think(run)), Event::Think(text))
             | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
-            (
-                Some(Event::Piece(before, Note::Args(run))),
-                Event::Piece(number, Note::Args(text)),
-            ) if *before == number => run.push(text.as_bytes()),
             (_, event) => runs.push(event),
         }
     }
     runs
 }
 
-/// The events without the pieces of calls that are not complete.
+/// The events without the pieces of calls that are not complete, and without what takes back those that came.
 #[must_use]
 pub fn without_pieces(events: Vec<Event>) -> Vec<Event> {
-    joined(events.into_iter().filter(|event| !matches!(event, Event::Piece(..))).collect())
+    let is_shown = events.iter().any(|event| matches!(event, Event::Piece(..)));
+    let kept = events.into_iter().filter(|event| match event {
+        Event::Withdrawn => !is_shown,
+        event => !matches!(event, Event::Piece(..)),
+    });
+    joined(kept.collect())
+}
+
+/// The calls that were shown to begin, and where they were taken back.
+#[must_use]
+pub fn begun(events: &[Event]) -> Vec<Event> {
+    let is_one =
+        |event: &&Event| matches!(event, Event::Piece(_, Note::Start { .. }) | Event::Withdrawn);
+    events.iter().filter(is_one).cloned().collect()
 }
