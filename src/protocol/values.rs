@@ -10,20 +10,33 @@ use crate::json::{Scanner, unescaped};
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     path: Vec<ArgsStep>,
+    /// How many bytes its keys have.
+    key_bytes: usize,
     /// For each bracket that is open, whether nothing is in it so far.
     open: Vec<bool>,
     in_string: bool,
+    /// How many values have begun.
+    begun: usize,
     /// Whether nothing of the open string was handed out.
     is_empty: bool,
     /// The first of a pair of surrogates, at the end of what was read.
     half: Vec<u8>,
 }
 
+/// How many steps and how many bytes of keys the path of a value may have that is handed out: each value has its own copy, so a million
+/// small ones at the end of a long path would take gigabytes.
+const MOST_STEPS: usize = 16;
+const MOST_KEY_BYTES: usize = 1 << 10;
+
+/// How many values of a call are handed out: each is an event, and a chunk may have a million.
+const MOST_VALUES: usize = 10_000;
+
 impl Values {
-    /// Reads the next piece, and gives each value in it, or the next piece of a string, to `say`.
+    /// Reads the next piece, and gives each value in it, or the next piece of a string, to `say`, unless the path to it is too long or there
+    /// were too many.
     ///
     /// # Complexity
-    /// O(json), and O(path) for each value
+    /// O(json)
     pub fn feed(&mut self, json: &[u8], mut say: impl FnMut(&[ArgsStep], Text)) {
         let mut rest = json;
         while let Some(&byte) = rest.first() {
@@ -41,9 +54,12 @@ impl Values {
                     });
                 }
                 b'}' | b']' => {
-                    let key = self.path.pop();
-                    if self.open.pop() == Some(true) && !self.path.is_empty() {
-                        let is_array = matches!(key, Some(ArgsStep::Index(_)));
+                    let last = self.path.pop();
+                    if let Some(ArgsStep::Key(key)) = &last {
+                        self.key_bytes -= key.as_bytes().len();
+                    }
+                    if self.open.pop() == Some(true) && !self.path.is_empty() && self.begin() {
+                        let is_array = matches!(last, Some(ArgsStep::Index(_)));
                         say(&self.path, if is_array { "[]" } else { "{}" }.into());
                     }
                 }
@@ -59,10 +75,13 @@ impl Values {
                         && let Some(end) = end
                         && rest[end..].starts_with(b":")
                     {
+                        self.key_bytes -= key.as_bytes().len();
                         *key = unescaped(&rest[..end]);
+                        self.key_bytes += key.as_bytes().len();
                         rest = &rest[end..];
                         continue;
                     }
+                    self.begin();
                     (self.in_string, self.is_empty) = (true, true);
                 }
                 b' ' | b':' => {}
@@ -70,13 +89,26 @@ impl Values {
                     self.fill();
                     let is_end = |byte: &u8| matches!(byte, b',' | b']' | b'}');
                     let end = rest.iter().position(is_end).unwrap_or(rest.len());
-                    say(&self.path, rest[..end].into());
+                    if self.begin() {
+                        say(&self.path, rest[..end].into());
+                    }
                     rest = &rest[end..];
                     continue;
                 }
             }
             rest = &rest[1..];
         }
+    }
+
+    /// A value begins; gives whether it is shown.
+    fn begin(&mut self) -> bool {
+        self.begun += 1;
+        self.is_shown()
+    }
+
+    fn is_shown(&self) -> bool {
+        let is_short = self.path.len() <= MOST_STEPS && self.key_bytes <= MOST_KEY_BYTES;
+        is_short && self.begun <= MOST_VALUES
     }
 
     /// There is something in the bracket that is open.
@@ -86,7 +118,7 @@ impl Values {
         }
     }
 
-    /// Reads what is in the open string; gives what is behind it.
+    /// Reads what is in the open string; gives what is after it.
     fn string<'j>(&mut self, rest: &'j [u8], say: &mut impl FnMut(&[ArgsStep], Text)) -> &'j [u8] {
         let end = string_end(rest);
         let inside = &rest[..end.unwrap_or(rest.len())];
@@ -100,7 +132,9 @@ impl Values {
         let text = unescaped(&quoted);
         if !text.as_bytes().is_empty() || (end.is_some() && self.is_empty) {
             self.is_empty = false;
-            say(&self.path, text);
+            if self.is_shown() {
+                say(&self.path, text);
+            }
         }
         match end {
             Some(end) => {
@@ -197,6 +231,25 @@ mod tests {
             });
         }
         all
+    }
+
+    #[test]
+    fn values_with_a_long_path_are_left_out_and_those_after_them_are_not() {
+        let nested = |steps: usize| format!("{}1{}", "[".repeat(steps - 1), "]".repeat(steps - 1));
+        let (deep, deepest) = (nested(MOST_STEPS), nested(MOST_STEPS + 1));
+        let json = format!(
+            r#"{{"a": {deepest}, "b": {deep}, "{}": ["x", {{}}], "c": 2}}"#,
+            "k".repeat(2000)
+        );
+        let deep = ("b".to_owned() + &"/0".repeat(MOST_STEPS - 1), "1".to_owned());
+        assert_eq!(read(&[&json]), [deep, ("c".to_owned(), "2".to_owned())]);
+    }
+
+    #[test]
+    fn of_very_many_values_the_first_come() {
+        let json = format!(r#"["{}", {}"x"]"#, "y".repeat(MOST_VALUES), "1, ".repeat(MOST_VALUES));
+        let pieces: Vec<&str> = json.split_inclusive('y').collect();
+        assert_eq!(read(&pieces).len(), MOST_VALUES);
     }
 
     #[test]

@@ -391,6 +391,14 @@ def test_a_call_without_its_end_mark_runs_unless_the_answer_was_cut(trailing, re
     assert [event["type"] for event in events] == kinds
 
 
+def test_the_values_of_a_call_without_its_end_mark_are_shown_before_it():
+    parser = Parser(dialect="harmony", calls="stream")
+    text = '<|channel|>commentary to=functions.read<|message|>{"file": "a", "line": 7}<|ca'
+    events = [*parser.feed(text), *parser.finish()]
+    assert [event["type"] for event in events[:3]] == ["tool_call_start", *["tool_call_delta"] * 2]
+    assert [event.get("content") for event in events[1:3]] == ["a", "7"]
+
+
 # A turn.
 
 

@@ -147,13 +147,18 @@ impl Parser {
                 }
                 State::Block(block, reader) => {
                     let (block, grammar) = (block.clone(), self.grammar.clone());
-                    match reader.cut_off(&text[block.mark..], ending) {
+                    let read = reader.cut_off(&text[block.mark..], ending);
+                    let notes: Vec<_> = reader.notes().collect();
+                    match read {
                         Ok(said) if shows_unread && (ending.is_cut() || !self.may_call(&said)) => {
                             self.withdraw(events);
                             self.say_unread(text, events);
                             return None;
                         }
                         Ok(said) if !ending.is_cut() => {
+                            for (number, note) in notes {
+                                self.note(number, note, events);
+                            }
                             self.complete(&block, said, events);
                             return None;
                         }
