@@ -426,12 +426,10 @@ fn a_schema_whose_references_multiply_is_refused_when_it_is_read() {
 fn a_check_that_takes_too_much_is_given_up() {
     let branch = json!({"type": "object", "properties": {"x": {"$ref": "#/properties/x"}}});
     let deep = |levels: usize| (0..levels).fold(json!("end"), |inner, _| json!({"x": inner}));
-    let objects: Vec<_> = (0..5000).map(|n| json!({"k": n})).collect();
     let stepwise = json!({"type": "string", "pattern": r"^(a*)*\1b$"});
     let slow = "a".repeat(900);
     for (of, given) in [
         (json!({"anyOf": [branch, {"type": "object", "required": ["no"]}, branch]}), deep(60)),
-        (json!({"items": {"enum": objects}}), json!(vec![json!({"k": -1}); 5000])),
         (
             json!({"allOf": vec![json!({"uniqueItems": true}); 2000]}),
             json!((0..20_000).collect::<Vec<_>>()),
@@ -442,6 +440,17 @@ fn a_check_that_takes_too_much_is_given_up() {
         let found = faults(of, given);
         assert!(found.starts_with(TOO_MUCH), "{found:.200}");
     }
+}
+
+#[test]
+fn faults_in_a_long_list_of_choices_cost_little() {
+    let choices: Vec<_> = (0..60_000).map(|n| format!("n{n}")).collect();
+    let begun = std::time::Instant::now();
+    let found = faults(json!({"items": {"enum": choices}}), json!(vec!["none"; 1000]));
+    assert!(found.starts_with("argument 'x[0]' must be one of \"n0\", \"n1\""), "{found:.200}");
+    assert!(found.contains("\"n19\" or 59980 others, got"), "{found:.400}");
+    assert!(found.ends_with("more faults"), "{found:.200}");
+    assert!(begun.elapsed().as_secs() < 5, "they took {:?}", begun.elapsed());
 }
 
 #[test]
@@ -475,7 +484,7 @@ fn many_names_are_told_in_few_words() {
     let schema = json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false});
     let found = check(&schema, SchemaForm::JsonSchema, &json!({}));
     assert!(found.starts_with("argument 'name0' is required, but was not given; "), "{found:.200}");
-    assert!(found.ends_with("and at least 990 more faults"), "{found}");
+    assert!(found.ends_with("and at least 10 more faults"), "{found}");
     let unknown: serde_json::Map<_, _> =
         (0..2000).map(|n| (format!("other{n}"), json!(1))).collect();
     let found = check(&schema, SchemaForm::JsonSchema, &unknown.into());

@@ -12,10 +12,10 @@ use serde_json::{Number, Value as Schema};
 use super::names::nearest;
 use super::shown::{cut, received, shown, shown_schema};
 use super::value::{Budget, Value, first_repeated};
-use super::words::{alternatives, described, wanted};
+use super::words::{Wanted, alternatives, described, wanted};
 
 /// Faults that are listed; the others are counted.
-const MOST_FAULTS: usize = 10;
+pub const MOST_FAULTS: usize = 10;
 
 /// Known names that are listed with an unknown one.
 const MOST_NAMES: usize = 20;
@@ -166,7 +166,7 @@ impl FaultReader<'_> {
         }
         let wanted = self.wanted_by(branches, error);
         let value = value_at(self.arguments, &at);
-        let problem = if wanted.is_empty() {
+        let problem = if wanted.words.is_empty() {
             format!("fits none of its schema's alternatives, got {}", was(value))
         } else {
             format!("must be {}, got {}", alternatives(wanted), was(value))
@@ -178,8 +178,12 @@ impl FaultReader<'_> {
         &self,
         branches: &[Vec<ValidationError<'_>>],
         union: &ValidationError<'_>,
-    ) -> Vec<String> {
-        let mut all = Vec::new();
+    ) -> Wanted {
+        let mut all = Wanted::default();
+        let mut add = |more: Wanted| {
+            all.words.extend(more.words);
+            all.others += more.others;
+        };
         for branch in branches {
             let here = || branch.iter().filter(|error| is_same_place(error, union));
             let choice = here()
@@ -188,17 +192,17 @@ impl FaultReader<'_> {
                 .or_else(|| here().find(|error| matches!(error.kind(), Kind::Type { .. })))
                 .and_then(|error| wanted(error, self.schema))
             {
-                all.extend(wanted);
+                add(wanted);
                 continue;
             }
             for error in here() {
                 if let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind() {
-                    all.extend(self.wanted_by(context, union));
+                    add(self.wanted_by(context, union));
                 }
             }
         }
         // Null is named last.
-        all.sort_by_key(|each| each == "null");
+        all.words.sort_by_key(|each| each == "null");
         all
     }
 

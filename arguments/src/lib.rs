@@ -81,6 +81,8 @@ pub struct ArgumentSchema {
     most_levels: Option<usize>,
     /// What it costs a check to go to a part of the value.
     per_child: usize,
+    /// How many faults are looked for.
+    most_faults: usize,
     /// The arguments whose default is null, and which therefore may be null.
     null_by_default: Vec<String>,
 }
@@ -114,13 +116,14 @@ impl ArgumentSchema {
             _ => Vec::new(),
         };
         let most_levels = depth::most_levels(&schema).filter(|levels| *levels < MOST_LEVELS);
-        Ok(Self { schema, validator, most_levels, per_child, null_by_default })
+        let most_faults = most_faults(&schema);
+        Ok(Self { schema, validator, most_levels, per_child, most_faults, null_by_default })
     }
 
     /// What is wrong with the arguments, a sentence for each fault; empty if they fit.
     ///
     /// # Complexity
-    /// Linear in the arguments for a schema without nested unions. The search for faults stops after a thousand, and a check
+    /// Linear in the arguments for a schema without nested unions. The search for faults stops after a thousand, for a large schema after fewer, and a check
     /// that would take much longer than reading the arguments is given up, with that as the only fault.
     #[must_use]
     pub fn faults(&self, arguments: Value<'_>) -> Vec<String> {
@@ -131,7 +134,7 @@ impl ArgumentSchema {
         let (arguments, left_out) = self.without_nulls(arguments);
         let has_faults = left_out.is_empty();
         if has_faults {
-            let budget = Budget::new(values, self.per_child);
+            let budget = Budget::new(values, self.per_child, self.most_faults);
             let fits = self.validator.is_valid(ValueNode { value: &arguments, budget: &budget });
             if budget.is_spent() {
                 return vec![TOO_MUCH.into()];
@@ -140,9 +143,9 @@ impl ArgumentSchema {
                 return Vec::new();
             }
         }
-        let budget = Budget::new(values, self.per_child);
+        let budget = Budget::new(values, self.per_child, self.most_faults);
         let node = ValueNode { value: &arguments, budget: &budget };
-        let errors: Vec<_> = self.validator.iter_errors(node).take(Budget::FAULTS).collect();
+        let errors: Vec<_> = self.validator.iter_errors(node).take(self.most_faults).collect();
         let faults = fault::in_words(&errors, &self.schema, &arguments, &left_out, &budget);
         // The search may have stopped within alternatives, before it knew that none of them fits.
         let has_faults = has_faults || budget.has_enough_faults();
@@ -163,5 +166,20 @@ impl ArgumentSchema {
             }
             others => (others, Vec::new()),
         }
+    }
+}
+
+/// How many faults are looked for: a fault has a copy of the part of the schema that it is of, so a large schema has few.
+fn most_faults(schema: &Schema) -> usize {
+    const MOST_COPIED: usize = 500_000;
+    (MOST_COPIED / count(schema)).clamp(2 * fault::MOST_FAULTS, Budget::FAULTS)
+}
+
+/// How many values are in a schema, with itself.
+fn count(schema: &Schema) -> usize {
+    match schema {
+        Schema::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Schema::Object(members) => 1 + members.values().map(count).sum::<usize>(),
+        _ => 1,
     }
 }

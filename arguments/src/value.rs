@@ -183,13 +183,13 @@ impl Budget {
     /// Looks that a check may have, and for each value in the arguments as many more.
     const LOOKS: (usize, usize) = (1_000_000, 8);
 
-    /// For arguments with that many values in them.
-    pub fn new(values: usize, per_child: usize) -> Self {
+    /// For arguments with that many values in them. The search ends at so many faults.
+    pub fn new(values: usize, per_child: usize, most_faults: usize) -> Self {
         let (few, each) = Self::LOOKS;
         let looks = few.saturating_add(values.saturating_mul(each));
         let looks = Rc::new(Cell::new(looks));
         RUNNING.set(Some(Rc::clone(&looks)));
-        Self { faults: Cell::new(Self::FAULTS), looks, per_child }
+        Self { faults: Cell::new(most_faults), looks, per_child }
     }
 
     /// For a name, which the validator checks as a value of its own: with what the check that runs has left.

@@ -19,12 +19,34 @@ fn type_in_words(name: &str) -> &str {
     }
 }
 
-/// What the value must be, if the error says that by itself: `an integer`, `null`.
-pub fn wanted(error: &ValidationError<'_>, root: &Schema) -> Option<Vec<String>> {
+/// What a value may be: `an integer`, `null`.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// In words; of a very long list, its beginning.
+    pub words: Vec<String>,
+    /// How many more there are.
+    pub others: usize,
+}
+
+impl From<Vec<String>> for Wanted {
+    fn from(words: Vec<String>) -> Self {
+        Self { words, others: 0 }
+    }
+}
+
+/// The values in a list of a schema. A few are shown, so not all of a very long list are put into words.
+fn options(options: &[Schema]) -> Wanted {
+    const MOST: usize = 1000;
+    let words: Vec<_> = options.iter().take(MOST).map(shown_schema).collect();
+    Wanted { others: options.len() - words.len(), words }
+}
+
+/// What the value must be, if the error says that by itself.
+pub fn wanted(error: &ValidationError<'_>, root: &Schema) -> Option<Wanted> {
     match error.kind() {
-        Kind::Type { kind } => Some(types(kind, root.pointer(error.schema_path().as_str()))),
-        Kind::Enum { options } => Some(options.as_array()?.iter().map(shown_schema).collect()),
-        Kind::Constant { expected_value } => Some(vec![shown_schema(expected_value)]),
+        Kind::Type { kind } => Some(types(kind, root.pointer(error.schema_path().as_str())).into()),
+        Kind::Enum { options: values } => Some(options(values.as_array()?)),
+        Kind::Constant { expected_value } => Some(vec![shown_schema(expected_value)].into()),
         _ => None,
     }
 }
@@ -48,22 +70,23 @@ fn types(kind: &TypeKind, written: Option<&Schema>) -> Vec<String> {
 }
 
 /// A list as text, `"a" or "b"`, with no more members than can be read.
-pub fn alternatives(mut wanted: Vec<String>) -> String {
+pub fn alternatives(wanted: impl Into<Wanted>) -> String {
     const MOST: usize = 20;
+    let Wanted { mut words, mut others } = wanted.into();
     let mut seen = std::collections::HashSet::new();
-    wanted.retain(|each| seen.insert(each.clone()));
-    if wanted.len() > MOST {
-        let others = wanted.len() - MOST;
-        wanted.truncate(MOST);
-        return format!("one of {} or {others} others", wanted.join(", "));
+    words.retain(|each| seen.insert(each.clone()));
+    others += words.len().saturating_sub(MOST);
+    words.truncate(MOST);
+    if others > 0 {
+        return format!("one of {} or {others} others", words.join(", "));
     }
-    wanted.join(" or ")
+    words.join(" or ")
 }
 
 /// What a schema describes, if that can be said in a few words.
 pub fn described(schema: &Schema) -> Option<String> {
-    if let Some(options) = schema.get("enum").and_then(Schema::as_array) {
-        return Some(alternatives(options.iter().map(shown_schema).collect()));
+    if let Some(values) = schema.get("enum").and_then(Schema::as_array) {
+        return Some(alternatives(options(values)));
     }
     if let Some(value) = schema.get("const") {
         return Some(shown_schema(value));
@@ -75,7 +98,7 @@ pub fn described(schema: &Schema) -> Option<String> {
                 .iter()
                 .filter_map(Schema::as_str)
                 .map(|name| type_in_words(name).to_owned())
-                .collect(),
+                .collect::<Vec<_>>(),
         )),
         _ => None,
     }
@@ -104,9 +127,9 @@ pub fn of_schema(error: &ValidationError<'_>) -> String {
         Kind::Type { kind } => {
             format!("must be {}, got {value}", alternatives(types(kind, None)))
         }
-        Kind::Enum { options } => {
-            let options = options.as_array().into_iter().flatten().map(shown_schema).collect();
-            format!("must be {}, got {value}", alternatives(options))
+        Kind::Enum { options: values } => {
+            let values = values.as_array().map(|values| options(values)).unwrap_or_default();
+            format!("must be {}, got {value}", alternatives(values))
         }
         Kind::Referencing(error) => return unusable(&reference(error)),
         Kind::Custom { message, .. } => format!("{message}: {value}"),
