@@ -1075,8 +1075,8 @@ class ArgumentValues:
         """Read the next piece.
 
         Returns:
-            Each value in it, or the next piece of a string, after the keys and indices that lead to it. Left out are values
-            after more than 16 of these, or 1 KiB of keys, and those after the first 10,000.
+            Each value in it, or the next piece of a string, after the keys and indices that lead to it. Left out are
+            values after more than 16 of these, or 1 KiB of keys, and those after the first 10,000.
         """
 
 @final

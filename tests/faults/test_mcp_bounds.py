@@ -95,7 +95,7 @@ LISTS = {
     "pages": "server 'odd' lists its tools on more than 1,000 pages, so none of them is used",
     "bytes": "server 'odd' lists more than 1 MiB of tools, so none of them is used",
     "tools": "server 'odd' lists more than 2,000 tools, so none of them is used",
-    "line": "server 'odd' did not list its tools: it sent a line of more than 32 MiB",
+    "line": "server 'odd' did not list its tools: it sent a line of more than 2 MiB",
 }
 
 
@@ -150,7 +150,7 @@ async def test_notices_that_the_tools_changed_are_not_handed_on_and_cost_few_lis
     ("mode", "words"),
     [
         ("initialize", "did not answer within 2 s; is it an MCP server?"),
-        ("line of initialize", "it sent a line of more than 32 MiB"),
+        ("line of initialize", "it sent a line of more than 2 MiB"),
     ],
 )
 async def test_a_start_that_never_ends_is_an_error_and_ends_the_server(mode, words, tmp_path):
@@ -166,7 +166,7 @@ async def test_a_call_whose_answer_never_ends_is_unknown_and_ends_the_server(tmp
     note = tmp_path / "processes"
     async with server("call", note) as odd:
         [tool] = await odd.tools()
-        with pytest.raises(ToolError, match="it sent a line of more than 32 MiB, so whether"):
+        with pytest.raises(ToolError, match="it sent a line of more than 2 MiB, so whether"):
             await tool.execute()
         await have_ended(note)
 
@@ -218,7 +218,7 @@ async def test_an_answer_over_http_has_a_bound(method, is_packed):
     threading.Thread(target=http.serve_forever, daemon=True).start()
     try:
         address = f"http://127.0.0.1:{http.server_address[1]}/mcp"
-        with pytest.raises((ConfigError, ToolError), match="an answer of more than 32 MiB"):
+        with pytest.raises((ConfigError, ToolError), match="an answer of more than 2 MiB"):
             async with MCPServer.http(address, name="odd") as odd:
                 [tool] = await odd.tools()
                 await tool.execute()

@@ -33,8 +33,9 @@ from ..tools.odd import leave_out
 
 __all__ = ["MOST_BYTES", "Answers", "Fate", "Reading", "SentCall", "Writing", "too_long"]
 
-MOST_BYTES = 32 * 2**20
-"""Bytes of one message, at most: a list of tools, or what a call returns."""
+MOST_BYTES = 2 * 2**20
+"""Bytes of one message, at most: a list of tools, or what a call returns. The SDK reads it on the event loop,
+into up to 110 times the memory."""
 
 
 def too_long(what: str) -> str:
