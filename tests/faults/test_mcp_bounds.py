@@ -16,8 +16,8 @@ import pytest
 
 from cogency_rs import Agent, MCPServer, RunLimits
 from cogency_rs.errors import ConfigError, StopReason, ToolError
-from cogency_rs.servers import ServerGroup, connection, http_client, program_streams
-from cogency_rs.servers.answers import Answers
+from cogency_rs.servers import ServerGroup, answers, connection
+from cogency_rs.servers.answers import Answers, MessageSize
 from cogency_rs.testing import ScriptedModel
 from support.mcp_odd import OddHttp
 from support.mcp_servers import is_running, small
@@ -86,8 +86,7 @@ async def have_ended(note: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def short_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_streams, "MOST_BYTES", 2**20)
-    monkeypatch.setattr(http_client, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(answers, "MOST_BYTES", 2**20)
 
 
 LISTS = {
@@ -95,7 +94,7 @@ LISTS = {
     "pages": "server 'odd' lists its tools on more than 1,000 pages, so none of them is used",
     "bytes": "server 'odd' lists more than 1 MiB of tools, so none of them is used",
     "tools": "server 'odd' lists more than 2,000 tools, so none of them is used",
-    "line": "server 'odd' did not list its tools: it sent a line of more than 2 MiB",
+    "line": "server 'odd' did not list its tools: it sent a line of more than 1 MiB",
 }
 
 
@@ -150,7 +149,7 @@ async def test_notices_that_the_tools_changed_are_not_handed_on_and_cost_few_lis
     ("mode", "words"),
     [
         ("initialize", "did not answer within 2 s; is it an MCP server?"),
-        ("line of initialize", "it sent a line of more than 2 MiB"),
+        ("line of initialize", "it sent a line of more than 1 MiB"),
     ],
 )
 async def test_a_start_that_never_ends_is_an_error_and_ends_the_server(mode, words, tmp_path):
@@ -166,7 +165,7 @@ async def test_a_call_whose_answer_never_ends_is_unknown_and_ends_the_server(tmp
     note = tmp_path / "processes"
     async with server("call", note) as odd:
         [tool] = await odd.tools()
-        with pytest.raises(ToolError, match="it sent a line of more than 2 MiB, so whether"):
+        with pytest.raises(ToolError, match="it sent a line of more than 1 MiB, so whether"):
             await tool.execute()
         await have_ended(note)
 
@@ -218,7 +217,7 @@ async def test_an_answer_over_http_has_a_bound(method, is_packed):
     threading.Thread(target=http.serve_forever, daemon=True).start()
     try:
         address = f"http://127.0.0.1:{http.server_address[1]}/mcp"
-        with pytest.raises((ConfigError, ToolError), match="an answer of more than 2 MiB"):
+        with pytest.raises((ConfigError, ToolError), match="an answer of more than 1 MiB"):
             async with MCPServer.http(address, name="odd") as odd:
                 [tool] = await odd.tools()
                 await tool.execute()
@@ -230,3 +229,12 @@ async def test_an_answer_over_http_has_a_bound(method, is_packed):
 def test_the_bounds_leave_room_for_real_servers():
     assert connection.MOST_TOOLS >= 1000
     assert connection.MOST_LIST_BYTES >= 2**20
+
+
+def test_a_message_may_be_a_picture_but_not_millions_of_values(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(answers, "MOST_BYTES", 32 * 2**20)
+    picture, values = MessageSize(), MessageSize()
+    assert picture.excess(b'{"data": "' + b"A" * 20_000_000) is None
+    assert values.excess(b"[" + b"[]," * 300_000) is None
+    assert values.excess(b"[]," * 300_000) == "more than 1,000,000 values"
+    assert MessageSize().excess(bytes(32 * 2**20 + 1)) == "more than 32 MiB"

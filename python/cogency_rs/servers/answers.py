@@ -31,16 +31,28 @@ from .._core import ArgumentSchema
 from ..guards.json_text import read_json
 from ..tools.odd import leave_out
 
-__all__ = ["MOST_BYTES", "Answers", "Fate", "Reading", "SentCall", "Writing", "too_long"]
+__all__ = ["Answers", "Fate", "MessageSize", "Reading", "SentCall", "Writing"]
 
-MOST_BYTES = 2 * 2**20
-"""Bytes of one message, at most: a list of tools, or what a call returns. The SDK reads it on the event loop,
-into up to 110 times the memory."""
+MOST_BYTES = 32 * 2**20
+"""Bytes of one message, at most: a list of tools, or what a call returns."""
+
+MOST_VALUES = 1_000_000
+"""The most values in one. The SDK reads it on the event loop: a picture as one text, small values as 200 bytes each."""
 
 
-def too_long(what: str) -> str:
-    """Say that a server sent too much."""
-    return f"it sent {what} of more than {MOST_BYTES // 2**20} MiB"
+class MessageSize:
+    """How long a message is that arrives in pieces."""
+
+    def __init__(self) -> None:
+        self._bytes = self._values = 0
+
+    def excess(self, piece: bytes | bytearray) -> str | None:
+        """Add a piece; returns of what there is too much, if there is."""
+        self._bytes += len(piece)
+        self._values += sum(map(piece.count, b",[{"))
+        if self._bytes > MOST_BYTES:
+            return f"more than {MOST_BYTES // 2**20} MiB"
+        return f"more than {MOST_VALUES:,} values" if self._values > MOST_VALUES else None
 
 
 _LISTEN = "subscriptions/listen"

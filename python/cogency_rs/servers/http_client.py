@@ -12,7 +12,7 @@ import httpx2
 from mcp_types import INTERNAL_ERROR
 
 from ..guards.json_text import read_json
-from .answers import MOST_BYTES, Answers, Fate, SentCall, too_long
+from .answers import Answers, Fate, MessageSize, SentCall
 
 __all__ = ["Http"]
 
@@ -92,12 +92,11 @@ def _bounded(response: httpx2.Response) -> httpx2.Response:
     all_bytes: Any = response.aiter_bytes
 
     async def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
-        read = 0
+        size = MessageSize()
         async for chunk in all_bytes(chunk_size):
-            read += len(chunk)
-            if read > MOST_BYTES:
+            if excess := size.excess(chunk):
                 await response.aclose()
-                raise TooLongError(too_long("an answer"), request=response.request)
+                raise TooLongError(f"it sent an answer of {excess}", request=response.request)
             yield chunk
 
     vars(response)["aiter_bytes"] = aiter_bytes  # what all that reads an answer goes through

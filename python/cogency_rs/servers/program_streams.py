@@ -17,7 +17,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from .answers import MOST_BYTES, Answers, too_long
+from .answers import Answers, MessageSize
 
 __all__ = ["Streams", "program_streams"]
 
@@ -103,20 +103,25 @@ async def program_streams(
 
 async def _read(stdout: Any, to_client: Any, answers: Answers) -> None:
     """Pass each line on as a message, or as the error of one that cannot be read. O(1) for each byte."""
-    line = bytearray()
+    line, size = bytearray(), MessageSize()
     async with to_client:
         with suppress(*_GONE):
             async for chunk in stdout:
                 *ends, rest = chunk.split(b"\n")
                 for end in ends:
                     line += end
+                    if excess := size.excess(end):
+                        break
+                    size = MessageSize()
                     message = _message(line.decode("utf-8", "replace"))
                     line.clear()
                     if not answers.has_taken(message):
                         await to_client.send(message)
-                line += rest
-                if len(line) > MOST_BYTES:
-                    answers.broken = too_long("a line")
+                else:
+                    line += rest
+                    excess = size.excess(rest)
+                if excess:
+                    answers.broken = f"it sent a line of {excess}"
                     return
         # A program that writes while it ends must not wait for a pipe that nobody reads.
         with anyio.CancelScope(shield=True), suppress(*_GONE):
