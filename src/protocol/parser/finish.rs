@@ -1,5 +1,7 @@
 //! The end of a text: hands out what is still open.
 
+use std::ops::ControlFlow;
+
 use super::super::Event;
 use super::super::advice::{self, Where};
 use super::super::ending::Ending;
@@ -145,43 +147,9 @@ impl Parser {
                     self.end_run(span.run, std::mem::take(text).into(), BlankRun::Hidden, events);
                     return report;
                 }
-                State::Block(block, reader) => {
-                    let (block, grammar) = (block.clone(), self.grammar.clone());
-                    let read = reader.cut_off(&text[block.mark..], ending);
-                    let notes: Vec<_> = reader.notes().collect();
-                    match read {
-                        Ok(said) if shows_unread && (ending.is_cut() || !self.may_call(&said)) => {
-                            self.withdraw(events);
-                            self.say_unread(text, events);
-                            return None;
-                        }
-                        Ok(said) if !ending.is_cut() => {
-                            for (number, note) in notes {
-                                self.note(number, note, events);
-                            }
-                            self.complete(&block, said, events);
-                            return None;
-                        }
-                        Ok(_) => {
-                            self.withdraw(events);
-                            let at = text.len() - block.mark;
-                            let problem = Problem { kind: FaultKind::Ended.into(), at };
-                            return Some(block.broken(&grammar).cut_off(&problem, text, ending));
-                        }
-                        Err(problem) if block.is_only_text(&grammar, &problem) => {
-                            self.withdraw(events);
-                            self.state = State::Text;
-                        }
-                        Err(problem) => {
-                            self.withdraw(events);
-                            // If the text was cut off, that is why a string has no end.
-                            let is_known = ending.is_cut() && problem.kind.is_the_end();
-                            let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
-                            self.break_block(block, problem, text, 0..text.len());
-                            if hides_the_end {
-                                self.read_on(text, events);
-                            }
-                        }
+                State::Block(..) => {
+                    if let ControlFlow::Break(report) = self.finish_block(ending, text, events) {
+                        return report;
                     }
                 }
                 State::Broken(..) if shows_unread => {
@@ -200,6 +168,56 @@ impl Parser {
                 State::Broken(_, None) | State::Done => return None,
             }
         }
+    }
+
+    /// The end of a text in a block: breaks with its report, if there is one, or goes on in another state.
+    fn finish_block(
+        &mut self,
+        ending: &Ending,
+        text: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> ControlFlow<Option<Report>> {
+        let State::Block(block, reader) = &mut self.state else { return ControlFlow::Continue(()) };
+        let (block, grammar) = (block.clone(), self.grammar.clone());
+        let read = reader.cut_off(&text[block.mark..], ending);
+        let notes: Vec<_> = reader.notes().collect();
+        let shows_unread = self.shows_unread();
+        match read {
+            Ok(said) if !ending.is_cut() && self.may_call(&said) => {
+                for (number, note) in notes {
+                    self.note(number, note, events);
+                }
+                self.complete(&block, said, events);
+                return ControlFlow::Break(None);
+            }
+            Ok(_) => {
+                self.withdraw(events);
+                if shows_unread {
+                    self.say_unread(text, events);
+                    return ControlFlow::Break(None);
+                }
+                let problem =
+                    Problem { kind: FaultKind::Ended.into(), at: text.len() - block.mark };
+                return ControlFlow::Break(Some(
+                    block.broken(&grammar).cut_off(&problem, text, ending),
+                ));
+            }
+            Err(problem) => {
+                self.withdraw(events);
+                if block.is_only_text(&grammar, &problem) {
+                    self.state = State::Text;
+                    return ControlFlow::Continue(());
+                }
+                // If the text was cut off, that is why a string has no end.
+                let is_known = ending.is_cut() && problem.kind.is_the_end();
+                let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
+                self.break_block(block, problem, text, 0..text.len());
+                if hides_the_end {
+                    self.read_on(text, events);
+                }
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// The report of a text that was cut off outside blocks; `rest` is text that no event holds yet.
