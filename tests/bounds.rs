@@ -147,7 +147,7 @@ fn blocks_that_hold_the_rest_of_the_text_are_read_again_up_to_a_limit() {
 }
 
 #[test]
-fn a_call_in_text_that_was_read_before_shows_its_pieces_when_it_is_complete() {
+fn a_call_in_text_that_was_read_before_shows_no_pieces() {
     let call = "<tool_call><function=g></function></tool_call>";
     let text = format!("<tool_call><function=f><parameter=a>1</tool_call>{call}");
     let options = || Options { calls: CallStream::Json, ..Options::default() };
@@ -159,9 +159,8 @@ fn a_call_in_text_that_was_read_before_shows_its_pieces_when_it_is_complete() {
         });
         names.collect::<Vec<_>>()
     };
-    let (f, g) = ((0, "\"f\"".to_owned()), (0, "\"g\"".to_owned()));
-    let complete = (usize::MAX, g.1.clone());
-    assert_eq!(names(&read("qwen3-coder", options(), &text)), [f.clone(), g, complete]);
+    let (f, complete) = ((0, "\"f\"".to_owned()), (usize::MAX, "\"g\"".to_owned()));
+    assert_eq!(names(&read("qwen3-coder", options(), &text)), [f.clone(), complete]);
     // If it is cut off, it does not count, and none of it was shown.
     let cut = text.replace("=g></function></tool_call>", "=g><parameter=b>2");
     assert_eq!(names(&read("qwen3-coder", options(), &cut)), [f]);

@@ -1076,7 +1076,7 @@ class ArgumentValues:
 
         Returns:
             Each value in it, or the next piece of a string, after the keys and indices that lead to it. Left out are
-            values after more than 16 of these, or 1 KiB of keys, and those after the first 10,000.
+            values after more than 16 of these, or 256 bytes of keys, and those after the first 10,000.
         """
 
 @final

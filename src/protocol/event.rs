@@ -1,5 +1,7 @@
 //! What the parser hands out.
 
+use std::sync::Arc;
+
 use super::{Call, Report, Text};
 
 /// One event of a model's output.
@@ -51,7 +53,7 @@ pub enum Note {
 }
 
 /// Where in the arguments of a call a value is: a key for each object around it, and an index for each array.
-pub type ArgsPath = Vec<ArgsStep>;
+pub type ArgsPath = Arc<[ArgsStep]>;
 
 /// A part of such a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

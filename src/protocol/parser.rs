@@ -368,7 +368,7 @@ impl Parser {
             Note::Args(json) if self.calls == CallStream::Values => {
                 let mut values = std::mem::take(&mut self.values);
                 values.feed(json.as_bytes(), |path, text| {
-                    self.say(Event::Piece(number, Note::Value(path.to_vec(), text)), events);
+                    self.say(Event::Piece(number, Note::Value(path, text)), events);
                 });
                 self.values = values;
                 return;

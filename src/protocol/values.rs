@@ -1,8 +1,10 @@
 //! The values in arguments that arrive as pieces of JSON: which each is, by its path, and what it says.
 
+use std::sync::Arc;
+
 use super::Text;
 use super::canonical::Writer;
-use super::event::ArgsStep;
+use super::event::{ArgsPath, ArgsStep};
 use crate::json::{Scanner, unescaped};
 
 /// Reads pieces of one canonical JSON value. A piece may end inside a string, between two characters or escapes, but inside no
@@ -19,14 +21,16 @@ pub struct Values {
     begun: usize,
     /// Whether nothing of the open string was handed out.
     is_empty: bool,
+    /// The path of the open string, which its pieces share.
+    string_path: Option<ArgsPath>,
     /// The first of a pair of surrogates, at the end of what was read.
     half: Vec<u8>,
 }
 
-/// How many steps and how many bytes of keys the path of a value may have that is handed out: each value has its own copy, so a million
+/// How many steps and how many bytes of keys the path of a value may have that is handed out: each value has its own, so a million
 /// small ones at the end of a long path would take gigabytes.
 const MOST_STEPS: usize = 16;
-const MOST_KEY_BYTES: usize = 1 << 10;
+const MOST_KEY_BYTES: usize = 1 << 8;
 
 /// How many values of a call are handed out: each is an event, and a chunk may have a million.
 const MOST_VALUES: usize = 10_000;
@@ -37,7 +41,7 @@ impl Values {
     ///
     /// # Complexity
     /// O(json)
-    pub fn feed(&mut self, json: &[u8], mut say: impl FnMut(&[ArgsStep], Text)) {
+    pub fn feed(&mut self, json: &[u8], mut say: impl FnMut(ArgsPath, Text)) {
         let mut rest = json;
         while let Some(&byte) = rest.first() {
             if self.in_string {
@@ -60,7 +64,7 @@ impl Values {
                     }
                     if self.open.pop() == Some(true) && !self.path.is_empty() && self.begin() {
                         let is_array = matches!(last, Some(ArgsStep::Index(_)));
-                        say(&self.path, if is_array { "[]" } else { "{}" }.into());
+                        say(self.path(), if is_array { "[]" } else { "{}" }.into());
                     }
                 }
                 b',' => {
@@ -90,7 +94,7 @@ impl Values {
                     let is_end = |byte: &u8| matches!(byte, b',' | b']' | b'}');
                     let end = rest.iter().position(is_end).unwrap_or(rest.len());
                     if self.begin() {
-                        say(&self.path, rest[..end].into());
+                        say(self.path(), rest[..end].into());
                     }
                     rest = &rest[end..];
                     continue;
@@ -111,6 +115,10 @@ impl Values {
         is_short && self.begun <= MOST_VALUES
     }
 
+    fn path(&self) -> ArgsPath {
+        self.path.as_slice().into()
+    }
+
     /// There is something in the bracket that is open.
     fn fill(&mut self) {
         if let Some(is_empty) = self.open.last_mut() {
@@ -119,7 +127,7 @@ impl Values {
     }
 
     /// Reads what is in the open string; gives what is after it.
-    fn string<'j>(&mut self, rest: &'j [u8], say: &mut impl FnMut(&[ArgsStep], Text)) -> &'j [u8] {
+    fn string<'j>(&mut self, rest: &'j [u8], say: &mut impl FnMut(ArgsPath, Text)) -> &'j [u8] {
         let end = string_end(rest);
         let inside = &rest[..end.unwrap_or(rest.len())];
         let mut quoted = vec![b'"'];
@@ -133,12 +141,15 @@ impl Values {
         if !text.as_bytes().is_empty() || (end.is_some() && self.is_empty) {
             self.is_empty = false;
             if self.is_shown() {
-                say(&self.path, text);
+                let path = self.string_path.take().unwrap_or_else(|| self.path());
+                self.string_path = Some(Arc::clone(&path));
+                say(path, text);
             }
         }
         match end {
             Some(end) => {
                 self.in_string = false;
+                self.string_path = None;
                 &rest[end + 1..]
             }
             None => &[],
@@ -163,7 +174,7 @@ impl JsonValues {
     ///
     /// # Complexity
     /// O(text), however it is cut
-    pub fn feed(&mut self, piece: &[u8], say: impl FnMut(&[ArgsStep], Text)) {
+    pub fn feed(&mut self, piece: &[u8], say: impl FnMut(ArgsPath, Text)) {
         self.text.extend_from_slice(piece);
         while !self.is_broken {
             match self.scanner.next(&self.text) {

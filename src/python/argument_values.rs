@@ -25,7 +25,7 @@ impl ArgumentValues {
         let mut added = Ok(());
         self.inner.feed(&bytes_of(text)?, |path, said| {
             if added.is_ok() {
-                added = path_of(py, path)
+                added = path_of(py, &path)
                     .and_then(|path| list.append((path, to_str(py, said.as_bytes())?)));
             }
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::Event;
 use super::super::block::{BlockReader, Progress};
+use super::super::body::{Early, Scope};
 use super::super::canonical::json_string;
 use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Span};
 use super::super::marks::{Search, Undecided, find, starts_with};
@@ -171,7 +172,8 @@ impl Parser {
                 let opening = Opening { dialect: headed.dialect, entry: Entry::Call(0) };
                 let block = OpenBlock { opening, mark: after - *start };
                 let name = json_string(&name);
-                let reader = BlockReader::named(Arc::clone(dialect), name, self.scope.clone());
+                let scope = self.scope_at(self.fed - text.len() + *start);
+                let reader = BlockReader::named(Arc::clone(dialect), name, scope);
                 self.start = Start::Past;
                 self.state = State::Block(block, Box::new(reader));
                 return true;
@@ -243,6 +245,13 @@ impl Parser {
         }
     }
 
+    /// What the reader knows of a block that begins at this byte of the whole text. One in text that was read before shows nothing
+    /// before it is complete: one that does not end would show all of the text, and so would the next.
+    fn scope_at(&self, begins: usize) -> Scope {
+        let early = if self.broke.covers(begins) { Early::Nothing } else { self.scope.early };
+        Scope { early, ..self.scope.clone() }
+    }
+
     /// Ends the open run and opens a block, both at byte `at`.
     pub(super) fn open_block(
         &mut self,
@@ -257,7 +266,8 @@ impl Parser {
         // The report of a broken block holds its text, so the text is kept.
         (*start, self.at) = (at, at + block.mark);
         let dialect = Arc::clone(&grammar.dialects[block.opening.dialect]);
-        let reader = BlockReader::new(dialect, block.opening.entry, self.scope.clone());
+        let scope = self.scope_at(self.fed - text.len() + at);
+        let reader = BlockReader::new(dialect, block.opening.entry, scope);
         self.start = Start::Past;
         self.state = State::Block(block, Box::new(reader));
     }
@@ -397,20 +407,19 @@ impl Parser {
         let State::Block(block, reader) = &mut self.state else { return true };
         let body = *start + block.mark;
         let progress = reader.read(&text[body..]);
-        // A block in text that was read before shows nothing before it is complete: one that does not end would show all of
-        // the text, and so would the next.
+        // No call of a block in text that was read before is ready before it is complete either.
         let is_hidden = self.broke.covers(self.fed - text.len() + *start)
             && !matches!(progress, Progress::Complete { events: Ok(_), .. });
         if matches!(progress, Progress::More) && (is_hidden || !reader.has_news()) {
-            return false; // what is hidden stays with the reader
+            return false;
         }
         let notes: Vec<_> = reader.notes().collect();
         let ready: Vec<_> = reader.ready().collect();
         let block = block.clone();
+        for (number, note) in notes {
+            self.note(number, note, events);
+        }
         if !is_hidden {
-            for (number, note) in notes {
-                self.note(number, note, events);
-            }
             for call in ready {
                 self.ready(&block.opening, call, events);
             }
