@@ -14,7 +14,7 @@ import pytest
 
 from cogency_rs import Dialect, ToolCall
 from cogency_rs.plugins import shared
-from cogency_rs.reader import served_dialect
+from cogency_rs.reader import served_dialect, served_tools
 from servers.cases import CALL, CASES
 from servers.theirs import pieces
 from support import server_interfaces as servers
@@ -255,7 +255,7 @@ UNREADABLE_SCHEMAS: dict[str, dict[str, Any]] = {
 def test_a_tool_with_a_schema_that_cannot_be_read_is_known_by_its_name(
     schema: dict[str, Any], caplog: pytest.LogCaptureFixture
 ):
-    shared._warn.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    served_tools._warn.cache_clear()  # pyright: ignore[reportPrivateUsage]
     bad = SimpleNamespace(function=SimpleNamespace(name="bad", parameters=schema))
     no_text = SimpleNamespace(function=SimpleNamespace(name="\ud800", parameters={}))
     tools: list[Any] = [ADD, bad, no_text]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, Literal
 
-from .._core import ChatReader, Dialect, ToolSchemas
+from .._core import ChatReader, Dialect
 from ..errors import CogencyError, ConfigError
 from ..reader.served_names import served_dialect, served_names
+from ..reader.served_tools import declared_tools, field
 from ..tools.signature import is_object
 
 __all__ = [
@@ -30,8 +28,6 @@ __all__ = [
 Deltas = list[dict[str, Any]]
 Dialects = Dialect | tuple[Dialect, ...]
 Server = Literal["vllm", "sglang"]
-
-logger: logging.Logger = logging.getLogger(__name__)
 
 CALLS = "COGENCY_RS_CALLS"
 """The variable of the environment that says when calls of a stream are sent: `whole`, the default, or `stream`."""
@@ -71,51 +67,16 @@ def chat_reader(dialects: Dialects, request: Any, *, streams: bool = False) -> C
     Raises:
         ConfigError: the environment has no such way to send calls.
     """
-    tools = list(_declared(_field(request, "tools")))
-    chosen = _field(request, "tool_choice")
+    tools = list(declared_tools(field(request, "tools")))
+    chosen = field(request, "tool_choice")
     choice: Any = "none" if chosen == "none" else "auto"
-    if isinstance(name := _field(_field(chosen, "function", chosen), "name"), str):
+    if isinstance(name := field(field(chosen, "function", chosen), "name"), str):
         is_there = any(tool["name"] == name for tool in tools)
         choice = {"name": name} if is_there else "none"
     calls: Any = os.environ.get(CALLS, "whole") if streams else "whole"
     return ChatReader(
         dialects, tools or None, tool_choice=choice, begins_in_think=False, calls=calls
     )
-
-
-def _field(value: Any, name: str, default: Any = None) -> Any:
-    """A field of one of the server's objects, or of a dict."""
-    return value.get(name, default) if is_object(value) else getattr(value, name, default)
-
-
-def _declared(tools: Iterable[Any] | None) -> Iterator[dict[str, Any]]:
-    """The tools of a request as declarations, with an empty schema where their own cannot be read.
-
-    What is not a function is left out, and a function that no text can name.
-    """
-    for tool in tools or ():
-        function: Any = _field(tool, "function", tool)
-        name: Any = _field(function, "name")
-        schemas: list[Any] = [_field(function, "parameters") or {}, {}]
-        for schema in schemas:
-            declared: dict[str, Any] = {"name": name, "parameters": schema}
-            if isinstance(name, str) and _is_readable(declared):
-                yield declared
-                break
-
-
-def _is_readable(tool: dict[str, Any]) -> bool:
-    try:
-        ToolSchemas([tool])
-    except Exception as error:  # no stream may end for it
-        _warn(tool["name"], str(error))
-        return False
-    return True
-
-
-@lru_cache  # so that it is said once, and not in each answer
-def _warn(name: str, why: str) -> None:
-    logger.warning("the tool %r cannot be read and has an empty schema: %s", name, why)
 
 
 def reasoning_marks(dialects: Dialects) -> tuple[str, str]:

@@ -129,6 +129,8 @@ def parse_execute_block(text: str) -> list[ToolCall]:
         AttributeError, TypeError: `text` is not a `str`.
     """
     stripped = text.strip()
+    if not isinstance(stripped, str):  # bytes; a plain TypeError, as in cogency
+        raise TypeError(f"text must be a str, got {type(text).__name__}")
     try:
         calls = [read_json(call) for call in read_block(stripped)]
     except ValueError as error:
