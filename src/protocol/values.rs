@@ -163,7 +163,7 @@ pub struct JsonValues {
     text: Vec<u8>,
     scanner: Scanner,
     writer: Writer,
-    /// How much of what was written was read.
+    /// Up to which byte of the writer's output the values were read.
     read: usize,
     values: Values,
     is_broken: bool,

@@ -77,7 +77,7 @@ struct OpenCall {
     is_shown: bool,
     /// Whether the rest comes with the call.
     is_held: bool,
-    /// How many bytes of what was written of its arguments a note has, with and without holes.
+    /// How many bytes of its arguments were shown, counted with the writer's holes and without.
     written: usize,
     bytes: usize,
 }

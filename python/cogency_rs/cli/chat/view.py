@@ -438,7 +438,7 @@ class View:
 
 @dataclass
 class _Argument:
-    """The argument of a call that is being written, and the end of what was written of it."""
+    """The argument that the model is writing, and its last lines so far."""
 
     path: list[str | int] = field(default_factory=list[str | int])
     end: str = ""
