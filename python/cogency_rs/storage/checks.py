@@ -6,7 +6,7 @@ What a storage takes is read again by programs that rely on its types: a prompt,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, cast
 
 from ..calls.record import STATES, CallRecord
@@ -35,9 +35,8 @@ def check_saved(
     user_id: Any,
     rows: Iterable[Any],
     calls: Iterable[Any],
-    check_type: Callable[[str], None] = check_row_type,
 ) -> None:
-    """Check what `Log.append` is given; `check_type` checks the type of a row.
+    """Check what `Log.append` is given.
 
     Raises:
         ConfigError: a row has a type that is not known, or a number is out of range; an `ArgumentError` if a value has
@@ -48,7 +47,7 @@ def check_saved(
         if not isinstance(row, tuple | list) or not 3 <= len(cast("tuple[Any, ...]", row)) <= 4:
             raise refused("a row", row, "a type, a content, a time, and perhaps parts")
         type, content, timestamp, *parts = cast("tuple[Any, ...]", row)
-        check_type(type)
+        check_row_type(type)
         _check_content(content, timestamp)
         for each in parts:
             _check_parts(each)
@@ -62,11 +61,10 @@ def check_message(
     type: Any,
     content: Any,
     timestamp: Any,
-    check_type: Callable[[str], None] = check_row_type,
 ) -> None:
     """Check what `save_message` is given; see `check_saved`. It may leave the time to the log."""
     _check_ids(conversation_id, user_id)
-    check_type(type)
+    check_row_type(type)
     _check_content(content, 0.0 if timestamp is None else timestamp)
 
 

@@ -37,7 +37,7 @@ from .conversations import (
 from .database import Database, database_for
 from .fields import ParseError
 from .layout import layout_of
-from .log import Begun, Row, check_row_type, parts_of
+from .log import Begun, Row, parts_of
 from .messages import MessageRow, or_now
 from .sql_log import Queries, SqlLog
 from .sqlite_leases import FileLeases, check_owner, is_held
@@ -115,7 +115,8 @@ class SQLite(SqlLog):
 
     db_path: str
     is_durable: bool
-    _check_type = staticmethod(check_row_type)
+    _check_message = staticmethod(check_message)
+    _check_saved = staticmethod(check_saved)
     _queries = Queries(
         check_cursor=check_cursor,
         tail=read_tail,
@@ -168,7 +169,7 @@ class SQLite(SqlLog):
             StorageError: a row could not be stored; none of them was written. Raised when the future is awaited.
         """
         for row in rows:
-            check_message(*row, self._check_type)
+            self._check_message(*row)
         stored = [(uuid7(), *row[:4], or_now(row[4])) for row in rows]
         ids = [row[0] for row in stored]
         if not stored:
@@ -205,7 +206,7 @@ class SQLite(SqlLog):
             StorageError: something could not be stored, or this process had a claim on the conversation and lost it;
                 nothing was written. Raised when the future is awaited.
         """
-        check_saved(conversation_id, user_id, rows, calls, self._check_type)
+        self._check_saved(conversation_id, user_id, rows, calls)
         stored = [
             (uuid7(), conversation_id, user_id, type, content, timestamp)
             for type, content, timestamp, *_ in rows
