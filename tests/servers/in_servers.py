@@ -14,7 +14,7 @@ from cogency_rs.reader import served_dialect
 from support import server_interfaces as servers
 
 from .cases import CALL, CASES
-from .theirs import READERS, Server, load_plugins, pieces, tokenizer
+from .theirs import READERS, Answer, Server, load_plugins, pieces, tokenizer
 
 HERMES = Dialect("hermes")
 
@@ -54,8 +54,10 @@ def test_vllm_serves_calls_and_reasoning(
         deltas = [delta for delta in deltas if delta is not None]
         assert "".join(delta.reasoning or "" for delta in deltas) == reasoning
         assert "".join(delta.content or "" for delta in deltas) == content
-        made_calls = [call for delta in deltas for call in delta.tool_calls]
-        assert [call.function.arguments for call in made_calls] == ['{"a": 1}'] * calls
+        answer = Answer()
+        for call in (call for delta in deltas for call in delta.tool_calls):
+            answer.add(call.index, call.function.name, call.function.arguments)
+        assert answer.calls == [("add", '{"a": 1}')] * calls
     if not prompt:
         found = made(speaker, request.tools).parse(text, request, True)
         assert (found[0] or "", found[1] or "") == (reasoning, content)
@@ -92,16 +94,21 @@ def test_sglang_serves_calls_and_reasoning(
         )
 
     first, second = parsers()
-    found, parts, made = "", "", 0
+    found, parts, answer = "", "", Answer()
     for chunk in (*pieces(HERMES, text), None):
         thought, rest = (
             first.parse_stream_end() if chunk is None else first.parse_stream_chunk(chunk)
         )
         found += thought or ""
-        read = second.parse_stream_chunk(rest) if rest else ("", [])
-        parts, made = parts + read[0], made + len(read[1])
-    rest, ended = second.parse_stream_end()
-    assert (found, parts + rest, made + len(ended)) == (reasoning, content, calls)
+        more, sent = second.parse_stream_chunk(rest) if rest else ("", [])
+        parts += more
+        for call in sent:
+            answer.add(call.tool_index, call.name, call.parameters)
+    rest, sent = second.parse_stream_end()
+    for call in sent:
+        answer.add(call.tool_index, call.name, call.parameters)
+    assert (found, parts + rest) == (reasoning, content)
+    assert answer.calls == [("add", '{"a": 1}')] * calls
 
     first, second = parsers()
     thought, rest = first.parse_non_stream(text)

@@ -18,11 +18,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib.metadata import version
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
+from random import Random
 from typing import Any, Literal, NamedTuple
 
 from conformance.agreement import same
@@ -30,10 +31,10 @@ from conformance.cases import Case, cases
 from conformance.reading import Mode, reading
 
 from cogency_rs import Dialect, ToolCall
-from cogency_rs.plugins.shared import reasoning_marks
+from cogency_rs.plugins.shared import BrokenCallError, reasoning_marks
 from cogency_rs.reader import served_dialect, served_names
 
-from .theirs import READERS, Server, load_plugins, pieces, response_template
+from .theirs import READERS, Answer, Server, load_plugins, pieces, response_template
 
 Side = Literal["theirs", "ours"]
 
@@ -54,6 +55,9 @@ OF_THE_TEMPLATE = "hermes"
 SIZES = (500, 2_000)
 """How many tokens the two streams have whose cost is compared."""
 
+AT_A_TIME = 16
+"""How many tokens come in one piece at most, from a server that guesses the next ones."""
+
 TOOL = {
     "type": "function",
     "function": {
@@ -67,28 +71,42 @@ class Read(NamedTuple):
     """What a parser made of a case."""
 
     raised: str | None
+    broken: bool
+    """Whether a stream ended with the error of a call that had begun."""
     whole: bool
     """Whether the calls of the whole text are those of the case."""
     streamed: bool
     equal: bool
     """Whether whole and streamed are equal, to the character."""
     calls: list[Any]
-    """The calls of the whole text, and those of the streamed one."""
+    """The calls of the whole text, and those of each stream; none of a stream that ended with an error."""
 
 
 def read(server: Server, name: str, dialect: Dialect, case: Case) -> Read:
-    """Read a case whole and streamed by the parser of this name."""
+    """Read a case by the parser of this name: whole, and streamed token by token and several at a time."""
     text, tools = text_of(case, dialect), tools_of(case)
-    try:
-        whole, streamed = (
-            READERS[server](name, dialect, tools)(chunks)
-            for chunks in ([text], pieces(dialect, text))
-        )
-    except Exception as error:  # what a server would answer with an error, whatever it is
-        return Read(f"{type(error).__name__}: {error}"[:200], False, False, False, [])
-    calls = [whole.values(), streamed.values()]
-    right = [same(found, case.calls) for found in calls]
-    return Read(None, right[0], right[1], whole == streamed, calls)
+    answers: list[Answer | None] = []
+    for chunks in ([text], pieces(dialect, text), several(dialect, text, case.id)):
+        try:
+            answers.append(READERS[server](name, dialect, tools)(chunks))
+        except BrokenCallError:
+            answers.append(None)
+        except Exception as error:  # what a server would answer with an error, whatever it is
+            why = f"{type(error).__name__}: {error}"[:200]
+            return Read(why, False, False, False, False, [])
+    calls = [answer.values() if answer else None for answer in answers]
+    whole, *streamed = (same(found, case.calls) for found in calls)
+    is_equal = None not in answers and all(answer == answers[0] for answer in answers)
+    return Read(None, None in answers, whole, all(streamed), is_equal, calls)
+
+
+def several(dialect: Dialect, text: str, seed: str) -> list[str]:
+    """The text in pieces of so many tokens as a server may find at once."""
+    random, tokens = Random(seed), iter(pieces(dialect, text))
+    found = list[str]()
+    while piece := "".join(islice(tokens, random.randint(1, AT_A_TIME))):
+        found.append(piece)
+    return found if len(found) > 1 else pieces(dialect, text)
 
 
 def text_of(case: Case, dialect: Dialect) -> str:
@@ -172,7 +190,7 @@ def in_processes(
 
 
 def left_out(why: str) -> dict[str, Any]:
-    return {"not run": why, "cases": {}, "speed": None}
+    return {"not run": why, "cases": {}, "costs": None}
 
 
 def parse(server: Server, name: str, side: Side, dialect: Dialect) -> str:
@@ -192,13 +210,25 @@ def outcomes(server: Server, name: str, side: Side) -> dict[str, Any]:
     return {
         "not run": None,
         "cases": {case.id: read(server, parser, dialect, case)._asdict() for case in found},
-        "speed": costs(server, parser, dialect),
+        "costs": costs(server, parser, dialect),
     }
 
 
-def costs(server: Server, name: str, dialect: Dialect) -> list[float] | str:
-    """Microseconds of processor time a token, for each size; or what was raised."""
+class Costs(NamedTuple):
+    """What a long call costs: processor time, and silence."""
+
+    token: list[float]
+    """Microseconds of processor time a token, for each size."""
+    first: int
+    """How many characters of the larger one are read before something of its call is sent."""
+    silence: int
+    """The most that are read before something is sent again."""
+
+
+def costs(server: Server, name: str, dialect: Dialect) -> dict[str, Any] | str:
+    """What a long call costs; or what was raised."""
     found: list[float] = []
+    heard: list[int] = []
     for size in SIZES:
         text = "Noted: word, and more. " * (4 * size // 23)
         call = dialect.write_calls([ToolCall("note", {"text": text})])
@@ -208,12 +238,17 @@ def costs(server: Server, name: str, dialect: Dialect) -> list[float] | str:
             times: list[float] = []
             for _ in range(2):
                 start = time.process_time()
-                reader(chunks)
+                answer = reader(chunks)
                 times.append(time.process_time() - start)
         except Exception as error:  # the row says so
             return type(error).__name__
         found.append(1e6 * min(times) / len(chunks))
-    return found
+        ends = list(accumulate(map(len, chunks)))
+        heard = [ends[min(number, len(ends)) - 1] for number in answer.sent]
+    if not heard:
+        return "no call"
+    silence = max(end - start for start, end in pairwise([0, *heard]))
+    return Costs(found, heard[0], silence)._asdict()
 
 
 def show(id: str) -> None:

@@ -26,8 +26,12 @@ class Answer:
 
     text: str = ""
     calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    sent: list[int] = field(default_factory=list[int], compare=False)
+    """The number of each piece of the text, from 1, after which something of a call was sent."""
 
-    def add(self, index: int, name: str | None, arguments: str | None) -> None:
+    def add(self, index: int, name: str | None, arguments: str | None, after: int = 1) -> None:
+        if name or arguments:
+            self.sent.append(after)
         while len(self.calls) <= index:
             self.calls.append(("", ""))
         known, before = self.calls[index]
@@ -133,7 +137,12 @@ def of_vllm(name: str, dialect: Dialect, tools: Tools) -> Reader:
             answer.text += (delta and delta.content) or ""
             for call in delta.tool_calls if delta else ():
                 function = call.function
-                answer.add(call.index, function and function.name, function and function.arguments)
+                answer.add(
+                    call.index,
+                    function and function.name,
+                    function and function.arguments,
+                    after=number,
+                )
         return answer
 
     return read
@@ -156,13 +165,13 @@ def of_sglang(name: str, dialect: Dialect, tools: Tools) -> Reader:
             answer.text, calls = parser.parse_non_stream(chunks[0])
             answer.calls = [(call.name or "", call.parameters) for call in calls]
             return answer
-        for chunk in (*chunks, None):
+        for number, chunk in enumerate((*chunks, None), 1):
             found = parser.parse_stream_end() if chunk is None else parser.parse_stream_chunk(chunk)
             answer.text += found[0]
             for call in found[1]:
-                answer.add(call.tool_index, call.name, call.parameters)
+                answer.add(call.tool_index, call.name, call.parameters, after=number)
         for index, rest in _unsent(parser.detector):
-            answer.add(index, None, rest)
+            answer.add(index, None, rest, after=len(chunks))
         return answer
 
     return read

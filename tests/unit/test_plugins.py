@@ -16,7 +16,7 @@ from cogency_rs import Dialect, ToolCall
 from cogency_rs.plugins import shared
 from cogency_rs.reader import served_dialect, served_tools
 from servers.cases import CALL, CASES
-from servers.theirs import pieces
+from servers.theirs import Answer, pieces
 from support import server_interfaces as servers
 
 ADD = servers.tool("add", {"type": "object", "properties": {"a": {"type": "integer"}}})
@@ -60,13 +60,27 @@ def streamed(reading: Any, chunks: list[str], request: Any = REQUEST) -> dict[st
         )
     deltas.append(reading.finish_streaming())
     deltas = [delta for delta in deltas if delta is not None]
-    calls = [call for delta in deltas for call in delta.tool_calls]
-    assert [call.index for call in calls] == [*range(len(calls))]
-    assert len({call.id for call in calls}) == len(calls)
-    return {
-        "content": "".join(delta.content or "" for delta in deltas) or None,
-        "calls": [(call.function.name, call.function.arguments) for call in calls],
-    }
+    answer = Answer("".join(delta.content or "" for delta in deltas))
+    ids = list[str]()
+    for call in (call for delta in deltas for call in delta.tool_calls):
+        if call.id:
+            assert call.index == len(ids), "a call's id and name come with its first piece"
+            assert call.function.name
+            ids.append(call.id)
+        answer.add(call.index, call.function.name, call.function.arguments)
+    assert len({*ids}) == len(ids) == len(answer.calls)
+    return {"content": answer.text or None, "calls": answer.calls}
+
+
+def streamed_by_sglang(detector: Any, chunks: list[str], tools: list[Any] | None = None) -> Answer:
+    """What SGLang makes of the results of a detector."""
+    declared = [ADD] if tools is None else tools
+    results = [detector.parse_streaming_increment(chunk, declared) for chunk in chunks]
+    results.append(detector.finish(declared))
+    answer = Answer("".join(result.normal_text for result in results))
+    for call in (call for result in results for call in result.calls):
+        answer.add(call.tool_index, call.name, call.parameters)
+    return answer
 
 
 def whole(reading: Any, text: str, request: Any = REQUEST) -> dict[str, Any]:
@@ -195,7 +209,7 @@ BAD_TOOLS = {
 BAD_TEXTS = {
     "a lone surrogate": "half \ud83d",
     "no end": "<tool_call>{",
-    "no end of a call": CALL[:40],
+    "no end of a name": CALL[:24],
     "another dialect": Dialect("kimi-k2").write_calls([ToolCall("add", {"a": 1})]),
     "a tool that is not declared": CALL.replace("add", "rm"),
     "a long line": "x" * 100_000,
@@ -204,7 +218,7 @@ BAD_TEXTS = {
 
 @pytest.mark.parametrize("choice", ["auto", {"type": "function", "function": {"name": "rm"}}])
 @pytest.mark.parametrize("tools", BAD_TOOLS.values(), ids=BAD_TOOLS)
-def test_nothing_raises_within_a_stream(tools: list[Any], choice: Any):
+def test_nothing_raises_where_no_call_has_begun(tools: list[Any], choice: Any):
     request: Any = SimpleNamespace(tools=tools, tool_choice=choice)
     for name, text in BAD_TEXTS.items():
         if not tools and "rm" in text:
@@ -215,11 +229,8 @@ def test_nothing_raises_within_a_stream(tools: list[Any], choice: Any):
         assert whole(parser("cogency_hermes"), text, request) == expected, name
         assert streamed(parser("cogency_hermes"), chunks, request) == expected, name
         detector: Any = servers.detectors()[0]["cogency_hermes"]()
-        pieces = [detector.parse_streaming_increment(chunk, tools) for chunk in chunks]
-        pieces.append(detector.finish(tools))
-        assert "".join(piece.normal_text for piece in pieces) == shown, name
+        assert streamed_by_sglang(detector, chunks, tools) == Answer(shown), name
         assert detector.detect_and_parse(text, tools).normal_text == shown, name
-        assert not any(piece.calls for piece in pieces), name
 
 
 @pytest.mark.parametrize("digits", [1, 5_000])
@@ -269,17 +280,15 @@ def test_a_tool_with_a_schema_that_cannot_be_read_is_known_by_its_name(
         assert whole(parser("cogency_hermes"), text, request) == expected
         assert streamed(parser("cogency_hermes"), list(text), request) == expected
         detector: Any = servers.detectors()[0]["cogency_hermes"]()
-        pieces = [detector.parse_streaming_increment(piece, tools) for piece in text]
-        pieces.append(detector.finish(tools))
-    assert "".join(piece.normal_text for piece in pieces) == expected["content"]
-    assert [call.name for piece in pieces for call in piece.calls] == ["bad", "add"]
+        found = streamed_by_sglang(detector, list(text), tools)
+    assert {"content": found.text, "calls": found.calls} == expected
     assert ["'bad'" in record.message for record in caplog.records].count(True) == 1
 
 
 def through_vllm(name: str, prompt: str, chunks: list[str]) -> tuple[str, str, list[str]]:
     """The reasoning, the content and the arguments of calls as vLLM streams them."""
     reasoning_parser: Any = servers.parser_of_reasoning(name)(Tokenizer())
-    tool_parser, calls = parser(name), list[str]()
+    tool_parser, answer = parser(name), Answer()
     reasoning = content = seen = rest = ""
     has_ended = reasoning_parser.is_reasoning_end([*map(ord, prompt)])
     for chunk in chunks:
@@ -296,11 +305,14 @@ def through_vllm(name: str, prompt: str, chunks: list[str]) -> tuple[str, str, l
         before, rest = rest, rest + piece
         delta = tool_parser.extract_tool_calls_streaming(before, rest, piece, [], [], [], REQUEST)
         content += (delta and delta.content) or ""
-        calls += [call.function.arguments for call in (delta.tool_calls if delta else ())]
+        for call in delta.tool_calls if delta else ():
+            answer.add(call.index, call.function.name, call.function.arguments)
     for delta in (reasoning_parser.finish_streaming(), tool_parser.finish_streaming()):
         reasoning += (delta and delta.reasoning) or ""
         content += (delta and delta.content) or ""
-    return reasoning, content, calls
+        for call in delta.tool_calls if delta else ():
+            answer.add(call.index, call.function.name, call.function.arguments)
+    return reasoning, content, [arguments for _, arguments in answer.calls]
 
 
 MORE_CASES = [
@@ -338,12 +350,8 @@ def test_calls_of_sglang_leave_reasoning_between_its_marks(
     shown = f"<think>{reasoning}</think>{content}" if reasoning else content
     make: Any = servers.detectors()[0][name]
     for chunks in (list(text), pieces(Dialect("hermes"), text), [text]):
-        detector = make()
-        found = [detector.parse_streaming_increment(chunk, [ADD]) for chunk in chunks]
-        found.append(detector.finish([ADD]))
-        assert "".join(piece.normal_text for piece in found) == shown
-        made = [call.parameters for piece in found for call in piece.calls]
-        assert made == ['{"a": 1}'] * calls
+        found = streamed_by_sglang(make(), chunks)
+        assert (found.text, found.calls) == (shown, [("add", '{"a": 1}')] * calls)
     answer = make().detect_and_parse(text, [ADD])
     assert (answer.normal_text, len(answer.calls)) == (shown, calls)
 
@@ -366,13 +374,11 @@ def test_sglang_gets_the_same_whole_and_streamed():
     make: Any = servers.detectors()[0]["cogency_qwen25"]
     found = make().detect_and_parse(text, [ADD])
     detector = make()
-    pieces = [detector.parse_streaming_increment(piece, [ADD]) for piece in text]
-    pieces.append(detector.finish([ADD]))
-    assert found.normal_text == "".join(piece.normal_text for piece in pieces)
-    assert found.normal_text == f"{THOUGHT}Two.  <tool_"
-    calls = [call for piece in pieces for call in piece.calls]
-    assert found.calls == calls
-    assert [(call.tool_index, call.name) for call in calls] == [(0, "add"), (1, "add")]
+    streamed = streamed_by_sglang(detector, list(text))
+    assert found.normal_text == streamed.text == f"{THOUGHT}Two.  <tool_"
+    assert [(call.name, call.parameters) for call in found.calls] == streamed.calls
+    assert streamed.calls == [("add", '{"a": 1}')] * 2
+    assert [call.tool_index for call in found.calls] == [0, 1]
     assert not detector.has_tool_call("Hi")
     assert not detector.supports_structural_tag()
     assert detector.parses_required_natively()
@@ -389,11 +395,6 @@ def test_sglang_gets_the_same_whole_and_streamed():
 PIECES = [1, 2, 5, 16]
 
 
-@pytest.fixture
-def streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(shared.CALLS, "stream")
-
-
 def cut(text: str, width: int) -> list[str]:
     return [text[at : at + width] for at in range(0, len(text), width)]
 
@@ -407,7 +408,7 @@ def sent_by_vllm(reading: Any, chunks: list[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("width", PIECES)
-def test_vllm_gets_the_arguments_of_calls_while_they_are_written(streams: None, width: int):
+def test_vllm_gets_the_arguments_of_calls_while_they_are_written(width: int):
     text = f"Two. {CALL}\n{CALL}"
     reading = parser("cogency_hermes")
     pieces = [
@@ -428,21 +429,38 @@ def test_vllm_gets_the_arguments_of_calls_while_they_are_written(streams: None, 
 
 
 @pytest.mark.parametrize("width", PIECES)
-def test_sglang_gets_them_too(streams: None, width: int):
-    detector: Any = servers.detectors()[0]["cogency_qwen25"]()
-    results = [detector.parse_streaming_increment(piece, [ADD]) for piece in cut(CALL * 2, width)]
-    calls = [call for result in [*results, detector.finish([ADD])] for call in result.calls]
-    arguments = ["", ""]
-    for call in calls:
-        arguments[call.tool_index] += call.parameters
-    assert arguments == ['{"a": 1}'] * 2
-    assert [call.name for call in calls if call.name] == ["add", "add"]
+def test_sglang_gets_them_too(width: int):
+    answer = streamed_by_sglang(servers.detectors()[0]["cogency_qwen25"](), cut(CALL * 2, width))
+    assert answer.calls == [("add", '{"a": 1}')] * 2
+    assert len(answer.sent) > 2, "and not at once"
+
+
+@pytest.mark.parametrize("width", PIECES)
+def test_a_server_that_asks_for_whole_calls_gets_each_at_once(
+    monkeypatch: pytest.MonkeyPatch, width: int
+):
+    monkeypatch.setenv(shared.CALLS, "whole")
+    detectors: Any = servers.detectors()[0]
+    answer = streamed_by_sglang(detectors["cogency_qwen25"](), cut(CALL * 2, width))
+    assert (answer.calls, len(answer.sent)) == ([("add", '{"a": 1}')] * 2, 2)
+    deltas = sent_by_vllm(parser("cogency_hermes"), cut(CALL * 2, width))
+    sent = [call.function.arguments for delta in deltas for call in delta.tool_calls]
+    assert sent == ['{"a": 1}'] * 2
+    broken = CALL.replace("1}", "1;}")
+    expected = {"content": broken, "calls": []}
+    assert streamed(parser("cogency_hermes"), cut(broken, width)) == expected
+
+
+def test_another_way_to_send_calls_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(shared.CALLS, "streamed")
+    with pytest.raises(ValueError, match="streamed"):
+        sent_by_vllm(parser("cogency_hermes"), [CALL])
 
 
 @pytest.mark.parametrize("width", PIECES)
 @pytest.mark.parametrize("text", [CALL.replace("1}", "1;}"), CALL[:-16]], ids=["broken", "cut"])
 def test_a_server_ends_an_answer_with_an_error_if_a_call_that_began_is_not_valid(
-    streams: None, text: str, width: int
+    text: str, width: int
 ):
     with pytest.raises(ValueError, match=r"ask again") as raised:
         sent_by_vllm(parser("cogency_hermes"), cut(text, width))

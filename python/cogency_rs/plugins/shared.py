@@ -30,7 +30,7 @@ Dialects = Dialect | tuple[Dialect, ...]
 Server = Literal["vllm", "sglang"]
 
 CALLS = "COGENCY_RS_CALLS"
-"""The variable of the environment that says when calls of a stream are sent: `whole`, the default, or `stream`."""
+"""The variable of the environment that says when calls of a stream are sent: `stream`, the default, or `whole`."""
 
 PREFIX = "cogency"
 """`cogency` detects the dialect from the model's chat template; `cogency_<name>` names it."""
@@ -73,7 +73,7 @@ def chat_reader(dialects: Dialects, request: Any, *, streams: bool = False) -> C
     if isinstance(name := field(field(chosen, "function", chosen), "name"), str):
         is_there = any(tool["name"] == name for tool in tools)
         choice = {"name": name} if is_there else "none"
-    calls: Any = os.environ.get(CALLS, "whole") if streams else "whole"
+    calls: Any = os.environ.get(CALLS, "stream") if streams else "whole"
     return ChatReader(
         dialects, tools or None, tool_choice=choice, begins_in_think=False, calls=calls
     )
