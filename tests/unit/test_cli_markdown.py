@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -15,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from cogency_rs.cli.chat import view as view_module
+from cogency_rs.cli.chat import markdown, view as view_module
 from cogency_rs.cli.chat.markdown import GrowingMarkdown
 from support.screens import Screen
 
@@ -177,6 +178,39 @@ def test_only_the_last_lines_of_a_long_block_are_drawn_anew():
         assert len(growing) == min(5, number + 1)
         lines += plain(settled)
     assert [line.split()[1] for line in lines + plain(answer.lines()[0])] == [*map(str, range(100))]
+
+
+LONG = {
+    "code": ["```python\n", *(f"x{n} = f({n})  # *why*\n" for n in range(1_200)), "\n", "```\n"],
+    "lines": [f"line {n} of *a* text\n" for n in range(1_200)],
+    "items": [f"{n}. an item\n\n   ```\n   code {n}\n   ```\n" for n in range(1, 700)],
+    "quote": [f"> said {n}\n>\n" for n in range(2_000)],
+    "table": ["| a | b |\n", "| --- | --- |\n", *(f"| {n} | cell |\n" for n in range(1_200))],
+}
+
+
+@pytest.mark.parametrize("pieces", LONG.values(), ids=LONG)
+def test_a_long_block_is_parted_and_shows_the_same(
+    monkeypatch: pytest.MonkeyPatch, pieces: list[str]
+):
+    parsed: list[int] = []
+    parser = markdown._PARSER  # pyright: ignore[reportPrivateUsage]
+    parse = parser.parse
+
+    def counting(text: str) -> Any:
+        parsed.append(len(text))
+        return parse(text)
+
+    def words(lines: list[Text]) -> list[list[str]]:
+        """Without rules and the heads of tables, of which each part has its own."""
+        rows = [line.strip(" ─━").split() for line in plain(lines)]
+        return [row for row in rows if row and row != ["a", "b"]]
+
+    whole = shown("".join(pieces))
+    monkeypatch.setattr(parser, "parse", counting)
+    drawn = ["".join(pieces[at : at + 60]) for at in range(0, len(pieces), 60)]
+    assert words(shown(*drawn)) == words(whole)
+    assert max(parsed) < 20_000, "which none of them is as a whole"
 
 
 ANSWER = """\

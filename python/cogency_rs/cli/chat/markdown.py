@@ -2,7 +2,7 @@
 
 A block, such as a paragraph, a list or a table, can change until the next one begins. So the lines of the last block
 are redrawn as it grows, and all lines before them are written for good. Of a block that is higher than the terminal,
-only the last lines are redrawn.
+only the last lines are redrawn, and one that is long is parted at the end of a line, item or row.
 
 Underscores, links, HTML and stars within words are kept as they are written, since answers about programs often mean
 them literally; so are line breaks.
@@ -39,7 +39,7 @@ class GrowingMarkdown:
         margin: columns left free in each line.
 
     Complexity:
-        `lines` takes time in proportion to the last block and what has arrived after it.
+        `lines` takes time in proportion to what has arrived since the last call, and up to twice `_LONG` more.
     """
 
     def __init__(self, console: Console, width: int, margin: int) -> None:
@@ -67,8 +67,14 @@ class GrowingMarkdown:
         for block in blocks[:-1]:
             settled += self._not_written(block)
             self._written, self._is_first = 0, False
-        growing = self._not_written(blocks[-1])
-        self._text = self._text[blocks[-1].after :]
+        last = blocks[-1]
+        self._text = self._text[last.after :]
+        if changing is not None and (parts := _parted(self._text)) is not None:
+            complete, self._text = parts
+            settled += self._not_written(_blocks(complete)[0])
+            self._written, self._is_first = 0, False
+            last = _blocks(self._text)[0]
+        growing = self._not_written(last)
         count = len(growing) if changing is None else max(len(growing) - changing, 0)
         self._written += count
         return settled + growing[:count], growing[count:]
@@ -122,6 +128,34 @@ def _blocks(text: str) -> list[_Block]:
     return blocks
 
 
+def _parted(text: str) -> tuple[str, str] | None:
+    """A long block as what is complete of it, and the rest, which begins as it does; `None` if it stays one."""
+    if len(text) <= _LONG:
+        return None
+    first, *tokens = _blocks(text)[0].tokens
+    lines = text.split("\n")
+    begin, end = first.map or [0, 0]
+    head, start = 0, len(lines) - 2  # the last line but one: the last one is growing
+    match first.type:
+        case "fence":
+            head = 1
+            if lines[end - 1].strip() == first.markup:  # it is closed
+                return None
+        case "table_open":
+            head = 2
+            start = max(token.map[0] for token in tokens if token.type == "tr_open" and token.map)
+        case "bullet_list_open" | "ordered_list_open" | "blockquote_open":
+            start = max(token.map[0] for token in tokens if token.level == 1 and token.map)
+        case "paragraph_open" | "code_block":
+            pass
+        case _:
+            return None
+    if start <= begin + head:
+        return None
+    rest = [*lines[begin : begin + head], *lines[start:]]
+    return "\n".join(lines[:start]) + "\n", "\n".join(rest)
+
+
 def _literal(state: StateInline, silent: bool) -> bool:
     """Keep underscores, and stars between letters or digits: `2*3*4`."""
     text, start = state.src, state.pos
@@ -166,6 +200,9 @@ def _parser() -> MarkdownIt:
     parser.core.ruler.push("keep_breaks", _keep_breaks)
     return parser
 
+
+_LONG = 8 * 1024
+"""The characters of a block from which on it is parted, so that it need not be drawn again as a whole."""
 
 _PARSER = _parser()
 _MAY_OPEN = re.compile(r"(?:^|(?<=\n))[ \t]*[-*_=+#>`~|\d.):]*[ \t]*\Z")
