@@ -201,8 +201,9 @@ fn without_generation(template: &str) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some(start) = rest.find("{%") {
-        let Some(length) = rest[start..].find("%}") else { break };
-        let (tag, end) = (&rest[start + 2..start + length], start + length + 2);
+        let inside = &rest[start + 2..];
+        let Some(length) = inside.find("%}") else { break };
+        let (tag, end) = (&inside[..length], start + 2 + length + 2);
         out.push_str(&rest[..start]);
         match tag.trim_matches(['-', '+', ' ', '\n', '\t']) {
             "generation" => push_tag(&mut out, tag, "if true"),

@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -707,3 +708,9 @@ def test_a_path_may_be_a_path_in_any_form(tmp_path):
     Path(Where()).write_text(HERMES)
     found = Dialect.detect(Where())
     assert found is not None
+
+
+def test_halves_of_tags_do_not_end_the_thread_that_reads_them(capfd):
+    for parts in product(("{", "%", "}", "-", "generation", "#"), repeat=4):
+        Dialect.detect(HERMES + "".join(parts))
+    assert "panicked" not in capfd.readouterr().err
