@@ -8,13 +8,13 @@
 
 #![forbid(unsafe_code)]
 
+mod applied;
 mod declared;
 mod depth;
 mod fault;
 mod flat;
 mod float;
 mod json;
-mod multiplied;
 mod names;
 mod pattern;
 mod references;
@@ -25,6 +25,7 @@ mod words;
 use jsonschema::{PatternOptions, Validator, options_for};
 use serde_json::Value as Schema;
 
+use applied::Cost;
 pub use declared::declaration;
 use pattern::{Pattern, Sizes};
 pub use value::{ArgumentText, BigInteger, Foreign, Members, Value};
@@ -97,7 +98,7 @@ impl ArgumentSchema {
             (SchemaForm::Flat, Schema::Object(fields)) => flat::translated(fields),
             _ => schema.clone(),
         };
-        let per_child = multiplied::per_child(&schema).map_err(|problem| unusable(&problem))?;
+        let Cost { per_child, chain } = Cost::of(&schema).map_err(|problem| unusable(&problem))?;
         let sizes = Sizes::of(&schema).map_err(|problem| unusable(&problem))?;
         let validator = options_for::<ValueJson>()
             .offline()
@@ -115,7 +116,7 @@ impl ArgumentSchema {
             }
             _ => Vec::new(),
         };
-        let most_levels = depth::most_levels(&schema).filter(|levels| *levels < MOST_LEVELS);
+        let most_levels = depth::most_levels(chain).filter(|levels| *levels < MOST_LEVELS);
         let most_faults = most_faults(&schema);
         Ok(Self { schema, validator, most_levels, per_child, most_faults, null_by_default })
     }

@@ -48,7 +48,11 @@ impl<'a> References<'a> {
     pub fn targets(&self, to: &str) -> Vec<&'a Schema> {
         let (resource, fragment) = to.split_once('#').unwrap_or((to, ""));
         let fragment = decoded(fragment);
-        let resources: Vec<&Schema> = match self.resources.get(last_part(resource)) {
+        let name = last_part(resource);
+        if fragment.is_empty() && !name.is_empty() && !self.resources.contains_key(name) {
+            return Vec::new(); // a schema of JSON Schema itself, or nothing that the validator finds
+        }
+        let resources: Vec<&Schema> = match self.resources.get(name) {
             Some(named) if !resource.is_empty() => named.clone(),
             _ => std::iter::once(self.root)
                 .chain(
@@ -131,5 +135,7 @@ mod tests {
         }
         assert_eq!(references.targets("#"), [&schema]);
         assert!(references.targets("#nowhere").is_empty());
+        assert!(references.targets("https://json-schema.org/draft/2020-12/schema").is_empty());
+        assert!(references.targets("json-schema:///").contains(&&schema));
     }
 }
