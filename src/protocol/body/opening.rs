@@ -1,6 +1,6 @@
 //! The opening of a parameter: its key, and what comes between that and the value.
 
-use super::super::marks::starts_with;
+use super::super::marks::{find, starts_with};
 use super::super::problem::Problem;
 use super::attribute::{attribute, attribute_width, unescaped};
 use super::found::{problem, unexpected};
@@ -30,6 +30,23 @@ pub fn key_of(form: &Parameters, raw: &[u8]) -> Str {
         String::from_utf8_lossy(key).into_owned()
     };
     key.into()
+}
+
+/// Where the key between these bytes runs over a mark of its call, or over a line break: its own end is missing, and what follows is
+/// not part of it.
+///
+/// # Complexity
+/// O(key)
+pub fn runs_over(forms: Forms<'_>, text: &[u8], start: usize, end: usize) -> Option<usize> {
+    let form = forms.parameters;
+    let key = &text[start..end];
+    // The end of such a mark may have been taken for the end of the key.
+    let with_end = &text[start..end + form.key_end.len()];
+    let marks = [&form.open, &form.close, &form.value_open].into_iter().chain(forms.ends);
+    let marks = marks.filter(|mark| mark.len() > 1 && **mark != form.key_end);
+    let mark = marks.filter_map(|mark| find(with_end, 0, mark).ok()).min();
+    let line = leading_space(key) + memchr::memchr(b'\n', trim(key)).unwrap_or(key.len());
+    mark.into_iter().chain(Some(line)).min().filter(|at| *at < key.len()).map(|at| start + at)
 }
 
 /// Whether the text ends in the beginning of a parameter: a call that lacks one is another call.

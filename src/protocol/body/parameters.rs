@@ -9,7 +9,7 @@ use super::super::problem::{Problem, ProblemKind};
 use super::Calls;
 use super::found::unexpected;
 use super::json::ObjectReader;
-use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, unended};
+use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, runs_over, unended};
 use super::value::ValueReader;
 use crate::dialect::{Parameters, Str};
 use crate::json::Container;
@@ -111,6 +111,9 @@ impl ParametersReader {
                     let within = &text[..text.len().min(start + LONGEST)];
                     match find(within, *at, &form.key_end) {
                         Ok(end) => {
+                            if let Some(at) = runs_over(forms, text, start, end) {
+                                return Err(unexpected(&[&form.key_end], text, at));
+                            }
                             let key = key_of(form, &text[start..end]);
                             let start = end + form.key_end.len();
                             State::Attributes(key, start, start)
