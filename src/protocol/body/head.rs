@@ -27,6 +27,8 @@ pub struct HeadReader {
     quote: Option<u8>,
     call: Named,
     end: CallEnd,
+    /// The first byte after the mark that closes it, where that may be there twice.
+    closed: Option<usize>,
 }
 
 /// Where a call ends that no mark of its own closes.
@@ -73,7 +75,7 @@ impl ItemReader for HeadReader {
     /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
     fn new(_: &Head, start: usize, _: &Scope) -> Self {
         let (state, call) = (State::Head(start, start), Named::default());
-        Self { state, quote: None, call, end: CallEnd::Arguments }
+        Self { state, quote: None, call, end: CallEnd::Arguments, closed: None }
     }
 
     fn begins(form: &Head, text: &[u8]) -> Option<bool> {
@@ -142,8 +144,13 @@ impl ItemReader for HeadReader {
                     }
                     let end = match starts_with(&text[*at..], &form.close) {
                         None => return Ok(None),
+                        Some(true) if self.closed.is_none() && may_be_doubled(form, calls) => {
+                            *at += form.close.len();
+                            self.closed = Some(*at);
+                            continue;
+                        }
                         Some(true) => *at + form.close.len(),
-                        Some(false) if is_lenient(calls) => *at,
+                        Some(false) if is_lenient(calls) => self.closed.unwrap_or(*at),
                         // The block's end is the call's, too.
                         Some(false) if any_starts(&text[*at..], &calls.followers) == Some(true) => {
                             *at
@@ -187,7 +194,8 @@ impl HeadReader {
     #[must_use]
     pub fn message(form: &Head, name: String, start: usize, ends: Vec<Str>, scope: &Scope) -> Self {
         let state = State::Args(ArgsReader::new(&form.args, start, scope));
-        Self { state, quote: None, call: Named { name, id: None }, end: CallEnd::Message(ends) }
+        let (call, end) = (Named { name, id: None }, CallEnd::Message(ends));
+        Self { state, quote: None, call, end, closed: None }
     }
 
     /// Where the head of attributes that begins at `start` ends, outside quotes, or up to where it is known not to end;
@@ -253,6 +261,11 @@ fn forms<'f>(form: &'f Head, parameters: &'f Parameters) -> Forms<'f> {
     // Where the marks that end a call are those of messages, so are those that begin one.
     let call = if form.close.is_empty() { "" } else { &form.open };
     Forms { parameters, ends: ends(form), call }
+}
+
+/// Whether the mark that closes a call may be there twice: models write it so.
+fn may_be_doubled(form: &Head, calls: &Calls) -> bool {
+    is_lenient(calls) && !form.close.is_empty()
 }
 
 fn is_lenient(calls: &Calls) -> bool {

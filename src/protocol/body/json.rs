@@ -4,11 +4,12 @@
 
 use super::super::canonical::Writer;
 use super::super::limits::Strictness;
+use super::super::marks::any_starts;
 use super::super::problem::{Problem, ProblemKind};
 use super::fields::{Fields, name_of};
 use super::found::{character, problem};
 use super::{Calls, ItemReader, Scope};
-use crate::dialect::{Json, JsonShape};
+use crate::dialect::{Json, JsonShape, Str};
 use crate::json::{Container, Fault, FaultKind, Scanner, Token, TrailingCommas};
 use crate::text::{leading_space, trim};
 
@@ -63,7 +64,7 @@ impl ItemReader for JsonReader {
     ) -> Result<Option<usize>, Problem> {
         loop {
             if let JsonShape::Objects(separator) = &form.shape
-                && let Some(next) = self.between(separator, text)
+                && let Some(next) = self.between(form, separator, text)
             {
                 match next {
                     Between::Unknown => return Ok(None),
@@ -99,8 +100,15 @@ impl ItemReader for JsonReader {
     }
 
     fn cut_off(&mut self, form: &Json, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
-        if let State::After(_) | State::Parted(_) = self.state {
-            return Ok(());
+        match (&form.shape, &self.state) {
+            // Perhaps another call begins there, which the batch would lack.
+            (JsonShape::Objects(separator), State::After(at))
+                if !trim(separator.as_bytes()).starts_with(&text[*at..]) =>
+            {
+                return Err(Fault { kind: FaultKind::Ended, at: text.len() }.into());
+            }
+            (_, State::After(_) | State::Parted(_)) => return Ok(()),
+            _ => {}
         }
         if let Some(number) = self.scanner.end(text)? {
             self.token(form, text, &number, calls);
@@ -129,15 +137,30 @@ fn scanner(start: usize, strictness: Strictness) -> Scanner {
 }
 
 impl JsonReader {
+    /// Whether a call that no mark opens begins at the start of `text`: its first key is one of a call, or its name and then the key
+    /// of its arguments come soon, as in `{"type": "function", "name": …, "parameters": …}`. `None` while that is not known. Other
+    /// JSON is an answer, or a part of one.
+    #[must_use]
+    pub fn begins_bare(form: &Json, text: &[u8]) -> Option<bool> {
+        match begins_with_key(form, text) {
+            Some(false) => names_a_call(form, text),
+            known => known,
+        }
+    }
+
     /// What follows the object that was read last; `None` in an object. Space is passed over once, however it arrives.
-    fn between(&mut self, separator: &str, text: &[u8]) -> Option<Between> {
+    fn between(&mut self, form: &Json, separator: &str, text: &[u8]) -> Option<Between> {
         let separator = trim(separator.as_bytes());
         if let State::After(at) = &mut self.state {
             *at += leading_space(&text[*at..]);
             let rest = &text[*at..];
             if rest.is_empty() || !rest.starts_with(separator) {
-                let may_come = separator.starts_with(rest);
-                return Some(if may_come { Between::Unknown } else { Between::Other });
+                // Models leave it out.
+                return Some(match Self::begins_bare(form, rest) {
+                    Some(true) => Between::Object(*at),
+                    Some(false) if !separator.starts_with(rest) => Between::Other,
+                    _ => Between::Unknown,
+                });
             }
             self.state = State::Parted(*at + separator.len());
         }
@@ -217,6 +240,66 @@ fn may_be_object(form: &Json, calls: &Calls) -> bool {
     form.shape != JsonShape::Array || calls.scope.strictness == Strictness::Lenient
 }
 
+/// Whether JSON begins whose first key is a key of a call.
+fn begins_with_key(form: &Json, text: &[u8]) -> Option<bool> {
+    let mut rest = &text[leading_space(text)..];
+    let opening: &[u8] = if form.shape == JsonShape::Array { b"[{" } else { b"{" };
+    for &bracket in opening {
+        rest = &rest[leading_space(rest)..];
+        match rest.first() {
+            None => return None,
+            Some(&byte) if byte == bracket => rest = &rest[1..],
+            Some(_) => return Some(false),
+        }
+    }
+    rest = &rest[leading_space(rest)..];
+    match rest.first() {
+        None => return None,
+        Some(b'"') => rest = &rest[1..],
+        Some(_) => return Some(false),
+    }
+    let decision = form.decision.iter();
+    let others = decision.flat_map(|decision| [&decision.key, &decision.thought_key]);
+    let keys = form.name.iter().chain(&form.args).chain(&form.id).chain(&form.server).chain(others);
+    let keys: Vec<Str> = keys.map(|key| format!("{key}\"").into()).collect();
+    any_starts(rest, &keys)
+}
+
+/// Whether JSON begins with an object whose name, a string, and the key of its arguments come before long, and nothing but texts,
+/// numbers and words before them.
+fn names_a_call(form: &Json, text: &[u8]) -> Option<bool> {
+    let within = &text[..text.len().min(LONGEST_BEFORE)];
+    let inside = if form.shape == JsonShape::Array { 2 } else { 1 };
+    let mut scanner = Scanner::default();
+    scanner.skip_space(within);
+    if within.get(scanner.position()).is_some_and(|first| !b"[{".contains(first)) {
+        return Some(false);
+    }
+    let (mut is_name, mut has_name) = (false, false);
+    loop {
+        match scanner.next(within) {
+            Ok(Some(Token::Open(container))) if scanner.depth() <= inside => {
+                if (container == Container::Object) != (scanner.depth() == inside) {
+                    return Some(false);
+                }
+            }
+            Ok(Some(Token::Key(key))) => {
+                let key = &within[key];
+                let is_one =
+                    |keys: &[Str]| keys.iter().any(|one| *key == *format!("\"{one}\"").as_bytes());
+                if has_name && is_one(&form.args) {
+                    return Some(true);
+                }
+                is_name = is_one(&form.name);
+            }
+            Ok(Some(Token::String(_))) => has_name |= is_name,
+            Ok(Some(Token::Number(_) | Token::Word(_))) => {}
+            Ok(None) if within.len() == text.len() => return None,
+            Ok(Some(Token::Open(_) | Token::Close(_)) | None) | Err(_) => return Some(false),
+        }
+    }
+}
+
 /// The first byte of a token whose last byte is `last`.
 fn start_of(token: &Token, last: usize) -> usize {
     match token {
@@ -225,6 +308,9 @@ fn start_of(token: &Token, last: usize) -> usize {
         Token::Word(word) => last + 1 - word.len(),
     }
 }
+
+/// How far into a call that no mark opens the key of its arguments is looked for, in bytes.
+const LONGEST_BEFORE: usize = 128;
 
 /// The fewest and the most backticks of a Markdown fence, and the longest language after them.
 const FENCE: usize = 3;

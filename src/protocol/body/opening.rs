@@ -42,8 +42,10 @@ pub fn runs_over(forms: Forms<'_>, text: &[u8], start: usize, end: usize) -> Opt
     let key = &text[start..end];
     // The end of such a mark may have been taken for the end of the key.
     let with_end = &text[start..end + form.key_end.len()];
-    let marks = [&form.open, &form.close, &form.value_open].into_iter().chain(forms.ends);
-    let marks = marks.filter(|mark| mark.len() > 1 && **mark != form.key_end);
+    let close = form.close.split("{key}").next().unwrap_or_default();
+    let marks = [&*form.open, close, &*form.value_open].into_iter();
+    let marks = marks.chain(forms.ends.iter().map(|mark| &**mark));
+    let marks = marks.filter(|mark| mark.len() > 1 && **mark != *form.key_end);
     let mark = marks.filter_map(|mark| find(with_end, 0, mark).ok()).min();
     let line = leading_space(key) + memchr::memchr(b'\n', trim(key)).unwrap_or(key.len());
     mark.into_iter().chain(Some(line)).min().filter(|at| *at < key.len()).map(|at| start + at)

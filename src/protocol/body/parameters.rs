@@ -4,16 +4,20 @@
 //! next parameter, the end of the call, or nothing at all.
 
 use super::super::canonical::Writer;
+use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::Calls;
 use super::found::unexpected;
 use super::json::ObjectReader;
 use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, runs_over, unended};
-use super::value::ValueReader;
+use super::value::{ValueReader, follows};
 use crate::dialect::{Parameters, Str};
 use crate::json::Container;
 use crate::text::leading_space;
+
+/// The most values of a call whose closing marks may be missing: the rest of the text is read for each.
+const MOST_UNCLOSED: usize = 32;
 
 /// Reads the parameters of one call.
 #[derive(Clone, Debug)]
@@ -189,6 +193,14 @@ impl ParametersReader {
             (None, _) | (_, None) => return Ok(None),
             (Some(false), Some(false)) => {}
         }
+        if calls.scope.strictness == Strictness::Lenient && self.has_begun {
+            // Where the block ends, or the next call begins, the call ends too.
+            match follows(rest, forms, calls) {
+                Some(true) => return Ok(Some(State::Done(at))),
+                None => return Ok(None),
+                Some(false) => {}
+            }
+        }
         let whole = form.whole.as_ref().map(|whole| &*whole.open);
         match whole.map_or(Some(false), |open| starts_with(rest, open)) {
             _ if self.has_begun => {}
@@ -236,6 +248,15 @@ impl ParametersReader {
         };
         let Forms { parameters: form, ends, .. } = forms;
         let may_end = calls.has_stopped || is_bare;
+        for _ in 0..MOST_UNCLOSED {
+            let State::Value(value) = &mut self.state else { break };
+            let Some(next) = value.next(forms, tool, text, calls) else { break };
+            self.written.add(value, form, tool, &text[..next], calls);
+            self.state = State::Between(next);
+            if self.read(forms, tool, text, calls)?.is_some() {
+                break;
+            }
+        }
         match &mut self.state {
             State::Value(value) => match value.cut_off(forms, tool, text, calls, may_end) {
                 Some(end) => self.written.add(value, form, tool, &text[..end], calls),

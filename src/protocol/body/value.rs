@@ -92,7 +92,7 @@ impl ValueReader {
         text: &[u8],
         calls: &mut Calls,
     ) -> Option<(usize, usize)> {
-        let Some(end) = self.closing(forms, text, &calls.followers) else {
+        let Some(end) = self.closing(forms, text, calls) else {
             self.convert(forms.parameters, tool, text, calls);
             return None;
         };
@@ -119,7 +119,7 @@ impl ValueReader {
     }
 
     /// The first mark that closes the value: one that is followed by what may follow it.
-    fn closing(&mut self, forms: Forms<'_>, text: &[u8], followers: &[Str]) -> Option<usize> {
+    fn closing(&mut self, forms: Forms<'_>, text: &[u8], calls: &Calls) -> Option<usize> {
         let Forms { parameters: form, ends, .. } = forms;
         let around = form.around.as_ref().map_or(&ends[0], |around| &around.close);
         loop {
@@ -142,7 +142,7 @@ impl ValueReader {
                 (Some(true), _) => Some(true),
                 (_, Some(true)) if form.around.is_some() => Some(true),
                 (None, _) | (_, None) => None,
-                (Some(false), _) => end.closes_call(text, ends, followers),
+                (Some(false), _) => end.closes_call(text, forms, calls),
             };
             match is_end {
                 Some(true) => return Some(end.at),
@@ -168,13 +168,26 @@ impl ValueReader {
             Some(end) if end.beyond > 0 => Some(end.at),
             Some(end) => {
                 let is_cut = is_begun(forms.parameters, &text[end.behind..]);
-                Some(end.at).filter(|_| may_end && !is_cut)
+                let is_one = || self.is_one(forms, tool, &text[self.start..end.at], calls);
+                Some(end.at).filter(|_| may_end && !is_cut && is_one())
             }
             None if calls.scope.strictness == Strictness::Lenient => {
                 self.end_of_call(forms, tool, text, calls)
             }
             None => None,
         }
+    }
+
+    /// The byte at which the next parameter begins, in a text that ends without the mark that closes this value: leniently, where
+    /// the tool has a parameter of that name.
+    pub fn next(&self, forms: Forms<'_>, tool: &str, text: &[u8], calls: &Calls) -> Option<usize> {
+        if self.end.is_some() || calls.scope.strictness == Strictness::Strict {
+            return None;
+        }
+        let schema = calls.scope.tools.as_deref()?.schema(tool)?;
+        let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
+        let unclosed = marks.unclosed(&text[self.start..], &self.key, Some(schema))?;
+        (!unclosed.runs_over).then_some(self.start + unclosed.at)
     }
 
     /// The byte at which the marks that close the call begin, if the text ends with these.
@@ -193,11 +206,14 @@ impl ValueReader {
         let mark = forms.ends.iter().find(|mark| end.ends_with(mark.as_bytes()))?;
         let start = self.start + leading_space(&text[self.start..]);
         let at = start + end.len() - mark.len();
+        self.is_one(forms, tool, &text[self.start..at], calls).then_some(at)
+    }
+
+    /// Whether all of `value` may be the value: it runs over no other parameter, and no other call.
+    fn is_one(&self, forms: Forms<'_>, tool: &str, value: &[u8], calls: &Calls) -> bool {
         let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
         let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
-        let value = &text[self.start..at];
-        let is_one = marks.unclosed(value, &self.key, schema).is_none() && !marks.has_calls(value);
-        is_one.then_some(at)
+        marks.unclosed(value, &self.key, schema).is_none() && !marks.has_calls(value)
     }
 
     /// Converts what was searched, if it is JSON.
@@ -398,18 +414,44 @@ fn depth_left(calls: &Calls) -> usize {
 }
 
 impl End {
-    /// Whether the end of a call follows it, and then what may follow a call; `None` while that is not known.
-    fn closes_call(&mut self, text: &[u8], ends: &[Str], followers: &[Str]) -> Option<bool> {
-        let rest = &text[self.behind..];
-        let here = |mark: &&Str| starts_with(rest, mark) == Some(true);
-        let Some(end) = ends.iter().find(here) else { return any_starts(rest, ends) };
-        if followers.is_empty() {
-            return Some(true);
+    /// Whether the end of a call follows it, and then what may follow a call; `None` while that is not known. Leniently that end may
+    /// be missing, or there more than once.
+    fn closes_call(&mut self, text: &[u8], forms: Forms<'_>, calls: &Calls) -> Option<bool> {
+        let ends = forms.ends;
+        let is_lenient = calls.scope.strictness == Strictness::Lenient;
+        loop {
+            let is_first = self.beyond == 0;
+            if !is_first {
+                self.beyond += leading_space(&text[self.beyond..]);
+            }
+            let at = if is_first { self.behind } else { self.beyond };
+            let rest = &text[at..];
+            let is_end = if is_first || is_lenient { any_starts(rest, ends) } else { Some(false) };
+            if is_end == Some(true) {
+                if calls.followers.is_empty() {
+                    return Some(true);
+                }
+                let here = |mark: &&Str| starts_with(rest, mark) == Some(true);
+                self.beyond = at + ends.iter().find(here).map_or(0, |mark| mark.len());
+                continue;
+            }
+            let may_follow = !is_first || is_lenient;
+            let follows = if may_follow { follows(rest, forms, calls) } else { Some(false) };
+            return match (follows, is_end) {
+                (Some(true), _) => Some(true),
+                (None, _) | (_, None) => None,
+                _ => Some(false),
+            };
         }
-        self.beyond = self.beyond.max(self.behind + end.len());
-        self.beyond += leading_space(&text[self.beyond..]);
-        any_starts(&text[self.beyond..], followers)
     }
+}
+
+/// Whether `text` begins with what may follow a call; `None` while that is not known.
+pub fn follows(text: &[u8], forms: Forms<'_>, calls: &Calls) -> Option<bool> {
+    if !calls.followers.is_empty() {
+        return any_starts(text, &calls.followers);
+    }
+    if forms.call.is_empty() { Some(false) } else { starts_with(text, forms.call) }
 }
 
 /// The marks that a value may run over if its own closing mark is missing.

@@ -73,6 +73,17 @@ MORE: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.MORE,
+        "call_without_its_closer",
+        expected="A call without its closing mark is dropped, or takes the arguments of the next one.",
+        others="They disagree.",
+        ours="Leniently it ends where its block or the next call shows its end.",
+        why="Each of its arguments is closed, so that nothing of it can be missing.",
+        lenient=ids(
+            deepseek_v4_dsml="975b2dfa24 beb04142c6",
+        ),
+    ),
+    calls(
+        Outcome.MORE,
         "id_without_a_number",
         expected="A call whose id is not `functions.NAME:NUMBER` is dropped.",
         others="They drop it.",
@@ -111,7 +122,7 @@ MORE: tuple[Difference, ...] = (
         Outcome.MORE,
         "call_without_a_head",
         expected="A call outside of any message is text.",
-        others="Half of them read it.",
+        others="They disagree.",
         ours="It is a call.",
         why="The marks of a call say what it is; a head may have been part of the prompt.",
         cases=ids(
@@ -155,7 +166,7 @@ MORE: tuple[Difference, ...] = (
         Outcome.MORE,
         "forgiven_when_lenient",
         expected="JSON with an extra comma, or a call without its closing mark, is not a call.",
-        others="Half of them read it.",
+        others="They disagree.",
         ours="Lenient reading accepts it.",
         why="Small models write so, and the meaning is clear.",
         lenient=ids(
