@@ -49,6 +49,7 @@ class GrowingMarkdown:
         self._text = ""  # from the end of the last block but one
         self._written = 0  # how many lines of the last block are written for good
         self._is_first = True  # the last block is the first
+        self._number: int | None = None  # of its first item, if it is the rest of a list
 
     def feed(self, piece: str) -> None:
         """Take a piece of the text."""
@@ -60,27 +61,38 @@ class GrowingMarkdown:
         Args:
             changing: how many lines can be redrawn; without it the text is over.
         """
-        blocks = _blocks(self._text if changing is None else _MAY_OPEN.sub("", self._text))
+        blocks = self._blocks(self._text if changing is None else _MAY_OPEN.sub("", self._text))
         if not blocks:
             return [], []
         settled: list[Text] = []
         for block in blocks[:-1]:
-            settled += self._not_written(block)
-            self._written, self._is_first = 0, False
+            settled += self._lines(block)[self._written :]
+            self._written, self._is_first, self._number = 0, False, None
         last = blocks[-1]
         self._text = self._text[last.after :]
-        if changing is not None and (parts := _parted(self._text)) is not None:
-            complete, self._text = parts
-            settled += self._not_written(_blocks(complete)[0])
-            self._written, self._is_first = 0, False
-            last = _blocks(self._text)[0]
-        growing = self._not_written(last)
+        if changing is not None and len(self._text) > _LONG:
+            last = self._blocks(self._text)[0]
+            if (parts := _parted(last, self._text)) is not None:
+                complete, self._text, number = parts
+                ended = self._lines(self._blocks(complete)[0])
+                settled += ended[self._written :]
+                # Of what is higher than the terminal, lines of the rest may have been written already.
+                self._written = max(self._written - len(ended), 0)
+                self._is_first, self._number = False, number
+                last = self._blocks(self._text)[0]
+        growing = self._lines(last)[self._written :]
         count = len(growing) if changing is None else max(len(growing) - changing, 0)
         self._written += count
         return settled + growing[:count], growing[count:]
 
-    def _not_written(self, block: _Block) -> list[Text]:
-        """The lines of a block that are not written yet."""
+    def _blocks(self, text: str) -> list[_Block]:
+        blocks = _blocks(text)
+        if blocks and self._number is not None:
+            blocks[0].tokens[0].attrSet("start", self._number)
+        return blocks
+
+    def _lines(self, block: _Block) -> list[Text]:
+        """The lines of a block."""
         with self._console.use_theme(_THEME):
             rows = self._console.render_lines(_Rendered(block), self._options, pad=False)
         lines = [self._line(row) for row in rows]
@@ -88,7 +100,7 @@ class GrowingMarkdown:
             del lines[-1]
         first = next((number for number, line in enumerate(lines) if line), 0)
         gap = [Text()] if block.has_gap and not self._is_first else []
-        return [*gap, *lines[first:]][self._written :]
+        return [*gap, *lines[first:]]
 
     def _line(self, row: list[Segment]) -> Text:
         line = Text(self._margin)
@@ -128,14 +140,19 @@ def _blocks(text: str) -> list[_Block]:
     return blocks
 
 
-def _parted(text: str) -> tuple[str, str] | None:
-    """A long block as what is complete of it, and the rest, which begins as it does; `None` if it stays one."""
-    if len(text) <= _LONG:
-        return None
-    first, *tokens = _blocks(text)[0].tokens
+def _parted(block: _Block, text: str) -> tuple[str, str, int | None] | None:
+    """A long block as what is complete of it, the rest, which begins as it does, and the number of its first item.
+
+    `None` if it stays one.
+    """
+    first, *tokens = block.tokens
     lines = text.split("\n")
     begin, end = first.map or [0, 0]
-    head, start = 0, len(lines) - 2  # the last line but one: the last one is growing
+    head, start = (
+        0,
+        min(len(lines) - 2, end - 1),
+    )  # the last line but one: the last one may be growing
+    number = None
     match first.type:
         case "fence":
             head = 1
@@ -145,7 +162,10 @@ def _parted(text: str) -> tuple[str, str] | None:
             head = 2
             start = max(token.map[0] for token in tokens if token.type == "tr_open" and token.map)
         case "bullet_list_open" | "ordered_list_open" | "blockquote_open":
-            start = max(token.map[0] for token in tokens if token.level == 1 and token.map)
+            starts = [token.map[0] for token in tokens if token.level == 1 and token.map]
+            start = max(starts)
+            if first.type == "ordered_list_open":
+                number = int(first.attrGet("start") or 1) + len(starts) - 1
         case "paragraph_open" | "code_block":
             pass
         case _:
@@ -153,7 +173,7 @@ def _parted(text: str) -> tuple[str, str] | None:
     if start <= begin + head:
         return None
     rest = [*lines[begin : begin + head], *lines[start:]]
-    return "\n".join(lines[:start]) + "\n", "\n".join(rest)
+    return "\n".join(lines[:start]) + "\n", "\n".join(rest), number
 
 
 def _literal(state: StateInline, silent: bool) -> bool:
