@@ -26,6 +26,7 @@ from ..execution.batch import ToolBatch
 from ..execution.call_options import CallOptions
 from ..guards.arguments import check_seconds
 from ..protocol import codec, parser
+from ..storage.checks import check_content
 from ..storage.sqlite import ParseError, SQLite
 from ..tools import registry
 from ..tools.toolbox import Toolbox
@@ -371,10 +372,15 @@ def _build(limits: CallOptions) -> dict[str, Any]:
 
     class InstalledSQLite(SQLite):
         @staticmethod
-        def _check_message(*given: Any) -> None:
-            """Leave it to the tables, as cogency does: a type may be any, and a row of a shared channel is nobody's."""
+        def _check_message(
+            conversation_id: Any, user_id: Any, type: Any, content: Any, timestamp: Any
+        ) -> None:
+            """Leave the rest to the tables, as cogency does: a row of a shared channel is nobody's."""
+            check_content(content, 0.0 if timestamp is None else timestamp)
 
-        _check_saved = _check_message
+        @staticmethod
+        def _check_saved(conversation_id: Any, user_id: Any, rows: Any, calls: Any) -> None:
+            """The same; what is saved with calls is what a turn says."""
 
         def save_messages(self, rows: Any) -> asyncio.Future[list[str]]:
             return future_with_their_errors(super().save_messages(rows))

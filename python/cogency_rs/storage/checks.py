@@ -13,7 +13,7 @@ from ..calls.record import STATES, CallRecord
 from ..guards.arguments import check_text, out_of_range, refused
 from .log import Part, check_row_type
 
-__all__ = ["check_message", "check_saved"]
+__all__ = ["check_content", "check_message", "check_saved"]
 
 _LARGEST = 2**63 - 1
 """The largest whole number that every storage holds."""
@@ -48,7 +48,7 @@ def check_saved(
             raise refused("a row", row, "a type, a content, a time, and perhaps parts")
         type, content, timestamp, *parts = cast("tuple[Any, ...]", row)
         check_row_type(type)
-        _check_content(content, timestamp)
+        check_content(content, timestamp)
         for each in parts:
             _check_parts(each)
     for call in calls:
@@ -65,7 +65,7 @@ def check_message(
     """Check what `save_message` is given; see `check_saved`. It may leave the time to the log."""
     _check_ids(conversation_id, user_id)
     check_row_type(type)
-    _check_content(content, 0.0 if timestamp is None else timestamp)
+    check_content(content, 0.0 if timestamp is None else timestamp)
 
 
 def _check_ids(conversation_id: Any, user_id: Any) -> None:
@@ -73,7 +73,8 @@ def _check_ids(conversation_id: Any, user_id: Any) -> None:
     check_text("user_id", user_id)
 
 
-def _check_content(content: Any, timestamp: Any) -> None:
+def check_content(content: Any, timestamp: Any) -> None:
+    """Check the content and the time of a row."""
     if type(content) is not str or type(timestamp) is not float or not math.isfinite(timestamp):
         check_text("the content of a row", content)
         _check_time("the time of a row", timestamp)
