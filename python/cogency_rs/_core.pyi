@@ -496,9 +496,9 @@ class ChatReader:
     valid. If it is not, or the answer ends before, the last delta has an `error`, nothing follows, and the answer has
     no reason to have finished: no client may run the call.
 
-    However the text is cut, the deltas join to the same message. The dialect's marks, results that the model made up,
-    and what follows the end of its turn are dropped. The cost is linear in the text; memory is bounded by the longest
-    open block.
+    However the text is cut, the deltas join to the same message or end with that error. The dialect's marks, results
+    that the model made up, and what follows the end of its turn are dropped. The cost is linear in the text; memory is
+    bounded by the longest open block.
     """
 
     def __new__(

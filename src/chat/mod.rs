@@ -141,8 +141,10 @@ pub struct ChatReader {
 #[derive(Debug)]
 struct OpenCall {
     number: usize,
-    /// Its name and its id, which come with the first piece of its arguments.
-    begins: Option<(String, Option<String>)>,
+    name: String,
+    /// Its id, if that was written; it and the name come with the first piece of its arguments.
+    id: Option<String>,
+    has_begun: bool,
     /// The pieces.
     args: String,
     strict: StrictJson,
@@ -223,8 +225,8 @@ impl ChatReader {
                 Event::Think(text) => deltas.push(Delta::Reasoning(text)),
                 Event::Piece(number, Note::Start { name, id }) => {
                     let (args, strict) = (String::new(), StrictJson::default());
-                    let begins = Some((name, id));
-                    self.open.push_back(OpenCall { number, begins, args, strict });
+                    let has_begun = false;
+                    self.open.push_back(OpenCall { number, name, id, has_begun, args, strict });
                 }
                 Event::Piece(_, Note::Args(piece)) => {
                     if let Some(open) = self.open.back_mut() {
@@ -248,9 +250,9 @@ impl ChatReader {
         }
         let Some(mut open) = self.open.pop_front() else { return };
         match call.args_json().strip_prefix(&*open.args) {
-            Some(rest) => deltas.push(open.delta(rest)),
+            Some(rest) if call.name_json() == open.name => deltas.push(open.delta(rest)),
             // It is other than its beginning said.
-            None => self.break_off(deltas),
+            _ => self.break_off(deltas),
         }
     }
 
@@ -265,9 +267,9 @@ impl OpenCall {
     /// The delta of a piece.
     fn delta(&mut self, piece: &str) -> Delta {
         let args = self.strict.read(piece).into_owned();
-        match self.begins.take() {
-            Some((name, id)) => Delta::Begin { index: self.number, name, id, args },
-            None => Delta::Args(self.number, args),
+        if std::mem::replace(&mut self.has_begun, true) {
+            return Delta::Args(self.number, args);
         }
+        Delta::Begin { index: self.number, name: self.name.clone(), id: self.id.take(), args }
     }
 }

@@ -300,3 +300,77 @@ async def test_a_call_of_no_tool_is_not_shown():
     events = [event["type"] async for event in agent.run("?").events(calls="stream")]
     assert "call" in events
     assert "tool_call_start" not in events
+
+
+TWICE = [
+    ("json-plain", '{"function": "write", "arguments": {"path": "x"}, "name": "read"}'),
+    ("xlam", '[{"name": "write", "arguments": {"path": "x"}, "name": "read"}]'),
+    ("forge-json", '<tool>{"name": "write", "arguments": {}, "tool_name": "read"}</tool>'),
+    (
+        "forge-xml",
+        "<tool><tool_name>write</tool_name><arguments><path>x</path></arguments>"
+        "<tool_name>read</tool_name></tool>",
+    ),
+    (
+        "forge-xml",
+        "<tool><tool_name>write</tool_name><arguments><path>x</path></arguments>"
+        "<arguments><path>y</path></arguments></tool>",
+    ),
+    (
+        "internlm2",
+        '<|action_start|><|plugin|>{"name": "write", "arguments": {"path": "x"}, "parameters": '
+        '{"path": "xy"}}<|action_end|>',
+    ),
+    ("hermes", '<tool_call>{"tool": "write", "arguments": {}, "name": "read"}</tool_call>'),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), TWICE)
+@pytest.mark.parametrize("width", [1, 9, 10_000])
+def test_a_call_with_two_names_or_two_sets_of_arguments_is_none(name: str, text: str, width: int):
+    lenient = name == "hermes"
+    tools = [{"name": each, "parameters": {"type": "object"}} for each in ("write", "read")]
+    for calls in ("whole", "stream"):
+        reader = ChatReader(name, tools, calls=calls, lenient=lenient)
+        chunks = [text[at : at + width] for at in range(0, len(text), width)]
+        deltas = [delta for chunk in chunks for delta in reader.feed(chunk)]
+        rest, reason = reader.finish("stop")
+        is_broken = any("error" in delta for delta in [*deltas, *rest])
+        assert (is_broken, reason) == ((False, "stop") if calls == "whole" else (True, None))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "cohere",
+            '[{"tool_call_id": "c1", "tool_name": "write", "parameters": {}}]<|END_ACTION|>',
+        ),
+        ("mistral", '[TOOL_CALLS][{"id": "c1", "name": "write", "arguments": {}}]'),
+    ],
+)
+def test_an_id_before_the_arguments_is_kept(name: str, text: str):
+    text = f"<|START_ACTION|>{text}" if name == "cohere" else text
+    for width in (1, 10_000):
+        reader = ChatReader(name, [{"name": "write"}], calls="stream")
+        chunks = [text[at : at + width] for at in range(0, len(text), width)]
+        deltas = [delta for chunk in chunks for delta in reader.feed(chunk)] + reader.finish(
+            "stop"
+        )[0]
+        ids = [
+            call["id"] for delta in deltas for call in delta.get("tool_calls", ()) if "id" in call
+        ]
+        assert ids == ["c1"]
+
+
+@pytest.mark.parametrize("name", ["glm45", "qwen3-coder", "beam-rfl", "anthropic"])
+def test_leniently_no_piece_runs_past_the_end_of_a_call(name: str):
+    whole = Dialect(name).write_calls([ToolCall("write", {"path": "abc"})])
+    form = next(body["head"] for body in Dialect(name).to_dict()["bodies"] if "head" in body)
+    close = form["args"]["parameters"]["close"].replace("{key}", "path")
+    text = whole.replace(close, "").replace("</parameters>", "")
+    parser = Parser(dialect=name, calls="stream", lenient=True)
+    events = [event for chunk in text for event in parser.feed(chunk)] + parser.finish("stop")
+    pieces = [event["content"] for event in events if event["type"] == "tool_call_delta"]
+    [call] = [json.loads(event["content"]) for event in events if event["type"] == "call"]
+    assert "".join(pieces).strip() == call["args"]["path"].strip() == "abc"

@@ -119,10 +119,15 @@ impl Calls {
 
     /// The call that has begun has this name, a JSON string.
     pub fn name(&mut self, name: &str) {
-        if self.shows() {
-            self.open.name.get_or_insert_with(|| name.to_owned());
+        if self.shows() && !self.open.is_shown {
+            self.open.name = Some(name.to_owned());
             self.show();
         }
+    }
+
+    /// What is written of the arguments from here on is shown with the call, and not before.
+    pub fn hold(&mut self) {
+        self.open.is_held = true;
     }
 
     /// The object of arguments of the call that has begun has begun too.

@@ -60,11 +60,23 @@ impl Ranked {
         Self { rank: usize::MAX, slot }
     }
 
-    /// The key of this rank may not have been there before, where that is asked for.
-    fn refuse_second(&self, rank: usize, keys: &[Str], at: usize, calls: &mut Calls) {
-        if rank == self.rank && calls.scope.refuses_repeated {
-            let key = keys.get(rank).map_or("", |key| &**key);
-            calls.refuse(ProblemKind::RepeatedKey(format!("{key:?}")), at);
+    /// The key of this rank may not have been there before, where that is asked for, nor may its value take the place of another:
+    /// who saw that one has begun with it.
+    fn refuse_second(
+        &self,
+        rank: usize,
+        slot: &Slot,
+        keys: Keys<'_>,
+        at: usize,
+        calls: &mut Calls,
+    ) {
+        let is_other = matches!((&self.slot, slot), (Ok(old), Ok(new)) if old != new);
+        let is_known = self.rank < usize::MAX;
+        if calls.scope.refuses_repeated
+            && is_known
+            && (rank == self.rank || (rank < self.rank && is_other))
+        {
+            calls.refuse(ProblemKind::RepeatedKey(format!("{:?}", keys.name(rank))), at);
         }
     }
 
@@ -80,6 +92,18 @@ impl Ranked {
             (self.rank, self.slot) = (rank, slot);
         }
         is_better
+    }
+}
+
+/// The keys of a dialect for one field, and those that count leniently.
+#[derive(Clone, Copy)]
+struct Keys<'k>(&'k [Str], &'k [&'static str]);
+
+impl Keys<'_> {
+    /// The key of this rank. All others for arguments have one rank.
+    fn name(&self, rank: usize) -> &str {
+        let others = || self.1.get(rank - self.0.len()).copied().unwrap_or_default();
+        self.0.get(rank).map_or_else(others, |key| &**key)
     }
 }
 
@@ -193,6 +217,9 @@ impl Fields {
                 if let Token::Open(Container::Object) = token
                     && depth == self.depth + 1
                 {
+                    if self.args.rank < usize::MAX && self.args.slot.is_ok() {
+                        calls.hold(); // only one of the two counts
+                    }
                     calls.begin_args();
                 }
                 writer.token(text, token);
@@ -204,20 +231,27 @@ impl Fields {
         }
         match (self.open.take(), token) {
             (Some(Field::Name(rank)), token) => {
-                self.name.refuse_second(rank, &form.name, at, calls);
-                if self.name.put(rank, string(text, token))
+                let name = string(text, token);
+                self.name.refuse_second(rank, &name, Keys(&form.name, &OTHER_NAMES), at, calls);
+                if self.name.put(rank, name)
                     && let Ok(name) = &self.name.slot
                 {
                     calls.name(name);
                 }
             }
             (Some(Field::Args(rank, writer)), token) => {
-                self.args.refuse_second(rank, &form.args, at, calls);
                 calls.check_keys(&writer, at);
                 let most = self.takes_text.then_some(calls.scope.limits.max_depth);
-                let _ = self.args.put(rank, args_of(text, writer, token, most));
+                let args = args_of(text, writer, token, most);
+                self.args.refuse_second(rank, &args, Keys(&form.args, &OTHER_ARGS), at, calls);
+                let _ = self.args.put(rank, args);
             }
-            (Some(Field::Id), token) => self.id = string(text, token),
+            (Some(Field::Id), token) => {
+                self.id = string(text, token);
+                if let Ok(id) = &self.id {
+                    calls.id(id);
+                }
+            }
             (Some(Field::Server), token) => self.server = string(text, token),
             (Some(Field::Decision), token) => self.said.decision = said(text, token),
             (Some(Field::Thought), token) => self.said.thought = said(text, token),

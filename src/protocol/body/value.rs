@@ -269,8 +269,7 @@ impl ValueReader {
             (Shown::Text(raw, opened), _) => {
                 let end = match opened {
                     Some(at) => *at,
-                    None if form.close.contains("{key}") => self.at,
-                    None => match find(&text[..self.at], raw.looked(), first_word(&form.open)) {
+                    None => match ends_perhaps(forms, &text[..self.at], raw.looked(), calls) {
                         Ok(at) => *opened.insert(at),
                         Err(sure) => sure,
                     },
@@ -452,6 +451,21 @@ pub fn follows(text: &[u8], forms: Forms<'_>, calls: &Calls) -> Option<bool> {
         return any_starts(text, &calls.followers);
     }
     if forms.call.is_empty() { Some(false) } else { starts_with(text, forms.call) }
+}
+
+/// Where something begins in a text, from byte `from` on, before which its value may end without its own mark: another parameter, or
+/// leniently the end of the call; up to where there is none, if there is none.
+fn ends_perhaps(forms: Forms<'_>, text: &[u8], from: usize, calls: &Calls) -> Result<usize, usize> {
+    let form = forms.parameters;
+    let is_lenient = calls.scope.strictness == Strictness::Lenient;
+    let ends = forms.ends.iter().filter(|_| is_lenient).map(|mark| &**mark);
+    let opening = Some(first_word(&form.open)).filter(|_| !form.close.contains("{key}"));
+    let found = ends.chain(opening).map(|mark| find(text, from, mark));
+    found
+        .min_by_key(|found| match found {
+            Ok(at) | Err(at) => *at,
+        })
+        .unwrap_or(Err(text.len()))
 }
 
 /// The marks that a value may run over if its own closing mark is missing.

@@ -133,9 +133,12 @@ impl ItemReader for XmlReader {
                             self.push(form, text, calls);
                             return Ok(Some(end));
                         }
-                        Some((Some(part), false, behind)) => self.enter(part, behind, calls),
+                        Some((Some(part), false, behind)) => self.enter(part, form, behind, calls),
                         Some((part, _, behind)) => {
                             if part == Some(CallPart::Args) {
+                                if self.args.is_some() {
+                                    self.refuse_second(CallPart::Args, form, calls);
+                                }
                                 self.args = Some(XmlArgs::new(behind));
                             }
                             self.state = State::Between(behind, TagReader::new(behind));
@@ -238,14 +241,26 @@ impl XmlReader {
     }
 
     /// A part begins; its text does at byte `start`.
-    fn enter(&mut self, part: CallPart, start: usize, calls: &mut Calls) {
+    fn enter(&mut self, part: CallPart, form: &Xml, start: usize, calls: &mut Calls) {
         self.state = match part {
             CallPart::Args => {
+                if self.args.is_some() {
+                    self.refuse_second(part, form, calls);
+                    calls.hold(); // only one of the two counts
+                }
                 calls.begin_args();
                 State::Args(Box::new(XmlArgs::new(start)))
             }
             part => State::Name(part, start, TagReader::new(start)),
         };
+    }
+
+    /// A part is there again, which may not be where that is asked for.
+    fn refuse_second(&self, part: CallPart, form: &Xml, calls: &mut Calls) {
+        if calls.scope.refuses_repeated {
+            let kind = ProblemKind::RepeatedKey(format!("{:?}", part.name(form)));
+            calls.refuse(kind, self.start);
+        }
     }
 
     /// The text of a name is complete.
@@ -255,6 +270,9 @@ impl XmlReader {
         if part == CallPart::Server {
             self.server = Some(name);
         } else if name != "\"\"" {
+            if self.name.as_ref().is_some_and(|known| *known != name) {
+                self.refuse_second(part, form, calls);
+            }
             calls.name(&name);
             self.name = Some(name);
         }

@@ -80,6 +80,7 @@ MORE: tuple[Difference, ...] = (
         why="Each of its arguments is closed, so that nothing of it can be missing.",
         lenient=ids(
             deepseek_v4_dsml="975b2dfa24 beb04142c6",
+            poolside_laguna="78fb900e40",
         ),
     ),
     calls(
