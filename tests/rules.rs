@@ -177,14 +177,22 @@ fn what_only_resembles_a_section_of_cdata_is_text() {
 }
 
 #[test]
-fn a_head_without_an_end_is_text_once_it_is_longer_than_a_head_may_be() {
-    for (length, is_text) in [(4000, false), (5000, true)] {
-        let mut parser = Parser::new(grammar("harmony"), Options::default());
-        let mut events = Vec::new();
-        let text = format!("<|start|>assistant{}<|end|>", "x".repeat(length));
-        parser.feed(text.as_bytes(), &mut events);
-        let shown = events.iter().any(|event| matches!(event, Event::Respond(_)));
-        assert_eq!(shown, is_text, "{length}");
+fn a_head_without_an_end_is_text_however_long_it_is() {
+    for length in [10, 4000, 5000] {
+        let said = "x".repeat(length);
+        for behind in ["", "<|end|>", "<|start|>assistant<|channel|>final<|message|>y"] {
+            let text = format!("<|start|>assistant<|channel|>final {said}{behind}");
+            let mut parser = Parser::new(grammar("harmony"), Options::default());
+            let mut events = Vec::new();
+            parser.feed(text.as_bytes(), &mut events);
+            parser.finish(&Ending::Stopped, &mut events);
+            let is_shown = |event: &Event| matches!(event, Event::Respond(text) if text.to_str().is_some_and(|text| text.contains(&said)));
+            assert_eq!(
+                events.iter().filter(|event| is_shown(event)).count(),
+                1,
+                "{length} {behind}"
+            );
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::{BatchEnd, Body, MessageHeads};
+use cogency_rs::dialect::{BatchEnd, Body, MessageHeads, Str};
 use cogency_rs::protocol::{CallStream, Event, Grammar, Stream};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -179,6 +179,20 @@ impl<'g> LeftOut<'g> {
                     }
                     None if begins && is_last => return true,
                     _ => {}
+                }
+                // Of one without an end, the words that say who it is for are left out.
+                if begins && !heads.channel.is_empty() {
+                    for (channel, mark) in rest.match_indices(&*heads.channel) {
+                        is_reached[at + channel + mark.len()] = true;
+                    }
+                }
+                let is_behind = |open: &&Str| gap[..at].ends_with(&***open);
+                if heads.open.iter().find(is_behind).is_some() {
+                    for name in heads.answer.iter().chain(&heads.reasoning) {
+                        if rest.starts_with(&**name) {
+                            is_reached[at + name.len()] = true;
+                        }
+                    }
                 }
             }
         }

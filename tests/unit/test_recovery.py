@@ -10,6 +10,7 @@ import pytest
 
 from cogency_rs import Dialect, Parser, ToolCall
 from cogency_rs.reader import ChatReader
+from cogency_rs.types import ToolResult
 
 WRITE = ToolCall("write", {"path": "a.txt", "content": "hello"})
 READ = ToolCall("read", {"path": "b.txt"})
@@ -169,3 +170,59 @@ def test_a_section_has_marks_in_either_spelling():
         parser = Parser(dialect="kimi-k2", tools=TOOLS)
         events = [*parser.feed(text), *parser.finish("stop")]
         assert [event["type"] for event in events] == ["call", "execute"]
+
+
+@pytest.mark.parametrize(("name", "head", "form"), RAW)
+def test_of_a_value_whose_mark_is_there_twice_neither_reading_runs(
+    name: str, head: dict[str, Any], form: dict[str, Any]
+):
+    close = form["close"].replace("{key}", "content")
+    for behind in ("", "\n"):
+        text = changed(Dialect(name).write_calls([WRITE]), close, f"{close}{behind}{close}")
+        for lenient in (False, True):
+            calls, is_told = read(name, text, lenient=lenient)
+            assert calls == [], text
+            assert is_told
+
+
+HEADED = {
+    "harmony": "<|channel|>final",
+    "beam-rfl": "<|channel|>final",
+    "muse": " to=user",
+    "muse-glimmer": " to=user",
+}
+
+
+@pytest.mark.parametrize(("name", "to"), HEADED.items(), ids=HEADED)
+def test_a_message_whose_head_never_ends_is_text(name: str, to: str):
+    heads = Dialect(name).to_dict()["heads"]
+    whole = f"<|start|>assistant{to}<|message|>Bye."
+    for behind in ("", heads["close"][0], whole):
+        text = f"<|start|>assistant{to} The answer is 4.{behind}"
+        for chunks in ([text], list(text)):
+            parser = Parser(dialect=name, errors="event")
+            events = [event for chunk in chunks for event in parser.feed(chunk)]
+            said = [*events, *parser.finish("stop")]
+            content = "".join(event["content"] for event in said if event["type"] == "respond")
+            assert content.split() == [
+                "The",
+                "answer",
+                "is",
+                *("4.Bye." if behind == whole else "4.",),
+            ]
+            assert {event["type"] for event in said} == {"respond"}
+
+
+@pytest.mark.parametrize("name", ["harmony", "beam-rfl"])
+def test_a_call_whose_head_never_ends_is_told(name: str):
+    text = '<|start|>assistant<|channel|>commentary to=functions.read json{"path": "b.txt"}'
+    for behind in ("", "<|call|>", "<|start|>assistant<|channel|>final<|message|>Done."):
+        assert read(name, text + behind, lenient=False) == ([], True)
+
+
+@pytest.mark.parametrize("name", ["deepseek-v4-dsml", "deepseek-v41-dsml"])
+def test_newer_models_get_results_in_their_own_form(name: str):
+    dialect = Dialect(name)
+    written = dialect.write_results([ToolResult(outcome="", content="20")], calls=[READ])
+    assert written == "<tool_result>20</tool_result>"
+    assert "<tool_result>" in dialect.stop

@@ -115,7 +115,22 @@ impl ValueReader {
             }
             _ => {}
         }
+        if let Some(at) = self.doubled(forms, &text[..end]) {
+            let problem = unexpected(&[&forms.parameters.open], text, at);
+            calls.refuse(problem.kind, problem.at);
+        }
         Some((end, end + self.close.len()))
+    }
+
+    /// Where the value's own mark is that a value ends with: either that is part of it, or it is there twice. Of these two readings
+    /// neither is run. Markup that is written about has a mark that opens it, too.
+    fn doubled(&self, forms: Forms<'_>, text: &[u8]) -> Option<usize> {
+        let value = &text[self.start..];
+        let end = self.start + leading_space(value) + trim(value).len();
+        let at = text[..end].ends_with(self.close.as_bytes()).then(|| end - self.close.len())?;
+        let count = |mark: &str| memchr::memmem::find_iter(value, mark).count();
+        let is_paired = count(first_word(&forms.parameters.open)) >= count(&self.close);
+        (!is_paired).then_some(at)
     }
 
     /// The first mark that closes the value: one that is followed by what may follow it.

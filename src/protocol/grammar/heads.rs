@@ -1,7 +1,8 @@
 //! Answers of several messages, each with a head that says who it is for.
 
+use super::super::marks::find;
 use crate::dialect::{MessageHeads, Str};
-use crate::text::space_width;
+use crate::text::{leading_space, space_width};
 
 /// A dialect whose answers are several messages, each with a head.
 #[derive(Debug)]
@@ -34,6 +35,51 @@ impl MessageHeads {
         marks.any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some())
     }
 
+    /// Where something else begins in `text`, a head that has not ended, from byte `from` on; up to where nothing does, if nothing does.
+    ///
+    /// # Errors
+    /// Nothing begins there.
+    pub fn other(&self, text: &[u8], from: usize) -> Result<usize, usize> {
+        let marks = self.open.iter().filter(|open| **open != self.channel).chain(&self.close);
+        let found = marks.map(|mark| find(text, from, mark));
+        let first = found.min_by_key(|found| match found {
+            Ok(at) | Err(at) => *at,
+        });
+        first.unwrap_or(Err(text.len()))
+    }
+
+    /// The length of the mark that `head` begins with.
+    #[must_use]
+    pub fn mark(&self, head: &[u8]) -> usize {
+        let is_open = |open: &&Str| head.starts_with(open.as_bytes());
+        self.open.iter().find(is_open).map_or(0, |open| open.len())
+    }
+
+    /// What a head says that its end is missing from: all behind its marks and the words that say who it is for.
+    #[must_use]
+    pub fn body<'h>(&self, head: &'h [u8]) -> &'h [u8] {
+        let mut start = self.mark(head);
+        let names = || self.answer.iter().chain(&self.reasoning).map(|name| name.as_bytes());
+        if let Some(at) = memchr::memmem::rfind(head, self.channel.as_bytes())
+            && !self.channel.is_empty()
+        {
+            start = at + self.channel.len();
+        }
+        let rest = &head[start..];
+        let word = &rest[..word_end(rest)];
+        // The text may end in such a word.
+        let is_begun = word.len() == rest.len() && names().any(|name| name.starts_with(word));
+        if !is_begun && !names().any(|name| name == word) {
+            return rest;
+        }
+        let said = &rest[word.len()..];
+        let said = &said[leading_space(said)..];
+        // The recipient may come behind the role.
+        let recipient = said.strip_prefix(self.recipient.as_bytes()).unwrap_or_default();
+        let to = &recipient[..word_end(recipient)];
+        if names().any(|name| name == to) { &recipient[to.len()..] } else { said }
+    }
+
     /// Who the message with this head is for.
     #[must_use]
     pub fn addressee(&self, head: &[u8]) -> Addressee {
@@ -58,6 +104,11 @@ impl MessageHeads {
 fn word_after<'h>(head: &'h [u8], mark: &str) -> Option<&'h [u8]> {
     let start = memchr::memmem::rfind(head, mark.as_bytes()).filter(|_| !mark.is_empty())?;
     let word = &head[start + mark.len()..];
-    let end = (0..word.len()).find(|&at| word[at] == b'<' || space_width(&word[at..]) > 0);
-    Some(&word[..end.unwrap_or(word.len())]).filter(|word| !word.is_empty())
+    Some(&word[..word_end(word)]).filter(|word| !word.is_empty())
+}
+
+/// Where the word ends that `text` begins with.
+fn word_end(text: &[u8]) -> usize {
+    let ends = |at: &usize| text[*at] == b'<' || space_width(&text[*at..]) > 0;
+    (0..text.len()).find(ends).unwrap_or(text.len())
 }

@@ -112,7 +112,15 @@ impl Parser {
                 State::Head(number) if self.grammar.is_headless(*number, text) => {
                     self.state = State::Text;
                 }
-                State::Head(_) => return self.cut_answer(ending, text, self.place()),
+                State::Head(_) if ending.is_cut() => {
+                    return self.cut_answer(ending, text, self.place());
+                }
+                State::Head(number) => {
+                    let (number, grammar, mut start) = (*number, self.grammar.clone(), 0);
+                    self.end_head(&grammar, number, text, &mut start, text.len());
+                    text.drain(..start);
+                    self.at = self.at.saturating_sub(start);
+                }
                 State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
                     let (span, mark, at) = (*span, *mark, *at);
                     if scanner.depth() == 0 {

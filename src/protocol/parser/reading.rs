@@ -9,7 +9,7 @@ use super::super::body::{Early, Scope};
 use super::super::canonical::json_string;
 use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Span};
 use super::super::marks::{Search, Undecided, find, starts_with};
-use super::super::problem::Problem;
+use super::super::problem::{Problem, ProblemKind};
 use super::super::run::TextRun;
 use super::runs::BlankRun;
 use super::state::{Lookahead, OpenBlock, Perhaps, Start, State, raw};
@@ -146,14 +146,27 @@ impl Parser {
         let dialect = &grammar.dialects[headed.dialect];
         let Some(heads) = &dialect.heads else { return true };
         let within = &text[..text.len().min(*start + LONGEST_HEAD)];
-        let end = match find(within, self.at, &heads.end) {
-            Ok(end) => end,
-            Err(_) if within.len() < text.len() => {
+        let end = find(within, self.at, &heads.end);
+        let other = match grammar.is_headless(number, &text[*start..]) {
+            true => Err(within.len()),
+            false => heads.other(within, self.at.max(*start + 1)),
+        };
+        let end = match (end, other) {
+            (Ok(end), Ok(other)) if other < end => {
+                self.end_head(grammar, number, text, start, other);
+                return true;
+            }
+            (Err(_), Ok(other)) => {
+                self.end_head(grammar, number, text, start, other);
+                return true;
+            }
+            (Ok(end), _) => end,
+            (Err(_), Err(_)) if within.len() < text.len() => {
                 self.state = State::Text;
                 return true;
             }
-            Err(searched) => {
-                self.at = searched;
+            (Err(searched), Err(others)) => {
+                self.at = searched.min(others);
                 return false;
             }
         };
@@ -187,6 +200,40 @@ impl Parser {
         *start = after;
         self.state = State::Inside(span, None);
         true
+    }
+
+    /// The head of a message whose end is missing: something else begins at byte `at`, or the text ends there. What it says is the
+    /// message, but for a call: what that says cannot be told from its head.
+    pub(super) fn end_head(
+        &mut self,
+        grammar: &Grammar,
+        number: usize,
+        text: &[u8],
+        start: &mut usize,
+        at: usize,
+    ) {
+        let headed = &grammar.heads[number];
+        let Some(heads) = &grammar.dialects[headed.dialect].heads else { return };
+        let head = &text[*start..at];
+        let body = heads.body(head).len();
+        let state = match heads.addressee(head) {
+            Addressee::Tool(_) if heads.names_call => {
+                let mark = heads.mark(head);
+                let opening = Opening { dialect: headed.dialect, entry: Entry::Call(0) };
+                let kind = ProblemKind::Missing(format!("{:?}", heads.end).into());
+                let problem = Problem { kind, at: head.len() - mark };
+                let block = OpenBlock { opening, mark };
+                self.break_block(block, problem, text, *start..at);
+                self.at = at; // what is in a head was read
+                return;
+            }
+            Addressee::Tool(_) => State::Text,
+            Addressee::Reasoning => State::Inside(headed.reasoning, None),
+            Addressee::Answer => State::Inside(headed.answer, None),
+        };
+        *start = at - body;
+        (self.state, self.at) = (state, *start);
+        self.before.message(*start);
     }
 
     /// After a mark that may open a block.
