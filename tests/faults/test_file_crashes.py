@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -72,10 +73,13 @@ def test_a_program_that_dies_at_any_step_leaves_the_old_text_or_the_new(place, s
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, step: str, number: int) -> list[int]:
-    """Have call `number` of a function of `os` fail; returns the numbers of the calls made so far."""
+    """Have call `number` of a function of `os` fail in this thread; returns the numbers of its calls so far."""
     known, calls = getattr(os, step), list[int]()
+    thread = threading.get_ident()
 
     def called(*args, **kwargs):
+        if threading.get_ident() != thread:  # what other tests have left calls it, too
+            return known(*args, **kwargs)
         calls.append(len(calls) + 1)
         if calls[-1] == number:
             raise OSError(5, "Input/output error")
