@@ -101,7 +101,7 @@ impl<'a> Counter<'a> {
                 }
                 ("not" | "if" | "then" | "else", schema) => vec![schema],
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Schema::String(to)) => {
-                    self.references.targets(to)
+                    self.references.targets(schema, to)
                 }
                 ("type" | "enum" | "const", _) => {
                     applied.asking = 1;
@@ -180,6 +180,17 @@ mod tests {
         for schema in circles {
             let problem = Cost::of(&schema).unwrap_err();
             assert!(problem.contains("circle"), "{problem:.200} {schema:.200}");
+        }
+        let resources = [
+            json!({"$id": "https://a.example/v1/item", "allOf": [{"$ref": "https://a.example/v2/item"}],
+                "$defs": {"o": {"$id": "https://a.example/v2/item", "type": "object"}}}),
+            json!({"$defs": {
+                "base": {"$ref": "b"},
+                "b": {"$id": "b", "$ref": "#/$defs/base", "$defs": {"base": {"type": "object"}}},
+            }}),
+        ];
+        for schema in resources {
+            assert_eq!(Cost::of(&schema).map(|cost| cost.per_child), Ok(1), "{schema}");
         }
         for keyword in ["items", "additionalProperties", "contains", "propertyNames"] {
             assert!(Cost::of(&to_itself(keyword, a())).is_ok());

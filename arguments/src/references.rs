@@ -11,18 +11,32 @@ pub struct References<'a> {
     anchors: HashMap<&'a str, Vec<&'a Schema>>,
     /// By the last part of their `$id`.
     resources: HashMap<&'a str, Vec<&'a Schema>>,
+    /// By the whole of it.
+    ids: HashMap<&'a str, &'a Schema>,
+    /// The resource that each object is in.
+    homes: HashMap<*const Schema, &'a Schema>,
 }
 
 impl<'a> References<'a> {
     pub fn of(root: &'a Schema) -> Self {
-        let mut found = Self { root, anchors: HashMap::new(), resources: HashMap::new() };
-        found.collect(root);
+        let mut found = Self {
+            root,
+            anchors: HashMap::new(),
+            resources: HashMap::new(),
+            ids: HashMap::new(),
+            homes: HashMap::new(),
+        };
+        found.collect(root, root);
         found
     }
 
-    fn collect(&mut self, schema: &'a Schema) {
+    fn collect(&mut self, schema: &'a Schema, home: &'a Schema) {
         match schema {
             Schema::Object(members) => {
+                let is_resource =
+                    matches!(members.get("$id"), Some(Schema::String(id)) if !id.starts_with('#'));
+                let home = if is_resource { schema } else { home };
+                self.homes.insert(schema, home);
                 for (name, member) in members {
                     if let ("$anchor" | "$dynamicAnchor", Schema::String(anchor)) =
                         (name.as_str(), member)
@@ -31,26 +45,34 @@ impl<'a> References<'a> {
                     }
                     if let ("$id" | "id", Schema::String(id)) = (name.as_str(), member) {
                         self.resources.entry(last_part(id)).or_default().push(schema);
+                        self.ids.entry(id.trim_end_matches('#')).or_insert(schema);
                         // Older drafts have anchors there.
                         if let Some((_, anchor)) = id.split_once('#') {
                             self.anchors.entry(anchor).or_default().push(schema);
                         }
                     }
-                    self.collect(member);
+                    self.collect(member, home);
                 }
             }
-            Schema::Array(items) => items.iter().for_each(|item| self.collect(item)),
+            Schema::Array(items) => items.iter().for_each(|item| self.collect(item, home)),
             _ => {}
         }
     }
 
-    /// What a reference may go to: more than one place, if the place that has it decides.
-    pub fn targets(&self, to: &str) -> Vec<&'a Schema> {
+    /// What a reference in `from` may go to: more than one place, if that cannot be told from it.
+    pub fn targets(&self, from: &Schema, to: &str) -> Vec<&'a Schema> {
         let (resource, fragment) = to.split_once('#').unwrap_or((to, ""));
         let fragment = decoded(fragment);
         let name = last_part(resource);
         if fragment.is_empty() && !name.is_empty() && !self.resources.contains_key(name) {
             return Vec::new(); // a schema of JSON Schema itself, or nothing that the validator finds
+        }
+        let home = self.homes.get(&std::ptr::from_ref(from)).filter(|_| resource.is_empty());
+        if let Some(resource) = home.or_else(|| self.ids.get(resource))
+            && (fragment.is_empty() || fragment.starts_with('/'))
+            && let Some(found) = resource.pointer(&fragment)
+        {
+            return vec![found];
         }
         let resources: Vec<&Schema> = match self.resources.get(name) {
             Some(named) if !resource.is_empty() => named.clone(),
@@ -130,12 +152,14 @@ mod tests {
             "other.json#/$defs/d",
             "#/$defs/d",
         ] {
-            let found = references.targets(to);
+            let found = references.targets(&schema, to);
             assert_eq!(found.iter().filter(|each| each["const"] == 1).count(), 1, "{to}");
         }
-        assert_eq!(references.targets("#"), [&schema]);
-        assert!(references.targets("#nowhere").is_empty());
-        assert!(references.targets("https://json-schema.org/draft/2020-12/schema").is_empty());
-        assert!(references.targets("json-schema:///").contains(&&schema));
+        assert_eq!(references.targets(&schema, "#"), [&schema]);
+        assert!(references.targets(&schema, "#nowhere").is_empty());
+        assert!(
+            references.targets(&schema, "https://json-schema.org/draft/2020-12/schema").is_empty()
+        );
+        assert!(references.targets(&schema, "json-schema:///").contains(&&schema));
     }
 }
