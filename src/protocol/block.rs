@@ -141,6 +141,11 @@ impl BlockReader {
         }
     }
 
+    /// Notes that nothing follows the text; tells whether that was not known.
+    pub fn end_text(&mut self) -> bool {
+        !std::mem::replace(&mut self.calls.is_whole, true)
+    }
+
     /// The events of a block that the text ends in, before the mark that closes it. Servers take stop strings away, so it is
     /// valid if no more calls can be missing.
     ///

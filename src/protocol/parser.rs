@@ -279,6 +279,9 @@ impl Parser {
         self.is_thought_apart = false;
         self.run = OpenRun::Shown;
         self.written = Written::Something;
+        if run == TextRun::Respond && !is_blank(chunk) {
+            self.start = Start::Past;
+        }
         Some(run)
     }
 

@@ -43,11 +43,20 @@ def with_parameters() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
 
 RAW = [pytest.param(*each, id=each[0]) for each in with_parameters()]
 CLOSED = [pytest.param(*each, id=each[0]) for each in with_parameters() if each[1]["close"]]
-# The names of arguments are marks in one; in two, a call is a message, whose end nothing else shows.
+# In the others a call has no block around it.
+IN_BLOCKS = [
+    each
+    for each in CLOSED
+    if (marks := Dialect(str(each.id)).to_dict().get("open"))
+    and each.values[1]["open"] not in marks
+]
+# A mark within a line may be one that a value speaks of, and a call that is a message ends with that.
+WITHIN_LINES = ("hunyuan-v3", "hunyuan-v4", "k2-horizon", "kimi-k3", "muse", "muse-glimmer")
+# The names of arguments are marks in one; in three, a call is a message, whose end nothing else shows.
 UNCLOSED = [
     pytest.param(*each, id=each[0])
     for each in with_parameters()
-    if each[0] not in ("anthropic", "muse", "muse-glimmer")
+    if each[0] not in ("anthropic", "beam-rfl", "muse", "muse-glimmer")
 ]
 BARE = [
     pytest.param(name, form, id=name)
@@ -97,13 +106,14 @@ def test_a_mark_that_closes_a_call_may_be_there_twice(
         assert (calls, is_told) in (([], True), (written(WRITE), False)), text
 
 
-@pytest.mark.parametrize(("name", "head", "form"), CLOSED)
+@pytest.mark.parametrize(("name", "head", "form"), IN_BLOCKS)
 def test_a_call_ends_with_its_block_or_where_the_next_one_begins(
     name: str, head: dict[str, Any], form: dict[str, Any]
 ):
     whole = Dialect(name).write_calls([WRITE, READ])
     for text in (changed(whole, head["close"], ""), changed(whole, head["close"], "", 1)):
-        assert read(name, text, lenient=True) == (written(WRITE, READ), False), text
+        expected = ([], True) if name in WITHIN_LINES else (written(WRITE, READ), False)
+        assert read(name, text, lenient=True) == expected, text
 
 
 @pytest.mark.parametrize(("name", "head", "form"), UNCLOSED)
@@ -226,3 +236,85 @@ def test_newer_models_get_results_in_their_own_form(name: str):
     written = dialect.write_results([ToolResult(outcome="", content="20")], calls=[READ])
     assert written == "<tool_result>20</tool_result>"
     assert "<tool_result>" in dialect.stop
+
+
+SPOKEN_OF = {
+    "qwen3-coder": "A call ends with </parameter></tool_call> here.",
+    "hunyuan-v4": "ends </arg_value:opensource></tool_calls:opensource> so",
+    "glm47": "x</arg_value><tool_call>read y",
+    "seed-oss": "a </parameter></seed:tool_call> b",
+}
+
+
+@pytest.mark.parametrize(("name", "content"), SPOKEN_OF.items(), ids=SPOKEN_OF)
+def test_lenient_reading_does_not_change_a_valid_block(name: str, content: str):
+    text = Dialect(name).write_calls([ToolCall("write", {"path": "a", "content": "CONTENT"})])
+    expected = [("write", {"path": "a", "content": content})]
+    for lenient in (False, True):
+        assert read(name, text.replace("CONTENT", content), lenient=lenient) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    "name", ["qwen3-coder", "seed-oss", "mimo", "minimax-m2", "glm47", "beam-rfl"]
+)
+def test_no_value_takes_the_next_call(name: str):
+    dialect = Dialect(name)
+    head = next(body["head"] for body in dialect.to_dict()["bodies"] if "head" in body)
+    close = head["args"]["parameters"]["close"]
+    for count in (1, 2, 3):
+        whole = dialect.write_calls([READ, WRITE])
+        marks = whole.split(close)
+        for missing in range(len(marks) - count):
+            text = close.join(marks[: missing + 1]) + "".join(marks[missing + 1 : missing + count])
+            text += close.join(["", *marks[missing + count :]])
+            for cut in (text, text.rpartition(head["close"] or "<|call|>")[0]):
+                for lenient in (False, True):
+                    calls, _ = read(name, cut, lenient=lenient)
+                    values = [value for _, args in calls for value in args.values()]
+                    assert not [value for value in values if "<" in value], (cut, lenient)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        '{"name": "Ann", "age": 3}',
+        '{"name": "read", "age": 3}',
+        "{",
+        '{"a": 1',
+        '{"parameters": 3}',
+    ],
+)
+def test_json_behind_a_bare_call_is_text(behind: str):
+    call = '{"name": "read", "parameters": {"path": "b.txt"}}'
+    for between in ("", " ", "\n"):
+        text = f"{call}{between}{behind}"
+        parser = Parser(dialect="llama3-json", tools=TOOLS)
+        events = [event for char in text for event in parser.feed(char)] + parser.finish("stop")
+        assert (
+            "".join(event["content"] for event in events if event["type"] == "respond").strip()
+            == behind
+        )
+        assert read("llama3-json", text, lenient=False) == (written(READ), False)
+
+
+def test_a_head_has_one_channel():
+    text = "<|start|>assistant<|channel|>final The answer is 4.<|channel|>final<|message|>Bye."
+    parser = Parser(dialect="harmony")
+    said = "".join(event["content"] for event in [*parser.feed(text), *parser.finish("stop")])
+    assert said.split() == ["The", "answer", "is", "4.Bye."]
+    reader = ChatReader("harmony", TOOLS)
+    told = "<|channel|>final Send it to=bob now <|end|>"
+    assert reader.read(told)["content"].strip() == "Send it to=bob now"
+
+
+def test_text_of_an_answer_that_came_by_itself_ends_the_start():
+    chunks = [
+        "<|channel|>final<|message|>",
+        "Hi.",
+        '<|end|><|channel|>analysis<|message|>hm<|end|> to=functions.read<|message|>{"path": "b"}<|call|>',
+    ]
+    whole = ChatReader("harmony", TOOLS).read("".join(chunks))
+    reader = ChatReader("harmony", TOOLS)
+    deltas = [delta for chunk in chunks for delta in reader.feed(chunk)] + reader.finish("stop")[0]
+    assert "".join(delta.get("content") or "" for delta in deltas) == whole["content"]
+    assert not any("tool_calls" in delta for delta in deltas)

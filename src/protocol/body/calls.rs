@@ -51,6 +51,8 @@ pub struct Calls {
     pub scope: Scope,
     /// Whether the text has ended here because the model stopped by itself.
     pub has_stopped: bool,
+    /// Whether nothing follows the text that is read.
+    pub is_whole: bool,
     /// Marks that may come after a call in a block; empty where they are not known.
     pub followers: Vec<Str>,
     /// Marks that open a block; the head of a call contains none of them.

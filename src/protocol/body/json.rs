@@ -64,7 +64,7 @@ impl ItemReader for JsonReader {
     ) -> Result<Option<usize>, Problem> {
         loop {
             if let JsonShape::Objects(separator) = &form.shape
-                && let Some(next) = self.between(form, separator, text)
+                && let Some(next) = self.between(form, separator, text, calls.is_whole)
             {
                 match next {
                     Between::Unknown => return Ok(None),
@@ -100,15 +100,8 @@ impl ItemReader for JsonReader {
     }
 
     fn cut_off(&mut self, form: &Json, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
-        match (&form.shape, &self.state) {
-            // Perhaps another call begins there, which the batch would lack.
-            (JsonShape::Objects(separator), State::After(at))
-                if !trim(separator.as_bytes()).starts_with(&text[*at..]) =>
-            {
-                return Err(Fault { kind: FaultKind::Ended, at: text.len() }.into());
-            }
-            (_, State::After(_) | State::Parted(_)) => return Ok(()),
-            _ => {}
+        if let State::After(_) | State::Parted(_) = self.state {
+            return Ok(());
         }
         if let Some(number) = self.scanner.end(text)? {
             self.token(form, text, &number, calls);
@@ -149,17 +142,24 @@ impl JsonReader {
     }
 
     /// What follows the object that was read last; `None` in an object. Space is passed over once, however it arrives.
-    fn between(&mut self, form: &Json, separator: &str, text: &[u8]) -> Option<Between> {
+    fn between(
+        &mut self,
+        form: &Json,
+        separator: &str,
+        text: &[u8],
+        is_whole: bool,
+    ) -> Option<Between> {
         let separator = trim(separator.as_bytes());
         if let State::After(at) = &mut self.state {
             *at += leading_space(&text[*at..]);
             let rest = &text[*at..];
             if rest.is_empty() || !rest.starts_with(separator) {
                 // Models leave it out.
-                return Some(match Self::begins_bare(form, rest) {
+                return Some(match names_a_call(form, rest) {
                     Some(true) => Between::Object(*at),
-                    Some(false) if !separator.starts_with(rest) => Between::Other,
-                    _ => Between::Unknown,
+                    None if !is_whole => Between::Unknown,
+                    _ if separator.starts_with(rest) => Between::Unknown,
+                    _ => Between::Other,
                 });
             }
             self.state = State::Parted(*at + separator.len());
@@ -268,6 +268,9 @@ fn begins_with_key(form: &Json, text: &[u8]) -> Option<bool> {
 /// Whether JSON begins with an object whose name, a string, and the key of its arguments come before long, and nothing but texts,
 /// numbers and words before them.
 fn names_a_call(form: &Json, text: &[u8]) -> Option<bool> {
+    if form.decision.is_some() {
+        return Some(false); // it says so with a key of its own
+    }
     let within = &text[..text.len().min(LONGEST_BEFORE)];
     let inside = if form.shape == JsonShape::Array { 2 } else { 1 };
     let mut scanner = Scanner::default();

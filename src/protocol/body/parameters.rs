@@ -11,7 +11,7 @@ use super::Calls;
 use super::found::unexpected;
 use super::json::ObjectReader;
 use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, runs_over, unended};
-use super::value::{ValueReader, follows};
+use super::value::{ValueReader, ends_without_mark};
 use crate::dialect::{Parameters, Str};
 use crate::json::Container;
 use crate::text::leading_space;
@@ -194,8 +194,7 @@ impl ParametersReader {
             (Some(false), Some(false)) => {}
         }
         if calls.scope.strictness == Strictness::Lenient && self.has_begun {
-            // Where the block ends, or the next call begins, the call ends too.
-            match follows(rest, forms, calls) {
+            match ends_without_mark(text, at, forms, calls) {
                 Some(true) => return Ok(Some(State::Done(at))),
                 None => return Ok(None),
                 Some(false) => {}

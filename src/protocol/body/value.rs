@@ -15,7 +15,7 @@ use super::opening::{Forms, attributes, is_begun, key_of};
 use super::raw::{RawText, line_break};
 use super::{Calls, Early};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
-use crate::text::{is_blank, leading_space, trim};
+use crate::text::{is_blank, leading_space, trim, trim_end};
 
 /// The greatest length in bytes of a parameter's opening that is looked for inside a value.
 const LONGEST: usize = 256;
@@ -180,11 +180,16 @@ impl ValueReader {
         may_end: bool,
     ) -> Option<usize> {
         match self.end {
-            Some(end) if end.beyond > 0 => Some(end.at),
             Some(end) => {
-                let is_cut = is_begun(forms.parameters, &text[end.behind..]);
-                let is_one = || self.is_one(forms, tool, &text[self.start..end.at], calls);
-                Some(end.at).filter(|_| may_end && !is_cut && is_one())
+                let is_closed =
+                    end.beyond > 0 || (may_end && !is_begun(forms.parameters, &text[end.behind..]));
+                let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
+                let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
+                let value = &text[self.start..end.at];
+                let is_value = is_closed
+                    && marks.unclosed(value, &self.key, schema).is_none()
+                    && self.doubled(forms, &text[..end.at]).is_none();
+                is_value.then_some(end.at)
             }
             None if calls.scope.strictness == Strictness::Lenient => {
                 self.end_of_call(forms, tool, text, calls)
@@ -196,7 +201,9 @@ impl ValueReader {
     /// The byte at which the next parameter begins, in a text that ends without the mark that closes this value: leniently, where
     /// the tool has a parameter of that name.
     pub fn next(&self, forms: Forms<'_>, tool: &str, text: &[u8], calls: &Calls) -> Option<usize> {
-        if self.end.is_some() || calls.scope.strictness == Strictness::Strict {
+        // Of a call that is a message nothing shows where the next one begins.
+        let is_message = forms.call.is_empty();
+        if self.end.is_some() || is_message || calls.scope.strictness == Strictness::Strict {
             return None;
         }
         let schema = calls.scope.tools.as_deref()?.schema(tool)?;
@@ -213,15 +220,20 @@ impl ValueReader {
         text: &[u8],
         calls: &Calls,
     ) -> Option<usize> {
-        let mut end = trim(&text[self.start..]);
-        while let Some(mark) = calls.followers.iter().find(|mark| end.ends_with(mark.as_bytes())) {
-            end = &end[..end.len() - mark.len()];
-            end = &end[..leading_space(end) + trim(end).len()];
+        let value = &text[self.start..];
+        let call = without_last(value, &calls.followers);
+        let mut before = without_last(call, forms.ends);
+        if before.len() == call.len() {
+            return None;
         }
-        let mark = forms.ends.iter().find(|mark| end.ends_with(mark.as_bytes()))?;
-        let start = self.start + leading_space(&text[self.start..]);
-        let at = start + end.len() - mark.len();
-        self.is_one(forms, tool, &text[self.start..at], calls).then_some(at)
+        if let Some(around) = &forms.parameters.around {
+            before = without_last(before, std::slice::from_ref(&around.close));
+        }
+        let count = |mark: &str| memchr::memmem::find_iter(before, mark).count();
+        let is_own = count(&self.close) <= count(first_word(&forms.parameters.open));
+        let is_message = forms.call.is_empty() && forms.ends.iter().any(|mark| count(mark) > 0);
+        let at = self.start + before.len();
+        (is_own && !is_message && self.is_one(forms, tool, before, calls)).then_some(at)
     }
 
     /// Whether all of `value` may be the value: it runs over no other parameter, and no other call.
@@ -449,8 +461,11 @@ impl End {
                 self.beyond = at + ends.iter().find(here).map_or(0, |mark| mark.len());
                 continue;
             }
-            let may_follow = !is_first || is_lenient;
-            let follows = if may_follow { follows(rest, forms, calls) } else { Some(false) };
+            let follows = match (is_first, is_lenient) {
+                (false, _) => any_starts(rest, &calls.followers),
+                (true, true) => ends_without_mark(text, at, forms, calls),
+                (true, false) => Some(false),
+            };
             return match (follows, is_end) {
                 (Some(true), _) => Some(true),
                 (None, _) | (_, None) => None,
@@ -460,12 +475,35 @@ impl End {
     }
 }
 
-/// Whether `text` begins with what may follow a call; `None` while that is not known.
-pub fn follows(text: &[u8], forms: Forms<'_>, calls: &Calls) -> Option<bool> {
-    if !calls.followers.is_empty() {
-        return any_starts(text, &calls.followers);
+/// Whether a call without its closing mark ends at byte `at`: the next one begins there, on a line of its own, or its block ends, and
+/// nothing but another block follows that. `None` while that is not known. A value may speak of other marks.
+pub fn ends_without_mark(text: &[u8], at: usize, forms: Forms<'_>, calls: &Calls) -> Option<bool> {
+    let rest = &text[at..];
+    let Some(mark) = calls.followers.iter().find(|mark| starts_with(rest, mark) == Some(true))
+    else {
+        return any_starts(rest, &calls.followers);
+    };
+    if **mark == *forms.call {
+        let before = &text[..at];
+        return Some(before[trim_end(before).len()..].contains(&b'\n'));
     }
-    if forms.call.is_empty() { Some(false) } else { starts_with(text, forms.call) }
+    let behind = &rest[mark.len()..];
+    let behind = &behind[leading_space(behind)..];
+    match (any_starts(behind, &calls.openers), any_starts(behind, &calls.followers)) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (None, _) | (_, None) => None,
+        _ => Some(false),
+    }
+}
+
+/// `text` without these marks at its end, and the space around them.
+fn without_last<'t>(text: &'t [u8], marks: &[Str]) -> &'t [u8] {
+    let mut rest = text;
+    while let Some(mark) = marks.iter().find(|mark| trim_end(rest).ends_with(mark.as_bytes())) {
+        let end = trim_end(rest);
+        rest = &end[..end.len() - mark.len()];
+    }
+    rest
 }
 
 /// Where something begins in a text, from byte `from` on, before which its value may end without its own mark: another parameter, or
@@ -569,7 +607,10 @@ impl ValueMarks<'_> {
         };
         let rest = &text[end.len()..];
         let rest = &rest[leading_space(rest)..];
-        any_starts(rest, self.followers) == Some(true) || self.begins_call(rest)
+        // Behind a call that is a message, the next message begins with a mark that ends one, too.
+        let is_message = self.forms.call.is_empty();
+        let followers = if is_message { self.forms.ends } else { self.followers };
+        any_starts(rest, followers) == Some(true) || self.begins_call(rest)
     }
 
     /// Whether `text` begins with the mark of a call.

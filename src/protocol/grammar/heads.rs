@@ -39,9 +39,15 @@ impl MessageHeads {
     ///
     /// # Errors
     /// Nothing begins there.
-    pub fn other(&self, text: &[u8], from: usize) -> Result<usize, usize> {
+    pub fn other(&self, text: &[u8], (start, from): (usize, usize)) -> Result<usize, usize> {
         let marks = self.open.iter().filter(|open| **open != self.channel).chain(&self.close);
-        let found = marks.map(|mark| find(text, from, mark));
+        // A head has one channel.
+        let channel = match find(text, start, &self.channel) {
+            _ if self.channel.is_empty() => Err(text.len()),
+            Ok(first) => find(text, from.max(first + self.channel.len()), &self.channel),
+            Err(searched) => Err(searched),
+        };
+        let found = marks.map(|mark| find(text, from, mark)).chain([channel]);
         let first = found.min_by_key(|found| match found {
             Ok(at) | Err(at) => *at,
         });
@@ -78,6 +84,17 @@ impl MessageHeads {
         let recipient = said.strip_prefix(self.recipient.as_bytes()).unwrap_or_default();
         let to = &recipient[..word_end(recipient)];
         if names().any(|name| name == to) { &recipient[to.len()..] } else { said }
+    }
+
+    /// Who the message is for whose head has no end, so that what it says follows there.
+    #[must_use]
+    pub fn addressee_without_end(&self, head: &[u8]) -> Addressee {
+        let said = self.body(head);
+        let said = &said[leading_space(said)..];
+        let is_to = said.starts_with(self.recipient.as_bytes());
+        let named =
+            if is_to { self.recipient.len() + word_end(&said[self.recipient.len()..]) } else { 0 };
+        self.addressee(&head[..head.len() - said.len() + named])
     }
 
     /// Who the message with this head is for.

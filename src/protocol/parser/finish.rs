@@ -155,7 +155,11 @@ impl Parser {
                     self.end_run(span.run, std::mem::take(text).into(), BlankRun::Hidden, events);
                     return report;
                 }
-                State::Block(..) => {
+                State::Block(_, reader) => {
+                    if reader.end_text() {
+                        self.read_on(text, events);
+                        continue;
+                    }
                     if let ControlFlow::Break(report) = self.finish_block(ending, text, events) {
                         return report;
                     }

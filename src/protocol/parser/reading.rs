@@ -149,7 +149,7 @@ impl Parser {
         let end = find(within, self.at, &heads.end);
         let other = match grammar.is_headless(number, &text[*start..]) {
             true => Err(within.len()),
-            false => heads.other(within, self.at.max(*start + 1)),
+            false => heads.other(within, (*start, self.at.max(*start + 1))),
         };
         let end = match (end, other) {
             (Ok(end), Ok(other)) if other < end => {
@@ -216,7 +216,7 @@ impl Parser {
         let Some(heads) = &grammar.dialects[headed.dialect].heads else { return };
         let head = &text[*start..at];
         let body = heads.body(head).len();
-        let state = match heads.addressee(head) {
+        let state = match heads.addressee_without_end(head) {
             Addressee::Tool(_) if heads.names_call => {
                 let mark = heads.mark(head);
                 let opening = Opening { dialect: headed.dialect, entry: Entry::Call(0) };
