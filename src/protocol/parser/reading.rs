@@ -147,9 +147,10 @@ impl Parser {
         let Some(heads) = &dialect.heads else { return true };
         let within = &text[..text.len().min(*start + LONGEST_HEAD)];
         let end = find(within, self.at, &heads.end);
-        let other = match grammar.is_headless(number, &text[*start..]) {
-            true => Err(within.len()),
-            false => heads.other(within, (*start, self.at.max(*start + 1))),
+        let other = if grammar.is_headless(number, &text[*start..]) {
+            Err(within.len())
+        } else {
+            heads.other(within, (*start, self.at.max(*start + 1)))
         };
         let end = match (end, other) {
             (Ok(end), Ok(other)) if other < end => {
