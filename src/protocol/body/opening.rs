@@ -43,7 +43,8 @@ pub fn runs_over(forms: Forms<'_>, text: &[u8], start: usize, end: usize) -> Opt
     // The end of such a mark may have been taken for the end of the key.
     let with_end = &text[start..end + form.key_end.len()];
     let close = form.close.split("{key}").next().unwrap_or_default();
-    if text[start - form.open.len()..].starts_with(close.as_bytes()) {
+    let opening = text.get(start - form.open.len()..).unwrap_or_default();
+    if !close.is_empty() && opening.starts_with(close.as_bytes()) {
         return Some(start); // it is the end of another one
     }
     let marks = [&*form.open, close, &*form.value_open].into_iter();

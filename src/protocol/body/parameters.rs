@@ -194,7 +194,7 @@ impl ParametersReader {
             (Some(false), Some(false)) => {}
         }
         if calls.scope.strictness == Strictness::Lenient && self.has_begun {
-            match ends_without_mark(text, at, forms, calls) {
+            match ends_without_mark(text, at, &mut 0, forms, calls) {
                 Some(true) => return Ok(Some(State::Done(at))),
                 None => return Ok(None),
                 Some(false) => {}

@@ -69,6 +69,8 @@ struct End {
     behind: usize,
     /// The first byte after the end of the call that follows it, and after the space there; 0 if the end of a call does not follow.
     beyond: usize,
+    /// The first byte after what follows instead of that, and after the space there, as far as it was looked at.
+    instead: usize,
 }
 
 impl ValueReader {
@@ -142,7 +144,8 @@ impl ValueReader {
                 match find(text, self.at, &self.close) {
                     Ok(at) => {
                         self.at = at;
-                        self.end = Some(End { at, behind: at + self.close.len(), beyond: 0 });
+                        self.end =
+                            Some(End { at, behind: at + self.close.len(), beyond: 0, instead: 0 });
                         continue;
                     }
                     Err(searched) => {
@@ -463,7 +466,7 @@ impl End {
             }
             let follows = match (is_first, is_lenient) {
                 (false, _) => any_starts(rest, &calls.followers),
-                (true, true) => ends_without_mark(text, at, forms, calls),
+                (true, true) => ends_without_mark(text, at, &mut self.instead, forms, calls),
                 (true, false) => Some(false),
             };
             return match (follows, is_end) {
@@ -476,8 +479,15 @@ impl End {
 }
 
 /// Whether a call without its closing mark ends at byte `at`: the next one begins there, on a line of its own, or its block ends, and
-/// nothing but another block follows that. `None` while that is not known. A value may speak of other marks.
-pub fn ends_without_mark(text: &[u8], at: usize, forms: Forms<'_>, calls: &Calls) -> Option<bool> {
+/// nothing but another block follows that. `None` while that is not known. A value may speak of other marks. Space behind the mark of
+/// the block is passed over once, up to byte `looked`.
+pub fn ends_without_mark(
+    text: &[u8],
+    at: usize,
+    looked: &mut usize,
+    forms: Forms<'_>,
+    calls: &Calls,
+) -> Option<bool> {
     let rest = &text[at..];
     let Some(mark) = calls.followers.iter().find(|mark| starts_with(rest, mark) == Some(true))
     else {
@@ -487,8 +497,9 @@ pub fn ends_without_mark(text: &[u8], at: usize, forms: Forms<'_>, calls: &Calls
         let before = &text[..at];
         return Some(before[trim_end(before).len()..].contains(&b'\n'));
     }
-    let behind = &rest[mark.len()..];
-    let behind = &behind[leading_space(behind)..];
+    *looked = (*looked).max(at + mark.len());
+    *looked += leading_space(&text[*looked..]);
+    let behind = &text[*looked..];
     match (any_starts(behind, &calls.openers), any_starts(behind, &calls.followers)) {
         (Some(true), _) | (_, Some(true)) => Some(true),
         (None, _) | (_, None) => None,

@@ -41,7 +41,8 @@ pub fn body_begins(body: &Body, text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Whether a body without a mark begins at the start of `text`: JSON with the keys of a call, or a list of Python calls. A Python call without the list's bracket cannot be told from words, and a head without a block has its own mark.
+/// Whether a body without a mark begins at the start of `text`: JSON with the keys of a call, or a list of Python calls. A Python
+/// call without the list's bracket cannot be told from words, and a head without a block has its own mark.
 #[must_use]
 pub fn unmarked_begins(body: &Body, text: &[u8]) -> Option<bool> {
     match body {
