@@ -9,6 +9,7 @@
 
 mod before;
 mod finish;
+mod head;
 mod mark;
 mod reading;
 mod runs;
