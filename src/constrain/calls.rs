@@ -177,7 +177,11 @@ impl Builder {
                 HeadForm::Behind(mark) => sequence([literal(&**mark), name]),
                 HeadForm::Attributes(key) => {
                     let space = if head.open.ends_with(' ') { "" } else { " " };
-                    sequence([literal(format!("{space}{key}=\"")), name, literal("\"")])
+                    let number = match &*form.number {
+                        "" => literal("\""),
+                        key => sequence([literal(format!("\" {key}=\"")), digits(), literal("\"")]),
+                    };
+                    sequence([literal(format!("{space}{key}=\"")), name, number])
                 }
             };
             let begins = match &head.args {

@@ -260,6 +260,9 @@ pub struct CallsForm {
     /// Whether the key of the id comes before the name.
     #[serde(default)]
     pub id_first: bool,
+    /// The attribute of a call's head that has its number in the block, from 1.
+    #[serde(default)]
+    pub number: Str,
     /// The id of a call without one.
     #[serde(default)]
     pub ids: Ids,

@@ -318,3 +318,10 @@ def test_text_of_an_answer_that_came_by_itself_ends_the_start():
     deltas = [delta for chunk in chunks for delta in reader.feed(chunk)] + reader.finish("stop")[0]
     assert "".join(delta.get("content") or "" for delta in deltas) == whole["content"]
     assert not any("tool_calls" in delta for delta in deltas)
+
+
+def test_calls_of_kimi_k3_are_numbered():
+    text = Dialect("kimi-k3").write_calls([READ, WRITE])
+    assert 'tool="read" index="1"<|sep|>' in text
+    assert 'tool="write" index="2"<|sep|>' in text
+    assert read("kimi-k3", text, lenient=False) == (written(READ, WRITE), False)

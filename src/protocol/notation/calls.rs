@@ -98,7 +98,7 @@ fn push_block(
                 if index > 0 {
                     sink.push(&*form.between);
                 }
-                head::push_call(sink, dialect, body, call);
+                head::push_call(sink, dialect, body, call, index + 1);
             }
         }
         Body::Python(Python::List) => {

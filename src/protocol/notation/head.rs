@@ -11,13 +11,22 @@ use super::{literal, xml};
 use crate::json::{Scanner, unescaped};
 use crate::text::trim;
 
-/// Adds `open NAME ends ARGS close`.
-pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {
+/// Adds `open NAME ends ARGS close` of the call with this number in its block.
+pub fn push_call(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    head: &Head,
+    call: &ShownCall,
+    number: usize,
+) {
     let form = &dialect.prompt.calls;
     sink.begin_call(call);
     sink.push(&*head.open);
     sink.push(&*form.name.before);
     push_head(sink, head, call);
+    if !form.number.is_empty() {
+        sink.push(format!(" {}=\"{number}\"", form.number));
+    }
     sink.push(&*form.name.behind);
     push_end_of_head(sink, head);
     sink.push(&*form.head);
