@@ -168,11 +168,15 @@ fn check_cuts(input: &Input, grammar: &Arc<Grammar>, known: &Known, whole: &[Eve
     let text = &known.text[..];
     let characters: Vec<&[u8]> = text::characters(text).collect();
     let chunks = text::chunks(text, &input.sizes);
-    let runs = joined(whole.to_vec());
+    let joined_whole = joined(whole.to_vec());
     for mode in MODES {
         let uncut = input.read(grammar, mode, &[text]);
         let shown = begun(&uncut);
-        assert_eq!(without_pieces(uncut), runs, "{mode:?} of {known:?}");
+        let runs = without_pieces(uncut);
+        // Who has the beginning of an object as JSON cannot be given a text in its place: the call is refused there.
+        if !(input.is_typed && mode.1 == CallStream::Json) {
+            assert_eq!(runs, joined_whole, "{mode:?} of {known:?}");
+        }
         for chunks in [&characters[..], &chunks] {
             let events = input.read(grammar, mode, chunks);
             if mode == MODES[0] {

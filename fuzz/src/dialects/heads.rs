@@ -18,7 +18,13 @@ pub fn message(
     cursor: &mut Cursor<'_>,
 ) -> Read<Vec<Call>> {
     let head = cursor.until(&heads.end)?;
-    if head.len() > 2000 {
+    let others = heads.open.iter().filter(|open| **open != heads.channel).chain(&heads.close);
+    let has_other = others.into_iter().any(|mark| find(&head[1.min(head.len())..], mark).is_some());
+    // Then it has no end, and what it says follows there.
+    let has_channels = !heads.channel.is_empty()
+        && find(head, &heads.channel)
+            .is_some_and(|at| find(&head[at + heads.channel.len()..], &heads.channel).is_some());
+    if head.len() > 2000 || has_other || has_channels {
         return Err(No::Certainty);
     }
     let recipient = last_word(head, &heads.recipient);

@@ -33,6 +33,10 @@ pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<
             let mut next = cursor.clone();
             next.skip_space();
             if !next.take(between.trim())? {
+                // Models leave it out.
+                if next.rest().starts_with(b"{") {
+                    return Err(No::Certainty);
+                }
                 break;
             }
             next.skip_space();

@@ -46,7 +46,11 @@ pub fn arguments(
         if !cursor.take(&form.open)? {
             return Err(No::Call);
         }
+        let begins = cursor.at - form.open.len();
         let key = trimmed(cursor.until(&form.key_end)?);
+        if key.contains(&b'\n') || has_marks(form, ends, &cursor.text[begins..cursor.at]) {
+            return Err(No::Call);
+        }
         let has_entities = form.entities && key.contains(&b'&');
         if std::str::from_utf8(key).is_err() || key.len() > 2000 || has_entities {
             return Err(No::Certainty);
@@ -70,9 +74,23 @@ pub fn arguments(
         if find(raw, opening).is_some() {
             return Err(No::Certainty);
         }
+        // A mark that closes it, and none that opens one: it may be the value's own, or part of it.
+        if trimmed(raw).ends_with(close.as_bytes()) {
+            return Err(No::Call);
+        }
         let is_json = is_text.map_or(form.untyped == Untyped::Json, |is_text| !is_text);
         entries.push((units(key), typed(cut(raw, form.trim), is_json)));
     }
+}
+
+/// Whether what opens a parameter, from its mark to the end of its key, has a mark of its call in it.
+fn has_marks(form: &Parameters, ends: &[Str], opening: &[u8]) -> bool {
+    let close = form.close.split("{key}").next().unwrap_or_default();
+    let others = [close, &*form.value_open].into_iter().chain(ends.iter().map(|end| &**end));
+    let is_mark = |mark: &&str| mark.len() > 1 && **mark != *form.key_end;
+    let key = &opening[form.open.len()..];
+    let is_opened = form.open.len() > 1 && find(key, &form.open).is_some();
+    is_opened || others.filter(is_mark).any(|mark| find(opening, mark).is_some())
 }
 
 fn is_at_any(cursor: &Cursor<'_>, marks: &[Str]) -> Read<bool> {
