@@ -177,6 +177,22 @@ fn what_only_resembles_a_section_of_cdata_is_text() {
 }
 
 #[test]
+fn space_of_another_kind_in_an_object_behind_one_that_is_no_call_is_not_passed_over() {
+    let text = "<|python_tag|>{\"ners\": {}};{\"name\": \"f\",\u{1c}\"p\": {}}";
+    let read = |chunks: &[&str]| {
+        let mut parser = Parser::new(grammar("llama3-json"), Options::default());
+        let mut events = Vec::new();
+        for chunk in chunks {
+            parser.feed(chunk.as_bytes(), &mut events);
+        }
+        parser.finish(&Ending::Stopped, &mut events);
+        events
+    };
+    let characters: Vec<&str> = text.split_inclusive(|_| true).collect();
+    assert_eq!(read(&characters), read(&[text]));
+}
+
+#[test]
 fn a_head_without_an_end_is_text_however_long_it_is() {
     for length in [10, 4000, 5000] {
         let said = "x".repeat(length);

@@ -75,7 +75,8 @@ impl ItemReader for JsonReader {
                     Between::Other => return Ok(Some(self.scanner.position())),
                 }
             }
-            if matches!(self.state, State::Start) {
+            // In a block that is refused the state stays what it was, whatever is read.
+            if matches!(self.state, State::Start) && self.scanner.depth() == 0 {
                 self.scanner.skip_space(text);
             }
             while !self.scanner.is_complete() {
