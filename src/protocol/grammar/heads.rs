@@ -35,10 +35,10 @@ impl MessageHeads {
         marks.any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some())
     }
 
-    /// Where something else begins in `text`, a head that has not ended, from byte `from` on; up to where nothing does, if nothing does.
+    /// The first byte from `from` on at which another mark begins, in a head that begins at byte `start` and has not ended.
     ///
     /// # Errors
-    /// Nothing begins there.
+    /// There is none; no mark begins before this byte.
     pub fn other(&self, text: &[u8], (start, from): (usize, usize)) -> Result<usize, usize> {
         let marks = self.open.iter().filter(|open| **open != self.channel).chain(&self.close);
         // A head has one channel.
@@ -61,7 +61,7 @@ impl MessageHeads {
         self.open.iter().find(is_open).map_or(0, |open| open.len())
     }
 
-    /// What a head says that its end is missing from: all behind its marks and the words that say who it is for.
+    /// The text of a message whose head does not end: what follows the head's marks, and the words that say who it is for.
     #[must_use]
     pub fn body<'h>(&self, head: &'h [u8]) -> &'h [u8] {
         let mut start = self.mark(head);
@@ -80,13 +80,13 @@ impl MessageHeads {
         }
         let said = &rest[word.len()..];
         let said = &said[leading_space(said)..];
-        // The recipient may come behind the role.
+        // A recipient may follow the role: `assistant to=user`.
         let recipient = said.strip_prefix(self.recipient.as_bytes()).unwrap_or_default();
         let to = &recipient[..word_end(recipient)];
         if names().any(|name| name == to) { &recipient[to.len()..] } else { said }
     }
 
-    /// Who the message is for whose head has no end, so that what it says follows there.
+    /// Who a message is for, if its head does not end: the message's own text is then in `head`, after the words of the head.
     #[must_use]
     pub fn addressee_without_end(&self, head: &[u8]) -> Addressee {
         let said = self.body(head);

@@ -80,8 +80,8 @@ impl Parser {
         true
     }
 
-    /// The head of a message whose end is missing: something else begins at byte `at`, or the text ends there. What it says is the
-    /// message, but for a call: what that says cannot be told from its head.
+    /// Ends a head that has no mark of its own at its end: another mark begins at byte `at`, or the text ends there. The words behind
+    /// the head are the message. A call is reported, since its arguments cannot be told from its head.
     pub(super) fn end_head(
         &mut self,
         grammar: &Grammar,

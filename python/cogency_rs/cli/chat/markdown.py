@@ -76,7 +76,7 @@ class GrowingMarkdown:
                 complete, self._text, number = parts
                 ended = self._lines(self._blocks(complete)[0])
                 settled += ended[self._written :]
-                # Of what is higher than the terminal, lines of the rest may have been written already.
+                # If the block is higher than the terminal, some lines of the rest are written already.
                 self._written = max(self._written - len(ended), 0)
                 self._is_first, self._number = False, number
                 last = self._blocks(self._text)[0]

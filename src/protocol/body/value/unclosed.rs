@@ -11,9 +11,10 @@ use crate::text::{is_blank, leading_space, trim_end};
 /// The greatest length in bytes of a parameter's opening that is looked for inside a value.
 const LONGEST: usize = 256;
 
-/// Whether a call without its closing mark ends at byte `at`: the next one begins there, on a line of its own, or its block ends, and
-/// nothing but another block follows that. `None` while that is not known. A value may speak of other marks. Space behind the mark of
-/// the block is passed over once, up to byte `looked`.
+/// Whether a call without its closing mark ends at byte `at`; `None` while that is not known. It does if the next call begins there on
+/// a line of its own, or if its block ends there and only another block follows. Any other mark may be text of the value.
+///
+/// `looked` is the first byte after the block's closing mark and the space behind it, as far as the text was read: space is read once.
 pub fn ends_without_mark(
     text: &[u8],
     at: usize,
@@ -157,7 +158,7 @@ impl ValueMarks<'_> {
         };
         let rest = &text[end.len()..];
         let rest = &rest[leading_space(rest)..];
-        // Behind a call that is a message, the next message begins with a mark that ends one, too.
+        // Where each call is a message, the mark that begins the next message also ends this call.
         let is_message = self.forms.call.is_empty();
         let followers = if is_message { self.forms.ends } else { self.followers };
         any_starts(rest, followers) == Some(true) || self.begins_call(rest)
