@@ -30,7 +30,13 @@ fn listed(dialect: &Dialect) -> Vec<String> {
     let pairs = dialect.reasoning.iter().chain(&dialect.answer);
     let pairs = pairs.flat_map(|pair| [&pair.open, &pair.close]);
     let results = dialect.results.iter().flat_map(|each| [&each.open, &each.close]);
-    let lists = [&dialect.open, &dialect.close, &dialect.end, &dialect.turn_end, &dialect.tokens];
+    let lists = [
+        &dialect.calls.open,
+        &dialect.calls.close,
+        &dialect.end,
+        &dialect.turn_end,
+        &dialect.tokens,
+    ];
     let marks = lists.into_iter().flatten().chain(pairs).chain(results);
     let mut marks: Vec<_> = marks.map(ToString::to_string).collect();
     // Words are marks for a reader of calls, and not for a tokenizer.

@@ -99,8 +99,8 @@ pub fn answers(dialect: &Arc<Dialect>) -> Vec<String> {
     let renderer = Renderer::new(Arc::clone(dialect));
     renderer.give_ids(&mut calls, 0);
     let good = renderer.calls(&calls, false).to_string();
-    let open = dialect.open.first().map_or("", |open| &**open);
-    let close = dialect.close.first().map_or("", |close| &**close);
+    let open = dialect.calls.open.first().map_or("", |open| &**open);
+    let close = dialect.calls.close.first().map_or("", |close| &**close);
     let broken = format!("{open}{{\"name\": }}{close}");
     vec![format!("{broken}{good}"), format!("{good}{broken}"), format!("So.\n{broken}\n{good}")]
 }

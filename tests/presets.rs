@@ -25,7 +25,7 @@ fn own(value: Value, usual: &Value) -> Value {
 }
 
 fn rows() -> BTreeMap<String, Value> {
-    let usual = Dialect::from_json(json!({"name": "any", "bodies": []})).expect("a dialect");
+    let usual = Dialect::from_json(json!({"name": "any", "calls": []})).expect("a dialect");
     let usual = serde_json::to_value(&usual).expect("JSON");
     let row = |name: &str| {
         let preset = presets::preset(name).expect("a row");

@@ -302,7 +302,13 @@ fn marks(dialect: &Dialect) -> Vec<String> {
     let pairs = pairs.flat_map(|pair| [&pair.open, &pair.close]);
     let results = dialect.results.iter().flat_map(|results| [&results.open, &results.close]);
     let heads = dialect.heads.iter().flat_map(|heads| heads.open.iter().chain(&heads.close));
-    let lists = [&dialect.open, &dialect.close, &dialect.end, &dialect.turn_end, &dialect.ignored];
+    let lists = [
+        &dialect.calls.open,
+        &dialect.calls.close,
+        &dialect.end,
+        &dialect.turn_end,
+        &dialect.ignored,
+    ];
     let marks = pairs.chain(results).chain(heads).chain(lists.into_iter().flatten());
     marks.filter(|mark| !mark.is_empty()).map(ToString::to_string).collect()
 }

@@ -32,23 +32,27 @@ fn assert_refused(cases: Vec<Case>) {
 #[test]
 fn what_the_reader_looks_for_is_not_empty() {
     let empty = || json!("");
+    let call = |name: &str, args: &str| json!({name: "{name}", args: "{args}"});
     assert_refused(vec![
         ("hermes", "/name", empty(), "name: must not be empty"),
-        ("hermes", "/open/0", empty(), "open[0]: must not be empty"),
-        ("hermes", "/close/0", empty(), "close[0]: must not be empty"),
         ("hermes", "/ignored", json!([""]), "ignored[0]: must not be empty"),
         ("hermes", "/stop", json!([""]), "stop[0]: must not be empty"),
         ("hermes", "/reasoning/0/open", empty(), "reasoning[0].open: must not be empty"),
         ("cogency", "/results/0/open", empty(), "results[0].open: must not be empty"),
-        ("hermes", "/bodies", json!([]), "bodies: must not be empty"),
-        ("hermes", "/bodies/0/json/name", json!([]), "bodies[0].json.name: must not be empty"),
-        ("hermes", "/bodies/0/json/args/0", empty(), "bodies[0].json.args[0]: must not be empty"),
-        ("hermes", "/bodies/0/json/id", empty(), "bodies[0].json.id: must not be empty"),
+        ("llama3-json", "/calls", json!([]), "calls: must not be empty"),
+        ("hermes", "/calls/0/call", call("", "args"), "calls[0].call: must not be empty"),
+        ("hermes", "/calls/0/call", call("name", ""), "calls[0].call: must not be empty"),
+        (
+            "hermes",
+            "/calls/0/spellings",
+            json!({"<tool_call>": [""]}),
+            "calls[0].block: must not be empty",
+        ),
         (
             "react-json",
-            "/bodies/0/json/decision/key",
-            empty(),
-            "bodies[0].json.decision.key: must not be empty",
+            "/calls/0/answer",
+            json!({"": "final_answer", "answer": "{text}", "thought": "{thought}"}),
+            "calls[0].answer: must have one key with a text of its own, the same one in \"call\" and \"answer\"",
         ),
         ("muse", "/heads/open", json!([]), "heads.open: must not be empty"),
         ("muse", "/heads/open/0", empty(), "heads.open[0]: must not be empty"),
@@ -56,44 +60,38 @@ fn what_the_reader_looks_for_is_not_empty() {
         ("muse", "/heads/close/0", empty(), "heads.close[0]: must not be empty"),
         ("muse", "/heads/end", empty(), "heads.end: must not be empty"),
         ("muse", "/heads/recipient", empty(), "heads.recipient: must not be empty"),
-        ("muse", "/bodies/0/head/until", json!([""]), "bodies[0].head.until[0]: must not be empty"),
-        ("muse", "/bodies/0/head/ends", json!([]), "bodies[0].head.ends: must not be empty"),
-        ("muse", "/bodies/0/head/open", empty(), "bodies[0].head.open: must not be empty"),
+        ("muse", "/calls/0/until", json!([""]), "calls[0].until[0]: must not be empty"),
         (
             "muse",
-            "/bodies/0/head/form",
-            json!({"id": ""}),
-            "bodies[0].head.form.id: must not be empty",
+            "/calls/0/call",
+            json!("{name=name}>{args}</x>"),
+            "calls[0].call: must not be empty",
         ),
         (
             "muse",
-            "/bodies/0/head/args/parameters/key_end",
-            empty(),
-            "bodies[0].head.args.parameters.key_end: must not be empty",
+            "/calls/0/call",
+            json!("<x>{name}{id}</n>{args}</x>"),
+            "calls[0].call: must not be empty",
         ),
+        ("muse", "/calls/0/arg", json!("<a>{key}{raw}</a>"), "calls[0].arg: must not be empty"),
+        ("muse", "/calls/0/args", json!("<all>{args}"), "calls[0].args: must not be empty"),
         (
             "muse",
-            "/bodies/0/head/args/parameters/around",
-            json!({"open": "<all>", "close": ""}),
-            "bodies[0].head.args.parameters.around.close: must not be empty",
-        ),
-        (
-            "muse",
-            "/bodies/0/head/close",
-            empty(),
-            "bodies[0].head: close or until must hold a mark that ends the parameters",
+            "/calls/0/call",
+            json!("<x>{name}</n>{args}"),
+            "calls[0]: call must end with a mark, or until must hold one",
         ),
         (
             "gemma4",
-            "/bodies/0/head/args/braces",
-            empty(),
-            "bodies[0].head.args.braces: must not be empty",
+            "/calls/0/call",
+            json!("<x>{name}{braces:}</x>"),
+            "calls[0].call: must not be empty",
         ),
         (
             "forge-xml",
-            "/bodies/0/xml/parts/name",
-            empty(),
-            "bodies[0].xml.parts.name: must not be empty",
+            "/calls/0/call",
+            json!("<s>{server}</s>\n<>{name}</>\n<a>\n{args}</a>"),
+            "calls[0].call: must not be empty",
         ),
     ]);
 }
@@ -101,12 +99,11 @@ fn what_the_reader_looks_for_is_not_empty() {
 #[test]
 fn a_mark_does_not_begin_with_what_the_reader_skips() {
     assert_refused(vec![
-        ("hermes", "/open/0", json!(" "), "open[0]: must not begin with white space, got \" \""),
         (
             "hermes",
-            "/close/0",
-            json!("\n</x>"),
-            "close[0]: must not begin with white space, got \"\\n</x>\"",
+            "/calls/0/spellings",
+            json!({"</tool_call>": ["\n</x>"]}),
+            "calls[0].block: must not begin with white space, got \"\\n</x>\"",
         ),
         (
             "hermes",
@@ -128,19 +125,127 @@ fn a_mark_does_not_begin_with_what_the_reader_skips() {
         ),
         (
             "muse",
-            "/bodies/0/head/args/parameters/close",
-            json!("\n"),
-            "bodies[0].head.args.parameters.close: must not begin with white space, got \"\\n\"",
+            "/calls/0/arg",
+            json!("\n<a>{key}>{raw}</a>"),
+            "calls[0].arg: must not begin with white space, got \"\\n<a>\"",
         ),
         (
             "forge-xml",
-            "/bodies/0/xml/parts/args",
-            json!("two words"),
-            "bodies[0].xml.parts.args: must be the name of an element, got \"two words\"",
+            "/calls/0/call",
+            json!("<s>{server}</s>\n<n>{name}</n>\n<two words>\n{args}</two words>"),
+            "calls[0].call: must be the name of an element, got \"two words\"",
         ),
     ]);
     // A name may end with its line.
-    assert!(Dialect::from_json(changed("muse", "/bodies/0/head/ends", json!(["\n"]))).is_ok());
+    assert!(
+        Dialect::from_json(changed("muse", "/calls/0/call", json!("<x>{name}\n{args}</x>")))
+            .is_ok()
+    );
+}
+
+#[test]
+fn an_example_is_refused_with_what_it_needs() {
+    let call = |text: &str| json!(text);
+    assert_refused(vec![
+        (
+            "hermes",
+            "/calls/0/block",
+            json!("<a></a>"),
+            "calls[0].block: must have one placeholder, {call} or {calls}",
+        ),
+        (
+            "hermes",
+            "/calls/0/block",
+            json!("{call}</a>"),
+            "calls[0].block: must have a mark before the call, or unmarked must say where a call may lack it",
+        ),
+        ("hermes", "/calls/0/call", json!(7), "calls[0].call: must be a text or an object"),
+        (
+            "hermes",
+            "/calls/0/call",
+            json!({"name": "{name}"}),
+            "calls[0].call: must have the placeholder {args}",
+        ),
+        (
+            "hermes",
+            "/calls/0/call",
+            json!({"name": "{name}", "args": "{args}", "type": "function"}),
+            "calls[0].call: the value of \"type\" must be a placeholder",
+        ),
+        ("hermes", "/calls/0/arg", json!("<a>"), "calls[0].arg: is not part of a JSON object"),
+        (
+            "hermes",
+            "/calls/0/spellings",
+            json!({"</call>": ["</calls>"]}),
+            "calls[0].spellings: \"</call>\" is not a mark of the block, the mark after a name, or a key",
+        ),
+        (
+            "qwen3-coder",
+            "/calls/0/block",
+            json!("<a>[{calls}]</a>x{"),
+            "calls[0].block: has a \"{\" outside a placeholder: write \"{{\"",
+        ),
+        (
+            "qwen3-coder",
+            "/calls/0/call",
+            call("<f={nom}>{args}</f>"),
+            "calls[0].call: has {nom}, an unknown placeholder; for a brace write \"{{\"",
+        ),
+        (
+            "qwen3-coder",
+            "/calls/0/call",
+            call("<f>{args}</f>"),
+            "calls[0].call: must have {name}, functions.{name}:{n}, {name} and {id}, or {…=name} before its arguments",
+        ),
+        (
+            "qwen3-coder",
+            "/calls/0/call",
+            call("<f={name}>{args}</f>\n"),
+            "calls[0].call: ends with white space: that is written by \"between\"",
+        ),
+        (
+            "qwen3-coder",
+            "/calls/0/call",
+            call("<f={name}>{json}</f>"),
+            "calls[0].arg: needs {args} in \"call\"",
+        ),
+        (
+            "qwen3-coder",
+            "/calls/0/arg",
+            call(""),
+            "calls[0].arg: is missing: {args} are many of it",
+        ),
+        (
+            "qwen3-coder",
+            "/calls/0/arg",
+            call("<p>{raw}</p>"),
+            "calls[0].arg: must have the placeholder {key}, as its first one",
+        ),
+        (
+            "qwen3-coder",
+            "/calls/0/arg",
+            call("<p={key}></p>"),
+            "calls[0].arg: must have the placeholder {raw}",
+        ),
+        (
+            "kimi-k3",
+            "/calls/0/arg",
+            call("<p {key}{a=b|c}>{raw}</p>"),
+            "calls[0].arg: must have a blank before the attribute",
+        ),
+        (
+            "anthropic",
+            "/calls/0/args",
+            call("<all>{args}</all>"),
+            "calls[0].args: must be a mark, \"\\n\", {args} and a mark",
+        ),
+        (
+            "muse",
+            "/calls/0/message",
+            call("to={name}"),
+            "calls[0].message: must have the placeholder {call}",
+        ),
+    ]);
 }
 
 #[test]
@@ -148,25 +253,25 @@ fn nothing_is_so_large_that_it_takes_the_memory() {
     let many = |count| json!(vec!["<x>"; count]);
     let long = |length| json!("x".repeat(length));
     assert_refused(vec![
-        ("hermes", "/open/0", long(513), "open[0]: must have at most 512 bytes, got 513"),
+        ("hermes", "/turn_end/0", long(513), "turn_end[0]: must have at most 512 bytes, got 513"),
         ("hermes", "/ignored", many(65), "ignored: must have at most 64 items, got 65"),
         (
             "kimi-k2",
-            "/prompt/calls/ids",
+            "/calls/0/ids",
             json!({"count": 1_000_000_000}),
-            "prompt.calls.ids.count: must be at most 64, got 1000000000",
+            "calls[0].ids.count: must be at most 64, got 1000000000",
         ),
         (
             "hermes",
-            "/prompt/calls/json",
+            "/calls/0/layout",
             json!({"indented": 65}),
-            "prompt.calls.json.indented: must be at most 64, got 65",
+            "calls[0].layout.indented: must be at most 64, got 65",
         ),
         (
             "hermes",
-            "/prompt/calls/json",
+            "/calls/0/layout",
             json!({"items": u64::MAX}),
-            "prompt.calls.json.items: must be at most 64, got 18446744073709551615",
+            "calls[0].layout.items: must be at most 64, got 18446744073709551615",
         ),
         (
             "hermes",
@@ -206,7 +311,7 @@ fn with_the_longest_texts_a_dialect_is_written_at_once() {
         for place in [
             "/prompt/turn/text/before",
             "/prompt/turn/joints/thought",
-            "/prompt/calls/between",
+            "/calls/0/between",
             "/prompt/results/each/before",
             "/prompt/tools/around/before",
         ] {

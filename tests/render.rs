@@ -209,7 +209,7 @@ fn calls(dialect: &Dialect) -> impl Strategy<Value = Vec<(ShownCall, Value)>> + 
 
 /// Whether an answer has no place for a second call.
 fn holds_one(dialect: &Dialect) -> bool {
-    matches!(&dialect.bodies[..], [Body::Json(form), ..] if form.decision.is_some())
+    matches!(&dialect.calls.bodies[..], [Body::Json(form), ..] if form.decision.is_some())
 }
 
 fn read(
@@ -295,7 +295,7 @@ fn calls_read_back_as_they_were() {
 
 /// Whether a form of arguments can hold every text.
 fn has_escapes(dialect: &Dialect) -> bool {
-    match &dialect.bodies[..] {
+    match &dialect.calls.bodies[..] {
         [Body::Head(head), ..] => match &head.args {
             Args::Json | Args::Text(_) | Args::Braces(_) => true,
             Args::Parameters(form) => form.flag.is_some(),
@@ -448,7 +448,9 @@ fn hard_texts_are_held_or_made_harmless() {
 #[test]
 fn text_that_makes_a_mark_with_the_one_after_it_is_written_as_json() {
     let mut dialect = Dialect::clone(&preset("gemma4").expect("a row"));
-    let Some(Body::Head(head)) = dialect.bodies.first_mut() else { panic!("calls with heads") };
+    let Some(Body::Head(head)) = dialect.calls.bodies.first_mut() else {
+        panic!("calls with heads")
+    };
     head.args = Args::Braces("''".into());
     let renderer = Renderer::new(Arc::new(dialect));
     for (text, expected) in [("a", "{s:''a''}"), ("'a", "{s:'''a''}"), ("a'", "{s:\"a'\"}")] {

@@ -217,9 +217,10 @@ fn a_call_without_its_block_is_text_where_the_dialect_has_no_such_calls() {
     let mut count = 0;
     for name in presets::names() {
         let dialect = presets::preset(name).expect("a row");
-        for body in &dialect.bodies {
+        for body in &dialect.calls.bodies {
             let Body::Head(head) = body else { continue };
-            if head.bare || dialect.open.is_empty() || dialect.open.contains(&head.open) {
+            if head.bare || dialect.calls.open.is_empty() || dialect.calls.open.contains(&head.open)
+            {
                 continue;
             }
             if head.open.is_empty() || dialect.unmarked != Unmarked::Never {

@@ -395,7 +395,7 @@ fn a_call_with_a_long_name_or_key_reads_back_or_is_refused_with_tools_and_withou
 fn says_types(name: &str) -> bool {
     use cogency_rs::dialect::{Args, Body};
     let dialect = presets::preset(name).expect("a row");
-    match &dialect.bodies[0] {
+    match &dialect.calls.bodies[0] {
         Body::Json(_) | Body::Python(_) => true,
         Body::Head(head) => matches!(head.args, Args::Json | Args::Braces(_)),
         Body::Xml(_) => false,

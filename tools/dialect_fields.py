@@ -13,7 +13,9 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 PAGE = CHECKOUT / "docs" / "dialect-fields.md"
 
-SOURCES = [CHECKOUT / "src" / "dialect" / f"{name}.rs" for name in ("mod", "prompt")]
+SOURCES = [CHECKOUT / "src" / "dialect" / f"{name}.rs" for name in ("mod", "example", "prompt")]
+
+PLACEHOLDERS = CHECKOUT / "src" / "dialect" / "example" / "text.rs"
 
 HEAD = """---
 hide:
@@ -34,10 +36,14 @@ TYPE = re.compile(
 )
 
 MEMBER = re.compile(
-    r"((?:^    ///.*\n)+)((?:^    #.*\n)*)^    (?:pub )?(\w+)(?:: (.+)|\((.+)\))?,$", re.MULTILINE
+    r"((?:^    ///.*\n)+)((?:^    #.*\n)*)^    (?:pub )?(\w+)(?:: (.+)|\((.+)\)| \{.*\})?,$",
+    re.MULTILINE,
 )
 
-PLAIN = {"Str": "text", "bool": "true or false", "usize": "a number"}
+PLAIN = {"Str": "text", "bool": "true or false", "usize": "a number", "Value": "text or object"}
+
+# What a field holds, where its type says how the core holds it.
+HELD = {"Calls": "Vec<CallExample>", "BTreeMap<Str, Vec<Str>>": "lists of text, by text"}
 
 
 class Member(NamedTuple):
@@ -66,7 +72,33 @@ def fields_page() -> str:
         for each in types_of(source.read_text(encoding="utf-8"))
     }
     shown = in_order("Dialect", types, [])
-    return HEAD + "".join(section(types[name], types) for name in shown)
+    sections = [section(types[name], types) for name in shown]
+    sections.insert(shown.index("CallExample") + 1, placeholders())
+    return HEAD + "".join(sections)
+
+
+def placeholders() -> str:
+    """What an example can have in place of what differs from call to call."""
+    of = next(
+        each
+        for each in types_of(
+            PLACEHOLDERS.read_text(encoding="utf-8").replace("pub(super) ", "pub ")
+        )
+        if each.name == "Slot"
+    )
+    rows = [each.meaning.partition(": ") for each in of.members]
+    lines = [f"| {written} | {meaning[0].upper()}{meaning[1:]} |" for written, _, meaning in rows]
+    head = [
+        "",
+        "## Placeholders",
+        "",
+        of.meaning,
+        "",
+        "| placeholder | stands for |",
+        "| --- | --- |",
+    ]
+    note = "White space next to a placeholder, and a line break between two marks, is written, and free when read."
+    return "\n".join([*head, *lines, "", f"{note} `{{{{` and `}}}}` are braces.", ""])
 
 
 def in_order(name: str, types: dict[str, Type], shown: list[str]) -> list[str]:
@@ -74,7 +106,7 @@ def in_order(name: str, types: dict[str, Type], shown: list[str]) -> list[str]:
     if name in types and name not in shown:
         shown.append(name)
         for member in types[name].members:
-            for used in re.findall(r"\w+", member.types):
+            for used in re.findall(r"\w+", HELD.get(member.types, member.types)):
                 in_order(used, types, shown)
     return shown
 
@@ -113,11 +145,12 @@ def value(field: Member, types: dict[str, Type]) -> str:
 
 
 def shape(of: str, types: dict[str, Type]) -> str:
+    of = HELD.get(of, of)
     if inner := re.fullmatch(r"Option<(.+)>", of):
         return f"{shape(inner[1], types)}, or null"
     if inner := re.fullmatch(r"Vec<(.+)>", of):
         return f"list of {shape(inner[1], types)}"
-    return f"[{of}](#{of.lower()})" if of in types else PLAIN[of]
+    return f"[{of}](#{of.lower()})" if of in types else PLAIN.get(of, of)
 
 
 def form(of: Member) -> str:

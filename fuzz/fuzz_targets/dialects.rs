@@ -147,7 +147,7 @@ impl Input {
 
 /// Whether a dialect's text says of which type a value is, without a schema.
 fn says_types(dialect: &Dialect) -> bool {
-    dialect.bodies.iter().all(|body| match body {
+    dialect.calls.bodies.iter().all(|body| match body {
         Body::Json(_) | Body::Python(_) => true,
         Body::Xml(_) => false,
         Body::Head(form) => matches!(form.args, Args::Json | Args::Text(_) | Args::Braces(_)),
@@ -239,7 +239,7 @@ fn check_words(grammar: &Grammar, known: &Known, events: &[Event], is_whole: boo
 
 /// Whether answers are objects, whose text is a JSON string.
 fn decides(grammar: &Grammar) -> bool {
-    let mut bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.bodies);
+    let mut bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.calls.bodies);
     bodies.any(|body| matches!(body, Body::Json(form) if form.decision.is_some()))
 }
 

@@ -19,7 +19,7 @@ static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let is_anywhere = |name: &&str| {
         let dialect = presets::preset(name).expect("a row");
         let written = written(name);
-        let begins = dialect.open.iter().any(|open| written.trim_start().starts_with(&**open));
+        let begins = dialect.calls.open.iter().any(|open| written.trim_start().starts_with(&**open));
         begins && dialect.heads.is_none()
     };
     presets::names().filter(is_anywhere).collect()

@@ -111,7 +111,7 @@ fn with_the_core(string: fn(&Writer) -> BoxedStrategy<String>) {
 /// Whether the text of an argument holds the mark that closes it, and after that a mark that opens a parameter.
 fn runs_over(writer: &Writer, args: &Value) -> bool {
     let dialect = preset(writer.dialect).expect("a dialect");
-    let Some(Body::Head(Head { args: Args::Parameters(form), .. })) = dialect.bodies.first() else {
+    let Some(Body::Head(Head { args: Args::Parameters(form), .. })) = dialect.calls.bodies.first() else {
         return false;
     };
     let opening = form.open.split([' ', '=']).next().unwrap_or_default();

@@ -223,6 +223,9 @@ class Dialect:
     def to_dict(self) -> dict[str, Any]:
         """All fields, as plain values."""
 
+    def call_marks(self) -> tuple[list[str], list[str]]:
+        """The marks that open calls, and those that close them: those of a block of calls first."""
+
     def write_calls(
         self, calls: Iterable[ToolCall], *, tools: ToolSchemas | Iterable[Any] | None = None
     ) -> str:

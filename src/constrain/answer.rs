@@ -20,7 +20,9 @@ impl Builder {
     /// The dialect cannot hold a name or a key, or has a form that is not covered.
     pub fn answer(&mut self, options: &GrammarOptions) -> Result<Expr, GrammarError> {
         let dialect = self.dialect.clone();
-        let Some(body) = dialect.bodies.first() else { return Err(self.uncovered("no body")) };
+        let Some(body) = dialect.calls.bodies.first() else {
+            return Err(self.uncovered("no body"));
+        };
         if let Some(heads) = &dialect.heads {
             return self.messages(heads, options);
         }
@@ -186,12 +188,12 @@ impl Builder {
         options: &GrammarOptions,
     ) -> Result<Blocks, GrammarError> {
         let parallel = options.parallel;
-        let form = &dialect.prompt.calls;
+        let form = &dialect.calls.layout;
         let is_unmarked = form.unmarked && dialect.unmarked != Unmarked::Never
-            || dialect.open.is_empty() && !matches!(body, Body::Head(_));
+            || dialect.calls.open.is_empty() && !matches!(body, Body::Head(_));
         let is_closed = match body {
-            Body::Head(head) if dialect.open.is_empty() => !head.close.is_empty(),
-            _ => !dialect.close.is_empty() && !is_unmarked,
+            Body::Head(head) if dialect.calls.open.is_empty() => !head.close.is_empty(),
+            _ => !dialect.calls.close.is_empty() && !is_unmarked,
         };
         let may_repeat = parallel == Parallel::Many && dialect.batch == BatchEnd::Answer;
         let whole = |builder: &mut Self, is_marked: bool| -> Result<Expr, GrammarError> {
@@ -215,7 +217,7 @@ impl Builder {
         let first = whole(self, !is_unmarked)?;
         let later = match (is_unmarked, dialect.unmarked) {
             (false, _) | (true, Unmarked::Anywhere) => Some(first.clone()),
-            _ if dialect.open.is_empty() => None,
+            _ if dialect.calls.open.is_empty() => None,
             _ => Some(whole(self, true)?),
         };
         if matches!(body, Body::Python(Python::Lines)) && is_unmarked {
@@ -292,8 +294,8 @@ impl Builder {
         }
         let call = self.message(heads)?;
         let call = self.rules.add("message", call);
-        let Frame { behind, .. } = &dialect.prompt.calls.message;
-        let between = literal(format!("{behind}{}", dialect.prompt.calls.between));
+        let Frame { behind, .. } = &dialect.calls.layout.message;
+        let between = literal(format!("{behind}{}", dialect.calls.layout.between));
         let more = match options.parallel {
             Parallel::Many => repeat(sequence([between, call.clone()]), 0, None),
             Parallel::One => literal(""),
@@ -326,14 +328,14 @@ fn gap(dialect: &Dialect) -> Expr {
 
 /// What may come after free text.
 fn followers(dialect: &Dialect) -> Vec<&str> {
-    let calls = &dialect.prompt.calls;
-    let head = dialect.bodies.iter().filter_map(|body| match body {
+    let calls = &dialect.calls.layout;
+    let head = dialect.calls.bodies.iter().filter_map(|body| match body {
         Body::Head(head) => Some(&*head.open),
         _ => None,
     });
     let turn = &dialect.prompt.turn;
     let frames = [&turn.thought, &turn.text].into_iter().chain(&turn.preamble);
-    let mut followers: Vec<&str> = dialect.open.iter().map(|open| &**open).collect();
+    let mut followers: Vec<&str> = dialect.calls.open.iter().map(|open| &**open).collect();
     if followers.is_empty() {
         followers.extend(head);
     }

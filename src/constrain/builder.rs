@@ -186,7 +186,7 @@ fn marks_in_values(dialect: &Dialect, outside: &[String]) -> Vec<String> {
     };
     let mut marks: Vec<String> = Vec::new();
     let is_bracket = |mark: &String| ["{", "["].contains(&&**mark);
-    for body in &dialect.bodies {
+    for body in &dialect.calls.bodies {
         match body {
             Body::Head(head) => {
                 // Where a call is a message, its name is in the message's head.
@@ -207,7 +207,7 @@ fn marks_in_values(dialect: &Dialect, outside: &[String]) -> Vec<String> {
             Body::Json(_) | Body::Python(_) => {}
         }
     }
-    marks.extend(dialect.close.iter().map(ToString::to_string));
+    marks.extend(dialect.calls.close.iter().map(ToString::to_string));
     marks.extend(marks_in_text(dialect, outside).into_iter().filter(|mark| !is_bracket(mark)));
     marks.retain(|mark| !mark.is_empty());
     marks

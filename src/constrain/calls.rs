@@ -18,8 +18,8 @@ impl Builder {
     pub fn is_each(&self, body: &Body) -> bool {
         let holds_one =
             matches!(body, Body::Json(Json { shape: JsonShape::Object, .. }) | Body::Xml(_));
-        let is_bare = self.dialect.open.is_empty() && matches!(body, Body::Head(_));
-        self.dialect.prompt.calls.blocks == Blocks::Each || holds_one || is_bare
+        let is_bare = self.dialect.calls.open.is_empty() && matches!(body, Body::Head(_));
+        self.dialect.calls.layout.blocks == Blocks::Each || holds_one || is_bare
     }
 
     /// A block of calls with its marks, if it has any.
@@ -32,11 +32,11 @@ impl Builder {
         is_marked: bool,
         parallel: Parallel,
     ) -> Result<Expr, GrammarError> {
-        let form = self.dialect.prompt.calls.clone();
+        let form = self.dialect.calls.layout.clone();
         let opens_itself =
-            matches!(body, Body::Head(head) if self.dialect.open.contains(&head.open));
+            matches!(body, Body::Head(head) if self.dialect.calls.open.contains(&head.open));
         let dialect = self.dialect.clone();
-        let marks = [&dialect.open, &dialect.close];
+        let marks = [&dialect.calls.open, &dialect.calls.close];
         let marks = marks.map(|marks| marks.first().filter(|_| is_marked && !opens_itself));
         let [open, close] = marks.map(|mark| mark.map_or("", |mark| &**mark));
         let several = parallel == Parallel::Many && !self.is_each(body);
@@ -103,7 +103,7 @@ impl Builder {
 
     /// A call as a JSON object.
     fn json_call(&mut self, json: &Json) -> Result<Expr, GrammarError> {
-        let form = self.dialect.prompt.calls.clone();
+        let form = self.dialect.calls.layout.clone();
         let space = self.space(Spelling::Json);
         let comma = sequence([literal(","), space.clone()]);
         let key = |builder: &Self, key: &str| {
@@ -160,7 +160,7 @@ impl Builder {
 
     /// A call with its name in a head.
     fn head_call(&mut self, head: &Head) -> Result<Expr, GrammarError> {
-        let form = self.dialect.prompt.calls.clone();
+        let form = self.dialect.calls.layout.clone();
         let calls = self.each_tool(|builder, tool| {
             let name = literal(builder.name(tool, matches!(head.form, HeadForm::Attributes(_)))?);
             let digits = || repeat(class(&[('0', '9')]), 1, Some(4));
@@ -207,8 +207,8 @@ impl Builder {
 
     /// The arguments of a call whose name is in a head.
     fn arguments(&mut self, head: &Head, tool: &Tool) -> Result<Expr, GrammarError> {
-        let tail = self.dialect.prompt.calls.tail.to_string();
-        let parameter = self.dialect.prompt.calls.parameter.to_string();
+        let tail = self.dialect.calls.layout.tail.to_string();
+        let parameter = self.dialect.calls.layout.parameter.to_string();
         let args = match &head.args {
             Args::Json | Args::Text(_) => self.value(tool.args, Spelling::Json),
             Args::Braces(_) => self.value(tool.args, Spelling::Braces),
@@ -300,7 +300,7 @@ impl Builder {
         let Some(parts) = &xml.parts else {
             return Err(self.uncovered("elements without one for the name"));
         };
-        let layout = self.dialect.prompt.calls.parameter.to_string();
+        let layout = self.dialect.calls.layout.parameter.to_string();
         let args_tags = [
             format!("{}<{}>{layout}", xml.prefix, parts.args),
             format!("{}</{}>", xml.prefix, parts.args),
@@ -331,9 +331,9 @@ impl Builder {
     /// # Errors
     /// The dialect cannot hold a name or a key.
     pub fn message(&mut self, heads: &MessageHeads) -> Result<Expr, GrammarError> {
-        let frame = self.dialect.prompt.calls.message.clone();
+        let frame = self.dialect.calls.layout.message.clone();
         let dialect = self.dialect.clone();
-        let Some(body) = dialect.bodies.first() else {
+        let Some(body) = dialect.calls.bodies.first() else {
             return Err(self.uncovered("no body"));
         };
         self.each_tool(|builder, tool| {

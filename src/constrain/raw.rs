@@ -42,7 +42,7 @@ impl Builder {
         object: &ObjectShape,
         tool: &Tool,
     ) -> Result<Expr, GrammarError> {
-        let layout = self.dialect.prompt.calls.parameter.to_string();
+        let layout = self.dialect.calls.layout.parameter.to_string();
         let mut parts = Vec::new();
         if let Some(around) = &form.around {
             parts.push(literal(format!("{}{layout}", around.open)));
@@ -84,7 +84,7 @@ impl Builder {
 
     /// One argument, its key and its value between their marks.
     fn parameter(&self, form: &Parameters, key: Expr, values: Vec<RawValue>, close: &str) -> Expr {
-        let layout = &self.dialect.prompt.calls;
+        let layout = &self.dialect.calls.layout;
         let between = match &*form.value_open {
             "" => String::new(),
             open => format!("{}{open}", layout.key),

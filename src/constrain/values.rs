@@ -408,7 +408,7 @@ impl Builder {
 
     /// The mark around strings in braces.
     pub fn string_mark(&self) -> &str {
-        match self.dialect.bodies.first() {
+        match self.dialect.calls.bodies.first() {
             Some(Body::Head(head)) => match &head.args {
                 Args::Braces(mark) => mark,
                 _ => "",
@@ -418,7 +418,7 @@ impl Builder {
     }
 
     pub fn xml(&self) -> Option<&Xml> {
-        match self.dialect.bodies.first()? {
+        match self.dialect.calls.bodies.first()? {
             Body::Xml(xml) => Some(xml),
             Body::Head(head) => match &head.args {
                 Args::Xml(xml) => Some(xml),

@@ -303,7 +303,7 @@ mod tests {
         let readers = ["hermes", "cogency", "qwen3-coder", "pythonic", "harmony", "react-json"];
         for writer in names().map(str::to_owned) {
             let dialect = preset(&writer).expect("a row of the table");
-            let open = dialect.open.first().cloned().unwrap_or_default();
+            let open = dialect.calls.open.first().cloned().unwrap_or_default();
             for body in ["{\"name\": }", "nonsense", "[", ""] {
                 let grammar = Grammar::preset(&writer).expect("a row of the table");
                 let mut parser = Parser::new(grammar, Options::default());

@@ -78,12 +78,12 @@ fn marks_of(dialect: &Dialect) -> Vec<&str> {
 
 /// The marks around calls and results.
 fn own_marks(dialect: &Dialect) -> Vec<&str> {
-    let heads = dialect.bodies.iter().filter_map(|body| match body {
+    let heads = dialect.calls.bodies.iter().filter_map(|body| match body {
         Body::Head(head) => Some([&head.open, &head.close]),
         _ => None,
     });
     let results = dialect.results.iter().map(|marks| [&marks.open, &marks.close]);
-    let blocks = dialect.open.iter().chain(&dialect.close);
+    let blocks = dialect.calls.open.iter().chain(&dialect.calls.close);
     listed(blocks.chain(heads.flatten()).chain(results.flatten()).map(|mark| &**mark))
 }
 

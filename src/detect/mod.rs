@@ -84,7 +84,7 @@ fn listed(declared: &Declared) -> Option<Detected> {
         ..told
     };
     let Declared::At { text, .. } = declared else { return Some(listed) };
-    let Some(open) = listed.dialect.open.iter().find(|open| text.contains(&***open)) else {
+    let Some(open) = listed.dialect.calls.open.iter().find(|open| text.contains(&***open)) else {
         return Some(listed);
     };
     let name = &listed.dialect.name;

@@ -81,7 +81,7 @@ impl Reading {
     fn without_breaks(mut self, calls: &[Called]) -> Self {
         if self.fit.writes == Writes::Spaced {
             let mut bare = Dialect::clone(&self.dialect);
-            for space in [&mut bare.prompt.calls.open, &mut bare.prompt.calls.close] {
+            for space in [&mut bare.calls.layout.open, &mut bare.calls.layout.close] {
                 *space = space.trim().to_owned().into();
             }
             let bare = Arc::new(bare);
@@ -166,8 +166,8 @@ const MOST_ENDS: usize = 16;
 
 /// The text up to each mark after the call, with the end of its block: some templates leave that out.
 fn closed<'t>(dialect: &'t Dialect, text: &'t str) -> impl Iterator<Item = String> + 't {
-    let is_open = dialect.open.iter().any(|open| text.contains(&**open));
-    let close = dialect.close.first().filter(|_| is_open);
+    let is_open = dialect.calls.open.iter().any(|open| text.contains(&**open));
+    let close = dialect.calls.close.first().filter(|_| is_open);
     let first = text.rfind("Valparaiso").unwrap_or(text.len());
     let marks =
         text[first..].match_indices('<').map(move |(place, _)| first + place).take(MOST_ENDS);

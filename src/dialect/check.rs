@@ -34,8 +34,13 @@ impl Dialect {
 
     /// Whether anything opens a block of calls.
     fn opens_blocks(&self) -> bool {
-        !self.open.is_empty() || self.unmarked != Unmarked::Never || self.heads.is_some()
+        !self.calls.open.is_empty() || self.unmarked != Unmarked::Never || self.heads.is_some()
     }
+}
+
+/// Why a text cannot be a mark that a reader looks for.
+pub(super) fn fault_of_mark(mark: &str) -> Option<String> {
+    Kind::Mark.fault(mark)
 }
 
 /// What a text may be.
@@ -189,8 +194,6 @@ impl Checked {
             self.heads(heads, path.field("heads"))?;
         }
         for (name, kind, list) in [
-            ("open", Kind::Mark, &dialect.open),
-            ("close", Kind::Mark, &dialect.close),
             ("end", Kind::Mark, &dialect.end),
             ("turn_end", Kind::Mark, &dialect.turn_end),
             ("ignored", Kind::Mark, &dialect.ignored),
@@ -199,20 +202,7 @@ impl Checked {
         ] {
             self.list(path.field(name), kind, list)?;
         }
-        let bodies = path.field("bodies");
-        if dialect.opens_blocks() {
-            filled(bodies, &dialect.bodies)?;
-        }
-        short(bodies, &dialect.bodies, MOST)?;
-        for (index, body) in dialect.bodies.iter().enumerate() {
-            let path = bodies.item(index);
-            match body {
-                Body::Json(json) => self.json(json, path.field("json"))?,
-                Body::Head(head) => self.head(head, path.field("head"))?,
-                Body::Xml(xml) => self.xml(xml, path.field("xml"))?,
-                Body::Python(_) => {}
-            }
-        }
+        self.calls(dialect, path.field("calls"))?;
         self.prompt(&dialect.prompt, path.field("prompt"))
     }
 
@@ -230,91 +220,118 @@ impl Checked {
         self.texts(path, &texts)
     }
 
+    fn calls(&mut self, dialect: &Dialect, path: FieldPath<'_>) -> Verdict {
+        let calls = &dialect.calls;
+        if dialect.opens_blocks() {
+            filled(path, &calls.bodies)?;
+        }
+        short(path, &calls.bodies, MOST)?;
+        for marks in [&calls.open, &calls.close] {
+            self.list(path.field("block"), Kind::Mark, marks)?;
+        }
+        let is_opened = !calls.open.is_empty()
+            || dialect.unmarked != Unmarked::Never
+            || dialect.heads.is_some();
+        for (index, body) in calls.bodies.iter().enumerate() {
+            let path = path.item(index);
+            if !is_opened && !matches!(body, Body::Head(_)) {
+                return Err(format!(
+                    "{path}.block: must have a mark before the call, or unmarked must say where a call may lack it"
+                ));
+            }
+            match body {
+                Body::Json(json) => self.json(json, path)?,
+                Body::Head(head) => self.head(head, path)?,
+                Body::Xml(xml) => self.xml(xml, path)?,
+                Body::Python(_) => {}
+            }
+        }
+        if let Ids::Count(digits) = calls.layout.ids {
+            narrow(path.item(0).field("ids").field("count"), digits)?;
+        }
+        layout(path.item(0).field("layout"), calls.layout.json)?;
+        self.bytes += calls.layout.bytes();
+        Ok(())
+    }
+
     fn json(&mut self, json: &Json, path: FieldPath<'_>) -> Verdict {
         if let JsonShape::Objects(between) = &json.shape {
-            self.text(path.field("shape").field("objects"), Kind::Word, between)?;
+            self.text(path.field("between"), Kind::Word, between)?;
         }
-        self.some(path.field("name"), Kind::Word, &json.name)?;
-        self.some(path.field("args"), Kind::Word, &json.args)?;
-        for (name, key) in [("id", &json.id), ("server", &json.server)] {
-            key.iter().try_for_each(|key| self.text(path.field(name), Kind::Word, key))?;
+        for keys in [&json.name, &json.args] {
+            keys.iter().try_for_each(|key| self.text(path.field("call"), Kind::Word, key))?;
+        }
+        for key in json.id.iter().chain(&json.server) {
+            self.text(path.field("call"), Kind::Word, key)?;
         }
         let Some(DecisionKeys { key, call, answer, answer_key, thought_key }) = &json.decision
         else {
             return Ok(());
         };
         let words = [
-            ("key", &**key),
-            ("call", call),
-            ("answer", answer),
-            ("answer_key", answer_key),
-            ("thought_key", thought_key),
+            ("call", Kind::Word, &**key),
+            ("call", Kind::Word, call),
+            ("answer", Kind::Word, answer),
+            ("answer", Kind::Word, answer_key),
+            ("answer", Kind::Word, thought_key),
         ];
-        self.texts(path.field("decision"), &words.map(|(name, word)| (name, Kind::Word, word)))
+        self.texts(path, &words)
     }
 
     fn head(&mut self, head: &Head, path: FieldPath<'_>) -> Verdict {
-        self.text(path.field("open"), Kind::Mark, &head.open)?;
-        self.some(path.field("ends"), Kind::Word, &head.ends)?;
-        let form = match &head.form {
-            HeadForm::Name | HeadForm::Numbered => None,
-            HeadForm::Id(mark) => Some(("id", mark)),
-            HeadForm::Behind(mark) => Some(("behind", mark)),
-            HeadForm::Attributes(key) => Some(("attributes", key)),
-        };
-        if let Some((name, mark)) = form {
-            self.text(path.field("form").field(name), Kind::Mark, mark)?;
+        let call = path.field("call");
+        self.text(call, Kind::Mark, &head.open)?;
+        head.ends.iter().try_for_each(|end| self.text(call, Kind::Word, end))?;
+        match &head.form {
+            HeadForm::Name | HeadForm::Numbered => {}
+            HeadForm::Id(mark) | HeadForm::Behind(mark) | HeadForm::Attributes(mark) => {
+                self.text(call, Kind::Mark, mark)?;
+            }
         }
-        self.text(path.field("close"), Kind::MarkOrNone, &head.close)?;
+        self.text(call, Kind::MarkOrNone, &head.close)?;
         self.list(path.field("until"), Kind::Mark, &head.until)?;
-        let args = path.field("args");
         match &head.args {
             Args::Json => Ok(()),
-            Args::Text(key) => self.text(args.field("text"), Kind::Word, key),
-            Args::Braces(mark) => self.text(args.field("braces"), Kind::Mark, mark),
-            Args::Xml(xml) => self.xml(xml, args.field("xml")),
+            Args::Text(key) => self.text(call, Kind::Word, key),
+            Args::Braces(mark) => self.text(call, Kind::Mark, mark),
+            Args::Xml(xml) => self.xml(xml, path),
             Args::Parameters(_) if head.close.is_empty() && head.until.is_empty() => {
-                Err(format!("{path}: close or until must hold a mark that ends the parameters"))
+                Err(format!("{path}: call must end with a mark, or until must hold one"))
             }
-            Args::Parameters(form) => self.parameters(form, args.field("parameters")),
+            Args::Parameters(form) => self.parameters(form, path),
         }
     }
 
     fn parameters(&mut self, form: &Parameters, path: FieldPath<'_>) -> Verdict {
-        for (name, pair) in [("around", &form.around), ("whole", &form.whole)] {
-            pair.iter().try_for_each(|pair| self.pair(path.field(name), pair, Kind::Mark))?;
+        for (name, pair) in [("args", &form.around), ("json_args", &form.whole)] {
+            if let Some(pair) = pair {
+                let path = path.field(name);
+                self.text(path, Kind::Mark, &pair.open)?;
+                self.text(path, Kind::Mark, &pair.close)?;
+            }
         }
         if let Some(flag) = &form.flag {
-            let texts = [
-                ("name", Kind::Mark, &*flag.name),
-                ("text", Kind::Text, &*flag.text),
-                ("json", Kind::Text, &*flag.json),
-            ];
-            self.texts(path.field("flag"), &texts)?;
+            self.text(path.field("arg"), Kind::Mark, &flag.name)?;
+            self.bytes += flag.text.len() + flag.json.len();
         }
         let marks = [
-            ("open", Kind::Mark, &*form.open),
-            ("key_end", Kind::Word, &form.key_end),
-            ("value_open", Kind::MarkOrNone, &form.value_open),
-            ("close", Kind::Mark, &form.close),
+            ("arg", Kind::Mark, &*form.open),
+            ("arg", Kind::Word, &form.key_end),
+            ("arg", Kind::MarkOrNone, &form.value_open),
+            ("arg", Kind::Mark, &form.close),
         ];
         self.texts(path, &marks)
     }
 
     fn xml(&mut self, xml: &Xml, path: FieldPath<'_>) -> Verdict {
-        self.text(path.field("prefix"), Kind::MarkOrNone, &xml.prefix)?;
+        self.text(path.field("arg"), Kind::MarkOrNone, &xml.prefix)?;
         let Some(parts) = &xml.parts else { return Ok(()) };
-        let names = [("server", &*parts.server), ("name", &parts.name), ("args", &parts.args)];
-        self.texts(path.field("parts"), &names.map(|(field, name)| (field, Kind::Element, name)))
+        let names = [&*parts.server, &parts.name, &parts.args];
+        self.texts(path, &names.map(|name| ("call", Kind::Element, name)))
     }
 
     /// Only how long its texts are, and how wide its numbers.
     fn prompt(&mut self, prompt: &Prompt, path: FieldPath<'_>) -> Verdict {
-        let calls = path.field("calls");
-        if let Ids::Count(digits) = prompt.calls.ids {
-            narrow(calls.field("ids").field("count"), digits)?;
-        }
-        layout(calls.field("json"), prompt.calls.json)?;
         if let ToolsLayout::Json(_, json) | ToolsLayout::Array(_, json) = &prompt.tools.layout {
             layout(path.field("tools").field("layout"), *json)?;
         }

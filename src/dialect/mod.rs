@@ -7,6 +7,7 @@
 //! The grammar is fixed; only its marks are data. That is why every dialect is read in one pass, in linear time.
 
 mod check;
+mod example;
 mod from_json;
 pub mod presets;
 mod prompt;
@@ -17,6 +18,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
+pub use example::{CallExample, Calls};
 pub use prompt::{
     Blocks, CallsForm, Frame, Ids, Inert, JOINER, Joints, JsonLayout, Prompt, ResultText,
     ResultsForm, ToolObject, ToolsForm, ToolsLayout, ToolsPlace, TurnForm, Wording,
@@ -25,7 +27,7 @@ pub use text::Str;
 
 /// How a model writes its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Dialect {
     /// What it is called.
     pub name: Str,
@@ -50,22 +52,15 @@ pub struct Dialect {
     /// Whether marks count only at the start of a line.
     #[serde(default)]
     pub at_line_start: bool,
-    /// Any of these opens a block of calls. One that is also the `open` of a head begins a call without other marks around
-    /// it.
-    #[serde(default)]
-    pub open: Vec<Str>,
-    /// Any of these closes it. Empty if the last call itself does.
-    #[serde(default)]
-    pub close: Vec<Str>,
+    /// How calls are written, by example: the first is what is written, all are read, told apart by how they begin.
+    pub calls: Calls,
     /// Where JSON or a Python list may also begin a block without its mark.
     #[serde(default)]
     pub unmarked: Unmarked,
-    /// What a block may hold. The first is what is written; all are read, told apart by how they begin.
-    pub bodies: Vec<Body>,
     /// When the calls run.
     #[serde(default)]
     pub batch: BatchEnd,
-    /// What a mark in `open` is if nothing that a block can hold follows it.
+    /// What the mark of a block is if nothing that a block can hold follows it.
     #[serde(default)]
     pub lone_mark: LoneMark,
     /// The model says that it is done.
@@ -158,8 +153,7 @@ pub enum LoneMark {
 }
 
 /// What a block of calls holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Body {
     /// JSON that holds names and arguments.
@@ -173,8 +167,7 @@ pub enum Body {
 }
 
 /// JSON that holds names and arguments.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a liberty of its own")]
 pub struct Json {
     /// How many calls there are.
@@ -184,31 +177,23 @@ pub struct Json {
     /// Keys that may hold the arguments; the first is what is written.
     pub args: Vec<Str>,
     /// Whether a call without arguments may leave that key out.
-    #[serde(default)]
     pub args_optional: bool,
     /// Whether a name may be empty, as in cogency 3.3.0.
-    #[serde(default)]
     pub empty_names: bool,
     /// Whether the arguments may also be a string that holds the object.
-    #[serde(default)]
     pub args_as_text: bool,
     /// Whether items of an array that are not calls are passed over.
-    #[serde(default)]
     pub skips_others: bool,
     /// The key of the call's id.
-    #[serde(default)]
     pub id: Option<Str>,
     /// The key of the server that the call goes to.
-    #[serde(default)]
     pub server: Option<Str>,
     /// An object that says by one of its keys whether it is a call or the answer.
-    #[serde(default)]
     pub decision: Option<DecisionKeys>,
 }
 
 /// How many calls a JSON value holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JsonShape {
     /// One object.
@@ -220,8 +205,7 @@ pub enum JsonShape {
 }
 
 /// The keys of an object that is a call or the answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionKeys {
     /// The key that decides.
     pub key: Str,
@@ -236,8 +220,7 @@ pub struct DecisionKeys {
 }
 
 /// A call with its name in a head: `open NAME ends ARGS close`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Before the name.
     pub open: Str,
@@ -245,24 +228,19 @@ pub struct Head {
     /// both.
     pub ends: Vec<Str>,
     /// What else the head holds.
-    #[serde(default)]
     pub form: HeadForm,
     /// How the arguments are written.
     pub args: Args,
     /// Closes the call; empty where the arguments have their own end.
-    #[serde(default)]
     pub close: Str,
     /// Marks before which a call without a closing mark ends.
-    #[serde(default)]
     pub until: Vec<Str>,
     /// Whether a call also counts without the block around it.
-    #[serde(default)]
     pub bare: bool,
 }
 
 /// What a head holds besides the name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeadForm {
     /// Nothing.
@@ -279,8 +257,7 @@ pub enum HeadForm {
 }
 
 /// How arguments are written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Args {
     /// A JSON object.
@@ -296,41 +273,32 @@ pub enum Args {
 }
 
 /// Arguments, each between its own marks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Marks around all of them.
-    #[serde(default)]
     pub around: Option<Pair>,
     /// Marks around one JSON object in place of all of them. An object without these marks is read too.
-    #[serde(default)]
     pub whole: Option<Pair>,
     /// Before the key.
     pub open: Str,
     /// After the key.
     pub key_end: Str,
     /// Whether entities are read in the key.
-    #[serde(default)]
     pub entities: bool,
     /// Before the value, if that is more than `key_end`. Space between the two is free.
-    #[serde(default)]
     pub value_open: Str,
     /// After the value; `{key}` in it is the key.
     pub close: Str,
     /// An attribute after the key that says whether the value is text.
-    #[serde(default)]
     pub flag: Option<Flag>,
     /// Which whitespace at the ends of a value is not part of it.
-    #[serde(default)]
     pub trim: Trim,
     /// What a value is if no schema says.
-    #[serde(default)]
     pub untyped: Untyped,
 }
 
 /// An attribute that says whether a value is text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
     /// Its name.
     pub name: Str,
@@ -341,8 +309,7 @@ pub struct Flag {
 }
 
 /// Which whitespace at the ends of a value is not part of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trim {
     /// None: every character counts.
@@ -355,8 +322,7 @@ pub enum Trim {
 }
 
 /// What a value is if no schema says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Untyped {
     /// Text.
@@ -367,8 +333,7 @@ pub enum Untyped {
 }
 
 /// Python calls with literals as arguments. Expressions are never evaluated: a call with one is refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Python {
     /// `[a(x=1), b()]`
@@ -379,23 +344,18 @@ pub enum Python {
 
 /// XML elements: nested ones are objects, repeated ones arrays; the tool's schema decides. Text next to elements is a
 /// member `$text` if every tag has a `prefix`; else the whole value is text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Xml {
     /// Before every tag.
-    #[serde(default)]
     pub prefix: Str,
     /// Whether entities and CDATA are read.
-    #[serde(default)]
     pub entities: bool,
     /// The elements of the server, the name and the arguments. Absent if a head has the name.
-    #[serde(default)]
     pub parts: Option<XmlParts>,
 }
 
 /// The elements of a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XmlParts {
     /// Of the server's name.
     pub server: Str,
@@ -407,7 +367,7 @@ pub struct XmlParts {
 
 /// Messages with a head that says what they are: `open … channel … to=RECIPIENT … end`, a text, and `close`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct MessageHeads {
     /// Any of these begins a head. The answer's first one may lack it, if it names a recipient.
     pub open: Vec<Str>,

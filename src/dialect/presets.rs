@@ -194,7 +194,8 @@ mod tests {
     fn no_server_stops_at_a_mark_that_closes_a_block() {
         for name in names() {
             let row = preset(name).expect("a preset");
-            let closing: Vec<_> = row.stop.iter().filter(|stop| row.close.contains(stop)).collect();
+            let closing: Vec<_> =
+                row.stop.iter().filter(|stop| row.calls.close.contains(stop)).collect();
             assert!(closing.is_empty(), "{name}: an argument can hold {closing:?}");
         }
     }

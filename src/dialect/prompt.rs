@@ -9,7 +9,7 @@ use super::Str;
 
 /// What prompts look like. The default is plain: tools as JSON, a line each, and results in frames that many models know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Prompt {
     /// What the models' own template says about its tools; without it, the prompt must say how calls are written.
     #[serde(default)]
@@ -26,9 +26,6 @@ pub struct Prompt {
     /// How a turn of the model is put together.
     #[serde(default)]
     pub turn: TurnForm,
-    /// How its calls are laid out.
-    #[serde(default)]
-    pub calls: CallsForm,
     /// How results are returned.
     #[serde(default)]
     pub results: ResultsForm,
@@ -55,7 +52,7 @@ pub const JOINER: &str = "\u{2060}";
 
 /// What a chat template says around the declarations of its tools: the words that its models were taught.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Wording {
     /// Where the template puts it.
     pub place: ToolsPlace,
@@ -85,7 +82,7 @@ pub enum ToolsPlace {
 
 /// Text before and after something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Frame {
     /// Before it.
     #[serde(default)]
@@ -105,7 +102,7 @@ impl Frame {
 
 /// How tools are declared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct ToolsForm {
     /// How one is written.
     pub layout: ToolsLayout,
@@ -186,7 +183,7 @@ pub enum JsonLayout {
 
 /// How a turn of the model is put together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct TurnForm {
     /// Around a thought, inside the marks of reasoning.
     #[serde(default)]
@@ -204,7 +201,7 @@ pub struct TurnForm {
 
 /// Text between the parts of a turn. Whitespace that is there already is not added again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Joints {
     /// After a thought.
     pub thought: Str,
@@ -215,62 +212,58 @@ pub struct Joints {
 }
 
 /// How calls are laid out: the text between their marks, which the parser passes over.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallsForm {
     /// Which calls share a block.
-    #[serde(default)]
     pub blocks: Blocks,
     /// Whether the marks of a block are left out where it begins the answer.
-    #[serde(default)]
     pub unmarked: bool,
     /// After the mark that opens a block.
-    #[serde(default)]
     pub open: Str,
     /// Between two calls of a block, or between two blocks where each call has its own.
-    #[serde(default)]
     pub between: Str,
     /// Before the mark that closes a block.
-    #[serde(default)]
     pub close: Str,
     /// Around the name of a call.
-    #[serde(default)]
     pub name: Frame,
     /// After the head of a call.
-    #[serde(default)]
     pub head: Str,
     /// Between a key and the mark that opens its value.
-    #[serde(default)]
     pub key: Str,
     /// After each parameter.
-    #[serde(default)]
     pub parameter: Str,
     /// After the arguments, before the mark that closes a call.
-    #[serde(default)]
     pub tail: Str,
     /// Around a call that is a message, or is in one; `{name}` is the tool's name.
-    #[serde(default)]
     pub message: Frame,
     /// How JSON is laid out.
-    #[serde(default)]
     pub json: JsonLayout,
     /// Whether JSON is ASCII only.
-    #[serde(default)]
     pub ascii: bool,
     /// Whether the key of the id comes before the name.
-    #[serde(default)]
     pub id_first: bool,
     /// The attribute of a call's head that has its number in the block, from 1.
-    #[serde(default)]
     pub number: Str,
     /// The id of a call without one.
-    #[serde(default)]
     pub ids: Ids,
 }
 
+impl CallsForm {
+    /// The bytes of all its texts.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let Self {
+            open, between, close, name, head, key, parameter, tail, message, number, ..
+        } = self;
+        let frames = [name, message].map(|frame| frame.before.len() + frame.behind.len());
+        let texts =
+            [open, between, close, head, key, parameter, tail, number].map(|text| text.len());
+        frames.iter().chain(&texts).sum()
+    }
+}
+
 /// Which calls share a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Blocks {
     /// All of them.
@@ -294,7 +287,7 @@ pub enum Ids {
 
 /// How results are returned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct ResultsForm {
     /// How one is written.
     #[serde(default)]

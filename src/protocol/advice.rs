@@ -305,11 +305,11 @@ fn refusal(why: &str) -> String {
 
 /// The name of a block of calls in a message about it.
 fn block_name(dialect: &Dialect) -> Str {
-    let head = dialect.bodies.iter().find_map(|body| match body {
+    let head = dialect.calls.bodies.iter().find_map(|body| match body {
         Body::Head(head) => Some(&head.open),
         _ => None,
     });
-    match (&*dialect.prompt.block_name, dialect.open.first().or(head)) {
+    match (&*dialect.prompt.block_name, dialect.calls.open.first().or(head)) {
         ("", Some(open)) => format!("{open} block ({})", dialect.name).into(),
         ("", None) => format!("call ({})", dialect.name).into(),
         (name, _) => name.to_owned().into(),

@@ -94,13 +94,13 @@ impl BlockReader {
             Strictness::Lenient => Fence::Awaited,
         };
         let mut calls = Calls::new(scope);
-        calls.openers.extend_from_slice(&dialect.open);
+        calls.openers.extend_from_slice(&dialect.calls.open);
         calls.undecided = undecided(&dialect, &calls.scope);
         let state = match entry {
             Entry::Block | Entry::None => State::Start(0),
             Entry::Call(body) => {
                 calls.begin(0);
-                State::Item(body, OpenItem::new(&dialect.bodies[body], 0, &calls.scope))
+                State::Item(body, OpenItem::new(&dialect.calls.bodies[body], 0, &calls.scope))
             }
         };
         Self { dialect, calls, state, is_marked: entry == Entry::Block, fence, words: None }
@@ -115,7 +115,7 @@ impl BlockReader {
         calls.undecided = undecided(&dialect, &calls.scope);
         calls.begin(0);
         calls.name(&name);
-        let state = match dialect.bodies.first() {
+        let state = match dialect.calls.bodies.first() {
             Some(Body::Head(form)) => State::Item(
                 0,
                 OpenItem::Head(HeadReader::message(form, name, 0, ends, &calls.scope)),
@@ -158,7 +158,7 @@ impl BlockReader {
         let result = match &mut self.state {
             State::Start(_) => Err(Problem { kind: FaultKind::Ended.into(), at: text.len() }),
             State::Item(body, item) => {
-                item.cut_off(&self.dialect.bodies[*body], text, &mut self.calls)
+                item.cut_off(&self.dialect.calls.bodies[*body], text, &mut self.calls)
             }
             State::After(_, at) if *at > most => Err(self.too_long()),
             State::After(body, at) if begins_another(&self.dialect, *body, &within[*at..]) => {
@@ -182,7 +182,7 @@ impl BlockReader {
         let State::Item(body, OpenItem::Xml(reader)) = &self.state else { return Ok(()) };
         let Some(end) = reader.end().filter(|_| self.is_marked) else { return Ok(()) };
         let at = end + leading_space(&text[end..]);
-        let mut marks = self.dialect.close.iter().chain(&self.dialect.turn_end);
+        let mut marks = self.dialect.calls.close.iter().chain(&self.dialect.turn_end);
         if at == text.len() || marks.any(|mark| mark.as_bytes().starts_with(&text[at..])) {
             return Ok(());
         }
@@ -217,7 +217,7 @@ impl BlockReader {
                         self.fence = Fence::Open;
                     }
                     let at = *at;
-                    match self.next(text, at, 0..self.dialect.bodies.len()) {
+                    match self.next(text, at, 0..self.dialect.calls.bodies.len()) {
                         Next::Unknown => return Ok(None),
                         Next::Close(end) if may_be_empty(&self.dialect) => return Ok(Some(end)),
                         Next::Item(body) => self.enter(body, at),
@@ -226,7 +226,7 @@ impl BlockReader {
                     }
                 }
                 State::Item(body, item) => {
-                    let form = &self.dialect.bodies[*body];
+                    let form = &self.dialect.calls.bodies[*body];
                     match item.read(form, text, &mut self.calls)? {
                         None => return Ok(None),
                         Some(end) => self.state = State::After(*body, end),
@@ -234,7 +234,7 @@ impl BlockReader {
                 }
                 State::After(body, at) => {
                     let (body, after) = (*body, *at);
-                    if !self.is_marked || self.dialect.close.is_empty() {
+                    if !self.is_marked || self.dialect.calls.close.is_empty() {
                         return Ok(Some(after));
                     }
                     *at += leading_space(&text[*at..]);
@@ -244,7 +244,7 @@ impl BlockReader {
                         *at += leading_space(&text[*at..]);
                         self.fence = Fence::Closed;
                     }
-                    let is_row = matches!(self.dialect.bodies[body], Body::Head(_));
+                    let is_row = matches!(self.dialect.calls.bodies[body], Body::Head(_));
                     if is_row && self.fence != Fence::Refused {
                         let passed = words(&self.dialect, body, &text[*at..]);
                         if passed > 0 {
@@ -278,7 +278,7 @@ impl BlockReader {
             }
         }
         for body in bodies {
-            match body_begins(&self.dialect.bodies[body], rest) {
+            match body_begins(&self.dialect.calls.bodies[body], rest) {
                 Some(true) => return Next::Item(body),
                 Some(false) => {}
                 None => is_known = false,
@@ -289,11 +289,11 @@ impl BlockReader {
 
     fn enter(&mut self, body: usize, at: usize) {
         self.words = None;
-        let form = &self.dialect.bodies[body];
+        let form = &self.dialect.calls.bodies[body];
         let start = match form {
             Body::Head(head) => {
                 if self.is_marked && self.calls.followers.is_empty() {
-                    self.calls.followers.extend_from_slice(&self.dialect.close);
+                    self.calls.followers.extend_from_slice(&self.dialect.calls.close);
                     self.calls.followers.extend_from_slice(&self.dialect.turn_end);
                     self.calls.followers.push(head.open.clone());
                 }
@@ -302,7 +302,7 @@ impl BlockReader {
             }
             Body::Python(_) => {
                 if self.is_marked && self.calls.followers.is_empty() {
-                    self.calls.followers.extend_from_slice(&self.dialect.close);
+                    self.calls.followers.extend_from_slice(&self.dialect.calls.close);
                     self.calls.followers.extend_from_slice(&self.dialect.turn_end);
                 }
                 at
@@ -314,15 +314,15 @@ impl BlockReader {
 
     /// What closes the block.
     fn closing(&self) -> &[Str] {
-        if self.is_marked { &self.dialect.close } else { &[] }
+        if self.is_marked { &self.dialect.calls.close } else { &[] }
     }
 
     fn longest_close(&self) -> usize {
-        self.dialect.close.iter().map(|close| close.len()).max().unwrap_or(0)
+        self.dialect.calls.close.iter().map(|close| close.len()).max().unwrap_or(0)
     }
 
     fn unexpected(&self, body: usize, text: &[u8], at: usize) -> Problem {
-        match (&self.dialect.bodies[body], self.dialect.close.first()) {
+        match (&self.dialect.calls.bodies[body], self.dialect.calls.close.first()) {
             (Body::Json(_), _) | (_, None) => Problem { kind: FaultKind::Trailing.into(), at },
             (_, Some(close)) => unexpected(&[close], text, at),
         }
@@ -336,17 +336,17 @@ impl BlockReader {
 
 /// Whether `rest`, the end of the text, is the beginning of another call, which the batch would lack.
 fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
-    let Body::Head(head) = &dialect.bodies[body] else { return false };
+    let Body::Head(head) = &dialect.calls.bodies[body] else { return false };
     let rest = &rest[leading_space(rest)..];
     let is_cut = |mark: &Str| mark.as_bytes().starts_with(rest);
-    !rest.is_empty() && is_cut(&head.open) && !dialect.close.iter().any(is_cut)
+    !rest.is_empty() && is_cut(&head.open) && !dialect.calls.close.iter().any(is_cut)
 }
 
 /// How many bytes of words come before the next mark of a block: what a model says between two calls, which lenient
 /// reading passes over.
 fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
-    let Body::Head(head) = &dialect.bodies[body] else { return 0 };
-    let marks = dialect.close.iter().chain(&dialect.turn_end).chain([&head.open]);
+    let Body::Head(head) = &dialect.calls.bodies[body] else { return 0 };
+    let marks = dialect.calls.close.iter().chain(&dialect.turn_end).chain([&head.open]);
     let firsts: Vec<u8> = marks.filter_map(|mark| mark.bytes().next()).collect();
     text.iter().position(|byte| firsts.contains(byte)).unwrap_or(text.len())
 }

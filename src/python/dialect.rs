@@ -106,6 +106,14 @@ impl Dialect {
         json(py)?.call_method1("loads", (to_str(py, text.as_bytes())?,))
     }
 
+    fn call_marks(&self) -> (Vec<&str>, Vec<&str>) {
+        let [open, close] = self.inner.calls.marks().map(|marks| {
+            let texts: Vec<&str> = marks.into_iter().map(|mark| &**mark).collect();
+            texts
+        });
+        (open, close)
+    }
+
     #[pyo3(signature = (calls, *, tools=None))]
     fn write_calls<'py>(
         &self,
@@ -275,7 +283,7 @@ impl Dialect {
 }
 
 /// What the words of a template show of a dialect: where it is another, they would be wrong.
-const SHOWN_IN_A_WORDING: [&str; 4] = ["open", "close", "bodies", "heads"];
+const SHOWN_IN_A_WORDING: [&str; 2] = ["calls", "heads"];
 
 impl Dialect {
     fn of(inner: Arc<core::Dialect>) -> Self {

@@ -168,7 +168,7 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let bytes = bytes_of(given)?;
     let error = |message: &str| Err(protocol_error(py, message, given));
     let dialect = Arc::clone(&Grammar::cogency().dialects[0]);
-    let open = &dialect.open[0];
+    let open = &dialect.calls.open[0];
     let Some(start) = memchr::memmem::find(&bytes, open.as_bytes()) else {
         return error(&format!("No {open} block found in the text"));
     };

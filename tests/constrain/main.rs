@@ -268,7 +268,7 @@ fn a_call_without_its_end_is_refused() {
         let (text, made) = written(name, &[weather("get_weather", "{\"city\": \"Rome\"}")]);
         let grammar = Grammar::preset(name).expect("a preset");
         // What ends a message is a mark at which the server stops, which it may leave out.
-        let behind = &*grammar.dialects[0].prompt.calls.message.behind;
+        let behind = &*grammar.dialects[0].calls.layout.message.behind;
         let may_lack = grammar.dialects[0].heads.as_ref().map(|_| text.len() - behind.len());
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
             let expected = may_lack == Some(end);

@@ -237,7 +237,7 @@ fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Resul
 
 /// Whether an answer may be a string in a JSON object, where its characters may be written as escapes.
 fn has_answers_in_json(grammar: &Grammar) -> bool {
-    let bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.bodies);
+    let bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.calls.bodies);
     bodies.into_iter().any(|body| matches!(body, Body::Json(json) if json.decision.is_some()))
 }
 

@@ -32,7 +32,7 @@ fn good() -> Written {
 /// A block with this fault; `None` if the dialect cannot have it.
 fn malformed(dialect: &Dialect, fault: Fault) -> Option<String> {
     let written = |name: &str| blocks(dialect, &[Written::new(name, &[("text", VALUE)])]).concat();
-    let body = &dialect.bodies[0];
+    let body = &dialect.calls.bodies[0];
     let holds_json = match body {
         Body::Json(_) => true,
         Body::Head(head) => head.args == Args::Json,
@@ -86,18 +86,18 @@ fn argument_start(body: &Body, before: &str) -> usize {
 
 /// Whether a call begins with a mark of its own, which opens a call only if a name follows.
 fn begins_with_a_head(dialect: &Dialect) -> bool {
-    let is_unmarked = dialect.open.is_empty() && !dialect.at_line_start;
-    matches!(&dialect.bodies[0], Body::Head(form) if is_unmarked || opens_itself(dialect, form))
+    let is_unmarked = dialect.calls.open.is_empty() && !dialect.at_line_start;
+    matches!(&dialect.calls.bodies[0], Body::Head(form) if is_unmarked || opens_itself(dialect, form))
 }
 
 /// Whether a block of this dialect with this fault still has an end.
 fn has_an_end(dialect: &Dialect, fault: Fault) -> bool {
-    let head_closes = dialect.bodies.iter().any(|body| match body {
+    let head_closes = dialect.calls.bodies.iter().any(|body| match body {
         Body::Head(head) => !head.close.is_empty(),
         _ => false,
     });
-    let is_json = matches!(&dialect.bodies[0], Body::Json(_));
-    !dialect.close.is_empty()
+    let is_json = matches!(&dialect.calls.bodies[0], Body::Json(_));
+    !dialect.calls.close.is_empty()
         || head_closes
         || dialect.heads.is_some()
         || (is_json && fault != Fault::Junk)
@@ -110,7 +110,7 @@ fn all_text_after_a_malformed_block_is_read() {
         let dialect = &grammar.dialects[0];
         for fault in [Fault::NoName, Fault::NotAnObject, Fault::Junk] {
             let Some(malformed) = malformed(dialect, fault) else { continue };
-            if dialect.unmarked == Unmarked::AtStart && dialect.open.is_empty() {
+            if dialect.unmarked == Unmarked::AtStart && dialect.calls.open.is_empty() {
                 continue; // a block counts only at the start
             }
             let text = format!("{malformed} w1w {}", blocks(dialect, &[good()]).concat());
@@ -137,7 +137,8 @@ fn all_text_after_a_malformed_block_is_read() {
                     _ => None,
                 })
                 .collect();
-            let is_unmarked = dialect.unmarked == Unmarked::Anywhere && dialect.open.is_empty();
+            let is_unmarked =
+                dialect.unmarked == Unmarked::Anywhere && dialect.calls.open.is_empty();
             // A mark without a name after it does not open a call.
             let is_text = is_unmarked || (fault == Fault::NoName && begins_with_a_head(dialect));
             assert_eq!(errors.len(), usize::from(!is_text), "{case}");
@@ -192,7 +193,7 @@ fn nothing_after_a_damaged_block_is_lost() {
 fn an_array_with_one_wrong_call_runs_none_of_its_calls() {
     for (name, grammar) in grammars() {
         let dialect = &grammar.dialects[0];
-        let Body::Json(json) = &dialect.bodies[0] else { continue };
+        let Body::Json(json) = &dialect.calls.bodies[0] else { continue };
         if json.shape == JsonShape::Object || json.skips_others || name.starts_with("cogency") {
             continue;
         }

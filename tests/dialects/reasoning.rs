@@ -53,13 +53,13 @@ fn all_frames(grammar: &Grammar) -> Vec<Frame> {
 
 /// The marks that open a block, or a call outside a block.
 fn openers(dialect: &Dialect) -> Vec<String> {
-    let heads = dialect.bodies.iter().filter_map(|body| match body {
-        Body::Head(head) if head.bare || dialect.open.is_empty() => Some(&head.open),
+    let heads = dialect.calls.bodies.iter().filter_map(|body| match body {
+        Body::Head(head) if head.bare || dialect.calls.open.is_empty() => Some(&head.open),
         _ => None,
     });
     let names_call = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
     let heads = heads.filter(|_| !names_call);
-    dialect.open.iter().chain(heads).map(ToString::to_string).collect()
+    dialect.calls.open.iter().chain(heads).map(ToString::to_string).collect()
 }
 
 fn call() -> Written {

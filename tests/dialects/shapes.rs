@@ -92,11 +92,11 @@ pub fn shapes(dialect: &Dialect) -> Vec<Shape> {
     let good = blocks(dialect, &[Written::new("tool", &[("text", "x")])]).concat();
     add("blocks", "", &good, "");
     add("text and blocks", "", &format!("some text {good}"), "");
-    for body in &dialect.bodies {
+    for body in &dialect.calls.bodies {
         let parts = parts(dialect, body);
         let [in_list, in_object] = ["list", "object"].map(|key| around(&parts, key));
         let Parts { block, before_name, before_key, before_value, after_value } = parts;
-        let block_end = dialect.close.first().map_or("", |close| close);
+        let block_end = dialect.calls.close.first().map_or("", |close| close);
         add("space before a name", &before_name, " ", "");
         add("space before a key", &before_key, " ", "");
         add("space in a value", &before_value, " ", &after_value);

@@ -246,7 +246,7 @@ impl<'g> TextWriter<'g> {
 
     fn block(&mut self, block: &Block) -> String {
         let dialect = self.dialect(&block.body);
-        let body = block.body.get(&dialect.bodies);
+        let body = block.body.get(&dialect.calls.bodies);
         let calls = block.calls.iter().map(|(name, args)| {
             let args = args.iter().map(|(key, value)| (self.key(key), self.value(value)));
             Written { name: name.to_string(), args: args.collect() }
@@ -272,7 +272,7 @@ impl<'g> TextWriter<'g> {
                 let call =
                     Written { name: "tool".into(), args: vec![(self.key("text"), self.word())] };
                 let dialect = self.dialect(dialect);
-                blocks_of(dialect, &dialect.bodies[0], &[call]).concat()
+                blocks_of(dialect, &dialect.calls.bodies[0], &[call]).concat()
             }
         }
     }
@@ -330,7 +330,7 @@ impl<'g> TextWriter<'g> {
         if let Some(heads) = &dialect.heads {
             return message_to(heads, None, inner);
         }
-        let decision = dialect.bodies.iter().find_map(|body| match body {
+        let decision = dialect.calls.bodies.iter().find_map(|body| match body {
             cogency_rs::dialect::Body::Json(json) => json.decision.as_ref(),
             _ => None,
         });

@@ -21,7 +21,7 @@ impl Written {
 
 /// Blocks that hold these calls, as few as the dialect allows, written in the first of its bodies.
 pub fn blocks(dialect: &Dialect, calls: &[Written]) -> Vec<String> {
-    blocks_of(dialect, &dialect.bodies[0], calls)
+    blocks_of(dialect, &dialect.calls.bodies[0], calls)
 }
 
 /// Blocks that hold these calls, written in this body.
@@ -41,7 +41,7 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
         Body::Head(form) if opens_itself(dialect, form) => {
             return calls.iter().map(|call| head(form, call)).collect();
         }
-        Body::Head(form) if !dialect.open.is_empty() => {
+        Body::Head(form) if !dialect.calls.open.is_empty() => {
             vec![joined(calls, "\n", |call| head(form, call))]
         }
         Body::Head(form) => calls.iter().map(|call| head(form, call)).collect(),
@@ -55,7 +55,7 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
 
 /// Whether this head's own mark opens a block. The call then has no other mark around it.
 pub fn opens_itself(dialect: &Dialect, form: &Head) -> bool {
-    dialect.open.contains(&form.open)
+    dialect.calls.open.contains(&form.open)
 }
 
 fn joined(calls: &[Written], between: &str, write: impl Fn(&Written) -> String) -> String {
@@ -64,8 +64,8 @@ fn joined(calls: &[Written], between: &str, write: impl Fn(&Written) -> String) 
 
 /// Text between the marks of a block. Marks that count only at the start of a line are put there.
 fn marked(dialect: &Dialect, item: &str) -> String {
-    let open = dialect.open.first().map_or("", |mark| mark);
-    let close = dialect.close.first().map_or("", |mark| mark);
+    let open = dialect.calls.open.first().map_or("", |mark| mark);
+    let close = dialect.calls.close.first().map_or("", |mark| mark);
     let line = if dialect.at_line_start { "\n" } else { "" };
     format!("{line}{open}{item}{close}")
 }
@@ -207,13 +207,19 @@ pub fn marks(dialect: &Dialect) -> Vec<String> {
     let mut marks: Vec<String> =
         pairs.flat_map(|pair| [&pair.open, &pair.close]).map(own).collect();
     marks.extend(dialect.results.iter().flat_map(|each| [&each.open, &each.close]).map(own));
-    let lists = [&dialect.open, &dialect.close, &dialect.end, &dialect.turn_end, &dialect.ignored];
+    let lists = [
+        &dialect.calls.open,
+        &dialect.calls.close,
+        &dialect.end,
+        &dialect.turn_end,
+        &dialect.ignored,
+    ];
     marks.extend(lists.into_iter().flatten().map(own));
     if let Some(heads) = &dialect.heads {
         marks.extend(heads.open.iter().chain(&heads.close).map(own));
         marks.extend([&heads.channel, &heads.recipient, &heads.end].map(own));
     }
-    for body in &dialect.bodies {
+    for body in &dialect.calls.bodies {
         let Body::Head(head) = body else { continue };
         marks.push(own(&head.open));
         marks.push(own(&head.close));

@@ -61,7 +61,12 @@ READ = {
 def test_the_description_of_a_dialect_names_its_marks(command, name):
     printed = " ".join(command("dialects", name).out.split())
     fields = Dialect(name).to_dict()
-    marks = [*fields["open"], *fields["stop"], *fields["ignored"], *fields["turn_end"]]
+    marks = [
+        *Dialect(name).call_marks()[0],
+        *fields["stop"],
+        *fields["ignored"],
+        *fields["turn_end"],
+    ]
     marks += [mark for pair in (*fields["reasoning"], *fields["answer"]) for mark in pair.values()]
     shown = [" ".join(mark.lstrip("\n").split()) for mark in marks]
     assert [mark for mark in shown if mark not in printed] == []

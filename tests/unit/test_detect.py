@@ -16,6 +16,7 @@ import pytest
 from cogency_rs import Dialect, ToolCall, system_prompt
 from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.errors import ConfigError
+from support.call_examples import in_block
 from support.recordings import FOLDER
 from support.tiny_model import tiny_model
 from support.tools import FunctionTool, nothing
@@ -366,7 +367,7 @@ def test_what_a_template_says_elsewhere_is_a_doubt():
 def test_other_marks_make_the_template_s_words_wrong():
     found = Dialect.detect(declaring(after="T:"))
     assert found is not None
-    other = found.dialect.replace(open=["<use>"], close=["</use>"])
+    other = in_block(found.dialect, "<use>{call}</use>")
     assert "CALL THESE" not in system_prompt([LOOK], dialect=other)
     assert "CALL THESE" in system_prompt([LOOK], dialect=found.dialect.replace(name="mine"))
 

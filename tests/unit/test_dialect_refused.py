@@ -15,19 +15,19 @@ def nested(depth):
 
 def itself():
     value = {}
-    value["open"] = value
+    value["stop"] = value
     return value
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"open": {"<a>"}}, "Object of type set is not JSON serializable"),
-        ({"open": [b"<a>"]}, "Object of type bytes is not JSON serializable"),
+        ({"stop": {"<a>"}}, "Object of type set is not JSON serializable"),
+        ({"stop": [b"<a>"]}, "Object of type bytes is not JSON serializable"),
         ({"models": float("nan")}, "expected value"),
         ({"models": "\ud800"}, "surrogate|unexpected end of hex escape"),
-        ({"open": nested(100_000)}, "recursion|nested|recursive"),
-        ({"open": [10**5000]}, "digits|number|string"),
+        ({"stop": nested(100_000)}, "recursion|nested|recursive"),
+        ({"stop": [10**5000]}, "digits|number|string"),
         (itself(), "Circular reference detected"),
     ],
     ids=["set", "bytes", "nan", "surrogate", "depth", "large", "circle"],
@@ -48,8 +48,8 @@ def test_only_a_dict_is_a_dialect(fields):
 
 def test_what_would_end_the_process_is_refused():
     fields = Dialect("kimi-k2").to_dict()
-    fields["prompt"]["calls"]["ids"] = {"count": 10**9}
-    with pytest.raises(ConfigError, match=r"prompt\.calls\.ids\.count: must be at most 64"):
+    fields["calls"][0]["ids"] = {"count": 10**9}
+    with pytest.raises(ConfigError, match=r"calls\[0\]\.ids\.count: must be at most 64"):
         Dialect.from_dict(fields)
     fields = Dialect("muse").to_dict()
     fields["heads"]["end"] = ""

@@ -12,6 +12,7 @@ import pytest
 from cogency_rs import Accumulator, Dialect, Execution, Parser, SQLite, ToolCall, parse_tokens
 from cogency_rs._core import ToolSchemas
 from cogency_rs.errors import ConfigError
+from support.call_examples import in_block
 from support.outlines import Outline, read, runs
 from support.tools import FunctionTool, nothing
 
@@ -97,7 +98,7 @@ def test_equal_fields_make_equal_dialects(name):
 
 def test_other_fields_make_another_dialect_of_the_same_name():
     dialect = Dialect("hermes")
-    other = dialect.replace(open=["<call>"])
+    other = in_block(dialect, "<call>{call}")
     assert other != dialect
     assert other.name == dialect.name
     assert len({dialect, other, Dialect("hermes")}) == 2
@@ -107,11 +108,12 @@ def test_other_fields_make_another_dialect_of_the_same_name():
 def test_replacing_changes_only_the_named_fields():
     dialect = Dialect("hermes")
     before = dialect.to_dict()
-    other = dialect.replace(open=["<call>"], close=["</call>"])
+    other = in_block(dialect, "<call>{call}</call>")
     assert dialect.to_dict() == before
     # The words of the models' template show other marks.
     prompt = before["prompt"] | {"wording": None}
-    assert other.to_dict() == before | {"open": ["<call>"], "close": ["</call>"], "prompt": prompt}
+    calls = [before["calls"][0] | {"block": "<call>{call}</call>"}]
+    assert other.to_dict() == before | {"calls": calls, "prompt": prompt}
     assert dialect.replace(models="mine").to_dict() == before | {"models": "mine"}
     text = '<call>{"name": "a", "arguments": {}}</call>'
     assert [arguments(text, dialect=each) for each in (dialect, other)] == [[], [{}]]
@@ -121,13 +123,17 @@ def test_replacing_changes_only_the_named_fields():
     ("changes", "message"),
     [
         ({"opens": []}, "unknown field `opens`"),
-        ({"open": [""]}, r"open\[0\]: must not be empty"),
-        ({"open": "<call>"}, "open: must be an array"),
+        ({"stop": [""]}, r"stop\[0\]: must not be empty"),
+        ({"stop": "<call>"}, "stop: invalid type: string .*, expected a sequence"),
         ({"reasoning": [{"open": "<t>"}]}, r"reasoning\[0\]: missing field `close`"),
-        ({"bodies": [{"json": {"shape": 1}}]}, r"bodies\[0\]\.json\.shape: must be .*, got number"),
+        ({"calls": [{"call": 1}]}, r"calls\[0\]\.call: must be a text or an object"),
+        (
+            {"calls": [{"call": "<a>{name}"}]},
+            r"calls\[0\]\.call: must have the placeholder \{args\}",
+        ),
         ({"name": ""}, "name: must not be empty"),
-        ({"bodies": []}, "bodies: must not be empty"),
-        ({"bodies": ["yaml"]}, r"bodies\[0\]: unknown variant `yaml`"),
+        ({"calls": [], "unmarked": "anywhere"}, "calls: must not be empty"),
+        ({"calls": ["yaml"]}, r"calls\[0\]: invalid type: string .*, expected an object"),
         ({"batch": "never"}, "batch: unknown variant `never`"),
         ({"reasoning": [{"open": "", "close": "x"}]}, r"reasoning\[0\]\.open: must not be empty"),
     ],
@@ -145,7 +151,7 @@ def test_a_dialect_cannot_be_changed():
 @each_preset
 def test_a_server_stops_where_the_model_s_turn_ends_and_never_at_a_call(name):
     fields = Dialect(name).to_dict()
-    opens, closes, ends = (fields[key] for key in ("open", "close", "turn_end"))
+    (opens, closes), ends = Dialect(name).call_marks(), fields["turn_end"]
     # A mark that begins or closes a call does not end the turn.
     may_stop = [end for end in ends if not any(mark.startswith(end) for mark in opens)]
     assert bool(may_stop) <= bool(fields["stop"])

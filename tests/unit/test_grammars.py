@@ -9,6 +9,7 @@ import pytest
 from cogency_rs import Dialect, tool
 from cogency_rs.errors import ConfigError
 from cogency_rs.protocol import CallGrammar
+from support.call_examples import in_block
 
 SCHEMA = {
     "type": "object",
@@ -62,7 +63,7 @@ def test_a_function_is_held_to_the_schema_that_a_provider_would_get():
 
 
 def test_a_dialect_of_ones_own_has_a_grammar():
-    mine = Dialect("hermes").replace(name="mine", open=["«"], close=["»"])
+    mine = in_block(Dialect("hermes"), "«\n{call}\n»", name="mine")
     text = mine.grammar([TOOL]).text
     assert '"«' in text
     assert '»"' in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -140,7 +141,7 @@ def test_the_parts_of_a_user_s_message_are_shown_alike():
 def hostile(dialect: Dialect) -> st.SearchStrategy[str]:
     """Text of marks, halves of marks, joiners and plain text."""
     fields = dialect.to_dict()
-    marks = [*fields["tokens"], *fields["open"], *fields["close"], *fields["turn_end"]]
+    marks = [*fields["tokens"], *itertools.chain(*dialect.call_marks()), *fields["turn_end"]]
     halves = st.builds(
         lambda mark, at: mark[at % len(mark) :], st.sampled_from(marks), st.integers(0, 40)
     )
@@ -240,7 +241,7 @@ async def copied_by(name: str, content: str, *, drops_joiners: bool = False) -> 
 def file_of(name: str) -> str:
     """A file full of marks, some of them broken up already."""
     fields = Dialect(name).to_dict()
-    marks = [*fields["tokens"], *fields["open"], *fields["close"], *fields["turn_end"]]
+    marks = [*fields["tokens"], *itertools.chain(*Dialect(name).call_marks()), *fields["turn_end"]]
     broken = [mark[:1] + JOINER + mark[1:] for mark in marks]
     return " ".join(["BEGIN", *(mark.replace("\n", "") for mark in marks + broken), "FINIS"])
 
@@ -339,10 +340,10 @@ def test_a_dialect_of_one_s_own_has_tokens():
     dialect = Dialect.from_dict(
         {
             "name": "mine",
-            "open": ["<call>"],
-            "close": ["</call>"],
             "tokens": ["«turn»"],
-            "bodies": [{"json": {"shape": "object", "name": ["name"], "args": ["args"]}}],
+            "calls": [
+                {"block": "<call>{call}</call>", "call": {"name": "{name}", "args": "{args}"}}
+            ],
         }
     )
     assert Dialect.from_dict(dialect.to_dict()) == dialect
@@ -357,7 +358,7 @@ def test_a_dialect_of_one_s_own_has_tokens():
         (["<"], r'tokens\[0\]: must have at least two characters, got "<"'),
         ([""], r'tokens\[0\]: must have at least two characters, got ""'),
         ([f"<{JOINER}a>"], r"tokens\[0\]: must not hold a word joiner \(U\+2060\)"),
-        (["<a>", 7], r"tokens\[1\]: must be a string, got number"),
+        (["<a>", 7], r"tokens\[1\]: invalid type: integer `7`, expected a string"),
     ],
 )
 def test_a_token_that_cannot_be_broken_up_is_refused(tokens, problem):

@@ -24,6 +24,7 @@ from cogency_rs.context.assembly import prompt_parts
 from cogency_rs.errors import ConfigError
 from cogency_rs.reader import ChatReader, ChatWriter
 from cogency_rs.testing import ScriptedModel
+from support.call_examples import in_block
 from support.conversations import called, event, respond, think, user
 from support.tools import OK, FunctionTool, nothing
 from support.turns import CONVERSATION, USER
@@ -129,7 +130,7 @@ def test_with_several_dialects_the_first_is_written():
 
 
 def test_a_custom_dialect_is_written_with_its_own_marks():
-    own = Dialect("hermes").replace(name="mine", open=["<use>"], close=["</use>"])
+    own = in_block(Dialect("hermes"), "<use>\n{call}\n</use>", name="mine")
     _, turn, _ = texts_of(TALK, dialect=own)
     assert turn.endswith('<use>\n{"name": "t", "arguments": {"x": "a\\nb"}}\n</use>')
     prompt = system_prompt([OK], dialect=own)

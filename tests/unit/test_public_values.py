@@ -33,6 +33,7 @@ from cogency_rs.models import Finish, ToolCallDelta, ToolDeclaration
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview, Retries, ToolOptions
 from cogency_rs.types import RunEvent
+from support.call_examples import in_block
 from support.public_modules import PUBLIC_MODULES
 from support.tools import block, call
 
@@ -223,7 +224,7 @@ def test_fastapi_answers_with_a_result():
         assert {"/run", "/page", "/limits"} <= client.get("/openapi.json").json()["paths"].keys()
 
 
-OWN_DIALECT = Dialect("hermes").replace(name="mine", open=["<use>"], close=["</use>"])
+OWN_DIALECT = in_block(Dialect("hermes"), "<use>{call}</use>", name="mine")
 
 
 class Asked(BaseModel):

@@ -11,6 +11,7 @@ import pytest
 from cogency_rs import Dialect, Parser, ToolCall
 from cogency_rs.reader import ChatReader
 from cogency_rs.types import ToolResult
+from support.call_examples import Marks, examples, marks_of
 
 WRITE = ToolCall("write", {"path": "a.txt", "content": "hello"})
 READ = ToolCall("read", {"path": "b.txt"})
@@ -24,32 +25,18 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 
-def bodies(name: str, kind: str) -> Iterator[dict[str, Any]]:
-    """The forms of this kind in which a dialect has its calls."""
-    for body in Dialect(name).to_dict()["bodies"]:
-        if kind in body:
-            yield body[kind]
-
-
-def with_parameters() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def with_parameters() -> Iterator[tuple[str, Marks]]:
     """The dialects in which each argument is raw text between marks, with the marks of a call and of an argument."""
     for name in Dialect.presets():
-        for head in bodies(name, "head"):
-            form = head["args"].get("parameters") if isinstance(head["args"], dict) else None
-            if form and form["open"] in Dialect(name).write_calls([READ]):
-                yield name, head, form
-                break
+        written = Dialect(name).to_dict()["calls"][0]
+        if marks := marks_of(written):
+            yield name, marks
 
 
 RAW = [pytest.param(*each, id=each[0]) for each in with_parameters()]
-CLOSED = [pytest.param(*each, id=each[0]) for each in with_parameters() if each[1]["close"]]
+CLOSED = [pytest.param(*each, id=each[0]) for each in with_parameters() if each[1].close]
 # In the others a call has no block around it.
-IN_BLOCKS = [
-    each
-    for each in CLOSED
-    if (marks := Dialect(str(each.id)).to_dict().get("open"))
-    and each.values[1]["open"] not in marks
-]
+IN_BLOCKS = [each for each in CLOSED if "block" in Dialect(str(each.id)).to_dict()["calls"][0]]
 # A mark within a line may be one that a value speaks of, and a call that is a message ends with that.
 WITHIN_LINES = ("hunyuan-v3", "hunyuan-v4", "k2-horizon", "kimi-k3", "muse", "muse-glimmer")
 # The names of arguments are marks in one; in three, a call is a message, whose end nothing else shows.
@@ -61,8 +48,8 @@ UNCLOSED = [
 BARE = [
     pytest.param(name, form, id=name)
     for name in Dialect.presets()
-    for form in bodies(name, "json")
-    if Dialect(name).to_dict().get("unmarked") == "at_start" and not form["decision"]
+    for form in examples(name, json=True)
+    if Dialect(name).to_dict()["unmarked"] == "at_start" and "answer" not in form
 ]
 
 
@@ -94,11 +81,9 @@ def changed(text: str, mark: str, other: str, count: int = -1) -> str:
     return text.replace(mark, other, count)
 
 
-@pytest.mark.parametrize(("name", "head", "form"), CLOSED)
-def test_a_mark_that_closes_a_call_may_be_there_twice(
-    name: str, head: dict[str, Any], form: dict[str, Any]
-):
-    close = head["close"]
+@pytest.mark.parametrize(("name", "marks"), CLOSED)
+def test_a_mark_that_closes_a_call_may_be_there_twice(name: str, marks: Marks):
+    close = marks.close
     for behind in ("", "\n"):
         text = changed(Dialect(name).write_calls([WRITE]), close, f"{close}{behind}{close}")
         assert read(name, text, lenient=True) == (written(WRITE), False), text
@@ -106,35 +91,31 @@ def test_a_mark_that_closes_a_call_may_be_there_twice(
         assert (calls, is_told) in (([], True), (written(WRITE), False)), text
 
 
-@pytest.mark.parametrize(("name", "head", "form"), IN_BLOCKS)
-def test_a_call_ends_with_its_block_or_where_the_next_one_begins(
-    name: str, head: dict[str, Any], form: dict[str, Any]
-):
+@pytest.mark.parametrize(("name", "marks"), IN_BLOCKS)
+def test_a_call_ends_with_its_block_or_where_the_next_one_begins(name: str, marks: Marks):
     whole = Dialect(name).write_calls([WRITE, READ])
-    for text in (changed(whole, head["close"], ""), changed(whole, head["close"], "", 1)):
+    for text in (changed(whole, marks.close, ""), changed(whole, marks.close, "", 1)):
         expected = ([], True) if name in WITHIN_LINES else (written(WRITE, READ), False)
         assert read(name, text, lenient=True) == expected, text
 
 
-@pytest.mark.parametrize(("name", "head", "form"), UNCLOSED)
-def test_the_marks_that_close_arguments_may_be_missing(
-    name: str, head: dict[str, Any], form: dict[str, Any]
-):
+@pytest.mark.parametrize(("name", "marks"), UNCLOSED)
+def test_the_marks_that_close_arguments_may_be_missing(name: str, marks: Marks):
     for call in (WRITE, READ):
-        whole = Dialect(name).write_calls([call]).replace(f"{form['close']}\n", form["close"])
-        text = changed(whole, form["close"], "")
+        whole = (
+            Dialect(name).write_calls([call]).replace(f"{marks.value_close}\n", marks.value_close)
+        )
+        text = changed(whole, marks.value_close, "")
         assert read(name, text, lenient=True) == (written(call), False), text
         calls, _ = read(name, text, lenient=False)
         assert calls in ([], written(call))
 
 
-@pytest.mark.parametrize(("name", "head", "form"), RAW)
-def test_a_key_does_not_run_over_a_mark_or_a_line(
-    name: str, head: dict[str, Any], form: dict[str, Any]
-):
+@pytest.mark.parametrize(("name", "marks"), RAW)
+def test_a_key_does_not_run_over_a_mark_or_a_line(name: str, marks: Marks):
     whole = Dialect(name).write_calls([WRITE])
-    end = f"path{form['key_end']}"
-    for other in (f"path\nx{form['key_end']}", "path"):
+    end = f"path{marks.key_end}"
+    for other in (f"path\nx{marks.key_end}", "path"):
         text = changed(whole, end, other, 1)
         for lenient in (False, True):
             assert read(name, text, lenient=lenient) == ([], True), text
@@ -142,16 +123,18 @@ def test_a_key_does_not_run_over_a_mark_or_a_line(
 
 @pytest.mark.parametrize(("name", "form"), BARE)
 def test_a_bare_call_may_begin_with_another_key(name: str, form: dict[str, Any]):
-    key = form["args"][0]
-    call = f'{{"type": "function", "id": 7, "{form["name"][0]}": "read", "{key}": {{"path": "b.txt"}}}}'
-    text = f"[{call}]" if form["shape"] == "array" else call
+    keys = {slot: key for key, slot in form["call"].items()}
+    of_name, of_args = keys["{name}"], keys["{args}"]
+    call = f'{{"type": "function", "id": 7, "{of_name}": "read", "{of_args}": {{"path": "b.txt"}}}}'
+    is_array = "[{calls}]" in form.get("block", "")
+    text = f"[{call}]" if is_array else call
     assert read(name, text, lenient=False) == (written(READ), False)
     for answer in (
         '{"type": "list", "items": []}',
         '{"id": 7, "name": "Ann", "age": 3}',
         '{"a": 1',
     ):
-        answer = f"[{answer}]" if form["shape"] == "array" else answer
+        answer = f"[{answer}]" if is_array else answer
         assert read(name, answer, lenient=False) == ([], False), answer
 
 
@@ -182,11 +165,9 @@ def test_a_section_has_marks_in_either_spelling():
         assert [event["type"] for event in events] == ["call", "execute"]
 
 
-@pytest.mark.parametrize(("name", "head", "form"), RAW)
-def test_of_a_value_whose_mark_is_there_twice_neither_reading_runs(
-    name: str, head: dict[str, Any], form: dict[str, Any]
-):
-    close = form["close"].replace("{key}", "content")
+@pytest.mark.parametrize(("name", "marks"), RAW)
+def test_of_a_value_whose_mark_is_there_twice_neither_reading_runs(name: str, marks: Marks):
+    close = marks.value_close.replace("{key}", "content")
     for behind in ("", "\n"):
         text = changed(Dialect(name).write_calls([WRITE]), close, f"{close}{behind}{close}")
         for lenient in (False, True):
@@ -259,15 +240,16 @@ def test_lenient_reading_does_not_change_a_valid_block(name: str, content: str):
 )
 def test_no_value_takes_the_next_call(name: str):
     dialect = Dialect(name)
-    head = next(body["head"] for body in dialect.to_dict()["bodies"] if "head" in body)
-    close = head["args"]["parameters"]["close"]
+    marks = marks_of(dialect.to_dict()["calls"][0])
+    assert marks is not None
+    close = marks.value_close
     for count in (1, 2, 3):
         whole = dialect.write_calls([READ, WRITE])
-        marks = whole.split(close)
-        for missing in range(len(marks) - count):
-            text = close.join(marks[: missing + 1]) + "".join(marks[missing + 1 : missing + count])
-            text += close.join(["", *marks[missing + count :]])
-            for cut in (text, text.rpartition(head["close"] or "<|call|>")[0]):
+        parts = whole.split(close)
+        for missing in range(len(parts) - count):
+            text = close.join(parts[: missing + 1]) + "".join(parts[missing + 1 : missing + count])
+            text += close.join(["", *parts[missing + count :]])
+            for cut in (text, text.rpartition(marks.close or "<|call|>")[0]):
                 for lenient in (False, True):
                     calls, _ = read(name, cut, lenient=lenient)
                     values = [value for _, args in calls for value in args.values()]

@@ -10,6 +10,7 @@ from cogency_rs import Agent, Dialect, Parser, ToolCall, parse_tokens, tool
 from cogency_rs.models import Finish, TextDelta, ToolCallDelta
 from cogency_rs.reader import ChatReader
 from cogency_rs.testing import ScriptedModel
+from support.call_examples import marks_of
 from support.turns import Chunks
 from tools.silence import PAGE, SHAPES, TOOLS, watched
 
@@ -366,8 +367,9 @@ def test_an_id_before_the_arguments_is_kept(name: str, text: str):
 @pytest.mark.parametrize("name", ["glm45", "qwen3-coder", "beam-rfl", "anthropic"])
 def test_leniently_no_piece_runs_past_the_end_of_a_call(name: str):
     whole = Dialect(name).write_calls([ToolCall("write", {"path": "abc"})])
-    form = next(body["head"] for body in Dialect(name).to_dict()["bodies"] if "head" in body)
-    close = form["args"]["parameters"]["close"].replace("{key}", "path")
+    marks = marks_of(Dialect(name).to_dict()["calls"][0])
+    assert marks is not None
+    close = marks.value_close.replace("{key}", "path")
     text = whole.replace(close, "").replace("</parameters>", "")
     parser = Parser(dialect=name, calls="stream", lenient=True)
     events = [event for chunk in text for event in parser.feed(chunk)] + parser.finish("stop")

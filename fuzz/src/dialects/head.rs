@@ -24,7 +24,7 @@ pub fn call(form: &Head, cursor: &mut Cursor<'_>) -> Read<Call> {
 /// This is not a call.
 pub fn call_in_block(form: &Head, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Read<Call> {
     let ends: Vec<&str> =
-        dialect.close.iter().chain(&dialect.turn_end).map(|mark| &**mark).collect();
+        dialect.calls.close.iter().chain(&dialect.turn_end).map(|mark| &**mark).collect();
     let followers = [&ends[..], &[&*form.open]].concat();
     read(form, cursor, &followers, &ends)
 }

@@ -37,7 +37,7 @@ pub fn message(
         // A message for the user or for the model itself.
         return Err(No::Call);
     };
-    let Some(Body::Head(form)) = dialect.bodies.first().filter(|_| heads.names_call) else {
+    let Some(Body::Head(form)) = dialect.calls.bodies.first().filter(|_| heads.names_call) else {
         return Err(No::Certainty);
     };
     let name = tool.strip_prefix(heads.prefix.as_bytes()).unwrap_or(tool);

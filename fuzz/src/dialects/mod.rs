@@ -62,21 +62,21 @@ fn block_as_written(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> 
         let calls = heads::message(heads, dialect, &mut cursor)?;
         return Ok((calls, cursor.at));
     }
-    let open = dialect.open.iter().filter(|open| text.starts_with(open.as_bytes()));
+    let open = dialect.calls.open.iter().filter(|open| text.starts_with(open.as_bytes()));
     if let Some(open) = open.max_by_key(|open| open.len()) {
         cursor.at = open.len();
         match bodies(dialect, &mut cursor, true) {
             // The mark may also be the mark of a call, without a block around it.
-            Err(No::Call) if dialect.bodies.iter().any(|body| opens_itself(dialect, body)) => {
+            Err(No::Call) if dialect.calls.bodies.iter().any(|body| opens_itself(dialect, body)) => {
                 cursor.at = 0;
             }
             calls => return Ok((calls?, cursor.at)),
         }
     }
     let names_call = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
-    for body in dialect.bodies.iter().filter(|_| !names_call) {
+    for body in dialect.calls.bodies.iter().filter(|_| !names_call) {
         if let Body::Head(form) = body
-            && (form.bare || dialect.open.is_empty())
+            && (form.bare || dialect.calls.open.is_empty())
             && text.starts_with(form.open.as_bytes())
         {
             cursor.at = form.open.len();
@@ -99,7 +99,7 @@ fn block_as_written(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> 
 
 /// Whether the mark of a block is also the mark of a call of this body.
 fn opens_itself(dialect: &Dialect, body: &Body) -> bool {
-    matches!(body, Body::Head(form) if dialect.open.contains(&form.open))
+    matches!(body, Body::Head(form) if dialect.calls.open.contains(&form.open))
 }
 
 /// Whether a block with this body may begin here: one without a mark is JSON or a list, or a call that has its own marks.
@@ -117,7 +117,7 @@ fn may_begin(dialect: &Dialect, body: &Body, is_marked: bool) -> bool {
 fn bodies(dialect: &Dialect, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<Call>> {
     cursor.skip_space();
     let mut no = No::Call;
-    for body in dialect.bodies.iter().filter(|body| may_begin(dialect, body, is_marked)) {
+    for body in dialect.calls.bodies.iter().filter(|body| may_begin(dialect, body, is_marked)) {
         let mut inside = cursor.clone();
         match one(dialect, body, &mut inside, is_marked) {
             Ok(calls) => {
@@ -155,11 +155,11 @@ fn one(
     if calls.len() > 1000 {
         return Err(No::Certainty);
     }
-    if !is_marked || dialect.close.is_empty() {
+    if !is_marked || dialect.calls.close.is_empty() {
         return Ok(calls);
     }
     cursor.skip_space();
-    for close in &dialect.close {
+    for close in &dialect.calls.close {
         if cursor.take(close)? {
             return Ok(calls);
         }
@@ -177,11 +177,11 @@ fn one(
 pub fn may_open_again(dialect: &Dialect, text: &[u8]) -> bool {
     let rest = &text[text.len().min(1)..];
     let heads = dialect.heads.iter().flat_map(|heads| heads.open.iter().chain([&heads.recipient]));
-    let calls = dialect.bodies.iter().filter_map(|body| match body {
+    let calls = dialect.calls.bodies.iter().filter_map(|body| match body {
         Body::Head(form) => Some(&form.open),
         _ => None,
     });
     let is_free = dialect.unmarked != Unmarked::Never;
-    heads.chain(calls).chain(&dialect.open).any(|mark| find(rest, mark).is_some())
+    heads.chain(calls).chain(&dialect.calls.open).any(|mark| find(rest, mark).is_some())
         || (is_free && rest.iter().any(|byte| b"{[(".contains(byte)))
 }

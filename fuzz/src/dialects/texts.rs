@@ -261,7 +261,7 @@ pub fn marks(dialect: &Dialect) -> Vec<String> {
     let mut marks: Vec<&str> = pairs.flat_map(|pair| [&*pair.open, &*pair.close]).collect();
     let results = dialect.results.iter().flat_map(|results| [&*results.open, &*results.close]);
     marks.extend(results);
-    let lists = [&dialect.open, &dialect.close, &dialect.end, &dialect.turn_end, &dialect.ignored];
+    let lists = [&dialect.calls.open, &dialect.calls.close, &dialect.end, &dialect.turn_end, &dialect.ignored];
     marks.extend(lists.into_iter().flatten().map(|mark| &**mark));
     if let Some(heads) = &dialect.heads {
         let texts =
@@ -271,7 +271,7 @@ pub fn marks(dialect: &Dialect) -> Vec<String> {
         );
     }
     let mut marks: Vec<String> = marks.into_iter().map(str::to_owned).collect();
-    for body in &dialect.bodies {
+    for body in &dialect.calls.bodies {
         match body {
             Body::Head(head) => marks.extend(marks_of_head(head)),
             Body::Xml(xml) => {

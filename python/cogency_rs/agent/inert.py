@@ -22,7 +22,7 @@ _JOINERS = ("\u2060", "\\u2060")
 def any_model() -> Dialect:
     """A dialect with the tokens of all models, and no way to write calls."""
     tokens = Dialect("cogency").to_dict()["tokens"]
-    return Dialect.from_dict({"name": "any", "bodies": [], "tokens": tokens})
+    return Dialect.from_dict({"name": "any", "calls": [], "tokens": tokens})
 
 
 def inert_text(text: str) -> str:

@@ -58,10 +58,8 @@ def own_prompt(
 
 def _marks(dialect: Dialect) -> list[str]:
     """The marks that open and close a call."""
-    fields = dialect.to_dict()
-    heads = [body["head"]["open"] for body in fields["bodies"] if "head" in body]
-    opening = [mark for mark in (*fields.get("open", ()), *heads) if mark]
-    return [*opening[:1], *fields.get("close", ())[:1]]
+    opening, closing = dialect.call_marks()
+    return [*opening[:1], *closing[:1]]
 
 
 def _keys(dialect: Dialect) -> list[str]:

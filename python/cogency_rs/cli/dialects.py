@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -126,9 +127,9 @@ def facts(dialect: Dialect) -> dict[str, str]:
     fields = dialect.to_dict()
     texts = {
         "models": dialect.models or MODELS,
-        "opened by": _opened_by(fields),
+        "opened by": _opened_by(dialect, fields),
         "reasoning": _reasoning(fields),
-        "values": "; or ".join(dict.fromkeys(_values(body) for body in fields["bodies"])),
+        "values": "; or ".join(dict.fromkeys(map(_values, fields["calls"]))),
         "run": _RUN[fields["batch"]],
         "stop at": _listed([stop.replace("\n", "\\n") for stop in dialect.stop]) or "nothing",
         "left out": _left_out(fields),
@@ -142,10 +143,8 @@ _RUN = {
 }
 
 
-def _opened_by(fields: dict[str, Any]) -> str:
-    heads = [body["head"] for body in fields["bodies"] if "head" in body]
-    marks: list[str] = [*fields["open"]]
-    marks += [head["open"].rstrip() for head in heads if head["bare"] or not marks]
+def _opened_by(dialect: Dialect, fields: dict[str, Any]) -> str:
+    marks = [mark.rstrip() for mark in dialect.call_marks()[0]]
     if fields["unmarked"] != "never":
         marks.append(_UNMARKED[fields["unmarked"]])
     words = _listed(marks, "or")
@@ -170,34 +169,33 @@ def _reasoning(fields: dict[str, Any]) -> str:
     ]
     if fields["heads"]:
         words.append(f"messages of {_listed(fields['heads']['reasoning'], 'and')}")
-    for body in fields["bodies"]:
-        decision = body.get("json", {}).get("decision")
-        if decision:
-            words.append(f"the key {decision['thought_key']}")
+    for call in fields["calls"]:
+        keys = call.get("answer", {}).items()
+        words += [f"the key {key}" for key, value in keys if value == "{thought}"]
     if fields.get("begins_in_reasoning"):
         words.append("open where the answer begins")
     return _listed(words) or "not marked"
 
 
-def _values(body: dict[str, Any]) -> str:
+def _values(example: dict[str, Any]) -> str:
     """How the type of an argument is known."""
-    match body:
-        case {"json": _} | {"head": {"args": "json"}}:
-            return "JSON"
-        case {"python": _}:
-            return "Python literals; true, false and null too"
-        case {"head": {"args": {"text": key}}}:
-            return f"a JSON object, or one text: the tool's only parameter, or {key}"
-        case {"head": {"args": {"braces": mark}}}:
-            return f"text between two {mark}; else by the tool's schema; without one, JSON"
-        case {"head": {"args": {"parameters": {"flag": {"name": name, "text": text}}}}}:
-            return f'by the tool\'s schema; without one, text where {name}="{text}", else JSON'
-        case {"head": {"args": {"parameters": {"untyped": "json"}}}}:
-            return "by the tool's schema; without one, JSON if it is valid JSON, else text"
-        case {"xml": _} | {"head": {"args": {"xml": _}}}:
-            return "by the tool's schema; without one, numbers, true, false and null as such, else text"
-        case _:
-            return "by the tool's schema; without one, text"
+    call, arg = example["call"], example.get("arg", "")
+    if isinstance(call, dict) or "{json}" in call:
+        return "JSON"
+    if call == "{name}({args})":
+        return "Python literals; true, false and null too"
+    if found := re.search(r"\{text:(.*?)\}", call):
+        return f"a JSON object, or one text: the tool's only parameter, or {found[1]}"
+    if found := re.search(r"\{braces:(.*?)\}", call):
+        return f"text between two {found[1]}; else by the tool's schema; without one, JSON"
+    without = "text"
+    if found := re.search(r"\{(\w+)=(.*?)\|", arg):
+        without = f'text where {found[1]}="{found[2]}", else JSON'
+    elif "{raw|json}" in arg:
+        without = "JSON if it is valid JSON, else text"
+    elif "{elements" in arg:
+        without = "numbers, true, false and null as such, else text"
+    return f"by the tool's schema; without one, {without}"
 
 
 def _left_out(fields: dict[str, Any]) -> str:

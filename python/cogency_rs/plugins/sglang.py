@@ -41,7 +41,7 @@ class CallDetector(BeforeServersOwn):
 
     def has_tool_call(self, text: str) -> bool:
         """Whether the text may be more than text for the user; if not, SGLang does not ask for its calls."""
-        if any(mark in text for mark in shared.marks(self._dialects, "open")):
+        if any(mark in text for mark in shared.call_marks(self._dialects)):
             return True
         found = self.detect_and_parse(text, None)
         return bool(found.calls) or found.normal_text != text

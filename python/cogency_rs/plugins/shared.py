@@ -81,7 +81,7 @@ def chat_reader(dialects: Dialects, request: Any, *, streams: bool = False) -> C
 
 def reasoning_marks(dialects: Dialects) -> tuple[str, str]:
     """The marks around reasoning; those of most models if a dialect does not mark it."""
-    dialect = dialects[0] if isinstance(dialects, tuple) else dialects
+    dialect = _each(dialects)[0]
     fields = dialect.to_dict()
     for pair in fields.get("reasoning") or ():
         return pair["open"].strip(), pair["close"].strip()
@@ -91,9 +91,17 @@ def reasoning_marks(dialects: Dialects) -> tuple[str, str]:
 
 
 def marks(dialects: Dialects, field: str) -> list[str]:
-    """The marks of a field of the dialects, such as `open` or `turn_end`."""
-    every = dialects if isinstance(dialects, tuple) else (dialects,)
-    return [mark for dialect in every for mark in dialect.to_dict().get(field) or ()]
+    """The marks of a field of the dialects, such as `turn_end`."""
+    return [mark for dialect in _each(dialects) for mark in dialect.to_dict().get(field) or ()]
+
+
+def call_marks(dialects: Dialects) -> list[str]:
+    """The marks that open calls in any of the dialects."""
+    return [mark for dialect in _each(dialects) for mark in dialect.call_marks()[0]]
+
+
+def _each(dialects: Dialects) -> tuple[Dialect, ...]:
+    return dialects if isinstance(dialects, tuple) else (dialects,)
 
 
 class AnswerText:

@@ -160,11 +160,11 @@ mod tests {
             let dialect = preset(row).expect("a row");
             let wording = dialect.prompt.wording.as_ref().expect("a wording");
             let text = [&*wording.before, &*wording.behind].concat();
-            let head = dialect.bodies.iter().find_map(|body| match body {
+            let head = dialect.calls.bodies.iter().find_map(|body| match body {
                 Body::Head(head) => Some(&head.open),
                 _ => None,
             });
-            let mark = head.or(dialect.open.first());
+            let mark = head.or(dialect.calls.open.first());
             let is_shown = mark.is_none_or(|mark| text.contains(&**mark));
             // Their templates show none: the models know.
             let quiet = ["gemma4", "harmony", "lfm2", "llama3-json", "llama4-pythonic", "pythonic"];

@@ -34,7 +34,7 @@ pub fn how(renderer: &Renderer, tools: &[Tool<'_>]) -> String {
     let turn = if is_marked { &turn[..] } else { &turn[2..] };
     let plain = if is_marked || answer.is_some() { "" } else { "Plain text goes to the user. " };
     let done = done(dialect);
-    let numbered = match dialect.bodies.first() {
+    let numbered = match dialect.calls.bodies.first() {
         Some(Body::Head(head)) if matches!(head.form, HeadForm::Numbered) => {
             "The number after a name counts the conversation's calls, from 0."
         }
@@ -89,7 +89,7 @@ fn values(dialect: &Dialect) -> &'static str {
     const JSON: &str = "In strings, escape line breaks (\\n) and quotes (\\\").";
     const RAW: &str =
         "Values are written as they are, without quotes or escapes; objects and arrays as JSON.";
-    match dialect.bodies.first() {
+    match dialect.calls.bodies.first() {
         Some(Body::Json(_)) => JSON,
         Some(Body::Python(_)) => "Arguments are named; values are Python literals.",
         Some(Body::Xml(_)) => {
@@ -116,7 +116,7 @@ fn values(dialect: &Dialect) -> &'static str {
 
 /// How many calls an example has: several where they share an array.
 fn several(dialect: &Dialect) -> usize {
-    match dialect.bodies.first() {
+    match dialect.calls.bodies.first() {
         Some(Body::Json(Json { shape: JsonShape::Array, .. })) => 2,
         _ => 1,
     }
@@ -125,7 +125,7 @@ fn several(dialect: &Dialect) -> usize {
 /// Where a call must be.
 fn first(dialect: &Dialect) -> &'static str {
     match dialect.unmarked {
-        Unmarked::AtStart if dialect.prompt.calls.unmarked => "No text precedes a call.",
+        Unmarked::AtStart if dialect.calls.layout.unmarked => "No text precedes a call.",
         _ => "",
     }
 }

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::super::{
-    Args, Body, CallsForm, Frame, Head, HeadForm, Joints, MessageHeads, Prompt, Str, TurnForm,
+    Args, Body, CallsForm, Frame, Head, HeadForm, Joints, MessageHeads, Str, TurnForm,
 };
+use super::block::CallBlock;
 use super::calls::opener;
 use super::error::{Read, TemplateError};
 use super::fields::{ANSWER, CALLS, FieldContent, TemplateField, missing};
@@ -47,9 +48,9 @@ pub(super) fn is_addressed(field: &TemplateField<'_>) -> bool {
 pub(super) struct Messages {
     pub heads: MessageHeads,
     /// The call that is in one.
-    pub body: Body,
+    pub calls: CallBlock,
     /// How the model's own messages are written.
-    pub prompt: Prompt,
+    pub turn: TurnForm,
 }
 
 /// The messages of a template whose calls name a recipient.
@@ -139,7 +140,8 @@ pub(super) fn messages(
     let close = calls.close.as_ref().map_or(Ok(Vec::new()), marks)?;
     let message = framed(head_of(alternative), &close);
     let form = CallsForm { between, message, ..CallsForm::default() };
-    Ok(Messages { heads, body, prompt: Prompt { turn, calls: form, ..Prompt::default() } })
+    let calls = CallBlock { form, ..CallBlock::new(Vec::new(), Vec::new(), body) };
+    Ok(Messages { heads, calls, turn })
 }
 
 fn framed(before: String, close: &[String]) -> Frame {

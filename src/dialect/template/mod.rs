@@ -33,12 +33,14 @@ mod python;
 mod tests;
 mod texts;
 mod transform;
+mod written;
 
 use serde_json::Value;
 
 pub use error::TemplateError;
 
-use super::{BatchEnd, Dialect, LoneMark, Prompt, Unmarked};
+use super::{BatchEnd, Calls, Dialect, LoneMark, Prompt, Unmarked};
+use block::CallBlock;
 use error::Read;
 use fields::{ANSWER, CALLS, TemplateField};
 use pattern::{Boundary, PatternForm, PatternPiece};
@@ -70,7 +72,7 @@ const REASONING: [&str; 3] = ["thinking", "reasoning", "reasoning_content"];
 ///         "content": {"close": "<|im_end|>"},
 ///     },
 /// }))?;
-/// assert_eq!((&*dialect.open[0], &*dialect.turn_end[0]), ("<tool_call>", "<|im_end|>"));
+/// assert_eq!((&*dialect.calls.open[0], &*dialect.turn_end[0]), ("<tool_call>", "<|im_end|>"));
 /// # Ok::<_, cogency_rs::dialect::template::TemplateError>(())
 /// ```
 pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError> {
@@ -104,8 +106,8 @@ fn translated(template: &Value, fields: &[TemplateField<'_>]) -> Read<Dialect> {
     if let Some(calls) = calls.filter(|calls| heads::is_addressed(calls)) {
         let messages = heads::messages(template, fields, calls)?;
         dialect.heads = Some(messages.heads);
-        dialect.bodies = vec![messages.body];
-        dialect.prompt = messages.prompt;
+        dialect.calls = by_example(&messages.calls)?;
+        dialect.prompt.turn = messages.turn;
         return Ok(dialect);
     }
     let texts = texts(fields)?;
@@ -114,11 +116,8 @@ fn translated(template: &Value, fields: &[TemplateField<'_>]) -> Read<Dialect> {
     dialect.answer = texts.answer;
     dialect.turn_end = texts.turn_end;
     if let Some(calls) = calls.map(calls::calls).transpose()? {
-        dialect.open = calls.open;
-        dialect.close = calls.close;
         dialect.unmarked = calls.unmarked;
-        dialect.bodies = vec![calls.body];
-        dialect.prompt.calls = calls.form;
+        dialect.calls = by_example(&calls)?;
         for end in calls.turn_end {
             if !dialect.turn_end.contains(&end) {
                 dialect.turn_end.push(end);
@@ -126,6 +125,14 @@ fn translated(template: &Value, fields: &[TemplateField<'_>]) -> Read<Dialect> {
         }
     }
     Ok(dialect)
+}
+
+/// Calls as a dialect has them.
+fn by_example(block: &CallBlock) -> Read<Calls> {
+    written::calls(block).ok_or_else(|| {
+        let what = "writes calls with white space where no dialect can have it";
+        TemplateError::new(format!("fields.{CALLS}"), what, "keep white space out of the marks")
+    })
 }
 
 /// No mark may open two fields, or open one and end the turn.
@@ -183,10 +190,8 @@ fn empty() -> Dialect {
         results: Vec::new(),
         heads: None,
         at_line_start: false,
-        open: Vec::new(),
-        close: Vec::new(),
+        calls: Calls::default(),
         unmarked: Unmarked::Never,
-        bodies: Vec::new(),
         batch: BatchEnd::Answer,
         lone_mark: LoneMark::Text,
         end: Vec::new(),

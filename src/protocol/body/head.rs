@@ -469,7 +469,7 @@ mod tests {
     #[test]
     fn a_call_without_a_closing_mark_ends_with_its_arguments_however_much_follows() {
         let row = presets::preset("react").expect("a preset");
-        let Some(Body::Head(form)) = row.bodies.first() else { panic!("calls with heads") };
+        let Some(Body::Head(form)) = row.calls.bodies.first() else { panic!("calls with heads") };
         let scope =
             Scope { limits: Limits::default(), strictness: Strictness::Strict, ..Scope::default() };
         for behind in ["", "\n", "\n\nAction:"] {

@@ -428,20 +428,19 @@ impl ObjectReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::{Body, presets};
 
     /// A byte that was passed over is not looked at again, or a long run of space would be read once for each of its chunks.
     #[test]
     fn space_between_objects_is_passed_over_once() {
-        let form: Json = serde_json::from_value(serde_json::json!({
-            "shape": {"objects": ";"}, "name": ["name"], "args": ["args"],
-        }))
-        .unwrap();
+        let dialect = presets::preset("llama3-json").expect("a preset");
+        let Body::Json(form) = &dialect.calls.bodies[0] else { panic!("calls are JSON") };
         let mut calls = Calls::new(Scope::default());
-        let mut reader = JsonReader::new(&form, 0, &calls.scope);
-        let mut text = b"{\"name\": \"a\", \"args\": {}}".to_vec();
+        let mut reader = JsonReader::new(form, 0, &calls.scope);
+        let mut text = b"{\"name\": \"a\", \"parameters\": {}}".to_vec();
         for (more, is_after) in [("  ", true), (" ", true), (" ; ", false), ("\n", false)] {
             text.extend_from_slice(more.as_bytes());
-            assert_eq!(reader.read(&form, &text, &mut calls), Ok(None), "{more:?}");
+            assert_eq!(reader.read(form, &text, &mut calls), Ok(None), "{more:?}");
             let passed = match reader.state {
                 State::After(at) if is_after => at,
                 State::Parted(at) if !is_after => at,
@@ -450,7 +449,7 @@ mod tests {
             assert_eq!(passed, text.len(), "{more:?}");
         }
         text.extend_from_slice(b"{\"name\": \"b\", \"args\": {}} x");
-        let end = reader.read(&form, &text, &mut calls);
+        let end = reader.read(form, &text, &mut calls);
         assert_eq!(end, Ok(Some(text.len() - 2)));
         assert_eq!(calls.len(), 2);
     }

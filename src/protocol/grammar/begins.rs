@@ -20,14 +20,14 @@ pub fn any(known: impl Iterator<Item = Option<bool>>) -> Option<bool> {
 /// Whether a block of this dialect may be empty.
 #[must_use]
 pub fn may_be_empty(dialect: &Dialect) -> bool {
-    let mut bodies = dialect.bodies.iter();
+    let mut bodies = dialect.calls.bodies.iter();
     bodies.any(|body| matches!(body, Body::Head(_)) && !opens_itself(dialect, body))
 }
 
 /// Whether the mark of a block is the mark of a call of this body: then the block has no mark of its own.
 #[must_use]
 pub fn opens_itself(dialect: &Dialect, body: &Body) -> bool {
-    matches!(body, Body::Head(head) if dialect.open.contains(&head.open))
+    matches!(body, Body::Head(head) if dialect.calls.open.contains(&head.open))
 }
 
 /// Whether `body` begins at the start of `text`; `None` while that is not known.

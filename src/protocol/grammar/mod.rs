@@ -206,8 +206,9 @@ impl Grammar {
                 if rest.is_empty() {
                     return None;
                 }
-                let bodies = dialect.bodies.iter().filter(|body| !opens_itself(dialect, body));
-                let closes = dialect.close.iter().filter(|_| may_be_empty(dialect));
+                let bodies =
+                    dialect.calls.bodies.iter().filter(|body| !opens_itself(dialect, body));
+                let closes = dialect.calls.close.iter().filter(|_| may_be_empty(dialect));
                 any(bodies
                     .map(|body| body_begins(body, rest))
                     .chain(closes.map(|close| starts_with(rest, close))))
@@ -216,7 +217,7 @@ impl Grammar {
                 let first = text.get(leading_space(text))?;
                 Some(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'.' | b'-' | 0x80..))
             }
-            Entry::None => any(dialect.bodies.iter().map(|body| unmarked_begins(body, text))),
+            Entry::None => any(dialect.calls.bodies.iter().map(|body| unmarked_begins(body, text))),
         }
     }
 }

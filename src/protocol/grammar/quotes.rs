@@ -80,15 +80,15 @@ impl Grammar {
         if rest.is_empty() {
             return None;
         }
-        let bodies = dialect.bodies.iter().map(|body| body_begins(body, rest));
+        let bodies = dialect.calls.bodies.iter().map(|body| body_begins(body, rest));
         any(bodies.chain(LENIENT.iter().map(|mark| starts_with(rest, mark))))
     }
 
     /// Whether a block may begin with this quote after its mark.
     fn may_begin_with(&self, opening: &Opening, quote: u8) -> bool {
         let dialect = &self.dialects[opening.dialect];
-        let bodies = dialect.bodies.iter().filter(|body| !opens_itself(dialect, body));
-        let closes = dialect.close.iter().filter(|_| may_be_empty(dialect));
+        let bodies = dialect.calls.bodies.iter().filter(|body| !opens_itself(dialect, body));
+        let closes = dialect.calls.close.iter().filter(|_| may_be_empty(dialect));
         let mut begins = bodies
             .map(|body| body_begins(body, &[quote]))
             .chain(closes.map(|close| starts_with(&[quote], close)));

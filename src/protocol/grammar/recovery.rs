@@ -19,12 +19,12 @@ impl Recovery {
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
         let heads = || {
-            dialect.bodies.iter().filter_map(|body| match body {
+            dialect.calls.bodies.iter().filter_map(|body| match body {
                 Body::Head(head) => Some(head),
                 _ => None,
             })
         };
-        let mut closing: Vec<&Str> = dialect.close.iter().collect();
+        let mut closing: Vec<&Str> = dialect.calls.close.iter().collect();
         if closing.is_empty() {
             closing.extend(heads().map(|head| &head.close));
         }
@@ -35,7 +35,7 @@ impl Recovery {
             after.extend(&heads.open);
         }
         if closing.is_empty() {
-            after.extend(dialect.open.iter().chain(heads().map(|head| &head.open)));
+            after.extend(dialect.calls.open.iter().chain(heads().map(|head| &head.open)));
         }
         let marks = closing.iter().chain(&after).map(|mark| mark.as_bytes());
         let longest = closing.iter().map(|mark| mark.len()).max().unwrap_or(0);

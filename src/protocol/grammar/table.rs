@@ -11,10 +11,10 @@ use crate::dialect::{Body, Dialect, Json, JsonShape, MessageHeads, Pair, Str, Un
 /// What opens a block of calls, or a call outside blocks, in the dialect of this number.
 fn openers(number: usize, dialect: &Dialect) -> Vec<(Str, Opening)> {
     let opening = |entry| Opening { dialect: number, entry };
-    let blocks = dialect.open.iter().map(|open| (open.clone(), opening(Entry::Block)));
+    let blocks = dialect.calls.open.iter().map(|open| (open.clone(), opening(Entry::Block)));
     let is_named = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
-    let calls = dialect.bodies.iter().enumerate().filter_map(|(body, form)| match form {
-        Body::Head(head) if (head.bare || dialect.open.is_empty()) && !is_named => {
+    let calls = dialect.calls.bodies.iter().enumerate().filter_map(|(body, form)| match form {
+        Body::Head(head) if (head.bare || dialect.calls.open.is_empty()) && !is_named => {
             Some((head.open.clone(), opening(Entry::Call(body))))
         }
         _ => None,
@@ -69,7 +69,7 @@ impl Table {
         for (open, opening) in openers(number, dialect) {
             self.block(&open, opening);
         }
-        for form in &dialect.bodies {
+        for form in &dialect.calls.bodies {
             if dialect.unmarked == Unmarked::Anywhere {
                 let byte = match form {
                     Body::Json(Json {

@@ -37,8 +37,8 @@ pub fn push_calls(
     begins_answer: bool,
     thought: Option<&[u8]>,
 ) {
-    let form = &dialect.prompt.calls;
-    let body = match (&dialect.heads, dialect.bodies.first()) {
+    let form = &dialect.calls.layout;
+    let body = match (&dialect.heads, dialect.calls.bodies.first()) {
         (Some(heads), _) => return push_messages(sink, dialect, heads, calls),
         (None, Some(body)) => body,
         (None, None) => return,
@@ -68,14 +68,14 @@ fn push_marked(
     is_marked: bool,
     thought: Option<&[u8]>,
 ) {
-    let form = &dialect.prompt.calls;
+    let form = &dialect.calls.layout;
     let is_marked = is_marked && !opens_itself(dialect, body);
     let mark = |marks: &'_ [Str]| marks.first().filter(|_| is_marked).cloned().unwrap_or_default();
-    sink.push(&*mark(&dialect.open));
+    sink.push(&*mark(&dialect.calls.open));
     sink.push(&*form.open);
     push_block(sink, dialect, body, calls, thought);
     sink.push(&*form.close);
-    sink.push(&*mark(&dialect.close));
+    sink.push(&*mark(&dialect.calls.close));
 }
 
 /// Whether a body of this form holds exactly one call.
@@ -90,7 +90,7 @@ fn push_block(
     calls: &[ShownCall],
     thought: Option<&[u8]>,
 ) {
-    let form = &dialect.prompt.calls;
+    let form = &dialect.calls.layout;
     match body {
         Body::Json(body) => push_json_block(sink, dialect, body, calls, thought),
         Body::Head(body) => {
@@ -130,7 +130,7 @@ fn push_json_block(
     calls: &[ShownCall],
     thought: Option<&[u8]>,
 ) {
-    let form = &dialect.prompt.calls;
+    let form = &dialect.calls.layout;
     let strings = match (form.ascii, dialect.prompt.inert) {
         (false, _) => sink.strings(),
         (true, Inert::Joined) => Strings::Ascii(Some(sink.marks())),
@@ -180,7 +180,7 @@ fn push_object(
         out.field(server, call.server.as_deref().unwrap_or(LOCAL));
     }
     let id = body.id.as_deref().zip(call.id.as_deref());
-    let id_first = dialect.prompt.calls.id_first;
+    let id_first = dialect.calls.layout.id_first;
     if let Some((key, id)) = id.filter(|_| id_first) {
         out.field(key, id);
     }
@@ -216,7 +216,7 @@ fn push_messages(
     heads: &MessageHeads,
     calls: &[ShownCall],
 ) {
-    let form = &dialect.prompt.calls;
+    let form = &dialect.calls.layout;
     for (index, call) in calls.iter().enumerate() {
         if index > 0 {
             sink.push(&*form.between);
@@ -232,7 +232,7 @@ fn push_messages(
             sink.push_name(name.as_bytes(), is_sure);
             sink.push(part);
         }
-        match dialect.bodies.first() {
+        match dialect.calls.bodies.first() {
             Some(Body::Head(head)) if heads.names_call => {
                 head::push_arguments(sink, dialect, head, call);
             }
@@ -247,7 +247,7 @@ fn push_messages(
 /// conversation.
 pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
     let is_numbered = matches!(
-        dialect.bodies.first(),
+        dialect.calls.bodies.first(),
         Some(Body::Head(head)) if head.form == HeadForm::Numbered
     );
     for (number, call) in (first..).zip(calls) {
@@ -256,7 +256,7 @@ pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
                 call.id =
                     Some(format!("\"functions.{}:{number}\"", &call.name[1..call.name.len() - 1]));
             }
-        } else if let Ids::Count(digits) = dialect.prompt.calls.ids
+        } else if let Ids::Count(digits) = dialect.calls.layout.ids
             && call.id.is_none()
         {
             call.id = Some(format!("\"{number:0digits$}\""));

@@ -19,7 +19,7 @@ pub fn push_call(
     call: &ShownCall,
     number: usize,
 ) {
-    let form = &dialect.prompt.calls;
+    let form = &dialect.calls.layout;
     sink.begin_call(call);
     sink.push(&*head.open);
     sink.push(&*form.name.before);
@@ -36,7 +36,7 @@ pub fn push_call(
 
 /// Adds the arguments of a call.
 pub fn push_arguments(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {
-    let form = &dialect.prompt.calls;
+    let form = &dialect.calls.layout;
     match &head.args {
         Args::Json | Args::Text(_) => sink.push_json(&call.args),
         Args::Braces(mark) => literal::push_braces(sink, &call.args, mark),

@@ -95,7 +95,7 @@ impl DialectMarks {
         let search = AhoCorasick::new(texts());
         let search = search.unwrap_or_else(|error| unreachable!("{error}"));
         let unmarked = match dialect.unmarked {
-            Unmarked::Anywhere => dialect.bodies.clone(),
+            Unmarked::Anywhere => dialect.calls.bodies.clone(),
             Unmarked::AtStart | Unmarked::Never => Vec::new(),
         };
         let brackets: &[u8] = if unmarked.is_empty() { b"" } else { b"[{" };
@@ -333,10 +333,10 @@ fn written_with(dialect: &Dialect) -> Vec<&str> {
         let single = [&heads.end, &heads.channel];
         marks.extend(heads.open.iter().chain(&heads.close).chain(single).map(|mark| &**mark));
     }
-    marks.extend(dialect.open.iter().chain(&dialect.close).map(|mark| &**mark));
+    marks.extend(dialect.calls.open.iter().chain(&dialect.calls.close).map(|mark| &**mark));
     // Where a recipient's name is that of a call, what precedes it is a word of the head.
     let is_named = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
-    for body in &dialect.bodies {
+    for body in &dialect.calls.bodies {
         marks_of_body(body, is_named, &mut marks);
     }
     marks
@@ -382,7 +382,7 @@ fn frames_of_tools(dialect: &Dialect) -> [&str; 4] {
 
 /// The texts that a prompt may have next to text from outside: its marks and tokens, and what it writes between its parts.
 fn own_texts(dialect: &Dialect) -> Vec<&str> {
-    let prompt = &dialect.prompt;
+    let (prompt, layout) = (&dialect.prompt, &dialect.calls.layout);
     let mut texts = marks(dialect);
     // A token that begins another text is not all of it, so it is never next to anything.
     let tokens = || dialect.tokens.iter().map(|token| &**token);
@@ -395,12 +395,12 @@ fn own_texts(dialect: &Dialect) -> Vec<&str> {
     let whole: Vec<&str> = tokens().filter(is_whole).collect();
     texts.extend(whole);
     texts.extend(frames_of_tools(dialect));
-    let frames = [&prompt.turn.thought, &prompt.turn.text, &prompt.calls.name];
-    let frames = frames.into_iter().chain([&prompt.calls.message]).chain(&prompt.turn.preamble);
+    let frames = [&prompt.turn.thought, &prompt.turn.text, &layout.name];
+    let frames = frames.into_iter().chain([&layout.message]).chain(&prompt.turn.preamble);
     texts.extend(frames.flat_map(|frame| [&*frame.before, &*frame.behind]));
     let joints = prompt.turn.joints.iter();
     let joints = joints.flat_map(|joints| [&joints.thought, &joints.calls, &joints.other]);
-    let between = [&prompt.results.between, &prompt.tools.between, &prompt.calls.between];
+    let between = [&prompt.results.between, &prompt.tools.between, &layout.between];
     texts.extend(joints.chain(between).map(|text| &**text));
     texts.extend(["\n", "\""]);
     texts

@@ -112,7 +112,7 @@ impl OpenBlock {
         let dialect = &grammar.dialects[self.opening.dialect];
         let is_objects =
             |body: &Body| matches!(body, Body::Json(Json { shape: JsonShape::Objects(_), .. }));
-        let is_later = problem.at > 0 && dialect.bodies.iter().any(is_objects);
+        let is_later = problem.at > 0 && dialect.calls.bodies.iter().any(is_objects);
         self.opening.entry.is_none()
             && (dialect.unmarked == Unmarked::Anywhere || (problem.kind.is_of_shape() && !is_later))
     }

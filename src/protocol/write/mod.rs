@@ -117,7 +117,7 @@ impl Renderer {
     #[must_use]
     pub fn example_turn(&self, parts: &[TurnPart<'_>]) -> String {
         let mut dialect = Dialect::clone(self.dialect());
-        dialect.prompt.calls.json = JsonLayout::Compact;
+        dialect.calls.layout.json = JsonLayout::Compact;
         let mut sink = Sink::new(&self.notation);
         turn::push_turn(&mut sink, &dialect, parts);
         Text::from(sink.out).to_string()
@@ -126,7 +126,8 @@ impl Renderer {
     /// Writes an answer; `None` if the dialect has answers in plain text, not in JSON.
     #[must_use]
     pub fn answer(&self, thought: &str, answer: &str) -> Option<String> {
-        let Some(Body::Json(Json { decision: Some(decision), .. })) = self.dialect().bodies.first()
+        let Some(Body::Json(Json { decision: Some(decision), .. })) =
+            self.dialect().calls.bodies.first()
         else {
             return None;
         };

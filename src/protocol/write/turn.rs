@@ -40,7 +40,7 @@ const CALL: usize = 128;
 
 /// Adds a turn. Returns whether anything of it is shown.
 pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[TurnPart<'_>]) -> bool {
-    if let Some(Body::Json(Json { decision: Some(decision), .. })) = dialect.bodies.first() {
+    if let Some(Body::Json(Json { decision: Some(decision), .. })) = dialect.calls.bodies.first() {
         return push_decisions(sink, dialect, decision, parts);
     }
     let form = &dialect.prompt.turn;

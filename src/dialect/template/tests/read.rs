@@ -21,7 +21,7 @@ fn marks_may_be_written_in_many_ways() {
         r"(?:<tool_call>|\s+<tool_call>)",
     ] {
         let dialect = read(&pattern(plain(), "tool_calls", "open", open));
-        assert_eq!(dialect.open.first(), expected.open.first(), "{open}");
+        assert_eq!(dialect.calls.open.first(), expected.calls.open.first(), "{open}");
     }
     for close in ["<\\|im_end\\|>", r"\s*<\|im_end\|>\s*|$", r"(?:<\|im_end\|>|$)"] {
         assert_eq!(read(&pattern(plain(), "content", "close", close)), expected, "{close}");
@@ -38,7 +38,7 @@ fn marks_may_be_written_in_many_ways() {
 #[test]
 fn a_template_without_marks_of_its_own_is_the_text_alone() {
     let dialect = read(&json!({"start_anchor_pattern": "a|b", "fields": {"content": {}}}));
-    assert_eq!((dialect.bodies.len(), dialect.turn_end.len()), (0, 0));
+    assert_eq!((dialect.calls.bodies.len(), dialect.turn_end.len()), (0, 0));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn calls_in_json_are_read_by_the_keys_of_the_transform() {
         let template = with(plain(), "/fields/tool_calls/transform", transform.clone());
         let template = with(template, "/fields/tool_calls/transform_each", is_each.into());
         let dialect = read(&template);
-        let [Body::Json(json)] = &dialect.bodies[..] else { panic!("{dialect:?}") };
+        let [Body::Json(json)] = &dialect.calls.bodies[..] else { panic!("{dialect:?}") };
         assert_eq!((&json.shape, (&*json.name[0], &*json.args[0])), (&shape, keys), "{transform}");
     }
     let transform = "/fields/tool_calls/transform";
@@ -98,7 +98,9 @@ fn calls_in_json_are_read_by_the_keys_of_the_transform() {
         "function": {"name": "{content.n}", "arguments": "{content.a}"},
     });
     let dialect = read(&with(plain(), transform, with_id));
-    assert!(matches!(&dialect.bodies[..], [Body::Json(json)] if json.id.as_deref() == Some("id")));
+    assert!(
+        matches!(&dialect.calls.bodies[..], [Body::Json(json)] if json.id.as_deref() == Some("id"))
+    );
     let nested = json!({"function": {"name": "{content.f.name}", "arguments": "{content.f.args}"}});
     let field = "fields.tool_calls.transform.function.name";
     refused(&with(plain(), transform, nested), field, "not part of a call");
@@ -107,24 +109,24 @@ fn calls_in_json_are_read_by_the_keys_of_the_transform() {
 #[test]
 fn a_call_may_go_on_to_the_end_where_json_ends_it() {
     let template = with(plain(), "/fields/tool_calls/close", Value::Null);
-    assert!(read(&template).close.is_empty());
+    assert!(read(&template).calls.close.is_empty());
     let template = pattern(tagged(), "tool_calls", "open", r"\[TOOL_CALLS\](?P<name>\w+)\[ARGS\]");
     let template = with(template, "/fields/tool_calls/close_pattern", Value::Null);
     refused(&template, "fields.tool_calls.close", "what closes a call");
     let template = with(template, "/fields/tool_calls/content", "json".into());
     let dialect = read(&template);
-    let [Body::Head(head)] = &dialect.bodies[..] else { panic!("{dialect:?}") };
+    let [Body::Head(head)] = &dialect.calls.bodies[..] else { panic!("{dialect:?}") };
     assert_eq!((&*head.open, &*head.ends[0], &*head.close), ("[TOOL_CALLS]", "[ARGS]", ""));
 }
 
 #[test]
 fn a_head_may_be_written_in_many_ways() {
     let expected = read(&tagged());
-    let [Body::Head(head)] = &expected.bodies[..] else { panic!("{expected:?}") };
-    assert_eq!((&*expected.open[0], &*head.open), ("<tool_call>", "<function="));
-    assert_eq!((&*head.close, &*expected.close[0]), ("</function>", "</tool_call>"));
+    let [Body::Head(head)] = &expected.calls.bodies[..] else { panic!("{expected:?}") };
+    assert_eq!((&*expected.calls.open[0], &*head.open), ("<tool_call>", "<function="));
+    assert_eq!((&*head.close, &*expected.calls.close[0]), ("</function>", "</tool_call>"));
     assert_eq!((&head.form, head.bare), (&HeadForm::Name, false));
-    assert_eq!(expected.prompt.calls.blocks, Blocks::Each);
+    assert_eq!(expected.calls.layout.blocks, Blocks::Each);
     for (open, close) in [
         (r"\s*<tool_call>\s*<function=(?P<name>[^>\n]+)>\s*", r"</function>\s*</tool_call>\s*"),
         ("<tool_call>\n?<function=(?P<name>.+?)>", "</function></tool_call>"),
@@ -135,8 +137,8 @@ fn a_head_may_be_written_in_many_ways() {
     }
     let bare = r"(?:<tool_call>\s*)?<function=(?P<name>\w+)>";
     let dialect = read(&pattern(tagged(), "tool_calls", "open", bare));
-    assert!(matches!(&dialect.bodies[..], [Body::Head(head)] if head.bare));
-    assert_eq!(dialect.prompt.calls.blocks, Blocks::default());
+    assert!(matches!(&dialect.calls.bodies[..], [Body::Head(head)] if head.bare));
+    assert_eq!(dialect.calls.layout.blocks, Blocks::default());
     let (open, close) = (
         r"(?:<｜tool▁calls▁begin｜>)?<｜tool▁call▁begin｜>(?P<name>[^<]+)<｜tool▁sep｜>",
         r"<｜tool▁call▁end｜>(?:<｜tool▁calls▁end｜>)?",
@@ -145,10 +147,10 @@ fn a_head_may_be_written_in_many_ways() {
     let template = with(template, "/fields/tool_calls/content", "json".into());
     let dialect = read(&pattern(template, "tool_calls", "close", close));
     assert_eq!(
-        (&*dialect.open[0], &*dialect.close[0]),
+        (&*dialect.calls.open[0], &*dialect.calls.close[0]),
         ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
     );
-    let [Body::Head(head)] = &dialect.bodies[..] else { panic!("{dialect:?}") };
+    let [Body::Head(head)] = &dialect.calls.bodies[..] else { panic!("{dialect:?}") };
     assert_eq!((&*head.open, &*head.close), ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"));
     assert!(head.bare);
 }
@@ -171,14 +173,14 @@ fn space_around_a_value_is_what_its_tag_and_its_parser_say() {
         let template =
             with(tagged(), "/fields/tool_calls/content_args/tag_pattern", tag.clone().into());
         let dialect = read(&with(template, "/fields/tool_calls/content_args/value_parser", parser));
-        let [Body::Head(head)] = &dialect.bodies[..] else { panic!("{dialect:?}") };
+        let [Body::Head(head)] = &dialect.calls.bodies[..] else { panic!("{dialect:?}") };
         let Args::Parameters(parameters) = &head.args else { panic!("{head:?}") };
         assert_eq!((parameters.trim, parameters.untyped), (trim, untyped), "{tag}");
         assert_eq!((&*parameters.key_end, &*parameters.close), (">", "</parameter>"), "{tag}");
     }
     let tag = r"<k>(?P<key>[^<]+)</k>\s*\n<v>\s*(?P<value>.*?)\s*</v>";
     let dialect = read(&with(tagged(), "/fields/tool_calls/content_args/tag_pattern", tag.into()));
-    let [Body::Head(head)] = &dialect.bodies[..] else { panic!("{dialect:?}") };
+    let [Body::Head(head)] = &dialect.calls.bodies[..] else { panic!("{dialect:?}") };
     let Args::Parameters(parameters) = &head.args else { panic!("{head:?}") };
     assert_eq!((&*parameters.key_end, &*parameters.value_open), ("</k>", "<v>"));
 }
@@ -192,7 +194,7 @@ fn an_object_that_the_marks_spell_out_is_read_as_a_whole() {
     let template = with(template, "/fields/tool_calls/content_args", Value::Null);
     let dialect = read(&template);
     assert_eq!((dialect.unmarked, &*dialect.turn_end[1]), (Unmarked::Anywhere, "<|eot_id|>"));
-    let [Body::Json(json)] = &dialect.bodies[..] else { panic!("{dialect:?}") };
+    let [Body::Json(json)] = &dialect.calls.bodies[..] else { panic!("{dialect:?}") };
     assert_eq!(
         (&json.shape, &*json.name[0], &*json.args[0]),
         (&JsonShape::Object, "name", "parameters")
@@ -214,8 +216,8 @@ fn a_list_of_python_calls_is_read_as_python() {
     });
     let template = with(template, "/fields/tool_calls/content_args", args);
     let dialect = read(&template);
-    assert_eq!((&*dialect.open[0], &*dialect.close[0]), ("<calls>", "</calls>"));
-    assert_eq!(dialect.bodies, [Body::Python(Python::List)]);
+    assert_eq!((&*dialect.calls.open[0], &*dialect.calls.close[0]), ("<calls>", "</calls>"));
+    assert_eq!(dialect.calls.bodies, [Body::Python(Python::List)]);
     let at = "/fields/tool_calls/content_args/tag_pattern";
     let field = "fields.tool_calls.content_args.tag_pattern";
     refused(
