@@ -6,6 +6,7 @@ mod chat;
 mod damage;
 mod early;
 pub mod joined;
+mod mistakes;
 mod pieces;
 mod read;
 mod reasoning;

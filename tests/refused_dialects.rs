@@ -37,7 +37,7 @@ fn what_the_reader_looks_for_is_not_empty() {
         ("hermes", "/name", empty(), "name: must not be empty"),
         ("hermes", "/ignored", json!([""]), "ignored[0]: must not be empty"),
         ("hermes", "/stop", json!([""]), "stop[0]: must not be empty"),
-        ("hermes", "/reasoning/0/open", empty(), "reasoning[0].open: must not be empty"),
+        ("hermes", "/reasoning/0", json!("{}x"), "reasoning[0]: must not be empty"),
         ("cogency", "/results/0/open", empty(), "results[0].open: must not be empty"),
         ("llama3-json", "/calls", json!([]), "calls: must not be empty"),
         ("hermes", "/calls/0/call", call("", "args"), "calls[0].call: must not be empty"),
@@ -74,7 +74,7 @@ fn what_the_reader_looks_for_is_not_empty() {
             "calls[0].call: must not be empty",
         ),
         ("muse", "/calls/0/arg", json!("<a>{key}{raw}</a>"), "calls[0].arg: must not be empty"),
-        ("muse", "/calls/0/args", json!("<all>{args}"), "calls[0].args: must not be empty"),
+        ("muse", "/calls/0/args", json!("<all>\n{args}"), "calls[0].args: must not be empty"),
         (
             "muse",
             "/calls/0/call",
@@ -145,7 +145,6 @@ fn a_mark_does_not_begin_with_what_the_reader_skips() {
 
 #[test]
 fn an_example_is_refused_with_what_it_needs() {
-    let call = |text: &str| json!(text);
     assert_refused(vec![
         (
             "hermes",
@@ -179,6 +178,13 @@ fn an_example_is_refused_with_what_it_needs() {
             json!({"</call>": ["</calls>"]}),
             "calls[0].spellings: \"</call>\" is not a mark of the block, the mark after a name, or a key",
         ),
+    ]);
+}
+
+#[test]
+fn a_text_of_an_example_is_refused_with_what_it_needs() {
+    let call = |text: &str| json!(text);
+    assert_refused(vec![
         (
             "qwen3-coder",
             "/calls/0/block",
@@ -309,12 +315,15 @@ fn all_texts_together_are_not_so_long_that_they_take_the_memory() {
 fn with_the_longest_texts_a_dialect_is_written_at_once() {
     for text in ["a".repeat(250_000), format!("<{}", "a".repeat(250_000))] {
         for place in [
-            "/prompt/turn/text/before",
+            "/prompt/turn/text",
             "/prompt/turn/joints/thought",
             "/calls/0/between",
-            "/prompt/results/each/before",
-            "/prompt/tools/around/before",
+            "/prompt/results/each",
+            "/prompt/tools/around",
         ] {
+            // Some are around something.
+            let is_frame = !place.ends_with("thought") && !place.ends_with("between");
+            let text = if is_frame { format!("{text}{{}}") } else { text.clone() };
             let dialect = Dialect::from_json(changed("hermes", place, json!(text)));
             let renderer = Renderer::new(Arc::new(dialect.expect("it is short enough")));
             let parts = [TurnPart::Thought(b"aa"), TurnPart::Words(b"a")];

@@ -402,3 +402,27 @@ fn says_types(name: &str) -> bool {
         other => unreachable!("the test does not know {other:?}"),
     }
 }
+
+#[test]
+fn a_number_reads_back_as_it_was_written_in_every_shape() {
+    let ways = [json!("number"), json!(["number", "null"]), json!(["integer", "number"])];
+    for (kind, written) in
+        ways.iter().flat_map(|kind| ["5", "5.0", "-0.0", "1e3", "2.50"].map(|raw| (kind, raw)))
+    {
+        let schema = json!({"type": "object", "properties": {"x": {"type": kind}}});
+        let tools = Arc::new(Tools::new([("f".to_owned(), schema)]));
+        let value: Value = serde_json::from_str(written).expect("a number");
+        let stored = json!({"name": "f", "args": {"x": value}}).to_string();
+        for dialect in presets::names() {
+            let renderer = Renderer::new(presets::preset(dialect).expect("a row"));
+            let mut calls = [shown_call(stored.as_bytes()).expect("JSON").expect("a call")];
+            renderer.give_ids(&mut calls, 0);
+            let text =
+                renderer.exactly(&calls, true, Some(&tools)).expect("any dialect has numbers");
+            let options = Options { tools: Some(Arc::clone(&tools)), ..Options::default() };
+            let found = read(dialect, options, &text.to_string());
+            let is_same = matches!(&found[..], [Ok(args)] if args["x"] == value);
+            assert!(is_same, "{dialect} reads {text} as {found:?} under {kind}");
+        }
+    }
+}

@@ -167,7 +167,8 @@ impl Checked {
     }
 
     fn pair(&mut self, path: FieldPath<'_>, pair: &Pair, close: Kind) -> Verdict {
-        self.texts(path, &[("open", Kind::Mark, &pair.open), ("close", close, &pair.close)])
+        self.text(path, Kind::Mark, &pair.open)?;
+        self.text(path, close, &pair.close)
     }
 
     fn pairs(&mut self, path: FieldPath<'_>, pairs: &[Pair]) -> Verdict {

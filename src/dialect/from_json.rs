@@ -58,7 +58,11 @@ mod tests {
                 json!(null),
                 "at_line_start: invalid type: null, expected a boolean",
             ),
-            ("/reasoning/0", json!({"open": "<t>"}), "reasoning[0]: missing field `close`"),
+            (
+                "/reasoning/0",
+                json!("<t>"),
+                "reasoning[0]: must have {} once, where the text is that it is around",
+            ),
             ("/heads", json!(false), "heads: invalid type: boolean `false`, expected an object"),
             (
                 "/calls/0",

@@ -91,13 +91,29 @@ impl Hash for Dialect {
     }
 }
 
-/// Two marks around something.
+/// Two marks around something, written as `<think>{}</think>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Pair {
     /// The first mark.
     pub open: Str,
     /// The second one. Empty if the next mark of any other kind ends it.
     pub close: Str,
+}
+
+impl TryFrom<String> for Pair {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let Frame { before: open, behind: close } = Frame::try_from(text)?;
+        Ok(Self { open, close })
+    }
+}
+
+impl From<Pair> for String {
+    fn from(Pair { open, close }: Pair) -> Self {
+        Frame { before: open, behind: close }.into()
+    }
 }
 
 /// Marks around results.
@@ -330,6 +346,8 @@ pub enum Untyped {
     Text,
     /// JSON if it is valid JSON, else text.
     Json,
+    /// A number, a boolean or null if it is written as one, else text.
+    Scalar,
 }
 
 /// Python calls with literals as arguments. Expressions are never evaluated: a call with one is refused.

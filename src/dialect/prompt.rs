@@ -80,16 +80,33 @@ pub enum ToolsPlace {
     User,
 }
 
-/// Text before and after something.
+/// Text before and after something, written as `before {} after`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object")]
+#[serde(try_from = "String", into = "String")]
 pub struct Frame {
     /// Before it.
-    #[serde(default)]
     pub before: Str,
     /// After it.
-    #[serde(default)]
     pub behind: Str,
+}
+
+impl TryFrom<String> for Frame {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.split_once("{}") {
+            Some((before, behind)) if !behind.contains("{}") => {
+                Ok(Self { before: before.to_owned().into(), behind: behind.to_owned().into() })
+            }
+            _ => Err("must have {} once, where the text is that it is around"),
+        }
+    }
+}
+
+impl From<Frame> for String {
+    fn from(Frame { before, behind }: Frame) -> Self {
+        [&before, "{}", &behind].concat()
+    }
 }
 
 impl Frame {

@@ -13,10 +13,10 @@ use super::call::Call;
 use super::canonical::ESCAPED_JOINER;
 use super::ending::Ending;
 use super::event::{Event, Note};
-use super::grammar::{Entry, body_begins, may_be_empty};
-use super::limits::Strictness;
+use super::grammar::{Entry, block_begins, may_be_empty};
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
+use super::recovery::Mistake;
 use crate::dialect::{Body, Dialect, Inert, Str};
 use crate::json::FaultKind;
 use crate::text::{character_start, leading_space};
@@ -89,10 +89,8 @@ impl BlockReader {
     /// A reader of a block of `dialect` that follows a mark of this kind.
     #[must_use]
     pub fn new(dialect: Arc<Dialect>, entry: Entry, scope: Scope) -> Self {
-        let fence = match scope.strictness {
-            Strictness::Strict => Fence::Refused,
-            Strictness::Lenient => Fence::Awaited,
-        };
+        let may_be_fenced = scope.forgives(Mistake::Fence);
+        let fence = if may_be_fenced { Fence::Awaited } else { Fence::Refused };
         let mut calls = Calls::new(scope);
         calls.openers.extend_from_slice(&dialect.calls.open);
         calls.undecided = undecided(&dialect, &calls.scope);
@@ -245,7 +243,7 @@ impl BlockReader {
                         self.fence = Fence::Closed;
                     }
                     let is_row = matches!(self.dialect.calls.bodies[body], Body::Head(_));
-                    if is_row && self.fence != Fence::Refused {
+                    if is_row && self.calls.scope.forgives(Mistake::WordsBetween) {
                         let passed = words(&self.dialect, body, &text[*at..]);
                         if passed > 0 {
                             self.words.get_or_insert(*at);
@@ -278,7 +276,8 @@ impl BlockReader {
             }
         }
         for body in bodies {
-            match body_begins(&self.dialect.calls.bodies[body], rest) {
+            match block_begins(&self.dialect.calls.bodies[body], rest, self.calls.scope.strictness)
+            {
                 Some(true) => return Next::Item(body),
                 Some(false) => {}
                 None => is_known = false,

@@ -36,6 +36,7 @@ pub mod marks;
 mod notation;
 pub mod parser;
 pub mod problem;
+pub mod recovery;
 pub mod report;
 pub mod results;
 pub mod run;

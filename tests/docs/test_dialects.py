@@ -9,7 +9,7 @@ import pytest
 
 from cogency_rs import Dialect, Parser
 from support.own_dialects import OWN
-from tools import dialect_fields, presets
+from tools import dialect_fields, mistakes, presets
 
 PRESETS = [Dialect(name) for name in Dialect.presets()]
 FIELDS = dialect_fields.PAGE.read_text(encoding="utf-8")
@@ -73,3 +73,9 @@ def test_a_dialect_that_is_not_a_preset_reads_what_it_writes(name: str):
     assert [event["type"] for event in events] == ["call", "execute"]
     read = json.loads(events[0]["content"])
     assert (read["name"], read["args"]) == (presets.EXAMPLE.name, presets.EXAMPLE.args)
+
+
+def test_the_table_of_mistakes_is_the_core_s():
+    assert mistakes.page() == mistakes.PAGE.read_text(encoding="utf-8"), (
+        "run: python -m tools.mistakes"
+    )

@@ -164,8 +164,8 @@ _UNMARKED = {
 
 def _reasoning(fields: dict[str, Any]) -> str:
     words = [
-        f"{pair['open'].strip()} … {pair['close'] or '(up to the next mark)'}"
-        for pair in fields["reasoning"]
+        f"{opened.strip()} … {close or '(up to the next mark)'}"
+        for opened, close in map(_pair, fields["reasoning"])
     ]
     if fields["heads"]:
         words.append(f"messages of {_listed(fields['heads']['reasoning'], 'and')}")
@@ -199,12 +199,17 @@ def _values(example: dict[str, Any]) -> str:
 
 
 def _left_out(fields: dict[str, Any]) -> str:
-    marks = [*fields["ignored"], *(mark for pair in fields["answer"] for mark in pair.values())]
+    marks = [*fields["ignored"], *(mark for pair in fields["answer"] for mark in _pair(pair))]
     words = [_listed(list(dict.fromkeys(marks)))]
     if fields["turn_end"]:
         words.append(f"{_listed(fields['turn_end'], 'or')} and all text after it")
     words += [f"{each['open']} … {each['close']}" for each in fields["results"] if each["close"]]
     return "; ".join(filter(None, words))
+
+
+def _pair(marks: str) -> list[str]:
+    """The two marks of `<think>{}</think>`."""
+    return marks.split("{}")
 
 
 def _listed(texts: list[str], word: str = "and") -> str:

@@ -84,7 +84,8 @@ def reasoning_marks(dialects: Dialects) -> tuple[str, str]:
     dialect = _each(dialects)[0]
     fields = dialect.to_dict()
     for pair in fields.get("reasoning") or ():
-        return pair["open"].strip(), pair["close"].strip()
+        opening, _, closing = pair.partition("{}")
+        return opening.strip(), closing.strip()
     if heads := fields.get("heads"):  # reasoning is a separate message
         return dialect.write_turn(reasoning="thought").partition("thought")[0], heads["close"][0]
     return "<think>", "</think>"

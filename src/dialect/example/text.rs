@@ -56,7 +56,7 @@ pub(super) enum Attribute {
 
 impl Text {
     /// # Errors
-    /// A brace is not closed, or a placeholder is none of those.
+    /// A brace is not closed, or a placeholder is unknown.
     pub fn new(source: &str) -> Result<Self, String> {
         let (mut texts, mut slots) = (vec![String::new()], Vec::new());
         let mut rest = source;

@@ -6,10 +6,11 @@
 use super::super::canonical::{Writer, json_string};
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
-use super::super::tools::{Schema, SchemaPlace, Types, WholeNumbers, scalar, typed_within};
+use super::super::tools::{Schema, SchemaPlace, Types, scalar, typed};
 use super::Calls;
 use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
+use crate::dialect::Untyped;
 use crate::json::{Container, Fault, Scanner, Token, unescaped};
 use crate::text::{leading_space, trim};
 
@@ -70,7 +71,7 @@ fn close_of(container: Container) -> u8 {
 /// The value of a literal without quotes. What may be text is what its schema says; what may not is what it says itself.
 fn literal(raw: &[u8], schema: Option<Schema<'_>>) -> String {
     let types = schema.map(Schema::types).unwrap_or_default();
-    let read = typed_within(raw, schema, WholeNumbers::Float, 0, scalar);
+    let read = typed(raw, schema, Untyped::Scalar, 0);
     if types.has(Types::STRING) || !read.starts_with('"') {
         return read;
     }

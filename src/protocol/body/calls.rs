@@ -7,6 +7,7 @@ use super::super::canonical::Writer;
 use super::super::event::{Event, Note};
 use super::super::limits::{Limits, Strictness};
 use super::super::problem::{Problem, ProblemKind};
+use super::super::recovery::Mistake;
 use super::super::tools::Tools;
 use super::super::unread::Callable;
 use crate::dialect::Str;
@@ -82,6 +83,14 @@ struct OpenCall {
     /// How many bytes of its arguments were shown, counted with the writer's holes and without.
     written: usize,
     bytes: usize,
+}
+
+impl Scope {
+    /// Whether this mistake is read as it was meant.
+    #[must_use]
+    pub fn forgives(&self, mistake: Mistake) -> bool {
+        mistake.is_forgiven(self.strictness)
+    }
 }
 
 impl Calls {

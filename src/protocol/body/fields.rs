@@ -6,6 +6,7 @@ use super::super::call::Call;
 use super::super::canonical::{Writer, canonical_string};
 use super::super::limits::Strictness;
 use super::super::problem::ProblemKind;
+use super::super::recovery::Mistake;
 use super::super::{Event, Text};
 use super::Calls;
 use crate::dialect::{DecisionKeys, Json, Str};
@@ -159,7 +160,7 @@ impl Fields {
         Self {
             depth,
             strictness,
-            takes_text: form.args_as_text || strictness == Strictness::Lenient,
+            takes_text: form.args_as_text || Mistake::ArgsAsText.is_forgiven(strictness),
             name: Ranked::new(Err(NOTHING)),
             args: Ranked::new(args),
             id: Err(NOTHING),
@@ -281,7 +282,7 @@ impl Fields {
             Some(decision) if is(&decision.key) => Field::Decision,
             Some(decision) if is(&decision.thought_key) => Field::Thought,
             Some(decision) if is(&decision.answer_key) => Field::Answer,
-            _ if self.strictness == Strictness::Strict => Field::Other,
+            _ if !Mistake::Key.is_forgiven(self.strictness) => Field::Other,
             _ if is_one_of(&OTHER_ARGS, key) => Field::Args(form.args.len(), Writer::new(room)),
             _ => match OTHER_NAMES.iter().position(|name| name.as_bytes() == key) {
                 Some(rank) => Field::Name(form.name.len() + rank),

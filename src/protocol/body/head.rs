@@ -4,6 +4,7 @@ use super::super::call::Call;
 use super::super::canonical::json_string;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
+use super::super::recovery::Mistake;
 use super::super::tools::Tools;
 use super::attribute::attribute;
 use super::braces::BracesReader;
@@ -150,7 +151,9 @@ impl ItemReader for HeadReader {
                             continue;
                         }
                         Some(true) => *at + form.close.len(),
-                        Some(false) if is_lenient(calls) => self.closed.unwrap_or(*at),
+                        Some(false) if calls.scope.forgives(Mistake::NoCallEnd) => {
+                            self.closed.unwrap_or(*at)
+                        }
                         // The block's end is the call's, too.
                         Some(false) if any_starts(&text[*at..], &calls.followers) == Some(true) => {
                             *at
@@ -265,11 +268,7 @@ fn forms<'f>(form: &'f Head, parameters: &'f Parameters) -> Forms<'f> {
 
 /// Whether the mark that closes a call may be there twice: models write it so.
 fn may_be_doubled(form: &Head, calls: &Calls) -> bool {
-    is_lenient(calls) && !form.close.is_empty()
-}
-
-fn is_lenient(calls: &Calls) -> bool {
-    calls.scope.strictness == super::super::limits::Strictness::Lenient
+    calls.scope.forgives(Mistake::TwoCallEnds) && !form.close.is_empty()
 }
 
 /// Where the head that begins at `start` ends, and with which mark, or up to where it is known not to end; it has been

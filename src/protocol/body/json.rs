@@ -6,6 +6,7 @@ use super::super::canonical::Writer;
 use super::super::limits::Strictness;
 use super::super::marks::any_starts;
 use super::super::problem::{Problem, ProblemKind};
+use super::super::recovery::Mistake;
 use super::fields::{Fields, name_of};
 use super::found::{character, problem};
 use super::{Calls, ItemReader, Scope};
@@ -122,10 +123,10 @@ enum Between {
 }
 
 fn scanner(start: usize, strictness: Strictness) -> Scanner {
-    let mut scanner = Scanner::default().with(match strictness {
-        Strictness::Strict => TrailingCommas::Refused,
-        Strictness::Lenient => TrailingCommas::Allowed,
-    });
+    let mut scanner = Scanner::default();
+    if Mistake::ExtraComma.is_forgiven(strictness) {
+        scanner = scanner.with(TrailingCommas::Allowed);
+    }
     scanner.skip(start);
     scanner
 }
@@ -155,7 +156,7 @@ impl JsonReader {
             *at += leading_space(&text[*at..]);
             let rest = &text[*at..];
             if rest.is_empty() || !rest.starts_with(separator) {
-                // Models leave it out.
+                // See `Mistake::NoSeparator`.
                 return Some(match names_a_call(form, rest) {
                     Some(true) => Between::Object(*at),
                     None if !is_whole => Between::Unknown,
@@ -233,12 +234,12 @@ impl JsonReader {
 
 /// Whether the value may be an array of calls.
 fn may_be_array(form: &Json, calls: &Calls) -> bool {
-    form.shape == JsonShape::Array || calls.scope.strictness == Strictness::Lenient
+    form.shape == JsonShape::Array || calls.scope.forgives(Mistake::Shape)
 }
 
 /// Whether the value may be the object of a call.
 fn may_be_object(form: &Json, calls: &Calls) -> bool {
-    form.shape != JsonShape::Array || calls.scope.strictness == Strictness::Lenient
+    form.shape != JsonShape::Array || calls.scope.forgives(Mistake::Shape)
 }
 
 /// Whether JSON begins whose first key is a key of a call.

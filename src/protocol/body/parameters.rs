@@ -4,9 +4,9 @@
 //! next parameter, the end of the call, or nothing at all.
 
 use super::super::canonical::Writer;
-use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
+use super::super::recovery::Mistake;
 use super::Calls;
 use super::found::unexpected;
 use super::json::ObjectReader;
@@ -193,7 +193,7 @@ impl ParametersReader {
             (None, _) | (_, None) => return Ok(None),
             (Some(false), Some(false)) => {}
         }
-        if calls.scope.strictness == Strictness::Lenient && self.has_begun {
+        if calls.scope.forgives(Mistake::NoCallEnd) && self.has_begun {
             match ends_without_mark(text, at, &mut 0, forms, calls) {
                 Some(true) => return Ok(Some(State::Done(at))),
                 None => return Ok(None),
@@ -246,6 +246,7 @@ impl ParametersReader {
             at: text.len(),
         };
         let Forms { parameters: form, ends, .. } = forms;
+        // See `Mistake::NoBlockEnd`.
         let may_end = calls.has_stopped || is_bare;
         for _ in 0..MOST_UNCLOSED {
             let State::Value(value) = &mut self.state else { break };

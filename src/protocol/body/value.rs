@@ -7,9 +7,9 @@
 mod unclosed;
 
 use super::super::canonical::{Writer, json_string};
-use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::ProblemKind;
+use super::super::recovery::Mistake;
 use super::super::tools::{JsonReader, Schema, Types, typed, typed_unless_text};
 use super::fields::OTHER_ARGS;
 use super::found::{expected, unexpected};
@@ -113,7 +113,7 @@ impl ValueReader {
             }
             // The parameter that is opened there is one of the tool's.
             Some(Unclosed { at, .. })
-                if is_described || calls.scope.strictness == Strictness::Lenient =>
+                if is_described || calls.scope.forgives(Mistake::NoValueEndUnknown) =>
             {
                 return Some((self.start + at, self.start + at));
             }
@@ -196,7 +196,7 @@ impl ValueReader {
                     && self.doubled(forms, &text[..end.at]).is_none();
                 is_value.then_some(end.at)
             }
-            None if calls.scope.strictness == Strictness::Lenient => {
+            None if calls.scope.forgives(Mistake::NoLastValueEnd) => {
                 self.end_of_call(forms, tool, text, calls)
             }
             None => None,
@@ -208,7 +208,7 @@ impl ValueReader {
     pub fn next(&self, forms: Forms<'_>, tool: &str, text: &[u8], calls: &Calls) -> Option<usize> {
         // Of a call that is a message nothing shows where the next one begins.
         let is_message = forms.call.is_empty();
-        if self.end.is_some() || is_message || calls.scope.strictness == Strictness::Strict {
+        if self.end.is_some() || is_message || !calls.scope.forgives(Mistake::NoValueEnd) {
             return None;
         }
         let schema = calls.scope.tools.as_deref()?.schema(tool)?;
@@ -336,7 +336,7 @@ impl ValueReader {
             None if types == Types::STRING => match (form.untyped, first) {
                 (Untyped::Json, None) => return Shown::Unknown,
                 (Untyped::Json, Some(first)) => *first != b'"',
-                (Untyped::Text, _) => true,
+                (Untyped::Text | Untyped::Scalar, _) => true,
             },
             None => {
                 let may_be_all = may_be_all && OTHER_ARGS.contains(&&*self.key);
@@ -449,7 +449,8 @@ impl End {
     /// be missing, or there more than once.
     fn closes_call(&mut self, text: &[u8], forms: Forms<'_>, calls: &Calls) -> Option<bool> {
         let ends = forms.ends;
-        let is_lenient = calls.scope.strictness == Strictness::Lenient;
+        let may_be_doubled = calls.scope.forgives(Mistake::TwoCallEnds);
+        let may_be_missing = calls.scope.forgives(Mistake::NoCallEnd);
         loop {
             let is_first = self.beyond == 0;
             if !is_first {
@@ -457,7 +458,8 @@ impl End {
             }
             let at = if is_first { self.behind } else { self.beyond };
             let rest = &text[at..];
-            let is_end = if is_first || is_lenient { any_starts(rest, ends) } else { Some(false) };
+            let is_end =
+                if is_first || may_be_doubled { any_starts(rest, ends) } else { Some(false) };
             if is_end == Some(true) {
                 if calls.followers.is_empty() {
                     return Some(true);
@@ -466,7 +468,7 @@ impl End {
                 self.beyond = at + ends.iter().find(here).map_or(0, |mark| mark.len());
                 continue;
             }
-            let follows = match (is_first, is_lenient) {
+            let follows = match (is_first, may_be_missing) {
                 (false, _) => any_starts(rest, &calls.followers),
                 (true, true) => ends_without_mark(text, at, &mut self.instead, forms, calls),
                 (true, false) => Some(false),

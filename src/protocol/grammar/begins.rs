@@ -1,6 +1,10 @@
 //! Whether a block, or the body of one, begins in a text.
 
-use super::super::body::{HeadReader, ItemReader, JsonReader, PythonReader, XmlReader};
+use super::super::body::{
+    HeadReader, ItemReader, JsonReader, PythonReader, XmlReader, opening_fence,
+};
+use super::super::limits::Strictness;
+use super::super::recovery::Mistake;
 use crate::dialect::{Body, Dialect, Python};
 use crate::text::leading_space;
 
@@ -38,6 +42,33 @@ pub fn body_begins(body: &Body, text: &[u8]) -> Option<bool> {
         Body::Head(form) => HeadReader::begins(form, text),
         Body::Python(form) => PythonReader::begins(form, text),
         Body::Xml(form) => XmlReader::begins(form, text),
+    }
+}
+
+/// Whether what a block may hold begins at the start of `text`, with a [mistake](Mistake) that this reading forgives, too; `None`
+/// while that is not known.
+///
+/// # Complexity
+/// O(space at the start of `text`)
+#[must_use]
+pub fn block_begins(body: &Body, text: &[u8], strictness: Strictness) -> Option<bool> {
+    let Body::Json(_) = body else { return body_begins(body, text) };
+    let mut rest = &text[leading_space(text)..];
+    if Mistake::Fence.is_forgiven(strictness) {
+        rest = &rest[opening_fence(rest)?..];
+        rest = &rest[leading_space(rest)..];
+    }
+    match body_begins(body, rest) {
+        Some(false) if Mistake::Shape.is_forgiven(strictness) => {
+            let inner: &[u8] = match rest.first()? {
+                b'[' => b"{",
+                b'{' => b"\"",
+                _ => return Some(false),
+            };
+            let first = rest[1..].get(leading_space(&rest[1..]))?;
+            Some(inner.contains(first))
+        }
+        known => known,
     }
 }
 

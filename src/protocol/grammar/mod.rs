@@ -10,6 +10,7 @@ mod table;
 
 use std::sync::{Arc, OnceLock};
 
+use super::limits::Strictness;
 use super::marks::{Marks, Undecided, starts_with};
 use super::report::Words;
 use super::run::TextRun;
@@ -18,7 +19,7 @@ use crate::text::leading_space;
 use begins::any;
 use table::Table;
 
-pub use begins::{body_begins, may_be_empty, opens_itself, unmarked_begins};
+pub use begins::{block_begins, body_begins, may_be_empty, opens_itself, unmarked_begins};
 pub use heads::{Addressee, Headed};
 pub use mark::{Entry, Inner, Mark, Opening, Reopened, Span};
 pub use quotes::{Fence, Quotations, is_quote};
@@ -107,9 +108,10 @@ impl Grammar {
         &self,
         openings: &'o [Opening],
         text: &[u8],
+        strictness: Strictness,
     ) -> Result<Option<&'o Opening>, Undecided> {
         for opening in openings {
-            match self.follows(opening, text) {
+            match self.follows(opening, text, strictness) {
                 Some(true) => return Ok(Some(opening)),
                 Some(false) => {}
                 None => return Err(Undecided),
@@ -197,7 +199,7 @@ impl Grammar {
     }
 
     /// Whether `text` can follow the mark of this opening; `None` while that is not known.
-    fn follows(&self, opening: &Opening, text: &[u8]) -> Option<bool> {
+    fn follows(&self, opening: &Opening, text: &[u8], strictness: Strictness) -> Option<bool> {
         let dialect = &self.dialects[opening.dialect];
         match opening.entry {
             Entry::Block if dialect.lone_mark == LoneMark::Block => Some(true),
@@ -210,7 +212,7 @@ impl Grammar {
                     dialect.calls.bodies.iter().filter(|body| !opens_itself(dialect, body));
                 let closes = dialect.calls.close.iter().filter(|_| may_be_empty(dialect));
                 any(bodies
-                    .map(|body| body_begins(body, rest))
+                    .map(|body| block_begins(body, rest, strictness))
                     .chain(closes.map(|close| starts_with(rest, close))))
             }
             Entry::Call(_) => {

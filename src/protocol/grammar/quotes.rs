@@ -9,6 +9,7 @@
 //!
 //! Models also wrap real calls in fences and quotes. So what opens a call is a mark there too, if a call begins after it.
 
+use super::super::limits::Strictness;
 use super::super::marks::{Undecided, find_byte, starts_with};
 use super::begins::any;
 use super::{Entry, Grammar, Mark, Opening, body_begins, may_be_empty, opens_itself};
@@ -50,6 +51,7 @@ impl Grammar {
         &self,
         openings: &'o [Opening],
         text: &[u8],
+        strictness: Strictness,
     ) -> Result<Option<&'o Opening>, Undecided> {
         let is_free = |opening: &Opening| {
             let lone_mark = self.dialects[opening.dialect].lone_mark;
@@ -59,7 +61,7 @@ impl Grammar {
             let known = if is_free(opening) {
                 self.begins_block(opening, text)
             } else {
-                match self.opening(std::slice::from_ref(opening), text) {
+                match self.opening(std::slice::from_ref(opening), text, strictness) {
                     Ok(found) => Some(found.is_some()),
                     Err(Undecided) => None,
                 }

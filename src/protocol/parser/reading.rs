@@ -156,8 +156,8 @@ impl Parser {
         let is_fenced = self.before.is_fenced();
         let opening = match (may_decide, is_fenced) {
             (false, _) => Err(Undecided),
-            (true, false) => grammar.opening(openings, within),
-            (true, true) => grammar.opening_in_fence(openings, within),
+            (true, false) => grammar.opening(openings, within, self.scope.strictness),
+            (true, true) => grammar.opening_in_fence(openings, within, self.scope.strictness),
         };
         match opening {
             Ok(Some(opening)) => {

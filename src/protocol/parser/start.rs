@@ -47,7 +47,7 @@ impl Parser {
                 return Some(false);
             }
         }
-        match grammar.opening(&grammar.unmarked, rest) {
+        match grammar.opening(&grammar.unmarked, rest, self.scope.strictness) {
             Ok(Some(opening)) => {
                 let block = OpenBlock { opening: opening.clone(), mark: 0 };
                 self.open_block(grammar, block, text, (start, at), events);

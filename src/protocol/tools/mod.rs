@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::canonical::json_string;
 
 pub use document::SchemaDocument;
-pub use raw::{JsonReader, WholeNumbers, scalar, typed, typed_unless_text, typed_within};
+pub use raw::{JsonReader, scalar, typed, typed_unless_text};
 pub use schema::{Schema, SchemaPlace};
 pub use types::{Types, target, written};
 

@@ -6,21 +6,12 @@ use crate::dialect::Untyped;
 use crate::json::{Scanner, Token};
 use crate::text::trim;
 
-/// How a whole number that is written with a point, `5.0`, is read where any number is allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WholeNumbers {
-    /// As an integer.
-    Integer,
-    /// As in JSON: as a float.
-    Float,
-}
-
 /// The value of a raw text, as canonical JSON.
 ///
 /// If the value may only be a string, it is the text itself. If it may have several types, the others are tried first, without
 /// the whitespace at both ends. Where a string is one of them, a number, a boolean or `null` is one only if its canonical JSON
-/// is the text: `02134`, `5.0` and `None` are text, unless the schema lists the strings, and this is not one of them. Where other
-/// types than numbers are possible, `5.0` is a float. Text that fits no type stays text, which the check of the arguments will
+/// is the text: `02134` and `None` are text, unless the schema lists the strings, and this is not one of them. `5.0` is an integer only
+/// where no other number may be there: what was written reads back. Text that fits no type stays text, which the check of the arguments will
 /// refuse. An object or array that is nested deeper than `max_depth` is text too.
 ///
 /// ```
@@ -59,33 +50,6 @@ pub fn typed_unless_text(
     {
         return Some(quoted);
     }
-    read_as(raw, schema, WholeNumbers::Integer, json, |value, json| match untyped {
-        Untyped::Text => None,
-        Untyped::Json => json.finish(value).map(|(_, json)| json),
-    })
-}
-
-/// The same as [`typed`] with another depth, and with a function for text that no type is known of. It is given the text without the
-/// whitespace at both ends, and returns `None` if the value is the text.
-pub fn typed_within(
-    raw: &[u8],
-    schema: Option<Schema<'_>>,
-    wholes: WholeNumbers,
-    max_depth: usize,
-    untyped: impl FnOnce(&[u8]) -> Option<String>,
-) -> String {
-    let json = JsonReader::new(max_depth);
-    let value = read_as(raw, schema, wholes, json, |value, _| untyped(value));
-    value.unwrap_or_else(|| json_string(raw))
-}
-
-fn read_as(
-    raw: &[u8],
-    schema: Option<Schema<'_>>,
-    wholes: WholeNumbers,
-    json: JsonReader,
-    untyped: impl FnOnce(&[u8], JsonReader) -> Option<String>,
-) -> Option<String> {
     match schema.map(|schema| (schema, schema.types())) {
         Some((_, Types::STRING)) => None,
         Some((schema, types)) if !types.is_empty() => {
@@ -99,14 +63,18 @@ fn read_as(
             } else {
                 types
             };
-            of_types(raw, types, wholes, json)
+            of_types(raw, types, json)
         }
-        _ => untyped(trim(raw), json),
+        _ => match untyped {
+            Untyped::Text => None,
+            Untyped::Json => json.finish(trim(raw)).map(|(_, json)| json),
+            Untyped::Scalar => scalar(trim(raw)),
+        },
     }
 }
 
 /// The value as one of these types.
-fn of_types(raw: &[u8], types: Types, wholes: WholeNumbers, json: JsonReader) -> Option<String> {
+fn of_types(raw: &[u8], types: Types, json: JsonReader) -> Option<String> {
     let value = trim(raw);
     if types.has(Types::STRING) {
         let (kind, json) = json.finish(value)?;
@@ -114,8 +82,7 @@ fn of_types(raw: &[u8], types: Types, wholes: WholeNumbers, json: JsonReader) ->
         let is_one = kind != Types::STRING && types.has(kind);
         return (is_one && (has_parts || json.as_bytes() == raw)).then_some(json);
     }
-    let is_union = types != Types::NUMBER;
-    let is_float = types.has(Types::NUMBER) && (is_union || wholes == WholeNumbers::Float);
+    let is_float = types.has(Types::NUMBER);
     let plain = Some(value)
         .filter(|_| types.has(Types::INTEGER))
         .and_then(|value| integer(value, is_float))
@@ -309,7 +276,7 @@ mod tests {
             (&int, "1 2", "\"1 2\""),
             (&int, "-", "\"-\""),
             (&number, "3.14", "3.14"),
-            (&number, "5.0", "5"),
+            (&number, "5.0", "5.0"),
             (&number, "1e3", "1000.0"),
             (&number, "1.", "\"1.\""),
             (&number, "NaN", "NaN"),
@@ -425,10 +392,10 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_stays_a_float_where_that_is_asked_for() {
+    fn a_whole_number_with_a_point_is_an_integer_only_where_no_other_number_may_be() {
         let read = |kind| {
             let document = SchemaDocument::new(&json!({ "type": kind }));
-            typed_within(b"5.0", Some(document.root()), WholeNumbers::Float, 9, |_| None)
+            typed(b"5.0", Some(document.root()), Untyped::Text, 9)
         };
         assert_eq!((&*read("number"), &*read("integer")), ("5.0", "5"));
     }

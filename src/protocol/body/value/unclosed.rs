@@ -1,7 +1,7 @@
 //! Where a raw value ends whose own mark is missing, and what it runs over.
 
-use super::super::super::limits::Strictness;
 use super::super::super::marks::{any_starts, find, starts_with};
+use super::super::super::recovery::Mistake;
 use super::super::super::tools::Schema;
 use super::super::Calls;
 use super::super::opening::{Forms, attributes, key_of};
@@ -60,8 +60,8 @@ pub fn ends_perhaps(
     calls: &Calls,
 ) -> Result<usize, usize> {
     let form = forms.parameters;
-    let is_lenient = calls.scope.strictness == Strictness::Lenient;
-    let ends = forms.ends.iter().filter(|_| is_lenient).map(|mark| &**mark);
+    let may_be_missing = calls.scope.forgives(Mistake::NoLastValueEnd);
+    let ends = forms.ends.iter().filter(|_| may_be_missing).map(|mark| &**mark);
     let opening = Some(first_word(&form.open)).filter(|_| !form.close.contains("{key}"));
     let found = ends.chain(opening).map(|mark| find(text, from, mark));
     found

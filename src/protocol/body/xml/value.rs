@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::super::super::canonical::{Writer, json_string};
-use super::super::super::tools::{Schema, Types, WholeNumbers, scalar, typed_within};
+use super::super::super::tools::{Schema, Types, typed};
 use super::string::{Comments, decoded};
-use crate::dialect::Xml;
+use crate::dialect::{Untyped, Xml};
 use crate::json::Container;
 use crate::text::{is_blank, trim};
 
@@ -290,7 +290,7 @@ impl Arguments<'_> {
             return json_string(text);
         }
         let left = self.max_depth.saturating_sub(depth);
-        typed_within(text, schema, WholeNumbers::Float, left, scalar)
+        typed(text, schema, Untyped::Scalar, left)
     }
 
     fn key(&self, at: usize) -> &[u8] {
