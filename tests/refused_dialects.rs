@@ -246,6 +246,30 @@ fn a_text_of_an_example_is_refused_with_what_it_needs() {
             "calls[0].args: must be a mark, \"\\n\", {args} and a mark",
         ),
         (
+            "hermes",
+            "/calls/0/message",
+            call("to={name}{call}"),
+            "calls: message is only for dialects that have heads",
+        ),
+        (
+            "muse",
+            "/calls/0/args_optional",
+            json!(true),
+            "calls[0].args_optional: is only for calls that are JSON objects",
+        ),
+        (
+            "harmony",
+            "/calls/0/trimmed",
+            json!(true),
+            "calls[0].trimmed: is only for arguments that \"arg\" has as {raw}",
+        ),
+        (
+            "anthropic",
+            "/calls/0/call",
+            call("<a>\n<b> {name}</b>{args}</a>"),
+            "calls[0].call: can have no white space between a second mark and {name}",
+        ),
+        (
             "muse",
             "/calls/0/message",
             call("to={name}"),

@@ -16,7 +16,8 @@ static TABLE: LazyLock<Vec<Value>> = LazyLock::new(|| {
 static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let odd = [
         "", " ", "\n", "\t\n", "{", "}", "[", "]", "\"", "'", "`", "```", "=", ":", ",", "<", ">",
-        "</", "a", "{key}", "{name}",
+        "</", "a", "{key}", "{name}", "{args}", "{json}", "{call}", "{calls}", "{raw}", "{n}",
+        "{id}", "{{", "}}", "{}",
     ];
     let mut texts: Vec<String> = odd.map(Into::into).to_vec();
     texts.extend(["é", "\u{2060}", "<x>", "\0"].map(Into::into));
@@ -60,6 +61,15 @@ fn change(fields: &mut Value, input: &mut Unstructured<'_>) -> Result<()> {
     match (kind % 8, field) {
         (0..=2, Value::String(text)) => text.clone_from(&TEXTS[choice % TEXTS.len()]),
         (3, Value::String(text)) => text.push_str(&TEXTS[choice % TEXTS.len()]),
+        // An example is one text, of which a part changes.
+        (4, Value::String(text)) => {
+            let at = text.floor_char_boundary(choice % (text.len() + 1));
+            text.insert_str(at, &TEXTS[choice / 7 % TEXTS.len()]);
+        }
+        (5, Value::String(text)) if !text.is_empty() => {
+            let at = text.floor_char_boundary(choice % text.len());
+            text.remove(at);
+        }
         (0, Value::Array(items)) => items.clear(),
         (1 | 2, Value::Array(items)) => items.push(TEXTS[choice % TEXTS.len()].clone().into()),
         (3, Value::Array(items)) if !items.is_empty() => {

@@ -230,6 +230,9 @@ impl Checked {
         for marks in [&calls.open, &calls.close] {
             self.list(path.field("block"), Kind::Mark, marks)?;
         }
+        if dialect.heads.is_none() && calls.examples.iter().any(|each| !each.message.is_empty()) {
+            return Err(format!("{path}: message is only for dialects that have heads"));
+        }
         let is_opened = !calls.open.is_empty()
             || dialect.unmarked != Unmarked::Never
             || dialect.heads.is_some();

@@ -249,6 +249,17 @@ fn body(
     let Value::String(call) = &example.call else {
         return Err(("call", "must be a text or an object".into()));
     };
+    for (field, is_given) in [
+        ("answer", !example.answer.is_null()),
+        ("args_optional", example.args_optional),
+        ("args_as_text", example.args_as_text),
+        ("empty_names", example.empty_names),
+        ("skips_others", example.skips_others),
+    ] {
+        if is_given {
+            return Err((field, "is only for calls that are JSON objects".into()));
+        }
+    }
     let text = Text::new(call).map_err(|why| ("call", why))?;
     if text.is(&["", "(", ")"], &[Slot::Name, Slot::Args]) {
         return Ok(Body::Python(match block.holds {

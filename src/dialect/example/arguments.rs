@@ -16,11 +16,21 @@ pub(super) fn args(
             if is_each { "is missing: {args} are many of it" } else { "needs {args} in \"call\"" };
         return Err(("arg", why.into()));
     }
+    let is_raw = is_each && !example.arg.contains("{elements");
+    for (field, is_given) in [
+        ("args", !example.args.is_empty()),
+        ("json_args", !example.json_args.is_empty()),
+        ("trimmed", example.trimmed),
+    ] {
+        if is_given && !is_raw {
+            return Err((field, "is only for arguments that \"arg\" has as {raw}".into()));
+        }
+    }
     Ok(match slot {
         Slot::Json => Args::Json,
         Slot::Braces(mark) => Args::Braces(owned(mark)),
         Slot::Text(key) => Args::Text(owned(key)),
-        _ if example.arg.contains("{elements") => Args::Xml(elements(example, layout)?),
+        _ if !is_raw => Args::Xml(elements(example, layout)?),
         _ => Args::Parameters(parameters(example, layout)?),
     })
 }

@@ -61,6 +61,9 @@ fn named(text: &Text, layout: &mut CallsForm) -> Result<Named, String> {
     let (form, open) = match &text.slots[..slots] {
         [Slot::Name] => match two_lines(first.trim_end()) {
             None => (HeadForm::Name, first),
+            Some(_) if first.ends_with(char::is_whitespace) => {
+                return Err("can have no white space between a second mark and {name}".into());
+            }
             Some((open, _, mark)) => (HeadForm::Behind(owned(mark)), open),
         },
         [Slot::Name, Slot::Number] if text.texts[1] == ":" => {
@@ -86,7 +89,7 @@ fn named(text: &Text, layout: &mut CallsForm) -> Result<Named, String> {
         }
     };
     let space = match &form {
-        HeadForm::Behind(mark) => &first[open.len()..first.trim_end().len() - mark.len()],
+        HeadForm::Behind(mark) => &first[open.len()..first.len() - mark.len()],
         _ => &open[open.trim_end().len()..],
     };
     layout.name = Frame { before: owned(space), behind: Str::default() };

@@ -19,7 +19,7 @@ pub(super) enum Slot {
     Name,
     /// `{n}`: the number of the call. `functions.{name}:{n}` is also its id.
     Number,
-    /// `{id}`: the id of the call. Where a call has none, the mark before it is left out too.
+    /// `{id}`: the id of the call. Of a call without one, the mark before it is left out, too.
     Id,
     /// `{server}`: the server that the call goes to.
     Server,
