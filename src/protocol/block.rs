@@ -14,6 +14,7 @@ use super::canonical::ESCAPED_JOINER;
 use super::ending::Ending;
 use super::event::{Event, Note};
 use super::grammar::{Entry, block_begins, may_be_empty};
+use super::limits::Strictness;
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
 use super::recovery::Mistake;
@@ -275,12 +276,17 @@ impl BlockReader {
                 None => is_known = false,
             }
         }
-        for body in bodies {
-            match block_begins(&self.dialect.calls.bodies[body], rest, self.calls.scope.strictness)
-            {
-                Some(true) => return Next::Item(body),
-                Some(false) => {}
-                None => is_known = false,
+        // What has no mistake comes first: an array is read as one where there is a body for it.
+        for strictness in [Strictness::Strict, self.calls.scope.strictness] {
+            for body in bodies.clone() {
+                match block_begins(&self.dialect.calls.bodies[body], rest, strictness) {
+                    Some(true) => return Next::Item(body),
+                    Some(false) => {}
+                    None => is_known = false,
+                }
+            }
+            if !is_known {
+                break;
             }
         }
         if is_known { Next::Other } else { Next::Unknown }

@@ -170,6 +170,17 @@ OTHER: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.OTHER,
+        "whole_number_with_a_point",
+        expected="`5.0` is 5 in some dialects and 5.0 in others, where the schema says number.",
+        others="They disagree.",
+        ours="It is 5 in every dialect whose values are raw text.",
+        why="There is one rule of types, and the two numbers are equal.",
+        cases=ids(
+            minimax_m3="cb4338577b",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
         "deep_value",
         expected="A value that is nested too deep is left out of the arguments.",
         others="They read it.",

@@ -51,7 +51,7 @@ fn marked_arguments_end_in_front_of_the_tag_that_closes_the_call() {
         ("§<list>§<item>a§</item>§</list>", "{\"list\": [\"a\"]}"),
         ("§<list>§<t>1§</t>§<t>2§</t>§</list>", "{\"list\": {\"t\": [1, 2]}}"),
         ("§<a b>x§</a b>§<t<u>y§</t<u>", "{\"a b\": \"x\", \"t<u\": \"y\"}"),
-        ("§<x>5.0§</x>§<ss>\n §</ss>", "{\"x\": 5.0, \"ss\": []}"),
+        ("§<x>5.0§</x>§<ss>\n §</ss>", "{\"x\": 5, \"ss\": []}"),
         (
             "§<list>hi §<k>v§</k> there\n§</list>",
             "{\"list\": {\"k\": \"v\", \"$text\": \"hi  there\"}}",
