@@ -221,7 +221,10 @@ impl BlockReader {
                         Next::Close(end) if may_be_empty(&self.dialect) => return Ok(Some(end)),
                         Next::Item(body) => self.enter(body, at),
                         // The problem is put in the words of the first body.
-                        Next::Close(_) | Next::Other => self.enter(0, at),
+                        Next::Close(_) | Next::Other => match &self.dialect.calls.bodies[0] {
+                            Body::Head(head) => return Err(unexpected(&[&head.open], text, at)),
+                            Body::Json(_) | Body::Python(_) | Body::Xml(_) => self.enter(0, at),
+                        },
                     }
                 }
                 State::Item(body, item) => {
@@ -492,6 +495,21 @@ mod tests {
             ("[]]</execute>", "expected nothing more after the JSON value at line 1, column 3."),
         ] {
             assert_eq!(problem(body), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_call_is_told_in_a_block_of_calls_with_heads() {
+        let dialect = presets::preset("qwen3-coder").expect("a row of the table");
+        for text in ["x>", "</parameter>\n</function>"] {
+            let mut reader = BlockReader::new(Arc::clone(&dialect), Entry::Block, Scope::default());
+            let ends = (1..=text.len()).map(|end| reader.read(text[..end].as_bytes()));
+            let problem = ends.into_iter().find_map(|progress| match progress {
+                Progress::Broken(problem) => Some(problem.kind.to_string()),
+                _ => None,
+            });
+            let found = &text[..1];
+            assert_eq!(problem, Some(format!("expected \"<function=\", found {found:?}")));
         }
     }
 
