@@ -4,7 +4,7 @@ PYTHON ?= python3
 PYTHONS ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
-RUST   := $(shell find src arguments -name '*.rs') Cargo.toml arguments/Cargo.toml Cargo.lock pyproject.toml
+RUST   := $(shell find src core net arguments -name '*.rs') $(wildcard Cargo.toml */Cargo.toml) Cargo.lock pyproject.toml
 CORE   := $(VENV)/.built
 DEMO   := $(VENV)/.demo
 DEV    := $(VENV)/.dev
@@ -48,12 +48,12 @@ test: | rust     ## Run every test
 # Programs that embed Python are linked to the library of $(PYTHON), which the system need not know.
 EMBED = PYO3_PYTHON=$(PYTHON) LD_LIBRARY_PATH=$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')
 
-# The examples are built in a folder of their own: two builds of a library for Python, with other features, have one file name.
+# What the examples are built into is removed with the rest.
 EXAMPLE  = --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples --features python
 
-TEST_CORE    = cargo test --quiet --workspace --no-default-features --features tokio
+TEST_CORE    = cargo test --quiet --workspace
 # These wait more than they compute: to optimise the core once more would take longer.
-TEST_EMBEDDING = CARGO_PROFILE_TEST_OPT_LEVEL=0 $(EMBED) cargo test --quiet --no-default-features --features python-tools,sqlite
+TEST_EMBEDDING = CARGO_PROFILE_TEST_OPT_LEVEL=0 $(EMBED) cargo test --quiet --package cogency-agent --features python,sqlite
 TEST_EXAMPLE = $(EMBED) cargo test --quiet $(EXAMPLE) --test over_http
 
 .PHONY: test-rust-build
@@ -61,7 +61,7 @@ test-rust-build: | rust
 	$(TEST_CORE) --no-run
 	$(TEST_EXAMPLE) --no-run
 
-test-rust: | rust  ## The core's own tests, with no Python, those that embed Python, and the examples in Rust
+test-rust: | rust  ## The tests of the crates, with no Python, those that embed Python, and the examples in Rust
 	$(TEST_CORE)
 	COGENCY_RS_PYTHON=$(abspath $(wildcard $(BIN)/python)) $(TEST_EMBEDDING) --test python_tools --test sqlite_log
 	@for program in reading writing folding executing turn; do \
@@ -94,7 +94,7 @@ test-repeat: $(DEV)  ## The tests of concurrency, ROUNDS=100 times or until one 
 	done
 
 cost: | rust     ## Hold the readers of all dialects to linear time and bounded memory, on texts of 10 MB; SHORT=1 takes two minutes
-	cargo test --quiet $(if $(SHORT),,--release) --no-default-features --features tokio --test cost
+	cargo test --quiet $(if $(SHORT),,--release) --package cogency-rs --test cost
 
 quadratic: $(DEV)  ## Search N=20000 texts drawn with SEED=1 for costs that grow faster than the text, in all that takes text; SHORT=1 takes a minute
 	$(BIN)/python -m tools.quadratic --seed $(or $(SEED),1) --count $(if $(SHORT),600,$(or $(N),20000))
@@ -145,8 +145,8 @@ load: $(CORE)    ## Measure how answers are read at a model's pace, beside other
 	PYTHONPATH=python target/transport/bin/python benches/streams/compare.py --write
 
 bench-rust:      ## Measure the core with no Python, and batches on Tokio of Python's callables
-	cargo bench --no-default-features --features tokio --benches
-	$(EMBED) cargo bench --no-default-features --features python-tools --bench python_tools
+	cargo bench --package cogency-rs --package cogency-agent --benches
+	$(EMBED) cargo bench --package cogency-agent --features python --bench python_tools
 
 stress: $(DEV)  ## 10,000 turns with tools of every kind, 1,000 agents, 10,000 runs one by one with 128 open files, 200 kills, 100 ends
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
@@ -187,8 +187,8 @@ world-faults: $(DEV)  ## Judge the judge: which share of the worlds finds each f
 BATCHES ?= 100000
 
 soak-tokio: | rust  ## BATCHES=100000 random batches on Tokio, and with Python's callables, dropped at random: fails if a task or a result is left or missing
-	COGENCY_RS_SOAK_BATCHES=$(BATCHES) cargo test --quiet --no-default-features --features tokio --test interface tokio_soak
-	COGENCY_RS_SOAK_BATCHES=$(BATCHES) $(EMBED) cargo test --quiet --no-default-features --features python-tools,sqlite --test python_tools soak
+	COGENCY_RS_SOAK_BATCHES=$(BATCHES) cargo test --quiet --package cogency-agent --test on_tokio tokio_soak
+	COGENCY_RS_SOAK_BATCHES=$(BATCHES) $(EMBED) cargo test --quiet --package cogency-agent --features python,sqlite --test python_tools soak
 
 # $(call NEEDS,command,hint): says what is missing where the command fails, and leaves the target.
 NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };
@@ -202,7 +202,7 @@ TARGETS ?= parser json messages dialects dialect write text wire template schema
 
 FUZZER = $(NIGHTLY) $(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
 	$(if $(INPUTS),export CARGO_PROFILE_RELEASE_OPT_LEVEL=1;)
-# Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
+# Without a sanitizer, which would make it eight times slower: the core has no unsafe code.
 FUZZED = --sanitizer none --target-dir target/fuzz $(if $(filter template schema,$(TARGETS)),--features bounds)
 
 fuzz: $(TARGETS:%=fuzz-%)  ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)
@@ -229,7 +229,7 @@ mutants: | rust  ## Change the core in COUNT=200 places drawn with SEED=41; fail
 
 miri:            ## Run the core's own tests in Miri, which sees undefined behaviour (needs nightly Rust)
 	@$(call NEEDS,cargo +nightly miri --version,there is no Miri (rustup component add --toolchain nightly miri rust-src)) \
-	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --no-default-features
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package cogency-rs
 
 asan: $(DEV)    ## Run the package's tests with AddressSanitizer in the core (needs nightly Rust)
 	@$(NIGHTLY) tools/asan.sh $(TESTS)
@@ -255,7 +255,7 @@ SAMPLE = target/grammar_sample.jsonl
 oracles: | rust  ## Show llguidance the grammars of all dialects, texts of them and others: it takes what our own matcher takes
 	test -d target/oracles || $(PYTHON) -m venv target/oracles
 	target/oracles/bin/pip install --quiet --disable-pip-version-check --only-binary :all: llguidance==1.9.1
-	COGENCY_RS_GRAMMAR_SAMPLE=$(abspath $(SAMPLE)) cargo test --quiet --no-default-features --features tokio --test interface almost_its_own
+	COGENCY_RS_GRAMMAR_SAMPLE=$(abspath $(SAMPLE)) cargo test --quiet --package cogency-rs --features arguments --test interface almost_its_own
 	target/oracles/bin/python tools/llguidance_oracle.py $(SAMPLE)
 
 # A model of 135 million parameters and what runs it. The package that brings the model requires one that is compiled for minutes.
@@ -282,7 +282,9 @@ semver:          ## Compare the Rust API with that of the last release; skipped 
 		*) echo "$$found" >&2; exit 1;; \
 	esac; \
 	cargo semver-checks --version >/dev/null 2>&1 || cargo install --locked cargo-semver-checks@0.44.0 || exit 1; \
-	cargo semver-checks --only-explicit-features --features detect,net,sqlite,tokio
+	cargo semver-checks --package cogency-rs --only-explicit-features --features arguments,detect && \
+	cargo semver-checks --package cogency-net && \
+	cargo semver-checks --package cogency-agent --only-explicit-features --features net,sqlite
 
 docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
 	$(BIN)/python tools/website.py build
@@ -314,23 +316,26 @@ check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
 lint: lint-rust lint-python lint-github types  ## Formatting, lints and types, warnings are errors
 
 # Crates that only Rust programs may have; deny.toml says why.
-NOT_IN_WHEEL := pyo3-async-runtimes|libsqlite3-sys
-# What a Rust program that only parses is built without.
-NOT_IN_PARSER := fancy-regex|jsonschema|minijinja
+NOT_IN_WHEEL := cogency-agent|pyo3-async-runtimes|libsqlite3-sys
+# What the core is built without, unless a feature asks for it, or at all.
+NOT_IN_CORE := fancy-regex|jsonschema|minijinja
+NEVER_IN_CORE := cogency-net|pyo3|reqwest|rusqlite|tokio
 
 # What needs no package: its check runs while the core is built, if `make` is given several jobs.
 lint-rust: | rust
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path examples/rust/Cargo.toml
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
-	cargo clippy --quiet --workspace --all-targets --no-default-features -- -D warnings
-	cargo clippy --quiet --workspace --all-targets --no-default-features --features tokio -- -D warnings
-	cargo clippy --quiet --workspace --all-targets --no-default-features --features detect,net,python-tools,sqlite -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-default-features --features detect,net,python-tools,sqlite --no-deps
+	cargo clippy --quiet --workspace --all-targets --all-features -- -D warnings
+	cargo clippy --quiet --package cogency-rs --all-targets -- -D warnings
+	cargo clippy --quiet --package cogency-agent --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --all-features --no-deps
 	@! cargo tree --locked --edges normal --prefix none --target all | grep -E '^($(NOT_IN_WHEEL)) ' || \
 		{ echo "the wheel is built from a crate that only Rust programs may have; deny.toml says why"; exit 1; }
-	@! cargo tree --locked --edges normal --prefix none --no-default-features | grep -E '^($(NOT_IN_PARSER)) ' || \
-		{ echo "without features the crate only reads, writes and folds: it needs no engine of templates and no validator"; exit 1; }
+	@! cargo tree --locked --edges normal --prefix none --package cogency-rs | grep -E '^($(NOT_IN_CORE)) ' || \
+		{ echo "without features the core only reads, writes and folds: it needs no engine of templates and no validator"; exit 1; }
+	@! cargo tree --locked --edges normal --prefix none --package cogency-rs --all-features --target all | grep -E '^($(NEVER_IN_CORE)) ' || \
+		{ echo "the core waits for nothing, and knows neither Python nor SQLite"; exit 1; }
 	cargo clippy --quiet $(EXAMPLE) --all-targets -- -D warnings
 
 lint-python: $(DEV)

@@ -2,9 +2,9 @@
 //! pyo3-async-runtimes costs for as many: a task for each, whose coroutine is made and awaited, and whose results are put in call order.
 //! `benches/python_tools.py` has the batch of the wheel, on asyncio.
 
-use cogency_rs::execution::tokio::{BatchOptions, Toolbox, execute};
+use cogency_agent::execution::{BatchOptions, Toolbox, execute};
+use cogency_agent::python::LoopThread;
 use cogency_rs::protocol::Call;
-use cogency_rs::python_tools::LoopThread;
 use divan::Bencher;
 use pyo3::prelude::*;
 use pyo3_async_runtimes::{TaskLocals, into_future_with_locals};

@@ -3,9 +3,7 @@
 
 use std::hint::black_box;
 
-use cogency_rs::execution::tokio::{
-    BatchOptions, FunctionTool, ToolOutput, Toolbox, Work, execute,
-};
+use cogency_agent::execution::{BatchOptions, FunctionTool, ToolOutput, Toolbox, Work, execute};
 use cogency_rs::protocol::Call;
 use cogency_rs::protocol::results::CallOutcome;
 use divan::Bencher;

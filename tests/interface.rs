@@ -12,8 +12,6 @@ mod dialects;
 mod early;
 mod fuzzed;
 mod inert;
-#[cfg(feature = "tokio")]
-mod late_reports;
 mod literals;
 mod presets;
 mod quoted;
@@ -23,13 +21,5 @@ mod render;
 mod rules;
 mod templates;
 mod text;
-#[cfg(feature = "tokio")]
-mod tokio_batches;
-#[cfg(feature = "tokio")]
-mod tokio_cases;
-#[cfg(feature = "tokio")]
-mod tokio_soak;
-#[cfg(feature = "tokio")]
-mod tokio_turns;
 mod values;
 mod wire;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::agent::{Log, LogRow, MemoryLog, fold};
+use cogency_agent::{Log, LogRow, MemoryLog, fold};
 use cogency_rs::context::{FoldOptions, Rules};
 use cogency_rs::dialect::{Dialect, presets};
 use cogency_rs::protocol::results::CallOutcome;

@@ -36,7 +36,7 @@ fn rows() -> BTreeMap<String, Value> {
 
 #[test]
 fn each_preset_is_what_the_table_says() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dialects/table.jsonl");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/dialects/table.jsonl");
     let rows = rows();
     if env::var_os("UPDATE_TABLE").is_some() {
         let lines: Vec<String> = rows.values().map(Value::to_string).collect();

@@ -7,10 +7,8 @@ mod late_reports;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cogency_rs::agent::{
-    Log, LogRow, MemoryLog, SqliteLog, Synchronous, TurnSetup, chunks, take_turn,
-};
-use cogency_rs::execution::tokio::{Toolbox, tool};
+use cogency_agent::execution::{Toolbox, tool};
+use cogency_agent::{Log, LogRow, MemoryLog, SqliteLog, Synchronous, TurnSetup, chunks, take_turn};
 use cogency_rs::protocol::Grammar;
 use cogency_rs::turn::{Breaker, Row, RowKind};
 use serde_json::{Value, json};
@@ -202,7 +200,7 @@ fn a_file_that_is_not_a_database_is_refused() {
 /// What `tests/sqlite_log/other_side.py` does with a file; `None` where there is no Python with the package to run it.
 fn in_python(verb: &str, file: &Path) -> Option<Value> {
     let python = std::env::var_os("COGENCY_RS_PYTHON").filter(|python| !python.is_empty())?;
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sqlite_log/other_side.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sqlite_log/other_side.py");
     let mut ran = Command::new(python);
     ran.args([script, verb]).arg(file).env_remove("LD_LIBRARY_PATH");
     let ran = ran.output().expect("Python can be run");

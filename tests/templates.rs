@@ -150,7 +150,7 @@ const TEMPLATES: [(&str, Is); 19] = [
 /// The templates by name; `None`, with a message, if they are absent.
 fn templates() -> Option<Vec<(String, Value)>> {
     let folder = std::env::var_os("COGENCY_RS_RECORDINGS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
         PathBuf::from,
     );
     let file = folder.join("response_templates.json");

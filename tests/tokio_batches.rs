@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
-use cogency_rs::execution::tokio::{
+use cogency_agent::execution::{
     AbandonedCall, Batch, BatchOptions, CallStatus, Effect, FunctionTool, Invocation, Order,
     Progress, Tool, ToolError, ToolExecution, ToolOptions, ToolOutput, Toolbox, Work,
     blocking_tool, execute, tool,

@@ -6,7 +6,7 @@ mod table;
 
 use std::time::Duration;
 
-use cogency_rs::execution::tokio::{FunctionTool, Invocation, ToolError, ToolOutput, Work};
+use cogency_agent::execution::{FunctionTool, Invocation, ToolError, ToolOutput, Work};
 use table::{End, Journal, Script, cases};
 use tokio::time::sleep;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cogency_rs::execution::tokio::{
+use cogency_agent::execution::{
     AbandonedCall, Batch, BatchOptions, CallStatus, Effect, FunctionTool, Order, Progress,
     ToolError, ToolOutput, Toolbox, Work,
 };

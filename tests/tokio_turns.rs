@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cogency_rs::agent::{
+use cogency_agent::execution::{
+    Effect, FunctionTool, Progress, ToolError, ToolOutput, Toolbox, Work,
+};
+use cogency_agent::{
     Log, LogRow, LogRowKind, MemoryLog, ModelOutput, TurnReport, TurnSetup, chunks, fold, take_turn,
 };
 use cogency_rs::context::Role;
-use cogency_rs::execution::tokio::{
-    Effect, FunctionTool, Progress, ToolError, ToolOutput, Toolbox, Work,
-};
 use cogency_rs::protocol::{Ending, Event, Grammar, Stream as TextStream};
 use cogency_rs::turn::{Breaker, Emission, RowKind, TurnOutcome};
 use futures_core::Stream;

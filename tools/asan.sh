@@ -23,7 +23,7 @@ cc -shared -o "$asan/runtime.so" -Wl,--whole-archive "$asan/runtime.a" -Wl,--no-
 rm -rf "$asan/site"
 mkdir "$asan/site"
 cp -r python/cogency_rs "$asan/site/"
-cp "$asan/$triple/profiling/libcogency_rs.so" "$asan/site/cogency_rs/_core.abi3.so"
+cp "$asan/$triple/profiling/libcogency_rs_python.so" "$asan/site/cogency_rs/_core.abi3.so"
 
 # Reports go to files: pytest keeps what a test prints, and dies with the first one.
 rm -f "$asan"/report.*

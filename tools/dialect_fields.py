@@ -13,16 +13,18 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 PAGE = CHECKOUT / "docs" / "dialect-fields.md"
 
-SOURCES = [CHECKOUT / "src" / "dialect" / f"{name}.rs" for name in ("mod", "example", "prompt")]
+DIALECT = CHECKOUT / "core" / "src" / "dialect"
 
-PLACEHOLDERS = CHECKOUT / "src" / "dialect" / "example" / "text.rs"
+SOURCES = [DIALECT / f"{name}.rs" for name in ("mod", "example", "prompt")]
+
+PLACEHOLDERS = DIALECT / "example" / "text.rs"
 
 HEAD = """---
 hide:
   - toc
 ---
 
-<!-- Made of src/dialect by `python tools/dialect_fields.py`; do not edit. -->
+<!-- Made of core/src/dialect by `python tools/dialect_fields.py`; do not edit. -->
 
 # Fields of a dialect
 

@@ -80,7 +80,7 @@ ADDED = (
     "*.dist-info/entry_points.txt",
     "*.dist-info/licenses/LICENSE-APACHE",
     "*.dist-info/licenses/LICENSE-MIT",
-    "*.dist-info/sboms/cogency-rs.cyclonedx.json",
+    "*.dist-info/sboms/cogency-rs-python.cyclonedx.json",
 )
 # The unwinder, which maturin may put next to the package since musl does not have it, and where it comes from.
 BUNDLED = (f"{PACKAGE}.libs/libgcc_s-*.so.1", "*.dist-info/sboms/auditwheel.cdx.json")
@@ -278,7 +278,7 @@ def wheel_files(wheel: Distribution) -> set[str]:
 
 def source_files() -> set[str]:
     """The files that `include` in Cargo.toml names and git knows, and those that a build needs."""
-    patterns = [name.lstrip("/") for name in manifest()["include"]]
+    patterns = [name.lstrip("/") for name in described("Cargo.toml")["package"]["include"]]
     named = {
         name
         for name in tracked()
@@ -287,13 +287,13 @@ def source_files() -> set[str]:
     return named | {"Cargo.toml", "Cargo.lock", "pyproject.toml", "PKG-INFO"}
 
 
-def manifest() -> dict:
-    """The table `package` of Cargo.toml."""
-    return tomllib.loads((CHECKOUT / "Cargo.toml").read_text(encoding="utf-8"))["package"]
+def described(file: str) -> dict:
+    """What Cargo.toml or pyproject.toml says."""
+    return tomllib.loads((CHECKOUT / file).read_text(encoding="utf-8"))
 
 
 def wrong_metadata(text: str) -> list[str]:
-    """Metadata that a package index would refuse, or that disagrees with Cargo.toml."""
+    """Metadata that a package index would refuse, or that disagrees with pyproject.toml and Cargo.toml."""
     # `install` needs nothing but the standard library, wherever it runs.
     from packaging.metadata import Metadata
 
@@ -301,21 +301,22 @@ def wrong_metadata(text: str) -> list[str]:
         metadata = Metadata.from_email(text, validate=True)
     except ExceptionGroup as group:
         return [f"its metadata is invalid: {error}" for error in group.exceptions]
-    package = manifest()
+    project = described("pyproject.toml")["project"]
+    version = described("Cargo.toml")["workspace"]["package"]["version"]
     required = [
         str(each) for each in metadata.requires_dist or () if "extra" not in str(each.marker)
     ]
     expected = {
-        "name": (metadata.name, package["name"]),
-        "version": (str(metadata.version), package["version"]),
-        "summary": (metadata.summary, package["description"]),
-        "licence": (metadata.license_expression, package["license"]),
+        "name": (metadata.name, project["name"]),
+        "version": (str(metadata.version), version),
+        "summary": (metadata.summary, project["description"]),
+        "licence": (metadata.license_expression, project["license"]),
         "licence files": (metadata.license_files, ["LICENSE-APACHE", "LICENSE-MIT"]),
         "Python": (str(metadata.requires_python), ">=3.11"),
         "requirements without an extra": (required, []),
         "description": (
             (metadata.description or "").strip(),
-            (CHECKOUT / package["readme"]).read_text(encoding="utf-8").strip(),
+            (CHECKOUT / project["readme"]).read_text(encoding="utf-8").strip(),
         ),
     }
     return [

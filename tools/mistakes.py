@@ -10,7 +10,7 @@ __all__ = ["PAGE", "page", "table"]
 
 PAGE = CHECKOUT / "docs" / "protocol.md"
 
-SOURCE = CHECKOUT / "src" / "protocol" / "recovery.rs"
+SOURCE = CHECKOUT / "core" / "src" / "protocol" / "recovery.rs"
 
 BEGIN, END = "<!-- mistakes: made by `python -m tools.mistakes` -->\n", "<!-- mistakes: end -->\n"
 

@@ -2,8 +2,8 @@
 
     python tools/release.py v0.1.0
 
-The version is in Cargo.toml, from which the package takes it, in that of the crate `arguments`, and in Cargo.lock;
-CHANGELOG.md must have a section `## [0.1.0] - 2026-01-31` with entries, and none left in `## [Unreleased]`.
+The version is in Cargo.toml, from which the package and the crates take it, there once more for each crate that another one
+is built on, and in Cargo.lock; CHANGELOG.md must have a section `## [0.1.0] - 2026-01-31` with entries, and none left in `## [Unreleased]`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from datetime import date
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-PACKAGE = "cogency-rs"
 
 TAG = re.compile(r"v(\d+\.\d+\.\d+)")
 HEADING = re.compile(r"^## \[(?P<version>[^\]]+)\](?: - (?P<day>.*))?$", re.MULTILINE)
@@ -36,8 +35,8 @@ def against(tag: str, checkout: Path) -> list[str]:
     version = named[1]
     return [
         *(
-            f"{file} has version {found}, not the tag's {version}"
-            for file, found in versions(checkout).items()
+            f"{place} has version {found}, not the tag's {version}"
+            for place, found in versions(checkout).items()
             if found != version
         ),
         *changelog_faults((checkout / "CHANGELOG.md").read_text(encoding="utf-8"), version),
@@ -45,12 +44,24 @@ def against(tag: str, checkout: Path) -> list[str]:
 
 
 def versions(checkout: Path) -> dict[str, str]:
-    """The version in each file that has one."""
-    files = ("Cargo.toml", "arguments/Cargo.toml", "Cargo.lock")
-    *manifests, lock = (tomllib.loads((checkout / file).read_text("utf-8")) for file in files)
-    [locked] = [package for package in lock["package"] if package["name"] == PACKAGE]
-    packages = (*(manifest["package"] for manifest in manifests), locked)
-    return {file: package["version"] for file, package in zip(files, packages, strict=True)}
+    """The version in each place that has one."""
+    manifest, lock = (
+        tomllib.loads((checkout / file).read_text("utf-8")) for file in ("Cargo.toml", "Cargo.lock")
+    )
+    workspace = manifest["workspace"]
+    return {
+        "Cargo.toml": workspace["package"]["version"],
+        **{
+            f"Cargo.toml ({name})": each["version"]
+            for name, each in workspace["dependencies"].items()
+            if isinstance(each, dict) and "path" in each
+        },
+        **{
+            f"Cargo.lock ({each['name']})": each["version"]
+            for each in lock["package"]
+            if "source" not in each
+        },
+    }
 
 
 def changelog_faults(text: str, version: str) -> list[str]:

@@ -36,9 +36,9 @@ PART = re.compile(r"<!-- [\w ]+: (?:made|written) by .*?: end -->", re.DOTALL)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 PLACES = {
-    "docs": ("*.md", "docs/**/*.md", "examples/*.md"),
+    "docs": ("*.md", "docs/**/*.md", "examples/*.md", "core/*.md", "agent/*.md", "net/*.md"),
     "python": ("python/**/*.py", "python/**/*.pyi"),
-    "src": ("src/**/*.rs", "arguments/**/*.rs"),
+    "src": tuple(f"{crate}/**/*.rs" for crate in ("src", "core", "net", "agent", "arguments")),
     "the rest": ("tests/**/*.py", "tests/**/*.rs", "tools/*.py", "benches/**/*.py", "fuzz/**/*.rs"),
 }
 

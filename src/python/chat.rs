@@ -254,6 +254,7 @@ impl Answer {
                     error.set_item("code", "broken_call")?;
                     dict.set_item("error", error)?;
                 }
+                _ => unreachable!("the core has no other"),
             }
             list.append(dict)?;
         }
@@ -273,8 +274,8 @@ impl Answer {
                 Delta::Content(text) => content.extend_from_slice(text.as_bytes()),
                 Delta::Reasoning(text) => reasoning.extend_from_slice(text.as_bytes()),
                 Delta::Call(_, call) => calls.append(self.call(py, ids, &call)?)?,
-                // A whole text is read without these.
-                Delta::Begin { .. } | Delta::Args(..) | Delta::Broken => {}
+                // A whole text is read without the others.
+                _ => {}
             }
         }
         let message = PyDict::new(py);

@@ -103,6 +103,7 @@ impl PromptParts {
             ToolsPlace::BeforeSystem => "before_system",
             ToolsPlace::OwnSystem => "own_system",
             ToolsPlace::User => "user",
+            _ => unreachable!("the core has no other"),
         }
     }
 

@@ -16,7 +16,6 @@ use super::grammar::{self, CallGrammar, Wanted};
 use super::json::value_of;
 use super::results::outcome_of;
 use crate::context::{Tags, declared, shown_results};
-#[cfg(feature = "detect")]
 use crate::detect::{Detected, Source, detect, detect_path};
 use crate::dialect as core;
 use crate::dialect::presets;
@@ -94,7 +93,6 @@ impl Dialect {
         Ok(Self::of(Arc::new(dialect)))
     }
 
-    #[cfg(feature = "detect")]
     #[staticmethod]
     fn detect(source: &Bound<'_, PyAny>) -> PyResult<Option<Detection>> {
         detected(source)
@@ -297,7 +295,6 @@ impl Dialect {
 }
 
 /// The dialect of a chat template, and the evidence for it.
-#[cfg(feature = "detect")]
 #[pyclass(frozen, module = "cogency_rs")]
 pub struct Detection {
     #[pyo3(get)]
@@ -308,7 +305,6 @@ pub struct Detection {
     doubts: Vec<String>,
 }
 
-#[cfg(feature = "detect")]
 #[pymethods]
 impl Detection {
     fn __repr__(&self) -> String {
@@ -318,7 +314,6 @@ impl Detection {
 }
 
 /// The dialect of a template's text, a tokenizer's configuration, or a file or folder. The interpreter is free meanwhile.
-#[cfg(feature = "detect")]
 fn detected(source: &Bound<'_, PyAny>) -> PyResult<Option<Detection>> {
     let py = source.py();
     let found: Option<Detected> = if let Ok(text) = source.cast::<PyString>() {

@@ -165,6 +165,7 @@ pub fn emitted<'py>(
             payload.set_item("error", true)?;
             results(payload, OPENED.as_bytes(), timestamp).map(Some)
         }
+        _ => unreachable!("the core has no other"),
     }
 }
 
@@ -199,6 +200,7 @@ pub fn read<'py>(
         Event::Error(report) => error(py, report, timestamp),
         Event::End => Kind::End.mark(py, timestamp),
         Event::Ready(_) | Event::Withdrawn => return Ok(None),
+        _ => unreachable!("the core has no other"),
     }
     .map(Some)
 }
@@ -244,6 +246,7 @@ fn piece<'py>(
             let text = to_str(py, text.as_bytes())?.into_any();
             Kind::CallDelta.event(py, [text, timestamp, number, path_of(py, path)?.into_any()])
         }
+        _ => unreachable!("the core has no other"),
     }
 }
 

@@ -28,7 +28,7 @@ use crate::protocol::write::Renderer;
 #[pyo3(text_signature = "(events, *, escape_tags=False, dialect='cogency')")]
 pub fn to_messages<'py>(
     events: &Bound<'py, PyAny>,
-    escape_tags: Tags,
+    #[pyo3(from_py_with = tags_of)] escape_tags: Tags,
     dialect: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let dialect = written_of(dialect)?;
@@ -67,9 +67,9 @@ impl FoldOptions {
     )]
     #[allow(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
-        form: Form,
-        rules: Rules,
-        escape_tags: Tags,
+        #[pyo3(from_py_with = form_of)] form: Form,
+        #[pyo3(from_py_with = rules_of)] rules: Rules,
+        #[pyo3(from_py_with = tags_of)] escape_tags: Tags,
         max_result_chars: Option<&Bound<'_, PyAny>>,
         tool_result_chars: Option<&Bound<'_, PyDict>>,
         tool_names: Option<&Bound<'_, PyDict>>,
@@ -787,39 +787,29 @@ fn sent_name<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("cogency_rs.tools.toolbox")?.call_method1("safe_name", (&name, ("", &name)))
 }
 
-impl<'py> FromPyObject<'_, 'py> for Tags {
-    type Error = PyErr;
-
-    /// From `escape_tags`, a `bool`.
-    fn extract(escape_tags: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(if escape_tags.extract::<bool>()? { Self::Escaped } else { Self::AsStored })
-    }
+/// `escape_tags`, a `bool`.
+fn tags_of(escape_tags: &Bound<'_, PyAny>) -> PyResult<Tags> {
+    Ok(if escape_tags.extract::<bool>()? { Tags::Escaped } else { Tags::AsStored })
 }
 
-impl<'py> FromPyObject<'_, 'py> for Form {
-    type Error = PyErr;
-
-    fn extract(form: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let name = form.extract::<&str>()?;
-        let found = FORMS.iter().find(|(known, _)| *known == name);
-        found.map(|(_, form)| *form).ok_or_else(|| {
-            let names = FORMS.map(|(known, _)| format!("{known:?}")).join(", ");
-            ConfigError::new_err(format!("form must be one of {names}, got {name:?}"))
-        })
-    }
+/// `form`, by its name.
+fn form_of(form: &Bound<'_, PyAny>) -> PyResult<Form> {
+    let name = form.extract::<&str>()?;
+    let found = FORMS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, form)| *form).ok_or_else(|| {
+        let names = FORMS.map(|(known, _)| format!("{known:?}")).join(", ");
+        ConfigError::new_err(format!("form must be one of {names}, got {name:?}"))
+    })
 }
 
-impl<'py> FromPyObject<'_, 'py> for Rules {
-    type Error = PyErr;
-
-    fn extract(rules: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match rules.extract::<&str>()? {
-            "own" => Ok(Self::Own),
-            "installed" => Ok(Self::Installed),
-            other => Err(ConfigError::new_err(format!(
-                "rules must be \"own\" or \"installed\", got {other:?}"
-            ))),
-        }
+/// `rules`, by their name.
+fn rules_of(rules: &Bound<'_, PyAny>) -> PyResult<Rules> {
+    match rules.extract::<&str>()? {
+        "own" => Ok(Rules::Own),
+        "installed" => Ok(Rules::Installed),
+        other => Err(ConfigError::new_err(format!(
+            "rules must be \"own\" or \"installed\", got {other:?}"
+        ))),
     }
 }
 

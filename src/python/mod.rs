@@ -23,7 +23,6 @@ mod ids;
 mod item_sink;
 mod json;
 mod json_object;
-#[cfg(feature = "net")]
 mod net;
 mod options;
 mod protocol;
@@ -31,8 +30,6 @@ mod reader;
 mod results;
 mod rows;
 mod source;
-#[cfg(feature = "python-tools")]
-pub mod tools;
 mod turn;
 mod wire;
 
@@ -53,7 +50,6 @@ mod _core {
     use super::clock::hand_in_clock;
     #[pymodule_export]
     use super::context::{PromptParts, estimated_tokens, prompt_parts};
-    #[cfg(feature = "detect")]
     #[pymodule_export]
     use super::dialect::Detection;
     #[pymodule_export]
@@ -72,7 +68,6 @@ mod _core {
     use super::json::check_json;
     #[pymodule_export]
     use super::json_object::{FieldText, JsonFault, ObjectReader};
-    #[cfg(feature = "net")]
     #[pymodule_export]
     use super::net::{Exchange, HttpClient, Inbox};
     #[pymodule_export]

@@ -83,6 +83,7 @@ fn kind_of_unmade(error: &net::NotMade) -> &'static str {
         net::NotMade::Certificates(_) => "verify",
         net::NotMade::Proxy(_) => "proxy",
         net::NotMade::Other(_) => "settings",
+        _ => unreachable!("the network has no other"),
     }
 }
 
@@ -151,6 +152,7 @@ fn tuple_of(py: Python<'_>, arrived: Arrived) -> PyResult<Bound<'_, PyTuple>> {
             let kind = kind_of(failure.kind);
             Some(("failed", kind, failure.words).into_bound_py_any(py)?)
         }
+        Some(_) => unreachable!("the network has no other"),
     };
     (head, deltas, end).into_pyobject(py)
 }
@@ -164,5 +166,6 @@ fn kind_of(kind: FailureKind) -> &'static str {
         FailureKind::SlowToAnswer => "slow_to_answer",
         FailureKind::SlowInAll => "slow_in_all",
         FailureKind::Broken => "broken",
+        _ => unreachable!("the network has no other"),
     }
 }

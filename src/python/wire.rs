@@ -144,5 +144,6 @@ fn object_of(py: Python<'_>, delta: Delta) -> PyResult<Bound<'_, PyAny>> {
             let kind = format!("{:?}", fault.kind);
             ("fault", kind, fault.message, fault.body).into_bound_py_any(py)
         }
+        _ => unreachable!("the core has no other"),
     }
 }

@@ -9,10 +9,10 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cogency_rs::execution::arguments::{ArgumentSchema, SchemaForm};
-use cogency_rs::execution::tokio::{
+use cogency_agent::execution::{
     Batch, BatchOptions, Effect, FunctionTool, Order, ToolExecution, Toolbox,
 };
+use cogency_rs::execution::arguments::{ArgumentSchema, SchemaForm};
 use cogency_rs::protocol::Call;
 use cogency_rs::protocol::results::CallOutcome;
 use serde::Deserialize;

@@ -40,7 +40,7 @@ def messages_in_rust(text: str) -> Iterator[str]:
 def sources() -> Iterator[str]:
     for file in sorted((CHECKOUT / "python").rglob("*.py")):
         yield from messages_in_python(file.read_text(encoding="utf-8"))
-    for file in sorted((*CHECKOUT.glob("src/**/*.rs"), *CHECKOUT.glob("arguments/src/**/*.rs"))):
+    for file in sorted((*CHECKOUT.glob("src/**/*.rs"), *CHECKOUT.glob("*/src/**/*.rs"))):
         code, _, _tests = file.read_text(encoding="utf-8").partition("#[cfg(test)]")
         yield from messages_in_rust(code)
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cogency_rs::execution::tokio::{Batch, BatchOptions, CallStatus, Toolbox, execute};
+use cogency_agent::execution::{Batch, BatchOptions, CallStatus, Toolbox, execute};
 use pyo3::prelude::*;
 use tokio::task::yield_now;
 

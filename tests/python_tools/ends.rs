@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use cogency_rs::execution::tokio::{Batch, BatchOptions, Toolbox, execute};
-use cogency_rs::python_tools::{EventLoop, LoopThread};
+use cogency_agent::execution::{Batch, BatchOptions, Toolbox, execute};
+use cogency_agent::python::{EventLoop, LoopThread};
 use pyo3::prelude::*;
 use pyo3_async_runtimes::TaskLocals;
 use tokio::runtime::Builder;

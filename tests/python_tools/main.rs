@@ -1,6 +1,6 @@
 //! Tools that are Python callables, awaited from Tokio: what each may do, and what its call then has as its result.
 
-#![cfg(feature = "python-tools")]
+#![cfg(feature = "python")]
 
 mod bad_tools;
 #[path = "../batches/cases.rs"]
@@ -13,7 +13,7 @@ mod table;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use cogency_rs::execution::tokio::{BatchOptions, CallStatus, Effect, Toolbox, execute};
+use cogency_agent::execution::{BatchOptions, CallStatus, Effect, Toolbox, execute};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use support::{Journal, LoopOfTest, answered, calls, in_python, on_tokio, tools_module};

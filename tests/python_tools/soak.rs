@@ -1,7 +1,7 @@
 //! Random batches of Python's callables, cancelled or dropped at random moments: each call that counts has one result, and nothing
 //! is left of any of them. `make soak-tokio` runs 100,000.
 
-use cogency_rs::execution::tokio::{Batch, BatchOptions, Toolbox};
+use cogency_agent::execution::{Batch, BatchOptions, Toolbox};
 use pyo3::prelude::*;
 use tokio::runtime::Builder;
 use tokio::task::yield_now;

@@ -2,10 +2,10 @@
 
 use std::ops::Deref;
 
-use cogency_rs::execution::tokio::{FunctionTool, ToolExecution};
+use cogency_agent::execution::{FunctionTool, ToolExecution};
+use cogency_agent::python::{EventLoop, LoopThread};
 use cogency_rs::protocol::Call;
 use cogency_rs::protocol::results::CallOutcome;
-use cogency_rs::python_tools::{EventLoop, LoopThread};
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 use pyo3_async_runtimes::TaskLocals;

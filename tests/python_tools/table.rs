@@ -6,7 +6,7 @@
 use std::ffi::CString;
 use std::time::Duration;
 
-use cogency_rs::python_tools::EventLoop;
+use cogency_agent::python::EventLoop;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyModule};
 use pyo3_async_runtimes::TaskLocals;

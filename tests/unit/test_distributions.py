@@ -39,12 +39,17 @@ Description-Content-Type: text/markdown
 """
 MANIFEST = """
     [package]
-    name = "cogency-rs"
+    include = ["/src", "/python", "/LICENSE-*", "/README.md"]
+
+    [workspace.package]
     version = "1.2.0"
+"""
+PROJECT = """
+    [project]
+    name = "cogency-rs"
     description = "What it is"
     license = "Apache-2.0 OR MIT"
     readme = "README.md"
-    include = ["/src", "/python", "/LICENSE-*", "/README.md"]
 """
 PACKAGE = ("cogency_rs/__init__.py", "cogency_rs/_core.pyi", "cogency_rs/py.typed")
 INFO = "cogency_rs-1.2.0.dist-info"
@@ -53,7 +58,7 @@ IN_WHEEL = (
     "cogency_rs/_core.abi3.so",
     *(f"{INFO}/{name}" for name in ("RECORD", "WHEEL", "entry_points.txt")),
     *(f"{INFO}/licenses/LICENSE-{name}" for name in ("APACHE", "MIT")),
-    f"{INFO}/sboms/cogency-rs.cyclonedx.json",
+    f"{INFO}/sboms/cogency-rs-python.cyclonedx.json",
 )
 TRACKED = (
     *(f"python/{name}" for name in PACKAGE),
@@ -71,6 +76,7 @@ def checkout(tmp_path, monkeypatch):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     (root / "Cargo.toml").write_text(dedent(MANIFEST))
+    (root / "pyproject.toml").write_text(dedent(PROJECT))
     (root / "README.md").write_text(README)
     subprocess.run(["git", "init", "--quiet", root], check=True)
     subprocess.run(["git", "-C", root, "add", "--all"], check=True)

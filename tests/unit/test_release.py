@@ -26,17 +26,15 @@ RELEASED = """
 WITHOUT_UNRELEASED = RELEASED.replace("    ## [Unreleased]\n", "")
 
 
-def checkout(folder, *, manifest="1.2.0", member="1.2.0", lock="1.2.0", changelog=RELEASED):
+def checkout(folder, *, manifest="1.2.0", needed="1.2.0", lock="1.2.0", changelog=RELEASED):
     """A folder with the files that name the version."""
-    (folder / "arguments").mkdir()
-    for place, version in {"": manifest, "arguments": member}.items():
-        (folder / place / "Cargo.toml").write_text(f'[package]\nversion = "{version}"\n')
-    packages = {"memchr": "9.9.9", "cogency-rs": lock}
+    (folder / "Cargo.toml").write_text(
+        f'[workspace.package]\nversion = "{manifest}"\n\n[workspace.dependencies]\nmemchr = "9.9"\n'
+        f'cogency-rs = {{ version = "{needed}", path = "core" }}\n'
+    )
     (folder / "Cargo.lock").write_text(
-        "".join(
-            f'[[package]]\nname = "{name}"\nversion = "{version}"\n\n'
-            for name, version in packages.items()
-        )
+        '[[package]]\nname = "memchr"\nversion = "9.9.9"\nsource = "registry"\n\n'
+        f'[[package]]\nname = "cogency-rs"\nversion = "{lock}"\n'
     )
     (folder / "CHANGELOG.md").write_text(dedent(changelog))
     return folder
@@ -55,8 +53,8 @@ def test_a_version_that_every_file_has_and_the_changelog_describes_may_be_releas
     ("files", "fault"),
     [
         ({"manifest": "1.1.0"}, "Cargo.toml has version 1.1.0, not the tag's 1.2.0"),
-        ({"member": "1.1.0"}, "arguments/Cargo.toml has version 1.1.0, not the tag's 1.2.0"),
-        ({"lock": "1.1.0"}, "Cargo.lock has version 1.1.0, not the tag's 1.2.0"),
+        ({"needed": "1.1.0"}, "Cargo.toml (cogency-rs) has version 1.1.0, not the tag's 1.2.0"),
+        ({"lock": "1.1.0"}, "Cargo.lock (cogency-rs) has version 1.1.0, not the tag's 1.2.0"),
         (
             {"changelog": RELEASED.replace("[Unreleased]", "[Unreleased]\n\n    - More.")},
             "CHANGELOG.md has entries in [Unreleased]: move them to [1.2.0]",

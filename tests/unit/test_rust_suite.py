@@ -10,9 +10,17 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 def test_every_file_is_a_program_or_a_module_of_one():
-    manifest = tomllib.loads((TESTS.parent / "Cargo.toml").read_text("utf-8"))
-    programs = {program.get("path", f"tests/{program['name']}.rs") for program in manifest["test"]}
-    modules = re.findall(r"^mod (\w+);", (TESTS / "interface.rs").read_text("utf-8"), re.MULTILINE)
+    manifests = [TESTS.parent / crate / "Cargo.toml" for crate in ("core", "agent")]
+    programs = {
+        program["path"].removeprefix("../")
+        for manifest in manifests
+        for program in tomllib.loads(manifest.read_text("utf-8"))["test"]
+    }
+    modules = [
+        name
+        for program in ("interface.rs", "on_tokio.rs")
+        for name in re.findall(r"^mod (\w+);", (TESTS / program).read_text("utf-8"), re.MULTILINE)
+    ]
     run = programs | {f"tests/{name}{end}" for name in modules for end in (".rs", "/main.rs")}
     files = [*TESTS.glob("*.rs"), *TESTS.glob("*/main.rs")]
     assert {f"tests/{path.relative_to(TESTS).as_posix()}" for path in files} <= run

@@ -4,9 +4,9 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cogency_rs::agent::{Log, LogRow, MemoryLog, TurnSetup, ask, fold, take_turn};
+use cogency_agent::{Log, LogRow, MemoryLog, TurnSetup, ask, fold, take_turn};
+use cogency_net::{Client, Reading, Request, Settings, Timeouts, Watch};
 use cogency_rs::context::{Message, Role};
-use cogency_rs::net::{Client, Reading, Request, Settings, Timeouts, Watch};
 use cogency_rs::protocol::Event;
 use cogency_rs::turn::{Breaker, Decision, Emission, Situation, decide};
 use cogency_rs::wire::{Api, Options, Reader, Secret};

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use cogency_rs::execution::tokio::{
+use cogency_agent::execution::{
     BatchOptions, Effect, ToolError, Toolbox, blocking_tool, execute, tool,
 };
 use cogency_rs::protocol::Call;

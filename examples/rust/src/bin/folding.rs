@@ -1,6 +1,6 @@
 //! Folds the rows of a log into the messages that a model is sent: `cargo run --bin folding`.
 
-use cogency_rs::agent::{LogRow, fold};
+use cogency_agent::{LogRow, fold};
 use cogency_rs::context::{FoldOptions, Rules};
 use cogency_rs::dialect::presets;
 use cogency_rs::turn::{Row, RowKind};

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use cogency_rs::agent::TurnSetup;
+use cogency_agent::TurnSetup;
+use cogency_agent::execution::{Effect, Toolbox, tool};
 use cogency_rs::context::{Tool, system_prompt};
-use cogency_rs::execution::tokio::{Effect, Toolbox, tool};
 use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::write::Renderer;
 use cogency_rs_examples::Service;

@@ -3,13 +3,13 @@
 use std::error::Error;
 use std::ffi::CString;
 
-use cogency_rs::agent::TurnSetup;
+use cogency_agent::TurnSetup;
+use cogency_agent::execution::{FunctionTool, Toolbox};
+use cogency_agent::python::LoopThread;
 use cogency_rs::context::{Tool, system_prompt};
 use cogency_rs::execution::arguments::{ArgumentSchema, SchemaForm};
-use cogency_rs::execution::tokio::{FunctionTool, Toolbox};
 use cogency_rs::protocol::Grammar;
 use cogency_rs::protocol::write::Renderer;
-use cogency_rs::python_tools::LoopThread;
 use cogency_rs_examples::Service;
 use pyo3::prelude::*;
 use serde_json::{Value, json};

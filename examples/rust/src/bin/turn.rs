@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cogency_rs::agent::{Log, LogRow, MemoryLog, TurnSetup, chunks, take_turn};
-use cogency_rs::execution::tokio::{Effect, Toolbox, tool};
+use cogency_agent::execution::{Effect, Toolbox, tool};
+use cogency_agent::{Log, LogRow, MemoryLog, TurnSetup, chunks, take_turn};
 use cogency_rs::protocol::{Event, Grammar};
 use cogency_rs::turn::{Breaker, Decision, Emission, Situation, decide};
 use serde::Deserialize;
