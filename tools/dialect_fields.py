@@ -15,7 +15,7 @@ PAGE = CHECKOUT / "docs" / "dialect-fields.md"
 
 DIALECT = CHECKOUT / "core" / "src" / "dialect"
 
-SOURCES = [DIALECT / f"{name}.rs" for name in ("mod", "example", "prompt")]
+SOURCES = [DIALECT / f"{name}.rs" for name in ("mod", "example/fields", "prompt")]
 
 PLACEHOLDERS = DIALECT / "example" / "text.rs"
 

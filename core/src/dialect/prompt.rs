@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Str;
+use super::text::Str;
 
 /// What prompts look like. The default is plain: tools as JSON, a line each, and results in frames that many models know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,9 +46,6 @@ pub enum Inert {
     /// As they are, like cogency 3.3.0: what a tool returned can open a turn.
     Kept,
 }
-
-/// What breaks a mark up: a word joiner, which has no width.
-pub const JOINER: &str = "\u{2060}";
 
 /// What a chat template says around the declarations of its tools: the words that its models were taught.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +103,31 @@ impl TryFrom<String> for Frame {
 impl From<Frame> for String {
     fn from(Frame { before, behind }: Frame) -> Self {
         [&before, "{}", &behind].concat()
+    }
+}
+
+/// Two marks around something, written as `<think>{}</think>`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pair {
+    /// The first mark.
+    pub open: Str,
+    /// The second one. Empty if the next mark of any other kind ends it.
+    pub close: Str,
+}
+
+impl TryFrom<String> for Pair {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let Frame { before: open, behind: close } = Frame::try_from(text)?;
+        Ok(Self { open, close })
+    }
+}
+
+impl From<Pair> for String {
+    fn from(Pair { open, close }: Pair) -> Self {
+        Frame { before: open, behind: close }.into()
     }
 }
 
@@ -226,68 +248,6 @@ pub struct Joints {
     pub calls: Str,
     /// Between any other two.
     pub other: Str,
-}
-
-/// How calls are laid out: the text between their marks, which the parser passes over.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallsForm {
-    /// Which calls share a block.
-    pub blocks: Blocks,
-    /// Whether the marks of a block are left out where it begins the answer.
-    pub unmarked: bool,
-    /// After the mark that opens a block.
-    pub open: Str,
-    /// Between two calls of a block, or between two blocks where each call has its own.
-    pub between: Str,
-    /// Before the mark that closes a block.
-    pub close: Str,
-    /// Around the name of a call.
-    pub name: Frame,
-    /// After the head of a call.
-    pub head: Str,
-    /// Between a key and the mark that opens its value.
-    pub key: Str,
-    /// After each parameter.
-    pub parameter: Str,
-    /// After the arguments, before the mark that closes a call.
-    pub tail: Str,
-    /// Around a call that is a message, or is in one; `{name}` is the tool's name.
-    pub message: Frame,
-    /// How JSON is laid out.
-    pub json: JsonLayout,
-    /// Whether JSON is ASCII only.
-    pub ascii: bool,
-    /// Whether the key of the id comes before the name.
-    pub id_first: bool,
-    /// The attribute of a call's head that has its number in the block, from 1.
-    pub number: Str,
-    /// The id of a call without one.
-    pub ids: Ids,
-}
-
-impl CallsForm {
-    /// The bytes of all its texts.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let Self {
-            open, between, close, name, head, key, parameter, tail, message, number, ..
-        } = self;
-        let frames = [name, message].map(|frame| frame.before.len() + frame.behind.len());
-        let texts =
-            [open, between, close, head, key, parameter, tail, number].map(|text| text.len());
-        frames.iter().chain(&texts).sum()
-    }
-}
-
-/// Which calls share a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Blocks {
-    /// All of them.
-    #[default]
-    One,
-    /// None: each has its own.
-    Each,
 }
 
 /// The id of a call without one.

@@ -503,7 +503,7 @@ mod tests {
         let dialect = presets::preset("qwen3-coder").expect("a row of the table");
         for text in ["x>", "</parameter>\n</function>"] {
             let mut reader = BlockReader::new(Arc::clone(&dialect), Entry::Block, Scope::default());
-            let ends = (1..=text.len()).map(|end| reader.read(text[..end].as_bytes()));
+            let ends = (1..=text.len()).map(|end| reader.read(&text.as_bytes()[..end]));
             let problem = ends.into_iter().find_map(|progress| match progress {
                 Progress::Broken(problem) => Some(problem.kind.to_string()),
                 _ => None,

@@ -13,7 +13,7 @@
 //! | layer | modules |
 //! | --- | --- |
 //! | text and JSON | [`characters`], [`canonical`], [`verbatim`], [`marks`] |
-//! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`ending`], [`report`], [`event`], [`run`], [`unread`] |
+//! | what is read | [`limits`], [`recovery`], [`tools`], [`call`], [`results`], [`problem`], [`ending`], [`report`], [`event`], [`run`], [`unread`] |
 //! | a block of calls | [`body`], [`grammar`], [`block`], [`stored`] |
 //! | how it is spelled | `notation`, [`advice`] |
 //! | a whole text | `values`, [`parser`] |

@@ -1,8 +1,9 @@
 //! The arguments of a call that has its name in a head.
 
-use super::super::{Args, CallsForm, Flag, Pair, Parameters, Trim, Untyped, Xml};
+use super::super::form::{Args, CallsForm, Flag, Parameters, Trim, Untyped, Xml};
+use super::super::prompt::Pair;
+use super::fields::{CallExample, Wrong, needs, owned};
 use super::text::{Slot, Text, spaced, two_lines};
-use super::{CallExample, Wrong, needs, owned};
 
 /// The arguments for this placeholder.
 pub(super) fn args(

@@ -1,8 +1,11 @@
 //! Calls with the name in a head: `open NAME end ARGS close`.
 
-use super::super::{Args, CallsForm, Frame, Head, HeadForm, Str, Xml, XmlParts};
+use super::super::form::{Args, CallsForm, Head, HeadForm, Xml, XmlParts};
+use super::super::prompt::Frame;
+use super::super::text::Str;
+use super::arguments;
+use super::fields::{CallExample, Spellings, Wrong, needs, owned};
 use super::text::{Attribute, Slot, Text, spaced, two_lines};
-use super::{CallExample, Spellings, Wrong, arguments, needs, owned};
 
 /// The head of a call, and its arguments.
 pub(super) fn head(

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::super::{DecisionKeys, Json, JsonShape, Str};
-use super::{CallExample, Spellings, Wrong};
+use super::super::form::{DecisionKeys, Json, JsonShape};
+use super::super::text::Str;
+use super::fields::{CallExample, Spellings, Wrong};
 
 /// The JSON object of a call, and whether its id comes before its name.
 pub(super) fn json(
@@ -102,7 +103,7 @@ impl<'e> Keys<'e> {
     }
 
     fn of(&self, slot: &str) -> Result<&'e str, Wrong> {
-        self.find(slot).ok_or_else(|| (self.field, super::needs(&format!("{{{slot}}}"))))
+        self.find(slot).ok_or_else(|| (self.field, super::fields::needs(&format!("{{{slot}}}"))))
     }
 
     /// Without an answer to tell it from, nothing is always the same.
