@@ -39,18 +39,10 @@ impl Ids {
     }
 }
 
-/// An id in hexadecimal digits, by groups. A table of the digits takes a fifth of the time of `format!`.
+/// An id in hexadecimal digits, by groups.
 fn written(id: u128) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = [b'-'; 36];
-    let mut at = 0;
-    for (place, byte) in id.to_be_bytes().into_iter().enumerate() {
-        at += usize::from(matches!(place, 4 | 6 | 8 | 10));
-        text[at] = DIGITS[usize::from(byte >> 4)];
-        text[at + 1] = DIGITS[usize::from(byte & 0xf)];
-        at += 2;
-    }
-    text.map(char::from).into_iter().collect()
+    let digits = format!("{id:032x}");
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
 #[cfg(test)]
