@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::number::{NumberPhase, read_number};
-use super::string::{first_control, read_string};
+use super::string::read_string;
 use super::token::{Container, Fault, FaultKind, Token, WORDS};
 use crate::text::{is_blank, leading_space};
 
@@ -333,7 +333,7 @@ impl Scanner {
         role: StringRole,
     ) -> Result<Token, Fault> {
         if self.controls == Controls::Escaped
-            && let Some(control) = first_control(&text[range.clone()])
+            && let Some(control) = text[range.clone()].iter().position(|&byte| byte < 0x20)
         {
             return Err(Fault { kind: FaultKind::Control, at: range.start + control });
         }

@@ -3,13 +3,6 @@
 use super::token::{Fault, FaultKind};
 use crate::text::{Text, push_code_point};
 
-/// The index of the first control character.
-pub fn first_control(text: &[u8]) -> Option<usize> {
-    // Without an early exit the compiler compares many bytes at once, and almost always there is no such byte.
-    let any = text.iter().fold(0, |any, &byte| any | u8::from(byte < 0x20));
-    if any > 0 { text.iter().position(|&byte| byte < 0x20) } else { None }
-}
-
 /// How many bytes the escape at the start of `rest` takes; `None` when `rest` ends inside it.
 fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
     match rest.get(1) {
