@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::attempt::{Attempt, Returned};
+use super::attempt::{Returned, attempt};
 use super::call::{AttemptEnd, BatchCall, End, State, Stop};
 use super::options::BatchOptions;
 use super::record::{CallStatus, ToolExecution};
@@ -274,11 +274,10 @@ impl Batch {
         let Some(tool) = call.tool_for_attempt() else {
             unreachable!("a call without a tool is over")
         };
-        let attempt = NonZeroU32::new(call.attempts).unwrap_or(NonZeroU32::MIN);
+        let number = NonZeroU32::new(call.attempts).unwrap_or(NonZeroU32::MIN);
         let place = call.place.unwrap_or_default();
-        let invocation = Invocation { call: Arc::clone(&call.call), place, attempt };
-        let attempt = Attempt::new(index, tool, invocation);
-        call.state = State::Running(self.attempts.spawn(attempt));
+        let invocation = Invocation { call: Arc::clone(&call.call), place, attempt: number };
+        call.state = State::Running(self.attempts.spawn(attempt(index, tool, invocation)));
         if let Some(limit) = call.limit(self.options.call_timeout) {
             let now = self.now();
             self.schedule.start_clock(index, now, limit);
