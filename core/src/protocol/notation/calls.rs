@@ -221,7 +221,6 @@ fn push_messages(
         if index > 0 {
             sink.push(&*form.between);
         }
-        sink.begin_call(call);
         let name = unescaped(call.name.as_bytes());
         let mut others = heads.reasoning.iter().chain(&heads.answer);
         let is_sure =
@@ -234,6 +233,7 @@ fn push_messages(
         }
         match dialect.calls.bodies.first() {
             Some(Body::Head(head)) if heads.names_call => {
+                sink.begin_call();
                 head::push_arguments(sink, dialect, head, call);
             }
             Some(body) => push_marked(sink, dialect, body, std::slice::from_ref(call), true, None),

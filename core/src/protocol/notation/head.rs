@@ -20,7 +20,7 @@ pub fn push_call(
     number: usize,
 ) {
     let form = &dialect.calls.layout;
-    sink.begin_call(call);
+    sink.begin_call();
     sink.push(&*head.open);
     sink.push(&*form.name.before);
     push_head(sink, head, call);

@@ -9,7 +9,7 @@ use crate::json::unescaped;
 
 /// Adds `name(key=value, …)`.
 pub fn push_python_call(sink: &mut Sink<'_>, call: &ShownCall) {
-    sink.begin_call(call);
+    sink.begin_call();
     let name = unescaped(call.name.as_bytes());
     sink.push_name(name.as_bytes(), is_python_name(name.as_bytes(), b".-"));
     sink.push("(");

@@ -1,6 +1,5 @@
 //! The text in the making, and whether all of it is sure to read back as it was.
 
-use super::super::stored::ShownCall;
 use super::Notation;
 use super::json::{Strings, Style, push_json};
 use super::marks::{DialectMarks, push_reference};
@@ -13,8 +12,10 @@ pub struct Sink<'a> {
     notation: &'a Notation,
     /// Whether there is raw text that may read back as something else.
     is_doubtful: bool,
-    /// The calls whose raw text has its marks made harmless. They are told apart by address: equal calls may differ in this.
-    guarded: Vec<*const ShownCall>,
+    /// Whether each of the calls has the marks in its raw text made harmless.
+    guarded: Vec<bool>,
+    /// How many of the calls have begun.
+    begun: usize,
     is_guarded: bool,
     /// Up to where text from outside was added last.
     outside: usize,
@@ -30,6 +31,7 @@ impl<'a> Sink<'a> {
             notation,
             is_doubtful: false,
             guarded,
+            begun: 0,
             is_guarded: false,
             outside: 0,
             name_end: None,
@@ -45,15 +47,16 @@ impl<'a> Sink<'a> {
         self.notation.marks()
     }
 
-    /// Calls follow, of which these are guarded.
-    pub fn begin_calls<'c>(&mut self, guarded: impl Iterator<Item = &'c ShownCall>) {
+    /// Calls follow; each is guarded or not.
+    pub fn begin_calls(&mut self, guarded: Vec<bool>) {
         self.is_doubtful = false;
-        self.guarded = guarded.map(std::ptr::from_ref).collect();
+        (self.guarded, self.begun) = (guarded, 0);
     }
 
-    /// The text of this call follows.
-    pub fn begin_call(&mut self, call: &ShownCall) {
-        self.is_guarded = self.guarded.contains(&std::ptr::from_ref(call));
+    /// The text of the next call follows.
+    pub fn begin_call(&mut self) {
+        self.is_guarded = self.guarded.get(self.begun).is_some_and(|guarded| *guarded);
+        self.begun += 1;
     }
 
     /// Whether any text of these calls may read back as something else.

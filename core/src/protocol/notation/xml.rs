@@ -18,7 +18,7 @@ const DEEPEST: usize = 32;
 /// Adds the elements of a call.
 pub fn push_call(sink: &mut Sink<'_>, form: &Xml, call: &ShownCall, layout: &CallsForm) {
     let Some(XmlParts { server, name, args }) = &form.parts else { return };
-    sink.begin_call(call);
+    sink.begin_call();
     let local = String::from("\"local\"");
     for (element, text) in [(server, call.server.as_ref().unwrap_or(&local)), (name, &call.name)] {
         push_tag(sink, form, "<", element);

@@ -29,12 +29,12 @@ pub fn push_calls(
     thought: Option<&[u8]>,
 ) {
     let start = sink.out.len();
-    sink.begin_calls(std::iter::empty());
+    sink.begin_calls(Vec::new());
     calls::push_calls(sink, dialect, calls, begins_answer, thought);
     if sink.is_doubtful() && !reads_back(sink.notation(), calls, &sink.out[start..]) {
         let notation = sink.notation();
         sink.out.truncate(start);
-        sink.begin_calls(calls.iter().filter(|call| !can_write(notation, call)));
+        sink.begin_calls(calls.iter().map(|call| !can_write(notation, call)).collect());
         calls::push_calls(sink, dialect, calls, begins_answer, thought);
     }
 }
@@ -74,7 +74,7 @@ pub fn exactly(
     tools: Option<&Arc<Tools>>,
 ) -> Result<Vec<u8>, Unwritable> {
     let mut sink = Sink::new(notation);
-    sink.begin_calls(std::iter::empty());
+    sink.begin_calls(Vec::new());
     calls::push_calls(&mut sink, notation.dialect(), calls, begins_answer, None);
     // A form without escapes writes a lone surrogate as it is, but no model is sent one and no answer brings one.
     let mut characters = Characters::default();
