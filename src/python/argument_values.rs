@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use super::convert::{bytes_of, to_str};
-use crate::protocol::JsonValues;
-use crate::protocol::event::ArgsStep;
+use cogency_rs::protocol::JsonValues;
+use cogency_rs::protocol::event::ArgsStep;
 
 /// Reads arguments piece by piece.
 #[pyclass(module = "cogency_rs._core")]

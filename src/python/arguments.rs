@@ -13,7 +13,7 @@ use pyo3::types::{
 use serde_json::{Map, Number, Value as Schema};
 
 use super::error::ConfigError;
-use crate::execution::arguments::{
+use cogency_rs::execution::arguments::{
     ArgumentSchema as Checker, ArgumentText, BigInteger, Foreign, MOST_LEVELS, Members, SchemaForm,
     Value, too_deep, unusable,
 };

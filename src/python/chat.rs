@@ -13,10 +13,10 @@ use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, refused};
 use super::ids::uuid7;
 use super::options::{Finish, chat_calls_of, limits_of, reason_of};
-use crate::chat::{self as core, ChatCalls, ChatOptions, Delta, FinishReason, strict_json};
-use crate::json::unescaped;
-use crate::protocol::canonical::json_string;
-use crate::protocol::{Call, Callable, Ending, Grammar, Limits, Strictness, TextRun};
+use cogency_rs::chat::{self as core, ChatCalls, ChatOptions, Delta, FinishReason, strict_json};
+use cogency_rs::json::unescaped;
+use cogency_rs::protocol::canonical::json_string;
+use cogency_rs::protocol::{Call, Callable, Ending, Grammar, Limits, Strictness, TextRun};
 
 /// Turns a model's text into the messages and deltas of a chat API.
 #[pyclass(module = "cogency_rs.reader")]

@@ -6,10 +6,10 @@ use pyo3::types::{PyDict, PyList, PyString};
 use super::convert::bytes_of;
 use super::declared::{ListedTool, with_tools};
 use super::dialect::written_of;
-use crate::context as core;
-use crate::dialect::ToolsPlace;
-use crate::protocol::canonical::json_string_length;
-use crate::protocol::write::Renderer;
+use cogency_rs::context as core;
+use cogency_rs::dialect::ToolsPlace;
+use cogency_rs::protocol::canonical::json_string_length;
+use cogency_rs::protocol::write::Renderer;
 
 /// The tokens of messages, estimated as the package does (`estimate_tokens`): a quarter of each text's characters, rounded up. The
 /// text of a message with calls ends with these, as JSON. And the messages that are something else.

@@ -8,8 +8,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
 
 use super::error::{ConfigError, refused, wrong_type};
-use crate::json::lossy;
-use crate::protocol::canonical::json_string;
+use cogency_rs::json::lossy;
+use cogency_rs::protocol::canonical::json_string;
 
 /// The text of a `str` as generalised UTF-8; borrowed, unless it has lone surrogates.
 #[inline]

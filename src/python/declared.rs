@@ -4,10 +4,10 @@ use pyo3::prelude::*;
 use serde_json::Value;
 
 use super::json::value_of;
-use crate::context::Tool;
-use crate::dialect::ToolsLayout;
-use crate::execution::arguments::declaration;
-use crate::protocol::write::Renderer;
+use cogency_rs::context::Tool;
+use cogency_rs::dialect::ToolsLayout;
+use cogency_rs::execution::arguments::declaration;
+use cogency_rs::protocol::write::Renderer;
 
 /// A tool as a prompt lists it: `(name, line, description, schema)`.
 pub type ListedTool<'py> = (String, String, String, Bound<'py, PyAny>);

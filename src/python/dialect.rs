@@ -15,16 +15,16 @@ use super::error::{ConfigError, refused, wrong_type};
 use super::grammar::{self, CallGrammar, Wanted};
 use super::json::value_of;
 use super::results::outcome_of;
-use crate::context::{Tags, declared, shown_results};
-use crate::detect::{Detected, Source, detect, detect_path};
-use crate::dialect as core;
-use crate::dialect::presets;
-use crate::dialect::template::from_response_template;
-use crate::execution::arguments::as_json_schema;
-use crate::protocol::results::{ResultItem, results_array};
-use crate::protocol::stored::ShownCall;
-use crate::protocol::write::{Renderer, TurnPart, marks_of};
-use crate::protocol::{Grammar, Tools};
+use cogency_rs::context::{Tags, declared, shown_results};
+use cogency_rs::detect::{Detected, Source, detect, detect_path};
+use cogency_rs::dialect as core;
+use cogency_rs::dialect::presets;
+use cogency_rs::dialect::template::from_response_template;
+use cogency_rs::execution::arguments::as_json_schema;
+use cogency_rs::protocol::results::{ResultItem, results_array};
+use cogency_rs::protocol::stored::ShownCall;
+use cogency_rs::protocol::write::{Renderer, TurnPart, marks_of};
+use cogency_rs::protocol::{Grammar, Tools};
 
 /// How a model writes its calls.
 #[pyclass(frozen, eq, hash, module = "cogency_rs")]

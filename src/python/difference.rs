@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::difference::Difference;
+use cogency_rs::difference::Difference;
 
 /// The changes, and how many lines are added and removed. Other threads run meanwhile.
 #[pyfunction]

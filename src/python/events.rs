@@ -9,10 +9,10 @@ use pyo3::types::{PyDict, PyFloat, PyString, PyTuple};
 
 use super::argument_values::path_of;
 use super::convert::to_str;
-use crate::json::unescaped;
-use crate::protocol::event::Note;
-use crate::protocol::{Event, Report, TextRun};
-use crate::turn::Emission;
+use cogency_rs::json::unescaped;
+use cogency_rs::protocol::event::Note;
+use cogency_rs::protocol::{Event, Report, TextRun};
+use cogency_rs::turn::Emission;
 
 /// A kind of event.
 #[derive(Clone, Copy)]

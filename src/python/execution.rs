@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::execution::{self, Admission, Due, Misuse, Moment, Ticket, Told};
+use cogency_rs::execution::{self, Admission, Due, Misuse, Moment, Ticket, Told};
 
 /// Which calls may begin, in which order, and for how long. Times are in seconds, as `loop.time()` gives them.
 #[pyclass(module = "cogency_rs._core")]

@@ -14,11 +14,13 @@ use super::convert::{bytes_of, count_of, dumps, string_of, to_str};
 use super::dialect::written_of;
 use super::error::ConfigError;
 use super::rows::{call_of, formatted, lenient_call_of, report_of};
-use crate::context::{self as core, Bounds, Form, Message, Passages, Role, Rules, Shown, Tags};
-use crate::json::{Container, Scanner, Token, unescaped};
-use crate::protocol::Text;
-use crate::protocol::canonical::json_string;
-use crate::protocol::write::Renderer;
+use cogency_rs::context::{
+    self as core, Bounds, Form, Message, Passages, Role, Rules, Shown, Tags,
+};
+use cogency_rs::json::{Container, Scanner, Token, unescaped};
+use cogency_rs::protocol::Text;
+use cogency_rs::protocol::canonical::json_string;
+use cogency_rs::protocol::write::Renderer;
 
 /// Folds stored events into messages.
 ///

@@ -5,8 +5,8 @@ use pyo3::types::PyString;
 use serde_json::Value;
 
 use super::error::{ConfigError, refused};
-use crate::constrain::{self, CallChoice, GrammarError, GrammarOptions, Parallel, Reasoning};
-use crate::protocol::Grammar;
+use cogency_rs::constrain::{self, CallChoice, GrammarError, GrammarOptions, Parallel, Reasoning};
+use cogency_rs::protocol::Grammar;
 
 /// A grammar of answers.
 #[pyclass(frozen, module = "cogency_rs")]

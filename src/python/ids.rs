@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-use crate::ids::Ids;
+use cogency_rs::ids::Ids;
 
 const RANDOM_BYTES: usize = 16;
 /// The system is asked for the random bytes of this many ids at once: asking costs more than making an id.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::convert::{bytes_of, dumps, json};
 use super::error::ConfigError;
-use crate::protocol::canonical::json_string;
+use cogency_rs::protocol::canonical::json_string;
 
 /// How many levels the walk goes down; a value that is nested deeper, or contains itself, is left to Python.
 const MAX_DEPTH: usize = 64;

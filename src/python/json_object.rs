@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::convert::{bytes_of, json, to_str};
-use crate::json::{FaultKind, FieldText as CoreFieldText, GrowingObject};
+use cogency_rs::json::{FaultKind, FieldText as CoreFieldText, GrowingObject};
 
 /// Why a text is not a JSON object.
 #[pyclass(frozen, get_all, eq, module = "cogency_rs._core")]

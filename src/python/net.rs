@@ -9,9 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::wire::{deltas_of, reader_of};
-use crate::net::{
-    self, Arrived, Client, End, FailureKind, NotSent, Reading, Request, Settings, Socket, Timeouts,
-    Watch,
+use cogency_net::{
+    Arrived, Client, End, FailureKind, NotSent, Reading, Request, Settings, Socket, Timeouts, Watch,
 };
 
 /// The connections to a service.
@@ -68,21 +67,22 @@ impl HttpClient {
         let watch = until.map_or(Watch::Each, Watch::From);
         let request = Request { method, url, headers, body, timeouts, reading, watch };
         let inbox = Arc::clone(&inbox.inbox);
-        let exchange =
-            net::Exchange::new(&self.client, request, inbox).map_err(|error| match error {
+        let exchange = cogency_net::Exchange::new(&self.client, request, inbox).map_err(
+            |error| match error {
                 NotSent::Thread(error) => PyOSError::new_err(error.to_string()),
                 error => PyValueError::new_err(error.to_string()),
-            })?;
+            },
+        )?;
         Ok(Exchange { exchange })
     }
 }
 
 /// Which argument is wrong.
-fn kind_of_unmade(error: &net::NotMade) -> &'static str {
+fn kind_of_unmade(error: &cogency_net::NotMade) -> &'static str {
     match error {
-        net::NotMade::Certificates(_) => "verify",
-        net::NotMade::Proxy(_) => "proxy",
-        net::NotMade::Other(_) => "settings",
+        cogency_net::NotMade::Certificates(_) => "verify",
+        cogency_net::NotMade::Proxy(_) => "proxy",
+        cogency_net::NotMade::Other(_) => "settings",
         _ => unreachable!("the network has no other"),
     }
 }
@@ -95,7 +95,7 @@ fn duration(seconds: f64) -> PyResult<Duration> {
 /// What one event loop has to look at.
 #[pyclass(module = "cogency_rs._core", frozen)]
 pub struct Inbox {
-    inbox: Arc<net::Inbox>,
+    inbox: Arc<cogency_net::Inbox>,
     /// The number of the socket that a byte comes from when there is something to take.
     #[pyo3(get)]
     socket: Socket,
@@ -105,7 +105,7 @@ pub struct Inbox {
 impl Inbox {
     #[new]
     fn new() -> PyResult<Self> {
-        let (inbox, socket) = net::Inbox::new()?;
+        let (inbox, socket) = cogency_net::Inbox::new()?;
         Ok(Self { inbox: Arc::new(inbox), socket })
     }
 
@@ -117,7 +117,7 @@ impl Inbox {
 /// A request that was sent.
 #[pyclass(module = "cogency_rs._core", frozen)]
 pub struct Exchange {
-    exchange: net::Exchange,
+    exchange: cogency_net::Exchange,
 }
 
 #[pymethods]

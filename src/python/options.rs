@@ -8,11 +8,11 @@ use pyo3::types::{PyBool, PyType};
 use super::convert::{Setting, bytes_of, choice, string_of, text_of};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, refused, type_error};
-use crate::chat::ChatCalls;
-use crate::protocol::{
+use cogency_rs::chat::ChatCalls;
+use cogency_rs::protocol::{
     self as core, CallStart, CallStream, Ending, FinishKind, Options, Stream, Strictness, Text,
 };
-use crate::turn::Errors;
+use cogency_rs::turn::Errors;
 
 /// Limits that keep memory bounded for any text.
 #[pyclass(frozen, eq, from_py_object, module = "cogency_rs")]

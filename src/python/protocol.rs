@@ -15,15 +15,15 @@ use super::options::{
     Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
 use super::reader::Reader;
-use crate::json::FaultKind;
-use crate::protocol::advice::{Where, cut_answer};
-use crate::protocol::block::{BlockReader, Progress};
-use crate::protocol::body::Scope;
-use crate::protocol::grammar::Entry;
-use crate::protocol::problem::Problem;
-use crate::protocol::report::{Advice, Finding};
-use crate::protocol::{self as core, CallStart, Ending, Event, Grammar, Stream};
-use crate::turn::Errors;
+use cogency_rs::json::FaultKind;
+use cogency_rs::protocol::advice::{Where, cut_answer};
+use cogency_rs::protocol::block::{BlockReader, Progress};
+use cogency_rs::protocol::body::Scope;
+use cogency_rs::protocol::grammar::Entry;
+use cogency_rs::protocol::problem::Problem;
+use cogency_rs::protocol::report::{Advice, Finding};
+use cogency_rs::protocol::{self as core, CallStart, Ending, Event, Grammar, Stream};
+use cogency_rs::turn::Errors;
 
 /// Turns a model's text into events, and never waits.
 #[pyclass(module = "cogency_rs")]

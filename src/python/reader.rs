@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::convert::bytes_of;
-use crate::protocol::characters::Characters;
-use crate::protocol::{Ending, Event, Parser, Text, TextRun};
+use cogency_rs::protocol::characters::Characters;
+use cogency_rs::protocol::{Ending, Event, Parser, Text, TextRun};
 
 /// Reads a model's text, and reasoning that comes apart from it.
 pub struct Reader {

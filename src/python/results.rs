@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::json::strict_dumps;
-use crate::protocol::results::{CallOutcome, ResultItem, results_array};
+use cogency_rs::protocol::results::{CallOutcome, ResultItem, results_array};
 
 /// The outcome that a `ToolResult` stands for.
 ///

@@ -6,8 +6,8 @@ use pyo3::types::PyString;
 
 use super::convert::{bytes_of, dumps, json as json_module};
 use super::error::ToolParseError;
-use crate::context::{ShownReport, stored_report};
-use crate::protocol::stored::{ShownCall, shown_call};
+use cogency_rs::context::{ShownReport, stored_report};
+use cogency_rs::protocol::stored::{ShownCall, shown_call};
 
 /// `f"{value}"`
 pub fn formatted<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {

@@ -15,14 +15,14 @@ use super::item_sink::{ItemSink, SinkResult};
 use super::options::{Finish, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
 use super::reader::Reader;
 use super::results::outcome_of;
-use crate::protocol::canonical::json_string;
-use crate::protocol::report::Advice;
-use crate::protocol::results::CallOutcome;
-use crate::protocol::stored::stored_call;
-use crate::protocol::{
+use cogency_rs::protocol::canonical::json_string;
+use cogency_rs::protocol::report::Advice;
+use cogency_rs::protocol::results::CallOutcome;
+use cogency_rs::protocol::stored::stored_call;
+use cogency_rs::protocol::{
     self as core, Call, CallStart, Ending, Event, Finding, Report, ReportKind, Text, TextRun,
 };
-use crate::turn::{self, Counts, Row, Situation, Step, TurnOutcome};
+use cogency_rs::turn::{self, Counts, Row, Situation, Step, TurnOutcome};
 
 /// Opens after `max_failures` failures in a row.
 #[pyclass(subclass, module = "cogency_rs")]

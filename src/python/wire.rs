@@ -7,7 +7,7 @@ use pyo3::types::{PyList, PyType};
 
 use super::error::ConfigError;
 use super::options::{Finish, reasoning_class};
-use crate::wire::{Api, CallDelta, Delta, Extras, Opaque, Options, Reader, Secret, Usage};
+use cogency_rs::wire::{Api, CallDelta, Delta, Extras, Opaque, Options, Reader, Secret, Usage};
 
 /// Reads the bytes of one answer, and never waits.
 #[pyclass(module = "cogency_rs._core")]

@@ -39,7 +39,7 @@ pub struct Prompt {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Inert {
-    /// With a [joiner](JOINER) after their first character, which the reader of calls takes out again. In a string of JSON or
+    /// With a [joiner](super::JOINER) after their first character, which the reader of calls takes out again. In a string of JSON or
     /// Python the first character is an escape instead.
     #[default]
     Joined,
