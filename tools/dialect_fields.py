@@ -124,7 +124,7 @@ def types_of(code: str) -> Iterator[Type]:
 
 def text_of(docs: str) -> str:
     text = " ".join(line.strip().removeprefix("///").strip() for line in docs.splitlines())
-    return re.sub(r"\[([^\]]+)\]\([A-Z]+\)", r"\1", text).replace("|", "\\|")
+    return re.sub(r"\[([^\]]+)\]\((?:super::)?[A-Z]+\)", r"\1", text).replace("|", "\\|")
 
 
 def section(of: Type, types: dict[str, Type]) -> str:

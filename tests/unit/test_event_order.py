@@ -39,7 +39,7 @@ def order(events: list[Any]) -> list[Any]:
 def written(name: str) -> str:
     calls = Dialect(name).write_calls(CALLS)
     [*marks] = Dialect(name).to_dict().get("reasoning", [])
-    thought = f"{marks[0]['open']}hm{marks[0]['close']}" if marks and marks[0]["close"] else ""
+    thought = marks[0].replace("{}", "hm") if marks and not marks[0].endswith("{}") else ""
     return f"{thought}Before.\n{calls}"
 
 
