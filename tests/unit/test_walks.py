@@ -99,9 +99,7 @@ def defined(room: str) -> dict[str, str]:
 
 def is_in_core(room: str, first: str, rest: list[str]) -> bool:
     places = (CHECKOUT / "core" / "src" / room, CHECKOUT / room / "src")
-    sources = [
-        path.read_text(encoding="utf-8") for place in places for path in place.rglob("*.rs")
-    ]
+    sources = [path.read_text(encoding="utf-8") for place in places for path in place.rglob("*.rs")]
     if not rest:
         return any(re.search(rf"^\s*pub fn {first}\b", source, re.MULTILINE) for source in sources)
     [method] = rest
