@@ -2,8 +2,9 @@
 
     python tools/release.py v0.1.0
 
-The version is in Cargo.toml, from which the package and the crates take it, there once more for each crate that another one
-is built on, and in Cargo.lock; CHANGELOG.md must have a section `## [0.1.0] - 2026-01-31` with entries, and none left in `## [Unreleased]`.
+The version is in Cargo.toml, from which the package and the crates take it, there once more for each crate that another
+one is built on, and in Cargo.lock. CHANGELOG.md must have a section `## [0.1.0] - 2026-01-31` with entries, and none
+left in `## [Unreleased]`.
 """
 
 from __future__ import annotations

@@ -115,7 +115,8 @@ def check_grammars(tests: list[Test], cases: Path) -> None:
                 "valid": test.is_valid,
             }
             print(json.dumps(row), file=file)
-    command = "cargo test --quiet --package cogency-rs --features arguments --test interface -- --nocapture official_suite"
+    command = "cargo test --quiet --package cogency-rs --features arguments --test interface"
+    command += " -- --nocapture official_suite"
     environment = {**os.environ, "COGENCY_RS_SCHEMA_CASES": str(cases)}
     subprocess.run(command.split(), env=environment, check=True)
 
