@@ -61,7 +61,7 @@ enum Unit {
     PassedOver,
 }
 
-pub fn close_of(container: Container) -> u8 {
+fn close_of(container: Container) -> u8 {
     match container {
         Container::Array => b']',
         Container::Object => b'}',
@@ -69,7 +69,7 @@ pub fn close_of(container: Container) -> u8 {
 }
 
 /// The value of a literal without quotes. What may be text is what its schema says; what may not is what it says itself.
-pub fn literal(raw: &[u8], schema: Option<Schema<'_>>) -> String {
+fn literal(raw: &[u8], schema: Option<Schema<'_>>) -> String {
     let types = schema.map(Schema::types).unwrap_or_default();
     let read = typed(raw, schema, Untyped::Scalar, 0);
     if types.has(Types::STRING) || !read.starts_with('"') {

@@ -369,7 +369,7 @@ fn key_of(keys: &[Str]) -> Str {
 }
 
 /// The string that `token` is, as canonical JSON.
-pub fn string(text: &[u8], token: &Token) -> Slot {
+fn string(text: &[u8], token: &Token) -> Slot {
     match token {
         Token::String(range) => Ok(canonical_string(&text[range.clone()])),
         token => Err(name_of(token)),
@@ -385,7 +385,7 @@ fn said(text: &[u8], token: &Token) -> Option<Text> {
 }
 
 /// The arguments that end with `token`. It may also be a string that holds them, if that is told how deep they may be nested.
-pub fn args_of(text: &[u8], writer: Writer, token: &Token, max_depth: Option<usize>) -> Slot {
+fn args_of(text: &[u8], writer: Writer, token: &Token, max_depth: Option<usize>) -> Slot {
     match (token, max_depth) {
         (Token::Close(Container::Object), _) => Ok(writer.finish()),
         (Token::String(range), Some(max_depth)) => {

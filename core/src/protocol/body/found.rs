@@ -6,7 +6,7 @@ use super::super::problem::{Problem, ProblemKind};
 use crate::text::prefix;
 
 /// Something else was found where this was expected.
-pub fn expected(
+pub(super) fn expected(
     expected: impl Into<Cow<'static, str>>,
     found: Cow<'static, str>,
 ) -> ProblemKind {
@@ -14,7 +14,7 @@ pub fn expected(
 }
 
 /// The same at this byte, where the item has no end of its own.
-pub fn problem(
+pub(super) fn problem(
     wanted: impl Into<Cow<'static, str>>,
     found: Cow<'static, str>,
     at: usize,
@@ -30,13 +30,13 @@ pub fn unexpected(marks: &[&str], text: &[u8], at: usize) -> Problem {
 }
 
 /// A word in quotes, or the beginning of one that is long.
-pub fn in_quotes(word: &[u8]) -> Cow<'static, str> {
+pub(super) fn in_quotes(word: &[u8]) -> Cow<'static, str> {
     const MOST: usize = 20;
     let word = String::from_utf8_lossy(word);
     format!("\"{}\"", word.chars().take(MOST).collect::<String>()).into()
 }
 
 /// The character at byte `at`, in quotes.
-pub fn character(text: &[u8], at: usize) -> Cow<'static, str> {
+pub(super) fn character(text: &[u8], at: usize) -> Cow<'static, str> {
     in_quotes(prefix(&text[at..], 1))
 }

@@ -43,9 +43,9 @@ enum CallEnd {
 
 /// What the head says.
 #[derive(Clone, Debug, Default)]
-pub struct Named {
-    pub name: String,
-    pub id: Option<String>,
+struct Named {
+    name: String,
+    id: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -273,7 +273,7 @@ fn may_be_doubled(form: &Head, calls: &Calls) -> bool {
 
 /// Where the head that begins at `start` ends, and with which mark, or up to where it is known not to end; it has been
 /// searched up to `at`. What opens or closes something else is not part of a head.
-pub fn head_end<'f>(
+fn head_end<'f>(
     form: &'f Head,
     text: &[u8],
     start: usize,
@@ -336,7 +336,7 @@ fn is_kept(form: &Head, mark: &Str) -> bool {
         }
 }
 
-pub fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
+fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
     let name = |name: &[u8]| json_string(trim(name));
     match form {
         HeadForm::Name => Named { name: name(head), id: None },
@@ -367,7 +367,7 @@ pub fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
 }
 
 /// Whether this JSON string may be a name: a bare name in a head is a single line without markup.
-pub fn is_name(form: &HeadForm, name: &str) -> bool {
+fn is_name(form: &HeadForm, name: &str) -> bool {
     let is_odd = |byte: &u8| matches!(byte, b'<' | b'{' | b'\n' | b'\r');
     matches!(form, HeadForm::Attributes(_))
         || !crate::json::unescaped(name.as_bytes()).as_bytes().iter().any(is_odd)

@@ -4,21 +4,21 @@
 //! block's reader reads items and the marks around them. All positions are bytes of the block's text after its opening
 //! mark. That text is what it was at the last call, or longer; a reader does not look twice at what it has passed.
 
-pub mod advance;
-pub mod attribute;
-pub mod braces;
-pub mod calls;
-pub mod fields;
-pub mod found;
-pub mod head;
-pub mod json;
-pub mod line;
-pub mod opening;
-pub mod parameters;
-pub mod python;
-pub mod raw;
-pub mod value;
-pub mod xml;
+mod advance;
+mod attribute;
+mod braces;
+mod calls;
+mod fields;
+mod found;
+mod head;
+mod json;
+mod line;
+mod opening;
+mod parameters;
+mod python;
+mod raw;
+mod value;
+mod xml;
 
 use super::problem::Problem;
 

@@ -4,7 +4,7 @@
 //! of the call, or nothing at all. Models that write about markup write it in pairs: if a parameter is opened inside a value and
 //! not closed there, the value's own closing mark is missing.
 
-pub mod unclosed;
+mod unclosed;
 
 use super::super::canonical::{Writer, json_string};
 use super::super::marks::{any_starts, find, starts_with};
@@ -435,7 +435,7 @@ impl ValueReader {
 }
 
 /// Whether a value of these types is an object or an array.
-pub fn has_parts(types: Types) -> bool {
+fn has_parts(types: Types) -> bool {
     !types.is_empty() && types.without(Types::OBJECT.or(Types::ARRAY)).is_empty()
 }
 
@@ -483,7 +483,7 @@ impl End {
 }
 
 /// How many bytes at the start of `raw` are left out.
-pub fn trimmed_at(raw: &[u8], trim_of: Trim) -> usize {
+fn trimmed_at(raw: &[u8], trim_of: Trim) -> usize {
     match trim_of {
         Trim::Nothing => 0,
         Trim::Space => leading_space(raw),
@@ -491,7 +491,7 @@ pub fn trimmed_at(raw: &[u8], trim_of: Trim) -> usize {
     }
 }
 
-pub fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
+fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
     match trim_of {
         Trim::Nothing => raw,
         Trim::Space => trim(raw),
