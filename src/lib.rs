@@ -2,4 +2,6 @@
 //!
 //! It does not use the crate `cogency-agent`: Python has an event loop and a `SQLite` of its own.
 
+#![deny(unsafe_code)]
+
 mod python;

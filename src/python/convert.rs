@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
@@ -60,14 +59,13 @@ pub fn count_of(what: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// A `str` from generalised UTF-8.
 pub fn to_str<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
-    let length = isize::try_from(text.len())?;
-    // SAFETY: the pointer and the length are those of the slice; the result is a new `str`, or null with an exception set.
-    let decoded = unsafe {
-        let text =
-            ffi::PyUnicode_DecodeUTF8(text.as_ptr().cast(), length, c"surrogatepass".as_ptr());
-        Bound::from_owned_ptr_or_err(py, text)
-    }?;
-    Ok(decoded.cast_into::<PyString>()?)
+    match std::str::from_utf8(text) {
+        Ok(text) => Ok(PyString::new(py, text)),
+        Err(_) => {
+            let bytes = PyBytes::new(py, text);
+            PyString::from_encoded_object(&bytes, Some(c"utf-8"), Some(c"surrogatepass"))
+        }
+    }
 }
 
 /// Python's own `json` module, for values that come from Python.

@@ -6,6 +6,7 @@
 
 mod argument_values;
 mod arguments;
+#[expect(unsafe_code, reason = "it calls what is in the slots of C types")]
 mod awaitable;
 mod chat;
 mod clock;
