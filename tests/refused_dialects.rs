@@ -187,6 +187,12 @@ fn a_text_of_an_example_is_refused_with_what_it_needs() {
     assert_refused(vec![
         (
             "qwen3-coder",
+            "/calls/0/call",
+            call("«{name}»{args}»"),
+            "calls[0].call: has \"»\" both after the name and at its end: it would end without its arguments",
+        ),
+        (
+            "qwen3-coder",
             "/calls/0/block",
             json!("<a>[{calls}]</a>x{"),
             "calls[0].block: has a \"{\" outside a placeholder: write \"{{\"",

@@ -80,7 +80,7 @@ def fields_page() -> str:
 
 
 def placeholders() -> str:
-    """What an example can have in place of what differs from call to call."""
+    """The placeholders of an example, which differ from call to call."""
     of = next(
         each
         for each in types_of(
@@ -96,7 +96,7 @@ def placeholders() -> str:
         "",
         of.meaning,
         "",
-        "| placeholder | stands for |",
+        "| placeholder | meaning |",
         "| --- | --- |",
     ]
     note = "White space next to a placeholder, and a line break between two marks, is written, and free when read."

@@ -27,6 +27,12 @@ pub(super) fn head(
     }
     layout.tail = owned(tail);
     let (before, end, behind) = spaced(&text.texts[named.slots]);
+    if !end.is_empty() && end == close {
+        let why = format!(
+            "has {end:?} both after the name and at its end: it would end without its arguments"
+        );
+        return Err(wrong(why));
+    }
     let ends = if end.is_empty() {
         let (own, others) = without_mark(&args, close, before).map_err(wrong)?;
         let own_is_space = own.trim().is_empty();
@@ -99,7 +105,7 @@ fn named(text: &Text, layout: &mut CallsForm) -> Result<Named, String> {
     Ok(Named { open: owned(open.trim_end()), form, slots })
 }
 
-/// What ends a head that has no mark for it: the first of what follows, and a line break.
+/// What ends a head that has no mark for that: the mark that comes next, or a line break.
 fn without_mark(args: &Args, close: &str, space: &str) -> Result<(Str, Vec<Str>), String> {
     const LINE: Str = Str::Borrowed("\n");
     let begin = match args {

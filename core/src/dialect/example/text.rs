@@ -8,7 +8,7 @@ pub(super) struct Text {
     pub slots: Vec<Slot>,
 }
 
-/// What an example has in place of what differs from call to call.
+/// The part of an example that differs from call to call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// `{call}`: one call; in `message`, its arguments or its block.

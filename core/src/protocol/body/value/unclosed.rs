@@ -14,7 +14,7 @@ const LONGEST: usize = 256;
 /// Whether a call without its closing mark ends at byte `at`; `None` while that is not known. It does if the next call begins there on
 /// a line of its own, or if its block ends there and only another block follows. Any other mark may be text of the value.
 ///
-/// `looked` is the first byte after the block's closing mark and the space behind it, as far as the text was read: space is read once.
+/// `looked` says up to where the text after the block's closing mark is known to be space, so that no space is read twice.
 pub fn ends_without_mark(
     text: &[u8],
     at: usize,
