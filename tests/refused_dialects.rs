@@ -259,9 +259,9 @@ fn a_text_of_an_example_is_refused_with_what_it_needs() {
         ),
         (
             "muse",
-            "/calls/0/args_optional",
+            "/calls/0/args_as_text",
             json!(true),
-            "calls[0].args_optional: is only for calls that are JSON objects",
+            "calls[0].args_as_text: is only for calls that are JSON objects",
         ),
         (
             "harmony",

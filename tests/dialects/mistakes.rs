@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::{Args, Body, Dialect, Head, JsonShape, Parameters, Trim};
+use cogency_rs::dialect::{Args, Body, Dialect, Head, JsonShape, NoArgs, Parameters, Trim};
 use cogency_rs::protocol::recovery::{Forgiven, Mistake};
 use cogency_rs::protocol::stored::{ShownCall, shown_call};
 use cogency_rs::protocol::write::Renderer;
@@ -97,8 +97,20 @@ impl Writing<'_> {
                     Some(format!("{before}[{{{object}}}]{behind}"))
                 }
             }),
-            (Mistake::Key, Body::Json(json)) if !json.args_optional => self
+            // Forge promises to pass over other keys.
+            (Mistake::Key, Body::Json(json)) if json.no_args != NoArgs::Call => self
                 .of(&one, |text| Some(text.replace(&format!("{:?}:", json.args[0]), "\"input\":"))),
+            (Mistake::NoArgs, Body::Json(json)) if json.no_args == NoArgs::Alone => {
+                self.without_args(|_| String::new())
+            }
+            (Mistake::NoArgs, Body::Head(Head { args: Args::Json, close, .. }))
+                if !close.is_empty() =>
+            {
+                self.of(&[call("now", &[])], |text| Some(text.replacen("{}", "", 1)))
+            }
+            (Mistake::SingleQuotes, Body::Head(Head { args: Args::Braces(mark), .. })) => {
+                self.of(&two, |text| Some(text.replace(&**mark, "'")))
+            }
             (Mistake::ArgsAsText, Body::Json(_)) => self.of(&one, |text| {
                 let at = text.find(r#"{"path": "b.txt"}"#)?;
                 let (before, behind) = text.split_at(at);
@@ -150,6 +162,16 @@ impl Writing<'_> {
             }
             _ => None,
         }
+    }
+
+    /// A call without arguments, with `other` in the place of their key and their value; it is given the key, with the comma before
+    /// it.
+    fn without_args(&self, other: impl Fn(&str) -> String) -> Option<Made> {
+        self.of(&[call("now", &[])], |text| {
+            let (before, behind) = text.split_once("{}")?;
+            let (before, key) = before.split_at(before.rfind(',')?);
+            Some([before, &other(key), behind].concat())
+        })
     }
 
     fn with_parameters(&self, mistake: Mistake, form: &Parameters) -> Option<Made> {
@@ -288,4 +310,41 @@ fn each_mistake_is_read_as_the_table_says_in_every_dialect() {
     }
     assert!(wrong.is_empty(), "{} of {tried}: {}", wrong.len(), wrong.join("\n"));
     assert!(tried > 300, "{tried}");
+}
+
+#[test]
+fn a_call_without_arguments_is_one_if_nothing_else_in_it_may_be_meant_as_arguments() {
+    let mut tried = 0;
+    for (name, grammar) in grammars() {
+        let [dialect] = &grammar.dialects[..] else { continue };
+        let Body::Json(json) = &dialect.calls.bodies[0] else { continue };
+        if json.no_args != NoArgs::Alone {
+            continue;
+        }
+        let writing = Writing { dialect, renderer: Renderer::new(Arc::clone(dialect)) };
+        let with = |other: &str| {
+            let made = writing.without_args(|key| other.replace("ARGS", key));
+            made.expect("it is written with its arguments last")
+        };
+        for (other, runs) in [
+            ("", true),
+            ("ARGS null", true),
+            ("ARGS \"\"", true),
+            (", \"argz\": {\"a\": 1}", false),
+            (", \"path\": \"b.txt\"", false),
+            ("ARGS {\"a\": 1}ARGS null", false),
+            ("ARGS null, \"argz\": {\"a\": 1}", false),
+            ("ARGS []", false),
+            ("ARGS 1", false),
+        ] {
+            let made = with(other);
+            for strictness in [Strictness::Strict, Strictness::Lenient] {
+                let events = read(&grammar, &made.text, strictness, false);
+                let expected = if runs { meant(&made.calls) } else { Vec::new() };
+                assert_eq!(calls_of(&events), expected, "{name}: {:?}: {events:#?}", made.text);
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 180, "{tried}");
 }

@@ -12,7 +12,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::form::{Blocks, Body, CallsForm, JsonShape, Python, Xml};
+use super::form::{Blocks, Body, CallsForm, JsonShape, NoArgs, Python, Xml};
 use super::prompt::Frame;
 use super::text::{Kind, Str};
 use fields::{Spellings, Wrong, needs, owned};
@@ -168,7 +168,7 @@ fn body(
     };
     for (field, is_given) in [
         ("answer", !example.answer.is_null()),
-        ("args_optional", example.args_optional),
+        ("no_args", example.no_args != NoArgs::Alone),
         ("args_as_text", example.args_as_text),
         ("empty_names", example.empty_names),
         ("skips_others", example.skips_others),

@@ -1,5 +1,7 @@
 //! How calls are written: the shapes that a reader knows, and what is written between their marks.
 
+use serde::{Deserialize, Serialize};
+
 use super::prompt::{Frame, Ids, JsonLayout, Pair};
 use super::text::Str;
 
@@ -19,7 +21,6 @@ pub enum Body {
 
 /// JSON that holds names and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a liberty of its own")]
 pub struct Json {
     /// How many calls there are.
     pub shape: JsonShape,
@@ -27,8 +28,8 @@ pub struct Json {
     pub name: Vec<Str>,
     /// Keys that may hold the arguments; the first is what is written.
     pub args: Vec<Str>,
-    /// Whether a call without arguments may leave that key out.
-    pub args_optional: bool,
+    /// What an object without arguments is.
+    pub no_args: NoArgs,
     /// Whether a name may be empty, as in cogency 3.3.0.
     pub empty_names: bool,
     /// Whether the arguments may also be a string that holds the object.
@@ -41,6 +42,20 @@ pub struct Json {
     pub server: Option<Str>,
     /// An object that says by one of its keys whether it is a call or the answer.
     pub decision: Option<DecisionKeys>,
+}
+
+/// What a JSON object is that has a name and no arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NoArgs {
+    /// A call without arguments, if it has no other key: what that holds may be meant as arguments. `null` and `""` hold nothing.
+    #[default]
+    Alone,
+    /// A call without arguments, if their key is not there.
+    Call,
+    /// No call.
+    Refused,
 }
 
 /// How many calls a JSON value holds.

@@ -76,9 +76,9 @@ mod tests {
                 "calls[0].block: must have one placeholder, {call} or {calls}",
             ),
             (
-                "/calls/0/args_optional",
+                "/calls/0/args_as_text",
                 json!("yes"),
-                "calls[0].args_optional: invalid type: string \"yes\", expected a boolean",
+                "calls[0].args_as_text: invalid type: string \"yes\", expected a boolean",
             ),
             ("/name", json!(""), "name: must not be empty"),
         ];

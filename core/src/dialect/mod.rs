@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 
 pub use example::{CallExample, Calls};
 pub use form::{
-    Args, Blocks, Body, CallsForm, DecisionKeys, Flag, Head, HeadForm, Json, JsonShape, Parameters,
-    Python, Trim, Untyped, Xml, XmlParts,
+    Args, Blocks, Body, CallsForm, DecisionKeys, Flag, Head, HeadForm, Json, JsonShape, NoArgs,
+    Parameters, Python, Trim, Untyped, Xml, XmlParts,
 };
 pub use prompt::{
     Frame, Ids, Inert, Joints, JsonLayout, Pair, Prompt, ResultText, ResultsForm, ToolObject,

@@ -14,8 +14,12 @@ pub enum Mistake {
     Shape,
     /// `"input": {…}` where the key is `arguments`, or `"tool": …` where it is `name`.
     Key,
+    /// No `arguments`, or `null` or `""` in their place, in a call without another key.
+    NoArgs,
     /// `"arguments": "{\"a\": 1}"`
     ArgsAsText,
+    /// `{path:'a.txt'}` where strings have another mark.
+    SingleQuotes,
     /// `{"a": 1,}`
     ExtraComma,
     /// `{…}{…}` where `;` should be between two calls that have no marks.
@@ -60,11 +64,13 @@ pub enum Forgiven {
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Fence,
         Self::Shape,
         Self::Key,
+        Self::NoArgs,
         Self::ArgsAsText,
+        Self::SingleQuotes,
         Self::ExtraComma,
         Self::NoSeparator,
         Self::WordsBetween,
@@ -83,13 +89,14 @@ impl Mistake {
     #[must_use]
     pub const fn forgiven(self) -> Forgiven {
         match self {
-            Self::NoSeparator => Forgiven::Always,
+            Self::NoArgs | Self::NoSeparator => Forgiven::Always,
             Self::NoValueEnd => Forgiven::BySchema,
             Self::NoBlockEnd => Forgiven::AtTheEnd,
             Self::Fence
             | Self::Shape
             | Self::Key
             | Self::ArgsAsText
+            | Self::SingleQuotes
             | Self::ExtraComma
             | Self::WordsBetween
             | Self::NoCallEnd

@@ -6,7 +6,7 @@ use super::body::{CallParts, Calls, Fields};
 use super::call::Call;
 use super::limits::Strictness;
 use super::verbatim::members;
-use crate::dialect::{Json, JsonShape};
+use crate::dialect::{Json, JsonShape, NoArgs};
 use crate::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
 
 /// One tool call as the model is shown it. All texts are canonical JSON.
@@ -80,7 +80,7 @@ fn read_fields(text: &[u8]) -> Result<Option<CallParts>, Fault> {
         shape: JsonShape::Object,
         name: vec!["name".into()],
         args: vec!["args".into()],
-        args_optional: true,
+        no_args: NoArgs::Call,
         empty_names: false,
         args_as_text: false,
         skips_others: false,
@@ -106,7 +106,7 @@ fn read_fields(text: &[u8]) -> Result<Option<CallParts>, Fault> {
     let rest = &text[scanner.position()..];
     match rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
         Some(at) => Err(Fault { kind: FaultKind::Trailing, at: scanner.position() + at }),
-        None => Ok(is_object.then(|| fields.into_parts()).flatten()),
+        None => Ok(is_object.then(|| fields.into_parts(&FORM)).flatten()),
     }
 }
 

@@ -82,7 +82,13 @@ fn read(
 /// These are not arguments.
 pub fn arguments(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str]) -> Read<Value> {
     match &form.args {
-        Args::Json => json::value(cursor, b'{'),
+        Args::Json => {
+            cursor.skip_space();
+            if !form.close.is_empty() && cursor.is_at(&form.close)? {
+                return Ok(object(Vec::new()));
+            }
+            json::value(cursor, b'{')
+        }
         // Arguments that are not an object are text up to the end of the call, which may be anywhere.
         Args::Text(_) => json::value(cursor, b'{').map_err(|_| No::Certainty),
         Args::Braces(mark) => braces::arguments(mark, cursor),

@@ -1,13 +1,13 @@
 //! Calls as JSON: one object, several, or an array of them.
 
 use crate::json::Layout;
-use cogency_rs::dialect::{DecisionKeys, Json, JsonShape, Str};
+use cogency_rs::dialect::{DecisionKeys, Json, JsonShape, NoArgs, Str};
 use cogency_rs::json::{Controls, FaultKind};
 use cogency_rs::protocol::Call;
 
 use super::cursor::{Cursor, No, Read};
 use super::values::{depth, object, string, units};
-use crate::json::{Units, Value, as_dict, dumps, read};
+use crate::json::{Node, Units, Value, as_dict, dumps, read};
 
 /// The calls of the value that begins here.
 ///
@@ -101,7 +101,7 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
     let none = object(Vec::new());
     let args = match one_of(&form.args)? {
         Some(args @ Value::Object(_)) => args,
-        None if form.args_optional => &none,
+        found if is_no_args(form, entries, found) => &none,
         // It may hold the object.
         Some(Value::String(_)) if form.args_as_text => return Err(No::Certainty),
         _ => return Err(no_call),
@@ -118,4 +118,24 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
 /// Whether this is a key of a call.
 fn is_of_form(form: &Json, key: &Units) -> bool {
     form.name.iter().chain(&form.args).any(|name| units(name.as_bytes()) == *key)
+}
+
+/// Whether a call has no arguments, by what is found in their place. Another key may hold what is meant as arguments.
+fn is_no_args(form: &Json, entries: &[(Units, Node)], found: Option<&Value>) -> bool {
+    match (form.no_args, found) {
+        (NoArgs::Call, found) => return found.is_none(),
+        (NoArgs::Alone, None | Some(Value::Word("null"))) => {}
+        (NoArgs::Alone, Some(Value::String(text))) if text.is_empty() => {}
+        _ => return false,
+    }
+    let decision = form.decision.iter();
+    let others = decision.flat_map(|keys| [&keys.key, &keys.thought_key, &keys.answer_key]);
+    let others: Vec<&Str> =
+        form.name.iter().chain(&form.id).chain(&form.server).chain(others).collect();
+    let args: Vec<&Str> = form.args.iter().collect();
+    let count = |known: &[&Str]| {
+        let is_known = |key: &Units| known.iter().any(|name| units(name.as_bytes()) == *key);
+        entries.iter().filter(|(key, _)| is_known(key)).count()
+    };
+    count(&args) <= 1 && count(&args) + count(&others) == entries.len()
 }

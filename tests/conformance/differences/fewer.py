@@ -90,7 +90,7 @@ FEWER: tuple[Difference, ...] = (
         why="A tool gets an object, and a guess at one is not what the model wrote.",
         cases=ids(
             harmony="a636c27371 1c579966c5 9aed5bc629 30d1459e3f 3e54643da4 ff1c2edbe3",
-            json_plain="c5440748d6 034bc07203",
+            json_plain="c5440748d6",
             kimi_k2="c2f623afd3 88868e3d94",
             longcat="8ea8715fd8",
         ),

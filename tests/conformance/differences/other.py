@@ -38,6 +38,15 @@ OTHER: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.OTHER,
+        "null_in_place_of_arguments",
+        expected="`null` in the place of arguments is passed on unchanged.",
+        others="Where the key is missing, vLLM reads a call without arguments (#40531).",
+        ours="The call has no arguments.",
+        why="A tool gets an object, and the model gave nothing else that may be meant as one.",
+        cases=ids(json_plain="034bc07203"),
+    ),
+    calls(
+        Outcome.OTHER,
         "typed_without_a_schema",
         expected="A raw value is read as JSON, or as Python, although no schema says so.",
         others="They differ: most read it as text.",

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::form::NoArgs;
 use super::super::prompt::{Ids, JsonLayout};
 use super::super::text::Str;
 
@@ -56,9 +57,9 @@ pub struct CallExample {
     /// Whether white space at the ends of a raw value is not part of it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub trimmed: bool,
-    /// Whether a JSON call without arguments may leave their key out.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub args_optional: bool,
+    /// What a JSON object without arguments is: a call if it is `alone`, without another key; always a `call`; or `refused`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub no_args: NoArgs,
     /// Whether the arguments of a JSON call may also be a string that holds the object.
     #[serde(default, skip_serializing_if = "is_false")]
     pub args_as_text: bool,

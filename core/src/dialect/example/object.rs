@@ -34,7 +34,7 @@ pub(super) fn json(
         shape,
         name: name?,
         args: args?,
-        args_optional: example.args_optional,
+        no_args: example.no_args,
         empty_names: example.empty_names,
         args_as_text: example.args_as_text,
         skips_others: example.skips_others,

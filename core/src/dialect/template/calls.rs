@@ -1,7 +1,7 @@
 //! The field of the calls.
 
 use super::super::{
-    Args, Blocks, Body, CallsForm, Head, HeadForm, Json, JsonShape, Parameters, Str,
+    Args, Blocks, Body, CallsForm, Head, HeadForm, Json, JsonShape, NoArgs, Parameters, Str,
 };
 use super::block::CallBlock;
 use super::error::{Read, TemplateError};
@@ -67,7 +67,7 @@ fn json(field: &TemplateField<'_>, open: &Boundary, keys: Keys) -> Read<CallBloc
         shape: if field.is_each { JsonShape::Array } else { JsonShape::Object },
         name: vec![keys.name],
         args: vec![keys.args],
-        args_optional: false,
+        no_args: NoArgs::Alone,
         empty_names: false,
         args_as_text: false,
         skips_others: false,

@@ -1,6 +1,6 @@
 //! Calls that are one JSON object, of which the marks spell out all but the arguments.
 
-use super::super::{Body, Json, JsonShape, Unmarked};
+use super::super::{Body, Json, JsonShape, NoArgs, Unmarked};
 use super::block::CallBlock;
 use super::error::{Read, TemplateError};
 use super::fields::{FieldContent, TemplateField};
@@ -55,7 +55,7 @@ pub(super) fn calls(
         shape: JsonShape::Object,
         name: vec![name_key.into()],
         args: vec![args_key.into()],
-        args_optional: false,
+        no_args: NoArgs::Alone,
         empty_names: false,
         args_as_text: false,
         skips_others: false,

@@ -3,9 +3,12 @@
 //! What is between two marks is the text itself, without escapes: it may hold anything but the mark. JSON strings are
 //! read too. A value with neither is a literal, which its schema may say is text; bare words are text.
 
+use std::ops::Range;
+
 use super::super::canonical::{Writer, json_string};
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
+use super::super::recovery::Mistake;
 use super::super::tools::{Schema, SchemaPlace, Types, scalar, typed};
 use super::Calls;
 use super::advance::Advance;
@@ -55,6 +58,8 @@ enum Unit {
     Bare(usize),
     /// Between marks.
     Marked(usize),
+    /// Between single quotes, see [`Mistake::SingleQuotes`].
+    Single(usize),
     /// Between double quotes.
     Quoted(usize, Scanner),
     /// Between double quotes, in arguments that have been refused.
@@ -120,6 +125,10 @@ impl BracesReader {
                     let start = *start;
                     self.marked(mark, schema, text, start)
                 }
+                Unit::Single(start) => {
+                    let start = *start;
+                    self.single(schema, text, calls, start)
+                }
                 Unit::Quoted(start, scanner) => {
                     let (start, said) = (*start, scanner.next(text));
                     self.quoted(schema, text, calls, start, said)
@@ -149,7 +158,7 @@ impl BracesReader {
             return;
         }
         match &self.unit {
-            Unit::Marked(start) => {
+            Unit::Marked(start) | Unit::Single(start) => {
                 let from = self.shown.unwrap_or(*start);
                 self.args.text_part(&text[from..self.at]);
                 self.shown = Some(self.at);
@@ -169,7 +178,7 @@ impl BracesReader {
     #[must_use]
     pub fn missing(&self, text: &[u8]) -> Problem {
         let (what, at) = match (&self.unit, self.open.last()) {
-            (Unit::Marked(start) | Unit::Quoted(start, _), _) => {
+            (Unit::Marked(start) | Unit::Single(start) | Unit::Quoted(start, _), _) => {
                 ("the end of the string that begins here".into(), *start)
             }
             (_, Some(container)) => (in_quotes(&[close_of(*container)]), text.len()),
@@ -233,6 +242,12 @@ impl BracesReader {
             (State::Value | State::ItemOrClose, b'{' | b'[') => {
                 let container = if byte == b'{' { Container::Object } else { Container::Array };
                 self.push(container, schema, calls);
+            }
+            (State::KeyOrClose | State::Value | State::ItemOrClose, b'\'')
+                if calls.scope.forgives(Mistake::SingleQuotes) =>
+            {
+                self.at += 1;
+                self.unit = Unit::Single(self.at);
             }
             (State::Value | State::ItemOrClose, b'\'') => self.unexpected(text, calls, "a value"),
             (State::KeyOrClose | State::Value | State::ItemOrClose, _) => {
@@ -352,22 +367,57 @@ impl BracesReader {
                 return Advance::More;
             }
         };
-        let said = &text[start..end];
         self.at = end + mark.len();
         match self.state {
             State::Refused(_) => {
                 self.unit = Unit::None;
                 self.state = State::Refused(false);
             }
-            State::KeyOrClose => self.key(schema, said),
-            _ => {
-                let from = self.shown.take().unwrap_or(start);
-                self.args.text_part(&text[from..end]);
-                self.args.end_text();
-                self.behind();
-            }
+            _ => self.string(schema, text, start..end),
         }
         Advance::On
+    }
+
+    /// Takes a string that is the text itself.
+    fn string(&mut self, schema: Option<Schema<'_>>, text: &[u8], said: Range<usize>) {
+        if self.state == State::KeyOrClose {
+            return self.key(schema, &text[said]);
+        }
+        let from = self.shown.take().unwrap_or(said.start);
+        self.args.text_part(&text[from..said.end]);
+        self.args.end_text();
+        self.behind();
+    }
+
+    /// Reads on in a string between single quotes. A quote within it is an apostrophe where nothing follows that may follow a string.
+    /// What a backslash means there is not known.
+    fn single(
+        &mut self,
+        schema: Option<Schema<'_>>,
+        text: &[u8],
+        calls: &mut Calls,
+        start: usize,
+    ) -> Advance {
+        while let Some(width) = memchr::memchr2(b'\'', b'\\', &text[self.at..]) {
+            self.at += width;
+            if text[self.at] == b'\\' {
+                self.unexpected(text, calls, "\"'\" after a string without a backslash");
+                return Advance::On;
+            }
+            let end = self.at;
+            let behind = end + 1 + leading_space(&text[end + 1..]);
+            match (text.get(behind), self.state == State::KeyOrClose) {
+                (None, _) => return Advance::More,
+                (Some(b':'), true) | (Some(b',' | b'}' | b']'), false) => {
+                    self.at = end + 1;
+                    self.string(schema, text, start..end);
+                    return Advance::On;
+                }
+                (Some(_), _) => self.at = end + 1,
+            }
+        }
+        self.at = text.len();
+        Advance::More
     }
 
     /// Takes what the scanner found of a string between double quotes.

@@ -9,7 +9,7 @@ use super::super::problem::ProblemKind;
 use super::super::recovery::Mistake;
 use super::super::{Event, Text};
 use super::Calls;
-use crate::dialect::{DecisionKeys, Json, Str};
+use crate::dialect::{DecisionKeys, Json, NoArgs, Str};
 use crate::json::{Container, Scanner, Token, unescaped};
 
 /// Other usual keys of arguments, for lenient reading, and for a parameter that holds them all.
@@ -20,6 +20,9 @@ const OTHER_NAMES: [&str; 4] = ["name", "tool_name", "tool", "function"];
 
 /// What is found in the place of a field that is not there.
 const NOTHING: &str = "nothing";
+
+/// What is found where arguments are `""`.
+const EMPTY: &str = "an empty string";
 
 /// What a field holds, or what was found instead of the right type.
 type Slot = Result<String, &'static str>;
@@ -36,6 +39,8 @@ pub struct Fields {
     args: Ranked,
     id: Slot,
     server: Slot,
+    /// Whether the object has another key, or one of arguments twice: what it holds may be meant as arguments.
+    has_others: bool,
     said: DecisionValues,
     /// The field whose value is being read.
     open: Option<Field>,
@@ -156,15 +161,15 @@ impl Fields {
     /// Fields of an object inside this many brackets, its own included.
     #[must_use]
     pub fn new(form: &Json, depth: usize, strictness: Strictness) -> Self {
-        let args = if form.args_optional { Ok("{}".into()) } else { Err(NOTHING) };
         Self {
             depth,
             strictness,
             takes_text: form.args_as_text || Mistake::ArgsAsText.is_forgiven(strictness),
             name: Ranked::new(Err(NOTHING)),
-            args: Ranked::new(args),
+            args: Ranked::new(Err(NOTHING)),
             id: Err(NOTHING),
             server: Err(NOTHING),
+            has_others: false,
             said: DecisionValues::default(),
             open: None,
         }
@@ -210,7 +215,13 @@ impl Fields {
             None => {
                 if let Token::Key(range) = token {
                     let room = (text.len() - range.end).min(ROOM);
-                    self.open = Some(self.field(form, &text[range.clone()], room));
+                    let field = self.field(form, &text[range.clone()], room);
+                    self.has_others |= match field {
+                        Field::Other => true,
+                        Field::Args(..) => self.args.rank < usize::MAX,
+                        _ => false,
+                    };
+                    self.open = Some(field);
                 }
                 return;
             }
@@ -293,9 +304,23 @@ impl Fields {
 
     /// What makes a call; `None` where its name or its arguments are missing.
     #[must_use]
-    pub fn into_parts(self) -> Option<CallParts> {
+    pub fn into_parts(mut self, form: &Json) -> Option<CallParts> {
+        let args = self.args(form).ok()?;
         let (id, server) = (self.id.ok(), self.server.ok());
-        Some(CallParts { name: self.name.slot.ok()?, args: self.args.slot.ok()?, id, server })
+        Some(CallParts { name: self.name.slot.ok()?, args, id, server })
+    }
+
+    /// The arguments, or what was found in their place. See [`NoArgs`].
+    fn args(&mut self, form: &Json) -> Slot {
+        let is_call = |found: &str| match form.no_args {
+            NoArgs::Alone => !self.has_others && [NOTHING, EMPTY, "null"].contains(&found),
+            NoArgs::Call => found == NOTHING,
+            NoArgs::Refused => false,
+        };
+        match std::mem::replace(&mut self.args.slot, Err(NOTHING)) {
+            Err(found) if is_call(found) => Ok("{}".into()),
+            slot => slot,
+        }
     }
 
     /// The object is complete: gives its call to `calls`, or what is wrong with it. It began at byte `start`.
@@ -337,9 +362,10 @@ impl Fields {
         }
     }
 
-    fn call(self, form: &Json, start: usize, calls: &mut Calls) {
+    fn call(mut self, form: &Json, start: usize, calls: &mut Calls) {
         let index = calls.len();
-        let (name, args) = match (self.name.slot, self.args.slot) {
+        let args = self.args(form);
+        let (name, args) = match (self.name.slot, args) {
             (Ok(name), Ok(args)) if form.empty_names || name != "\"\"" => (name, args),
             (Err(found), _) => {
                 return calls
@@ -388,6 +414,7 @@ fn said(text: &[u8], token: &Token) -> Option<Text> {
 fn args_of(text: &[u8], writer: Writer, token: &Token, max_depth: Option<usize>) -> Slot {
     match (token, max_depth) {
         (Token::Close(Container::Object), _) => Ok(writer.finish()),
+        (Token::String(range), _) if text[range.clone()] == *b"\"\"" => Err(EMPTY),
         (Token::String(range), Some(max_depth)) => {
             object(unescaped(&text[range.clone()]).as_bytes(), max_depth)
         }

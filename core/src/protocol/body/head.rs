@@ -123,17 +123,19 @@ impl ItemReader for HeadReader {
                         }
                     };
                 }
-                State::Args(args) => match args.read(form, &self.call.name, text, calls)? {
-                    None => return Ok(None),
-                    Some(end) => {
-                        let State::Args(args) =
-                            std::mem::replace(&mut self.state, State::Head(0, 0))
-                        else {
-                            return Ok(None);
-                        };
-                        self.state = State::Close(end, args.take());
+                State::Args(args) => {
+                    match args.read(form, &self.end, &self.call.name, text, calls)? {
+                        None => return Ok(None),
+                        Some(end) => {
+                            let State::Args(args) =
+                                std::mem::replace(&mut self.state, State::Head(0, 0))
+                            else {
+                                return Ok(None);
+                            };
+                            self.state = State::Close(end, args.take());
+                        }
                     }
-                },
+                }
                 State::Close(at, _) => {
                     if !form.close.is_empty() || self.end != CallEnd::Arguments {
                         *at += leading_space(&text[*at..]);
@@ -401,6 +403,7 @@ impl ArgsReader {
     fn read(
         &mut self,
         form: &Head,
+        end: &CallEnd,
         name: &str,
         text: &[u8],
         calls: &mut Calls,
@@ -416,7 +419,14 @@ impl ArgsReader {
                 let schema = tools.as_deref().and_then(|tools| tools.schema(name));
                 reader.read(mark, schema, text, calls)
             }
-            (Self::Json(reader), _) => reader.read(text, calls),
+            (Self::Json(reader), _) => {
+                let ends = match end {
+                    CallEnd::Message(marks) => marks,
+                    CallEnd::Arguments if form.close.is_empty() => &[][..],
+                    CallEnd::Arguments => std::slice::from_ref(&form.close),
+                };
+                reader.read(ends, text, calls)
+            }
             _ => Ok(None),
         }
     }

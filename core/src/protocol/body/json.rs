@@ -365,11 +365,17 @@ impl ObjectReader {
         Self { scanner: scanner(start, strictness), writer, is_object: false }
     }
 
-    /// Reads on; gives the byte after the value once it is complete.
+    /// Reads on; gives the byte after the value once it is complete. Where any of `ends`, which end the call, is in its place,
+    /// the call has no arguments.
     ///
     /// # Errors
     /// It is not JSON.
-    pub fn read(&mut self, text: &[u8], calls: &mut Calls) -> Result<Option<usize>, Problem> {
+    pub fn read(
+        &mut self,
+        ends: &[Str],
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
         if self.scanner.depth() == 0 && !self.scanner.is_complete() {
             self.scanner.skip_space(text);
             match text.get(self.scanner.position()) {
@@ -377,7 +383,13 @@ impl ObjectReader {
                 Some(b'{') => {}
                 Some(_) => {
                     let at = self.scanner.position();
-                    return Err(problem("a JSON object of arguments", character(text, at), at));
+                    return match any_starts(&text[at..], ends) {
+                        None => Ok(None),
+                        Some(true) => Ok(Some(at)),
+                        Some(false) => {
+                            Err(problem("a JSON object of arguments", character(text, at), at))
+                        }
+                    };
                 }
             }
         }
@@ -413,7 +425,7 @@ impl ObjectReader {
     /// The object, canonical.
     #[must_use]
     pub fn take(self) -> String {
-        self.writer.finish()
+        if self.is_object { self.writer.finish() } else { "{}".into() }
     }
 
     /// What is missing of a text that ends here.

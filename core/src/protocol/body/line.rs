@@ -64,7 +64,7 @@ impl TextReader {
                         }
                     };
                 }
-                State::Object(reader) => return reader.read(text, calls),
+                State::Object(reader) => return reader.read(&[], text, calls),
                 State::Text(start, at, marks) => match marks.search(text, *at) {
                     Search::Found { start: end, .. } if text[end - 1] == b'\n' => {
                         let start = *start;

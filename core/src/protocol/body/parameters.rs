@@ -138,7 +138,7 @@ impl ParametersReader {
                     }
                 },
                 State::Object(reader, is_marked) => {
-                    let Some(end) = reader.read(text, calls)? else { return Ok(None) };
+                    let Some(end) = reader.read(&[], text, calls)? else { return Ok(None) };
                     self.object = Some(reader.clone().take());
                     if *is_marked { State::BehindObject(end) } else { State::Between(end) }
                 }
