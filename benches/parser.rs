@@ -39,7 +39,7 @@ fn parse(stream: Stream, text: &str, chunk: usize) -> Vec<Event> {
     let (mut parser, mut events) =
         (Parser::new(Grammar::cogency(), Options { stream, ..Options::default() }), Vec::new());
     for chunk in text.as_bytes().chunks(chunk) {
-        parser.feed(chunk, &mut events);
+        parser.feed_bytes(chunk, &mut events);
     }
     parser.finish(&Ending::Unknown, &mut events);
     assert!(parser.is_done() && matches!(events.last(), Some(Event::Execute)));

@@ -46,7 +46,7 @@ fn batch<const N: usize>(bencher: Bencher, count: usize) {
     let tool = Python::attach(|py| asyncio.event_loop().tool(nothing.bind(py)));
     let tools = Toolbox::of([tool.expect("it has a name")]).expect("there is one");
     let options = BatchOptions::new();
-    let calls = || vec![Call::new("\"nothing\"", "{}"); count];
+    let calls = || vec![Call::of_json("\"nothing\"", "{}"); count];
     bencher.with_inputs(calls).bench_local_values(|calls| {
         let (tools, options) = (tools.clone(), options.clone());
         let batch = runtime.spawn(async move { execute(calls, &tools, &options).await });
@@ -81,7 +81,7 @@ fn into_future<const N: usize>(bencher: Bencher, count: usize) {
     }
 
     let (runtime, (asyncio, nothing, locals)) = (runtime(N), started());
-    let calls = || vec![Call::new("\"nothing\"", "{}"); count];
+    let calls = || vec![Call::of_json("\"nothing\"", "{}"); count];
     bencher.with_inputs(calls).bench_local_values(|calls| {
         let nothing = Python::attach(|py| nothing.clone_ref(py));
         let task = runtime.spawn(run(calls, nothing, locals.clone()));

@@ -41,7 +41,7 @@ fn batch(bencher: Bencher, threads: Threads, count: usize) {
     });
     let tools = Toolbox::of([nothing]).expect("there is one");
     let options = BatchOptions::new();
-    let calls = || vec![Call::new("\"nothing\"", "{}"); count];
+    let calls = || vec![Call::of_json("\"nothing\"", "{}"); count];
     bencher.with_inputs(calls).bench_local_values(|calls| {
         let (tools, options) = (tools.clone(), options.clone());
         let task = async move { execute(calls, &tools, &options).await };
@@ -70,7 +70,7 @@ fn join_set(bencher: Bencher, threads: Threads, count: usize) {
     }
 
     let runtime = threads.runtime();
-    let calls = || vec![Call::new("\"nothing\"", "{}"); count];
+    let calls = || vec![Call::of_json("\"nothing\"", "{}"); count];
     bencher.with_inputs(calls).bench_local_values(|calls| {
         let task = run(calls);
         match threads {

@@ -32,7 +32,7 @@ fn events(bencher: Bencher, read: usize) {
             reader.feed(bytes, &mut deltas);
             for delta in deltas {
                 if let Delta::Text(text) = delta {
-                    parser.feed(text.as_bytes(), &mut events);
+                    parser.feed_bytes(text.as_bytes(), &mut events);
                 }
             }
         }

@@ -32,7 +32,7 @@ fn value(json: &Schema) -> Value<'_> {
 fn check(schema: &Schema, form: SchemaForm, arguments: &Schema) -> String {
     match ArgumentSchema::new(schema, form) {
         Ok(schema) => schema.faults(value(arguments)).join("; "),
-        Err(problem) => problem,
+        Err(problem) => problem.to_string(),
     }
 }
 

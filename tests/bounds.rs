@@ -18,7 +18,7 @@ fn grammar(name: &str) -> Arc<Grammar> {
 
 fn read(name: &str, options: Options, text: &str) -> Vec<Event> {
     let (mut parser, mut events) = (Parser::new(grammar(name), options), Vec::new());
-    parser.feed(text.as_bytes(), &mut events);
+    parser.feed(text, &mut events);
     parser.finish(&Ending::Stopped, &mut events);
     events
 }
@@ -124,7 +124,7 @@ fn a_parameter_that_follows_is_known_by_an_opening_of_at_most_256_bytes() {
         );
         let events = read("qwen3-coder", Options { tools: tools(), ..Options::default() }, &text);
         let count = events.iter().map(|event| match event {
-            Event::Call(call) => call.args_json().matches("\": ").count(),
+            Event::Call(call) => call.arguments().matches("\": ").count(),
             _ => 0,
         });
         count.sum::<usize>()

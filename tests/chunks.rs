@@ -11,7 +11,7 @@ fn parse(stream: Stream, limits: Limits, chunks: &[&str]) -> Vec<Event> {
         Vec::new(),
     );
     for chunk in chunks {
-        parser.feed(chunk.as_bytes(), &mut events);
+        parser.feed(chunk, &mut events);
     }
     parser.finish(&Ending::Unknown, &mut events);
     events
@@ -132,12 +132,12 @@ proptest! {
     ) {
         let (mut parser, mut events) = (Parser::new(Grammar::cogency(), Options { stream: Stream::Token, ..Options::default() }), Vec::new());
         if in_a_block {
-            parser.feed(b"<execute>[{\"name\":\"a\",\"args\":{\"x\":\"", &mut events);
+            parser.feed("<execute>[{\"name\":\"a\",\"args\":{\"x\":\"", &mut events);
         }
         for byte in &bytes {
-            parser.feed(&[*byte], &mut events);
+            parser.feed_bytes(&[*byte], &mut events);
         }
-        parser.feed(b"\"}}]</execute>", &mut events);
+        parser.feed("\"}}]</execute>", &mut events);
         parser.finish(&Ending::Unknown, &mut events);
         prop_assert!(!events.is_empty());
     }

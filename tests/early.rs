@@ -6,7 +6,7 @@ use cogency_rs::protocol::{Call, Ending, Event, Report, Stream};
 use cogency_rs::turn::{Errors, Step, Turn};
 
 fn call(name: &str) -> Call {
-    Call::new(&format!("\"{name}\""), "{}")
+    Call::of_json(&format!("\"{name}\""), "{}")
 }
 
 fn ready(name: &str) -> Event {

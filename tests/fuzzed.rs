@@ -21,7 +21,7 @@ fn read(
     let options = Options { stream, calls, ..Options::default() };
     let (mut parser, mut events) = (Parser::new(Arc::clone(&grammar), options), Vec::new());
     for chunk in chunks {
-        parser.feed(chunk.as_bytes(), &mut events);
+        parser.feed(chunk, &mut events);
     }
     parser.finish(ending, &mut events);
     joined(events)
@@ -123,7 +123,7 @@ fn a_number_that_is_too_large_reads_back_as_it_was_written() {
         assert!(renderer.can_write(&call(args)), "{text}");
         let events = read(name, Stream::Event, CallStream::Whole, &Ending::Stopped, &[&text]);
         let calls: Vec<_> = events.into_iter().filter_map(Event::into_call).collect();
-        assert_eq!(calls.iter().map(Call::args_json).collect::<Vec<_>>(), [args], "{text}");
+        assert_eq!(calls.iter().map(Call::arguments).collect::<Vec<_>>(), [args], "{text}");
     }
     let gemma = Renderer::new(presets::preset("gemma4").expect("a preset"));
     let args = "{\"x\": NaN}".to_owned();

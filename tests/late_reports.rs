@@ -52,7 +52,7 @@ fn saves(grammar: &Arc<Grammar>, chunks: &[&str], clock: f64, stream: Stream) ->
     };
     for chunk in chunks {
         let mut events = Vec::new();
-        parser.feed(chunk.as_bytes(), &mut events);
+        parser.feed(chunk, &mut events);
         take(&mut turn, events, false, now);
         now += clock;
     }

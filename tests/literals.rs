@@ -153,7 +153,7 @@ proptest! {
         let end = fed(&text, size, |text| reader.read(&Python::List, text, &mut calls).expect("a list of calls"));
         prop_assert_eq!(end, Some(text.len()), "{}", text);
         let calls = calls.take().map_err(|problem| TestCaseError::fail(format!("{problem:?} in {text}")))?;
-        let args: Value = serde_json::from_str(call_of(&calls).args_json()).expect("JSON");
+        let args: Value = serde_json::from_str(call_of(&calls).arguments()).expect("JSON");
         prop_assert_eq!(&args["x"], &value, "{}", text);
     }
 

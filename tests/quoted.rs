@@ -11,7 +11,7 @@ use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Stream};
 fn events(grammar: &Arc<Grammar>, chunks: &[&str], options: Options) -> Vec<Event> {
     let (mut parser, mut events) = (Parser::new(Arc::clone(grammar), options), Vec::new());
     for chunk in chunks {
-        parser.feed(chunk.as_bytes(), &mut events);
+        parser.feed(chunk, &mut events);
     }
     parser.finish(&Ending::Unknown, &mut events);
     events

@@ -24,7 +24,7 @@ type Case = (&'static str, &'static str, Value, &'static str);
 
 fn assert_refused(cases: Vec<Case>) {
     for (preset, place, value, message) in cases {
-        let fault = Dialect::from_json(changed(preset, place, value)).err();
+        let fault = Dialect::from_json(changed(preset, place, value)).err().map(|e| e.to_string());
         assert_eq!(fault.as_deref(), Some(message), "{preset} {place}");
     }
 }
@@ -333,7 +333,7 @@ fn all_texts_together_are_not_so_long_that_they_take_the_memory() {
         ("/models", long.clone(), "the texts must have at most 262144 bytes in all, got "),
         ("/prompt/again", long, "the texts must have at most 262144 bytes in all, got "),
     ] {
-        let fault = Dialect::from_json(changed("hermes", place, value)).err().unwrap_or_default();
+        let fault = Dialect::from_json(changed("hermes", place, value)).unwrap_err().to_string();
         assert!(fault.starts_with(message), "{place}: {fault}");
     }
     // Only what a reader looks for counts as a mark.

@@ -229,7 +229,7 @@ fn read(
     let cut = (cut..=text.len()).find(|&at| text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80));
     let (first, second) = text.split_at(cut.unwrap_or(text.len()));
     for part in [first, second] {
-        parser.feed(part, &mut events);
+        parser.feed_bytes(part, &mut events);
     }
     parser.finish(&Ending::Unknown, &mut events);
     events
@@ -239,7 +239,7 @@ fn read_calls(events: &[Event]) -> Vec<(String, String)> {
     events
         .iter()
         .filter_map(|event| match event {
-            Event::Call(call) => Some((call.name_json().to_owned(), call.args_json().to_owned())),
+            Event::Call(call) => Some((call.name_json().to_owned(), call.arguments().to_owned())),
             _ => None,
         })
         .collect()

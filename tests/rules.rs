@@ -30,7 +30,7 @@ fn events(name: &str, strictness: Strictness, chunks: &[&str]) -> Vec<String> {
     let options = Options { strictness, ..Options::default() };
     let (mut parser, mut events) = (Parser::new(grammar(name), options), Vec::new());
     for chunk in chunks {
-        parser.feed(chunk.as_bytes(), &mut events);
+        parser.feed(chunk, &mut events);
     }
     parser.finish(&Ending::Stopped, &mut events);
     let short = events.iter().filter_map(|event| match event {
@@ -79,7 +79,7 @@ fn a_mark_before_an_answer_needs_none_after_it() {
     assert_eq!(dialect.check(), Ok(()));
     let grammar = Arc::new(Grammar::new(vec![Arc::new(dialect)]));
     let (mut parser, mut events) = (Parser::new(grammar, Options::default()), Vec::new());
-    parser.feed(b"<answer>yes", &mut events);
+    parser.feed("<answer>yes", &mut events);
     parser.finish(&Ending::Stopped, &mut events);
     assert_eq!(events, [Event::Respond("yes".into())]);
 }
@@ -183,7 +183,7 @@ fn space_of_another_kind_in_an_object_behind_one_that_is_no_call_is_not_passed_o
         let mut parser = Parser::new(grammar("llama3-json"), Options::default());
         let mut events = Vec::new();
         for chunk in chunks {
-            parser.feed(chunk.as_bytes(), &mut events);
+            parser.feed(chunk, &mut events);
         }
         parser.finish(&Ending::Stopped, &mut events);
         events
@@ -200,7 +200,7 @@ fn a_head_without_an_end_is_text_however_long_it_is() {
             let text = format!("<|start|>assistant<|channel|>final {said}{behind}");
             let mut parser = Parser::new(grammar("harmony"), Options::default());
             let mut events = Vec::new();
-            parser.feed(text.as_bytes(), &mut events);
+            parser.feed(&text, &mut events);
             parser.finish(&Ending::Stopped, &mut events);
             let is_shown = |event: &Event| matches!(event, Event::Respond(text) if text.to_str().is_some_and(|text| text.contains(&said)));
             assert_eq!(
@@ -246,7 +246,9 @@ fn a_schema_that_cannot_be_used_is_told_with_its_place() {
             "the schema of this tool cannot be used: at /required: must be an array, got \"x\"",
         ),
     ] {
-        let said = ArgumentSchema::new(&schema, SchemaForm::JsonSchema).err();
+        let said = ArgumentSchema::new(&schema, SchemaForm::JsonSchema)
+            .err()
+            .map(|error| error.to_string());
         assert_eq!(said.as_deref(), Some(expected));
     }
 }

@@ -169,7 +169,7 @@ fn read(grammar: &Arc<Grammar>, begins_in_think: bool, pieces: &[&str]) -> Vec<S
     let mut parser = Parser::new(Arc::clone(grammar), options);
     let mut events = Vec::new();
     for piece in pieces {
-        parser.feed(piece.as_bytes(), &mut events);
+        parser.feed(piece, &mut events);
     }
     parser.finish(&Ending::Stopped, &mut events);
     events.iter().filter_map(shown).collect()

@@ -60,7 +60,7 @@ fn what_is_handed_out_is_valid_text_with_every_limit() {
                     let mut parser = Parser::new(Arc::clone(&grammar), options);
                     let mut events = Vec::new();
                     for chunk in chunks {
-                        parser.feed(chunk.as_bytes(), &mut events);
+                        parser.feed(chunk, &mut events);
                     }
                     parser.finish(&Ending::Stopped, &mut events);
                     events

@@ -27,7 +27,7 @@ fn paused() -> Runtime {
 }
 
 fn call(name: &str) -> Call {
-    Call::new(&format!("\"{name}\""), "{}")
+    Call::of_json(&format!("\"{name}\""), "{}")
 }
 
 fn calls(name: &str, count: usize) -> Vec<Call> {
@@ -417,7 +417,7 @@ impl Tool for Stubborn {
 
     fn start(&self, invocation: Invocation) -> Work {
         let attempt = invocation.attempt();
-        let arguments = invocation.call().args_json().to_owned();
+        let arguments = invocation.call().arguments().to_owned();
         Work::Async(Box::pin(async move {
             if attempt < 3 { Err(ToolError::new("not yet")) } else { ToolOutput::of(&arguments) }
         }))

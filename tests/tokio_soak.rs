@@ -182,7 +182,7 @@ async fn carry_out(seed: u64, waits: Waits) {
         assert!(before.is_none(), "it is told once");
     });
     let mut batch = Batch::new(tools, options);
-    let mut calls = (0..count).map(|n| Call::new(&format!("\"t{n}\""), "{}")).peekable();
+    let mut calls = (0..count).map(|n| Call::of_json(&format!("\"t{n}\""), "{}")).peekable();
     let mut counted = Vec::new();
     while random.chance(50)
         && let Some(call) = calls.peek().cloned()

@@ -25,11 +25,11 @@ fn read(dialect: &str, options: Options, text: &str) -> Vec<Result<Value, String
     let grammar = Grammar::preset(dialect).unwrap_or_else(|| panic!("there is no {dialect}"));
     let (mut parser, mut events) = (Parser::new(grammar, options), Vec::new());
     for character in text.chars() {
-        parser.feed(character.to_string().as_bytes(), &mut events);
+        parser.feed(&character.to_string(), &mut events);
     }
     parser.finish(&Ending::Stopped, &mut events);
     let read = events.iter().filter_map(|event| match event {
-        Event::Call(call) => Some(Ok(serde_json::from_str(call.args_json()).expect("JSON"))),
+        Event::Call(call) => Some(Ok(serde_json::from_str(call.arguments()).expect("JSON"))),
         Event::Error(report) => Some(Err(report.content.to_string())),
         _ => None,
     });

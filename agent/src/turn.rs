@@ -110,7 +110,7 @@ where
     let mut ending = Ending::Unknown;
     while !(parser.is_done() || carrier.turn.has_ended()) {
         match carrier.next(output.as_mut()).await {
-            Some(Ok(ModelOutput::Text(text))) => parser.feed(text.as_bytes(), &mut events),
+            Some(Ok(ModelOutput::Text(text))) => parser.feed(&text, &mut events),
             Some(Ok(ModelOutput::Thought(text))) => {
                 parser.think_apart(&mut events);
                 events.push(Event::Think(text.into()));

@@ -22,6 +22,8 @@ mod shown;
 mod value;
 mod words;
 
+use std::fmt;
+
 use jsonschema::{PatternOptions, Validator, options_for};
 use serde_json::Value as Schema;
 
@@ -74,6 +76,24 @@ pub fn too_deep(most_levels: usize) -> String {
 /// The fault of arguments whose check was given up.
 const TOO_MUCH: &str = "the arguments are too much to compare with the schema of this tool: give fewer or smaller ones";
 
+/// Why a schema cannot be used, and where, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaError(String);
+
+impl SchemaError {
+    fn unusable(problem: &str) -> Self {
+        Self(unusable(problem))
+    }
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
 /// A tool's schema, ready to check arguments.
 pub struct ArgumentSchema {
     schema: Schema,
@@ -92,21 +112,22 @@ impl ArgumentSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// What is wrong with the schema, and where, as a sentence.
-    pub fn new(schema: &Schema, form: SchemaForm) -> Result<Self, String> {
+    /// The schema cannot be used.
+    pub fn new(schema: &Schema, form: SchemaForm) -> Result<Self, SchemaError> {
         let schema = match (form, schema) {
             (SchemaForm::Flat, Schema::Object(fields)) => flat::translated(fields),
             _ => schema.clone(),
         };
-        let Cost { per_child, chain } = Cost::of(&schema).map_err(|problem| unusable(&problem))?;
-        let sizes = Sizes::of(&schema).map_err(|problem| unusable(&problem))?;
+        let Cost { per_child, chain } =
+            Cost::of(&schema).map_err(|problem| SchemaError::unusable(&problem))?;
+        let sizes = Sizes::of(&schema).map_err(|problem| SchemaError::unusable(&problem))?;
         let validator = options_for::<ValueJson>()
             .offline()
             .should_validate_formats(false)
             .with_pattern_options(PatternOptions::regex().size_limit(sizes.most))
             .with_keyword("pattern", move |_, value, _| Pattern::keyword(value, &sizes))
             .build(&schema)
-            .map_err(|error| words::of_schema(&error))?;
+            .map_err(|error| SchemaError(words::of_schema(&error)))?;
         let null_by_default = match schema.get("properties") {
             Some(Schema::Object(properties)) => {
                 let is_null = |(_, property): &(&String, &Schema)| {

@@ -6,14 +6,14 @@
 //! ```
 //! use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser};
 //!
-//! let grammar = Grammar::preset("hermes").expect("a row of the table");
+//! let grammar = Grammar::preset("hermes").expect("a dialect of the table");
 //! let (mut parser, mut events) = (Parser::new(grammar, Options::default()), Vec::new());
-//! for chunk in ["<tool", "_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call>"] {
-//!     parser.feed(chunk.as_bytes(), &mut events); // however the text is cut, the events are the same
+//! for chunk in ["<tool", "_call>{\"name\": \"add\", \"arguments\": {\"a\": 2}}</tool_call>"] {
+//!     parser.feed(chunk, &mut events); // however the text is cut, the events are the same
 //! }
 //! parser.finish(&Ending::Stopped, &mut events);
 //! let Event::Call(call) = &events[0] else { panic!("the text is a call") };
-//! assert_eq!((call.name_json(), call.args_json()), ("\"add\"", r#"{"a": 2}"#));
+//! assert_eq!((&*call.name(), call.arguments()), ("add", r#"{"a": 2}"#));
 //! ```
 //!
 //! [`turn`] has an example of a whole turn.

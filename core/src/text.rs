@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::Utf8Chunk;
 
 /// A piece of generalised UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -16,6 +17,20 @@ impl Text {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// The text. Half of a pair of surrogates, which only an escape in JSON can be, is U+FFFD in it.
+    #[must_use]
+    pub fn as_str(&self) -> Cow<'_, str> {
+        let text = |chunk: Utf8Chunk<'_>| {
+            // A surrogate is three bytes, each of them invalid.
+            let is_lost = chunk.invalid().first() == Some(&0xed);
+            [chunk.valid(), if is_lost { "\u{fffd}" } else { "" }].concat()
+        };
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => text.into(),
+            Err(_) => self.0.utf8_chunks().map(text).collect::<String>().into(),
+        }
     }
 
     /// The text as UTF-8, or `None` when it holds a lone surrogate.
@@ -100,13 +115,13 @@ impl From<String> for Text {
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        String::from_utf8_lossy(&self.0).fmt(f)
+        self.as_str().fmt(f)
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&String::from_utf8_lossy(&self.0), f)
+        fmt::Debug::fmt(&*self.as_str(), f)
     }
 }
 

@@ -347,7 +347,7 @@ fuzz_target!(|input: Input| {
         if let Some(calls) = &known.calls {
             let found = calls_of(&whole);
             let found =
-                found.iter().map(|call| format!("{} {}", call.name_json(), call.args_json()));
+                found.iter().map(|call| format!("{} {}", call.name_json(), call.arguments()));
             let found: Vec<_> = found.take(calls.len()).collect();
             // Only the first of several blocks may be read.
             let is_first_only =

@@ -198,7 +198,7 @@ fuzz_target!(|input: Input| {
     ] {
         let (mut parser, mut events) =
             (Parser::new(Grammar::cogency(), Options::default()), Vec::<Event>::new());
-        parser.feed(&block, &mut events);
+        parser.feed_bytes(&block, &mut events);
         parser.finish(&Ending::Unknown, &mut events);
         assert_eq!(events, parser::events(&block, Limits::default(), &Ending::Unknown, false));
     }

@@ -57,7 +57,7 @@ impl Arbitrary<'_> for Input {
 fn parse(options: Options, ending: &Ending, chunks: &[&[u8]]) -> Vec<Event> {
     let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
     for chunk in chunks {
-        parser.feed(chunk, &mut events);
+        parser.feed_bytes(chunk, &mut events);
     }
     parser.finish(ending, &mut events);
     assert!(parser.is_done());
@@ -73,7 +73,7 @@ fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
     let mut parser =
         Parser::new(Grammar::cogency(), Options { stream, limits, ..Options::default() });
     for chunk in chunks {
-        parser.feed(chunk, &mut Vec::new());
+        parser.feed_bytes(chunk, &mut Vec::new());
         let held = allocated() - before;
         assert!(held <= most, "{held} bytes are held, {most} may be");
     }
@@ -92,7 +92,7 @@ fn check_immediacy(chunks: &[&[u8]]) {
     let mut text = Vec::new();
     for chunk in chunks {
         text.extend_from_slice(chunk);
-        parser.feed(chunk, &mut events);
+        parser.feed_bytes(chunk, &mut events);
         let expected = parser::events_so_far(&text, limits);
         assert_eq!(parser::joined(events.clone()), parser::joined(expected), "behind {text:?}");
     }

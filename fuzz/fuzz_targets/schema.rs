@@ -119,7 +119,8 @@ fn argument(json: &Json) -> Value<'_> {
 fuzz_target!(|input: Input| {
     let Input { schema, arguments } = input;
     let faults = || {
-        let schema = ArgumentSchema::new(&schema, SchemaForm::JsonSchema)?;
+        let schema = ArgumentSchema::new(&schema, SchemaForm::JsonSchema)
+            .map_err(|error| error.to_string())?;
         Ok::<_, String>(schema.faults(argument(&arguments)))
     };
     let mut first = Ok(Vec::new());

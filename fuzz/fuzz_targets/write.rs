@@ -57,7 +57,7 @@ fuzz_target!(|input: Input| {
     let found: Vec<Value> = events
         .iter()
         .filter_map(|event| match event {
-            Event::Call(call) => Some(serde_json::from_str(call.args_json()).expect("JSON")),
+            Event::Call(call) => Some(serde_json::from_str(call.arguments()).expect("JSON")),
             _ => None,
         })
         .collect();

@@ -243,11 +243,14 @@ fn calls(value: &Node, limits: Limits) -> Result<Vec<Call>, (ProblemKind, usize)
             return Err((ProblemKind::Name { index, key: "name".into(), found }, item.at));
         };
         let Some(args @ Value::Object(_)) = field("args") else {
-            let found = found(field("args"));
+            let found = match field("args") {
+                Some(Value::String(text)) if text.is_empty() => "an empty string",
+                args => found(args),
+            };
             return Err((ProblemKind::Args { index, key: "args".into(), found }, item.at));
         };
         let [name, args] = [name, args].map(|value| json::dumps(value, Layout::Compact));
-        let call = Call::new(&name, &args);
+        let call = Call::of_json(&name, &args);
         assert_eq!(call.json(), format!("{{\"name\": {name}, \"args\": {args}}}"));
         calls.push(call);
     }

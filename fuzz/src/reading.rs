@@ -37,7 +37,7 @@ pub fn read(
 ) -> Vec<Event> {
     let (mut parser, mut events) = (Parser::new(Arc::clone(grammar), options), Vec::new());
     for chunk in chunks {
-        parser.feed(chunk, &mut events);
+        parser.feed_bytes(chunk, &mut events);
     }
     parser.finish(ending, &mut events);
     assert!(parser.is_done());

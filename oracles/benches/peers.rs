@@ -141,7 +141,7 @@ impl Case {
                         let mut parser = ours::parser(self.dialect, tools.clone()).expect("ours");
                         let mut events = Vec::new();
                         for chunk in stream {
-                            parser.feed(chunk.as_bytes(), &mut events);
+                            parser.feed(chunk, &mut events);
                         }
                         parser.finish(&Ending::Stopped, &mut events);
                         black_box(events);

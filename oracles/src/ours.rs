@@ -31,7 +31,7 @@ pub fn tools(tools: &[Value]) -> Arc<Tools> {
 pub fn events(dialect: &str, chunks: &[&str], given: &[Value]) -> Option<Vec<Event>> {
     let (mut parser, mut events) = (parser(dialect, tools(given))?, Vec::new());
     for chunk in chunks {
-        parser.feed(chunk.as_bytes(), &mut events);
+        parser.feed(chunk, &mut events);
     }
     parser.finish(&Ending::Unknown, &mut events);
     Some(events)
@@ -43,7 +43,7 @@ pub fn calls_of(events: &[Event]) -> Vec<Call> {
         Event::Call(call) => {
             let json = |text| serde_json::from_str::<Value>(text).expect("canonical JSON");
             let name = json(call.name_json());
-            Some((name.as_str().expect("a name").to_owned(), json(call.args_json())))
+            Some((name.as_str().expect("a name").to_owned(), json(call.arguments())))
         }
         _ => None,
     };

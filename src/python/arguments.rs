@@ -47,7 +47,10 @@ impl ArgumentSchema {
         let checker = match reader.problem {
             Some(problem) if form == SchemaForm::JsonSchema => Err(unusable(&problem)),
             // A schema may be long, and other threads run meanwhile.
-            _ => schema.py().detach(|| Checker::new(&source, form)),
+            _ => schema
+                .py()
+                .detach(|| Checker::new(&source, form))
+                .map_err(|error| error.to_string()),
         };
         Ok(Self { source, form, checker })
     }

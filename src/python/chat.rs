@@ -100,7 +100,7 @@ impl ChatReader {
         let options = ChatOptions { calls: ChatCalls::Whole, ..self.options.clone() };
         let mut answer = Answer::new(&self.grammar, &options);
         let text = bytes_of(string_of("text", text)?)?;
-        answer.reader.feed(&text, &mut answer.deltas);
+        answer.reader.feed_bytes(&text, &mut answer.deltas);
         answer.reader.finish(&ending_of(reason)?, &mut answer.deltas);
         answer.message(py, self.ids.as_ref())
     }
@@ -117,13 +117,13 @@ impl ChatReader {
         if let Some(ids) = token_ids.filter(|_| !self.marks.is_empty()) {
             let ids: Vec<_> = ids.iter().map(|id| id.extract().ok()).collect();
             let text = with_marks(&text, &ids, &self.marks);
-            self.open.reader.feed(&text, &mut self.open.deltas);
+            self.open.reader.feed_bytes(&text, &mut self.open.deltas);
         } else if let Some(run) = self.open.reader.pass(&text) {
             let is_itself = chunk.is_exact_instance_of::<PyString>();
             let content = if is_itself { chunk.clone() } else { to_str(py, &text)? };
             return passed(run, content);
         } else {
-            self.open.reader.feed(&text, &mut self.open.deltas);
+            self.open.reader.feed_bytes(&text, &mut self.open.deltas);
         }
         self.open.take(py, self.ids.as_ref())
     }
@@ -297,7 +297,7 @@ impl Answer {
         ids: Option<&Py<PyAny>>,
         call: &Call,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.made(py, ids, call.name_json(), call.id_json(), &strict_json(call.args_json()))
+        self.made(py, ids, call.name_json(), call.id_json(), &strict_json(call.arguments()))
     }
 
     /// A call with this name and id, which are JSON strings, and these arguments.

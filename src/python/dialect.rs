@@ -77,9 +77,9 @@ impl Dialect {
     fn from_dict(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wrong = |_| refused("fields", fields, "a dict, as to_dict() gives it");
         let fields = fields.cast::<PyDict>().map_err(wrong)?;
-        let wrong = |fault| ConfigError::new_err(format!("this is not a dialect: {fault}"));
+        let wrong = |fault: String| ConfigError::new_err(format!("this is not a dialect: {fault}"));
         let value = written_value(fields, wrong)?;
-        let inner = core::Dialect::from_json(value).map_err(wrong)?;
+        let inner = core::Dialect::from_json(value).map_err(|error| wrong(error.to_string()))?;
         Ok(Self::of(Arc::new(inner)))
     }
 

@@ -52,7 +52,7 @@ impl Reader {
     /// Reads the next chunk of the text.
     pub fn feed(&mut self, chunk: &Bound<'_, PyString>) -> PyResult<()> {
         let text = self.whole(chunk)?;
-        self.parser.feed(&text, &mut self.events);
+        self.parser.feed_bytes(&text, &mut self.events);
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl Reader {
         match (self.characters.end(), self.apart) {
             ("", _) => {}
             (rest, Some(run)) => self.events.push(run.event(rest.as_bytes())),
-            (rest, None) => self.parser.feed(rest.as_bytes(), &mut self.events),
+            (rest, None) => self.parser.feed(rest, &mut self.events),
         }
     }
 }

@@ -165,7 +165,7 @@ impl Case {
         let mut batch = Batch::new(tools, options);
         let mut calls = self.calls.iter().enumerate().map(|(index, script)| {
             let args = script.args.as_ref().map_or("{}".to_owned(), Value::to_string);
-            Call::new(&format!("\"t{index}\""), &args)
+            Call::of_json(&format!("\"t{index}\""), &args)
         });
         for action in self.actions.as_deref().unwrap_or(&[Action::At(0.0, Verb::Complete)]) {
             let (Action::At(at, verb) | Action::From(at, verb, _)) = *action;

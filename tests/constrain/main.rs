@@ -60,7 +60,7 @@ fn events(
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(1 + random.below(rest.len().min(40)));
-        parser.feed(piece, &mut events);
+        parser.feed_bytes(piece, &mut events);
         rest = behind;
     }
     parser.finish(&Ending::Stopped, &mut events);
@@ -102,7 +102,7 @@ fn fault(
                 if widened.iter().any(|note| note.starts_with(&**name)) {
                     continue;
                 }
-                let args: Json = serde_json::from_str(call.args_json()).expect("JSON");
+                let args: Json = serde_json::from_str(call.arguments()).expect("JSON");
                 let schema = ArgumentSchema::new(schema, SchemaForm::JsonSchema).expect("a schema");
                 let faults = schema.faults(value(&args));
                 if !faults.is_empty() {
@@ -414,7 +414,7 @@ fn strange_names_and_values_are_written_or_refused() {
                     events.iter().filter(|event| matches!(event, Event::Error(_))).collect();
                 assert!(errors.is_empty(), "{dialect}: {text:?}: {errors:?}");
                 for call in events.into_iter().filter_map(Event::into_call) {
-                    let args: Json = serde_json::from_str(call.args_json()).expect("JSON");
+                    let args: Json = serde_json::from_str(call.arguments()).expect("JSON");
                     let is_listed = |values: &Json| {
                         values.as_array().is_some_and(|values| values.contains(&args["x"]))
                     };

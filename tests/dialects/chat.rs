@@ -67,7 +67,7 @@ fn deltas(
         match reader.pass(chunk.as_bytes()) {
             Some(TextRun::Think) => deltas.push(Delta::Reasoning((*chunk).into())),
             Some(_) => deltas.push(Delta::Content((*chunk).into())),
-            None => reader.feed(chunk.as_bytes(), &mut deltas),
+            None => reader.feed(chunk, &mut deltas),
         }
     }
     let reason = reader.finish(&setting.ending, &mut deltas);
@@ -86,7 +86,7 @@ fn message((deltas, reason): (Vec<Delta>, Option<FinishReason>)) -> Message {
             Delta::Reasoning(text) => texts.push(Event::Think(text)),
             Delta::Call(number, call) => {
                 assert_eq!(number, calls.len(), "calls are numbered in their order");
-                let args = strict_json(call.args_json()).into_owned();
+                let args = strict_json(call.arguments()).into_owned();
                 calls.push((call.name_json().to_owned(), args));
             }
             Delta::Begin { index, name, args, .. } => {
@@ -156,7 +156,7 @@ fn any_way_of_cutting_gives_the_same_deltas() {
             }
             for event in whole.0 {
                 let Event::Call(call) = event else { continue };
-                let args: Result<Value, _> = serde_json::from_str(&strict_json(call.args_json()));
+                let args: Result<Value, _> = serde_json::from_str(&strict_json(call.arguments()));
                 prop_assert!(args.is_ok_and(|args| args.is_object()), "{}", call.json());
                 prop_assert!(callable != Callable::Nothing);
             }

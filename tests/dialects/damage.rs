@@ -151,7 +151,7 @@ fn all_text_after_a_malformed_block_is_read() {
             }
             let [call] = calls[..] else { panic!("{case}") };
             assert_eq!(
-                (call.name_json(), call.args_json()),
+                (call.name_json(), call.arguments()),
                 ("\"tool\"", "{\"text\": \"w2w\"}"),
                 "{case}"
             );

@@ -235,7 +235,7 @@ fn read(grammar: &Arc<Grammar>, text: &str, strictness: Strictness, knows: bool)
         let mut events = Vec::new();
         let characters: Vec<char> = text.chars().collect();
         for chunk in characters.chunks(size) {
-            parser.feed(chunk.iter().collect::<String>().as_bytes(), &mut events);
+            parser.feed_bytes(chunk.iter().collect::<String>().as_bytes(), &mut events);
         }
         parser.finish(&Ending::Stopped, &mut events);
         events.retain(|event| !matches!(event, Event::Respond(text) if text.is_blank()));

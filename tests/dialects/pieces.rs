@@ -80,7 +80,7 @@ fn the_pieces_that_were_shown_of_a_call_add_up_to_it() {
                             prop_assert_eq!(name, call.name_json());
                             // Of equal keys the last counts, which comes too late.
                             prop_assert!(
-                                call.args_json().starts_with(args) || has_repeated_key(args, &text),
+                                call.arguments().starts_with(args) || has_repeated_key(args, &text),
                                 "{} of {}",
                                 args,
                                 call.json()
@@ -119,7 +119,7 @@ fn values_come_with_their_path() {
                     shown.push((pointer(&path), text.to_string()));
                 }
                 Event::Call(call) if !shown.is_empty() => {
-                    let args: Value = serde_json::from_str(call.args_json()).expect("JSON");
+                    let args: Value = serde_json::from_str(call.arguments()).expect("JSON");
                     for (path, text) in shown.drain(..) {
                         let found = args.pointer(&path).map(|value| match value {
                             Value::String(said) => said.clone(),
@@ -128,7 +128,7 @@ fn values_come_with_their_path() {
                         let number = |text: &str| text.parse::<f64>().ok();
                         let is_same = found.as_deref() == Some(&text)
                             || found.as_deref().and_then(number) == number(&text)
-                            || has_repeated_key(call.args_json(), &whole);
+                            || has_repeated_key(call.arguments(), &whole);
                         prop_assert!(is_same, "{} {:?} of {}", path, text, call.json());
                     }
                 }

@@ -99,7 +99,7 @@ impl Setting {
         let mut parser = Parser::new(Arc::clone(grammar), options);
         let mut events = Vec::new();
         for chunk in chunks {
-            parser.feed(chunk.as_bytes(), &mut events);
+            parser.feed(chunk, &mut events);
         }
         let is_done = parser.is_done();
         parser.finish(&self.ending, &mut events);

@@ -121,7 +121,7 @@ impl Journal {
 
 /// Calls of tools, with their arguments.
 pub fn calls<A: AsRef<str>>(calls: impl IntoIterator<Item = (&'static str, A)>) -> Vec<Call> {
-    let call = |(name, args): (&str, A)| Call::new(&format!("\"{name}\""), args.as_ref());
+    let call = |(name, args): (&str, A)| Call::of_json(&format!("\"{name}\""), args.as_ref());
     calls.into_iter().map(call).collect()
 }
 

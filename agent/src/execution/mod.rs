@@ -24,7 +24,7 @@
 //! let tools = Toolbox::of([add.with_effect(Effect::ReadOnly { retries: 2 })])?;
 //! let options = BatchOptions::new().with_call_timeout(Duration::from_secs(30));
 //!
-//! let calls = [r#"{"a": 2, "b": 3}"#, r#"{"a": "x"}"#].map(|args| Call::new("\"add\"", args));
+//! let calls = [r#"{"a": 2, "b": 3}"#, r#"{"a": "x"}"#].map(|args| Call::of_json("\"add\"", args));
 //! let executions = execute(calls, &tools, &options).await;
 //!
 //! assert_eq!(executions[0].outcome, CallOutcome::success("\"Success\"".into(), Some("5".into())));

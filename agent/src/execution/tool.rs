@@ -149,7 +149,7 @@ impl Invocation {
     /// # Complexity
     /// O(arguments)
     pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
-        serde_json::from_str(self.call.args_json())
+        serde_json::from_str(self.call.arguments())
             .map_err(|error| ToolError::invalid_arguments(error.to_string()))
     }
 }

@@ -85,7 +85,7 @@ impl Toolbox {
     pub(super) fn accept(&self, call: &Call) -> Result<&Arc<dyn Tool>, CallOutcome> {
         let tool = self.resolve(call)?;
         let Some(schema) = tool.schema() else { return Ok(tool) };
-        let error = match serde_json::from_str::<serde_json::Value>(call.args_json()) {
+        let error = match serde_json::from_str::<serde_json::Value>(call.arguments()) {
             Err(error) => ToolError::new(format!("its arguments cannot be read: {error}")),
             Ok(arguments) => match &*schema.faults((&arguments).into()) {
                 [] => return Ok(tool),
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_call_that_means_no_tool_learns_which_there_are() {
         let tools = Toolbox::of([named("a"), named("é")]).expect("the names differ");
-        let call = |name: &str| Call::new(name, "{}");
+        let call = |name: &str| Call::of_json(name, "{}");
         for (tools, call, expected) in [
             (&tools, call("\"b\\n\""), r"Tool 'b\n' not registered. Known tools: a, \u00e9"),
             (&Toolbox::default(), call("\"b\""), "Tool 'b' not registered"),

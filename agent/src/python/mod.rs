@@ -17,7 +17,7 @@
 //! })?;
 //! let tools = Toolbox::of([weather.with_effect(Effect::ReadOnly { retries: 1 })])?;
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
-//! let calls = [Call::new("\"weather\"", r#"{"city": "Oslo"}"#)];
+//! let calls = [Call::of_json("\"weather\"", r#"{"city": "Oslo"}"#)];
 //! for execution in execute(calls, &tools, &BatchOptions::new()).await {
 //!     println!("{:?}", execution.outcome);
 //! }

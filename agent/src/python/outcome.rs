@@ -27,7 +27,7 @@ pub fn arguments_of<'py>(
     py: Python<'py>,
     invocation: &Invocation,
 ) -> Result<Bound<'py, PyDict>, ToolError> {
-    let text = invocation.call().args_json();
+    let text = invocation.call().arguments();
     if text == "{}" {
         return Ok(PyDict::new(py));
     }

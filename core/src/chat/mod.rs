@@ -119,11 +119,11 @@ pub struct ChatOptions {
 /// let grammar = Grammar::preset("hermes").expect("a row of the table");
 /// let mut reader = ChatReader::new(grammar, ChatOptions::default());
 /// let mut deltas = Vec::new();
-/// reader.feed(b"Hello <tool_", &mut deltas);
-/// reader.feed(br#"call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#, &mut deltas);
+/// reader.feed("Hello <tool_", &mut deltas);
+/// reader.feed(r#"call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#, &mut deltas);
 /// assert_eq!(reader.finish(&Ending::Stopped, &mut deltas), Some(FinishReason::ToolCalls));
 /// let [Delta::Content(text), Delta::Call(0, call)] = &deltas[..] else { panic!("{deltas:?}") };
-/// assert_eq!((text.to_str(), call.args_json()), (Some("Hello "), r#"{"a": 1}"#));
+/// assert_eq!((&*text.as_str(), call.arguments()), ("Hello ", r#"{"a": 1}"#));
 /// ```
 #[derive(Debug)]
 pub struct ChatReader {
@@ -180,6 +180,7 @@ impl ChatReader {
 
     /// Reads the next `chunk`, generalised UTF-8 cut between code points, if it is one delta just as it is. Otherwise
     /// nothing is read.
+    #[doc(hidden)]
     pub fn pass(&mut self, chunk: &[u8]) -> Option<TextRun> {
         if self.is_broken || self.characters.is_open() || std::str::from_utf8(chunk).is_err() {
             return None;
@@ -187,10 +188,16 @@ impl ChatReader {
         self.parser.pass(chunk)
     }
 
-    /// Reads the next `chunk`, generalised UTF-8 cut between code points, and adds what it makes certain to `deltas`.
-    pub fn feed(&mut self, chunk: &[u8], deltas: &mut Vec<Delta>) {
+    /// Reads the next `text`, and adds what it makes certain to `deltas`.
+    pub fn feed(&mut self, text: &str, deltas: &mut Vec<Delta>) {
+        self.feed_bytes(text.as_bytes(), deltas);
+    }
+
+    /// The same with `chunk`, generalised UTF-8 cut between code points.
+    #[doc(hidden)]
+    pub fn feed_bytes(&mut self, chunk: &[u8], deltas: &mut Vec<Delta>) {
         let chunk = self.characters.whole(chunk);
-        self.parser.feed(&chunk, &mut self.events);
+        self.parser.feed_bytes(&chunk, &mut self.events);
         self.take(deltas);
     }
 
@@ -198,7 +205,7 @@ impl ChatReader {
     /// had begun is not valid.
     pub fn finish(&mut self, ending: &Ending, deltas: &mut Vec<Delta>) -> Option<FinishReason> {
         let rest = self.characters.end();
-        self.parser.feed(rest.as_bytes(), &mut self.events);
+        self.parser.feed(rest, &mut self.events);
         self.parser.finish(ending, &mut self.events);
         self.take(deltas);
         if !self.open.is_empty() {
@@ -249,7 +256,7 @@ impl ChatReader {
             return deltas.push(Delta::Call(number, call));
         }
         let Some(mut open) = self.open.pop_front() else { return };
-        match call.args_json().strip_prefix(&*open.args) {
+        match call.arguments().strip_prefix(&*open.args) {
             Some(rest) if call.name_json() == open.name => deltas.push(open.delta(rest)),
             // It is other than its beginning said.
             _ => self.break_off(deltas),

@@ -60,7 +60,7 @@ fn read_as(
             Some(TextRun::Respond) => deltas.push(Delta::Content((*chunk).into())),
             Some(TextRun::Think) => deltas.push(Delta::Reasoning((*chunk).into())),
             Some(TextRun::Result) => panic!("results are not passed on"),
-            None => reader.feed(chunk.as_bytes(), &mut deltas),
+            None => reader.feed(chunk, &mut deltas),
         }
     }
     let reason = reader.finish(ending, &mut deltas);
@@ -200,7 +200,7 @@ fn a_block_that_is_too_long_or_of_more_reports_than_are_kept_is_text_too() {
             let options = ChatOptions { limits, ..ChatOptions::default() };
             let (mut reader, mut deltas) = (ChatReader::new(grammar, options), Vec::new());
             for chunk in text.as_bytes().chunks(width) {
-                reader.feed(chunk, &mut deltas);
+                reader.feed_bytes(chunk, &mut deltas);
             }
             reader.finish(&Ending::Stopped, &mut deltas);
             assert_eq!(shown(&deltas), format!("|content {text}"), "in pieces of {width}");
@@ -217,7 +217,7 @@ fn a_call_that_may_not_be_made_is_text_in_every_dialect() {
         let options = ChatOptions { callable: Callable::Nothing, ..ChatOptions::default() };
         let (mut reader, mut deltas) = (ChatReader::new(grammar, options), Vec::new());
         for chunk in example.split_inclusive(|_| true) {
-            reader.feed(chunk.as_bytes(), &mut deltas);
+            reader.feed(chunk, &mut deltas);
         }
         assert_eq!(reader.finish(&Ending::Stopped, &mut deltas), Some(FinishReason::Stop), "{row}");
         assert!(!deltas.iter().any(|delta| matches!(delta, Delta::Call(..))), "{row}: {deltas:?}");

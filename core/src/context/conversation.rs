@@ -85,12 +85,12 @@ impl Conversation {
     }
 
     /// The model thought.
-    pub fn think(&mut self, content: &[u8]) {
+    pub fn think(&mut self, content: impl AsRef<[u8]>) {
         self.passages.think(content);
     }
 
     /// The model said something.
-    pub fn respond(&mut self, content: &[u8]) {
+    pub fn respond(&mut self, content: impl AsRef<[u8]>) {
         self.passages.respond(content);
     }
 
@@ -105,13 +105,13 @@ impl Conversation {
     }
 
     /// A batch returned: the assistant's message with its calls, and the results. Empty results make no message.
-    pub fn result(&mut self, content: &[u8]) -> Vec<Message> {
+    pub fn result(&mut self, content: impl AsRef<[u8]>) -> Vec<Message> {
         self.step(|passages, show| passages.result(content, show))
     }
 
     /// Somebody found out what became of a call whose results the model has read. Only our own rules show that: after the results
     /// of the calls that wait for theirs.
-    pub fn settled(&mut self, content: &[u8]) -> Vec<Message> {
+    pub fn settled(&mut self, content: impl AsRef<[u8]>) -> Vec<Message> {
         self.step(|passages, show| passages.settled(content, show))
     }
 

@@ -120,16 +120,16 @@ impl Passages {
     }
 
     /// The model thought.
-    pub fn think(&mut self, content: &[u8]) {
+    pub fn think(&mut self, content: impl AsRef<[u8]>) {
         self.place_calls();
-        self.said.extend_from_slice(content);
+        self.said.extend_from_slice(content.as_ref());
         self.turn.push(TurnPiece::Thought(self.said.len()));
     }
 
     /// The model said something.
-    pub fn respond(&mut self, content: &[u8]) {
+    pub fn respond(&mut self, content: impl AsRef<[u8]>) {
         self.place_calls();
-        self.said.extend_from_slice(content);
+        self.said.extend_from_slice(content.as_ref());
         let end = self.said.len();
         let goes_on = std::mem::take(&mut self.is_cut);
         self.turn.push(if goes_on { TurnPiece::Rest(end) } else { TurnPiece::Words(end) });
@@ -168,7 +168,8 @@ impl Passages {
     }
 
     /// A batch returned.
-    pub fn result(&mut self, content: &[u8], mut show: impl FnMut(Passage<'_>)) {
+    pub fn result(&mut self, content: impl AsRef<[u8]>, mut show: impl FnMut(Passage<'_>)) {
+        let content = content.as_ref();
         if self.calls.is_empty() {
             self.forget_reports();
             if self.rules != Rules::Own {
@@ -194,7 +195,8 @@ impl Passages {
 
     /// Somebody found out what became of a call whose results the model has read. It waits for the results of open calls, which
     /// must follow them; else it comes after all that was said, and after the reports on that. Only our own rules show it.
-    pub fn settled(&mut self, content: &[u8], mut show: impl FnMut(Passage<'_>)) {
+    pub fn settled(&mut self, content: impl AsRef<[u8]>, mut show: impl FnMut(Passage<'_>)) {
+        let content = content.as_ref();
         if self.rules != Rules::Own {
             return;
         }

@@ -200,7 +200,8 @@ impl Fields {
 ///
 /// Text that is not a report gives `None`: another program may have written the row.
 #[must_use]
-pub fn stored_report(text: &[u8]) -> Option<ShownReport> {
+pub fn stored_report(text: impl AsRef<[u8]>) -> Option<ShownReport> {
+    let text = text.as_ref();
     let mut scanner = Scanner::default();
     let Ok(Some(Token::Open(Container::Object))) = scanner.next(text) else { return None };
     let (mut fields, mut key) = (Fields::default(), Text::default());
@@ -256,7 +257,7 @@ mod tests {
         let grammar = Grammar::preset(dialect).expect("a row of the table");
         let mut parser = Parser::new(grammar, Options::default());
         let mut events = Vec::new();
-        parser.feed(text.as_bytes(), &mut events);
+        parser.feed(text, &mut events);
         parser.finish(ending, &mut events);
         let report = events.into_iter().find_map(|event| match event {
             Event::Error(report) => Some(report),
@@ -308,7 +309,7 @@ mod tests {
                 let grammar = Grammar::preset(&writer).expect("a row of the table");
                 let mut parser = Parser::new(grammar, Options::default());
                 let mut events = Vec::new();
-                parser.feed(format!("{open}{body}").as_bytes(), &mut events);
+                parser.feed_bytes(format!("{open}{body}").as_bytes(), &mut events);
                 parser.finish(&Ending::Stopped, &mut events);
                 for event in events {
                     let Event::Error(report) = event else { continue };

@@ -140,14 +140,14 @@ fn fit(
 fn read(grammar: &Arc<Grammar>, text: &str) -> Option<usize> {
     let mut parser = Parser::new(Arc::clone(grammar), Options::default());
     let mut events = Vec::new();
-    parser.feed(text.as_bytes(), &mut events);
+    parser.feed(text, &mut events);
     parser.finish(&Ending::Stopped, &mut events);
     let (mut is_read, mut left) = (false, 0);
     for event in events {
         match event {
             Event::Call(call) => {
                 let is_it =
-                    call.name_json() == format!("\"{TOOL}\"") && same_args(call.args_json());
+                    call.name_json() == format!("\"{TOOL}\"") && same_args(call.arguments());
                 if is_read || left > 0 || !is_it {
                     return None;
                 }

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 
+use super::error::DialectError;
 use super::text::{Kind, MOST};
 use super::{
     Args, Body, DecisionKeys, Dialect, Head, HeadForm, Ids, Json, JsonLayout, JsonShape,
@@ -21,7 +22,7 @@ impl Dialect {
     /// # Errors
     /// It cannot: says which field is wrong, and why. A mark that is empty, begins with white space or is longer than 512 bytes; a
     /// list of more than 64, or of 1,024 tokens; texts of more than 256 KiB in all, or marks of more than 16.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), DialectError> {
         let mut checked = Checked::default();
         checked.dialect(self, FieldPath::Top)?;
         checked.total()
@@ -72,13 +73,13 @@ struct Checked {
 }
 
 /// A part that is right, or why it is not.
-type Verdict = Result<(), String>;
+type Verdict = Result<(), DialectError>;
 
 impl Checked {
     fn text(&mut self, path: FieldPath<'_>, kind: Kind, text: &str) -> Verdict {
         self.bytes += text.len();
         self.mark_bytes += if kind.is_read() { text.len() } else { 0 };
-        kind.fault(text).map_or(Ok(()), |fault| Err(format!("{path}: {fault}")))
+        kind.fault(text).map_or(Ok(()), |fault| Err(DialectError::new(path, fault)))
     }
 
     /// Texts of one kind, each under its field.
@@ -163,7 +164,7 @@ impl Checked {
             self.list(path.field("block"), Kind::Mark, marks)?;
         }
         if dialect.heads.is_none() && calls.examples.iter().any(|each| !each.message.is_empty()) {
-            return Err(format!("{path}: message is only for dialects that have heads"));
+            return Err(DialectError::new(path, "message is only for dialects that have heads"));
         }
         let is_opened = !calls.open.is_empty()
             || dialect.unmarked != Unmarked::Never
@@ -171,8 +172,9 @@ impl Checked {
         for (index, body) in calls.bodies.iter().enumerate() {
             let path = path.item(index);
             if !is_opened && !matches!(body, Body::Head(_)) {
-                return Err(format!(
-                    "{path}.block: must have a mark before the call, or unmarked must say where a call may lack it"
+                return Err(DialectError::new(
+                    path.field("block"),
+                    "must have a mark before the call, or unmarked must say where a call may lack it",
                 ));
             }
             match body {
@@ -232,7 +234,7 @@ impl Checked {
             Args::Braces(mark) => self.text(call, Kind::Mark, mark),
             Args::Xml(xml) => self.xml(xml, path),
             Args::Parameters(_) if head.close.is_empty() && head.until.is_empty() => {
-                Err(format!("{path}: call must end with a mark, or until must hold one"))
+                Err(DialectError::new(path, "call must end with a mark, or until must hold one"))
             }
             Args::Parameters(form) => self.parameters(form, path),
         }
@@ -280,8 +282,9 @@ impl Checked {
             [("texts", self.bytes, ALL_BYTES), ("marks", self.mark_bytes, MARK_BYTES)]
         {
             if bytes > most {
-                return Err(format!(
-                    "the {what} must have at most {most} bytes in all, got {bytes}"
+                return Err(DialectError::new(
+                    "",
+                    format!("the {what} must have at most {most} bytes in all, got {bytes}"),
                 ));
             }
         }
@@ -290,13 +293,15 @@ impl Checked {
 }
 
 fn filled<T>(path: FieldPath<'_>, list: &[T]) -> Verdict {
-    if list.is_empty() { Err(format!("{path}: must not be empty")) } else { Ok(()) }
+    if list.is_empty() { Err(DialectError::new(path, "must not be empty")) } else { Ok(()) }
 }
 
 fn short<T>(path: FieldPath<'_>, list: &[T], most: usize) -> Verdict {
     match list.len() {
         length if length <= most => Ok(()),
-        length => Err(format!("{path}: must have at most {most} items, got {length}")),
+        length => {
+            Err(DialectError::new(path, format!("must have at most {most} items, got {length}")))
+        }
     }
 }
 
@@ -311,6 +316,6 @@ fn layout(path: FieldPath<'_>, layout: JsonLayout) -> Verdict {
 fn narrow(path: FieldPath<'_>, number: usize) -> Verdict {
     match number {
         0..=WIDEST => Ok(()),
-        number => Err(format!("{path}: must be at most {WIDEST}, got {number}")),
+        number => Err(DialectError::new(path, format!("must be at most {WIDEST}, got {number}"))),
     }
 }

@@ -2,21 +2,23 @@
 
 use serde_json::Value;
 
-use super::Dialect;
+use super::{Dialect, DialectError};
 
 impl Dialect {
     /// The dialect that `fields` describes, as its `Serialize` writes it.
     ///
     /// # Errors
     /// `fields` describes none, or one that [cannot be read](Self::check): says where, and why.
-    pub fn from_json(fields: Value) -> Result<Self, String> {
+    pub fn from_json(fields: Value) -> Result<Self, DialectError> {
         let dialect: Self = serde_path_to_error::deserialize(fields).map_err(|fault| {
             let (place, why) = (fault.path().to_string(), fault.inner().to_string());
-            match &*place {
-                "." => why,
+            match (&*place, why.split_once(": ")) {
+                (".", _) => DialectError::new("", why),
                 // What is wrong with an example begins with its number.
-                _ if why.starts_with('[') => format!("{place}{why}"),
-                _ => format!("{place}: {why}"),
+                (_, Some((part, why))) if part.starts_with('[') => {
+                    DialectError::new(format_args!("{place}{part}"), why)
+                }
+                _ => DialectError::new(place, why),
             }
         })?;
         dialect.check().map(|()| dialect)
@@ -84,7 +86,7 @@ mod tests {
         ];
         for (place, value, message) in cases {
             let read = Dialect::from_json(hermes_with(place, value));
-            assert_eq!(read.unwrap_err(), message, "{place}");
+            assert_eq!(read.unwrap_err().to_string(), message, "{place}");
         }
     }
 
@@ -103,7 +105,8 @@ mod tests {
             ),
         ];
         for (place, message) in cases {
-            let fault = Dialect::from_json(hermes_with(place, json!("opens"))).unwrap_err();
+            let fault =
+                Dialect::from_json(hermes_with(place, json!("opens"))).unwrap_err().to_string();
             assert!(fault.starts_with(message), "{place}: {fault}");
         }
     }

@@ -7,6 +7,7 @@
 //! The grammar is fixed; only its marks are data. That is why every dialect is read in one pass, in linear time.
 
 mod check;
+mod error;
 mod example;
 mod form;
 mod from_json;
@@ -19,6 +20,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
+pub use error::DialectError;
 pub use example::{CallExample, Calls};
 pub use form::{
     Args, Blocks, Body, CallsForm, DecisionKeys, Flag, Head, HeadForm, Json, JsonShape, NoArgs,

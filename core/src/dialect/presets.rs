@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::{Dialect, Str};
+use super::{Dialect, DialectError, Str};
 
 macro_rules! presets {
     ($($name:literal)*) => {
@@ -81,10 +81,12 @@ struct File {
 
 impl File {
     /// What is in the file of a preset and, where that gives nothing, in the file of the one that it is like.
-    fn read(preset: &Preset) -> Result<Self, String> {
-        let mut own: Self = serde_json::from_str(preset.file).map_err(|error| error.to_string())?;
+    fn read(preset: &Preset) -> Result<Self, DialectError> {
+        let mut own: Self = serde_json::from_str(preset.file)
+            .map_err(|error| DialectError::new("", error.to_string()))?;
         if let Some(like) = own.like.take() {
-            let like = named(&like).ok_or_else(|| format!("like: there is no {like:?}"))?;
+            let like = named(&like)
+                .ok_or_else(|| DialectError::new("like", format!("there is no {like:?}")))?;
             let mut like = Self::read(like)?;
             if let Some(Value::Object(prompt)) = like.fields.get_mut("prompt") {
                 prompt.remove("wording");
@@ -95,14 +97,17 @@ impl File {
         Ok(own)
     }
 
-    fn dialect(mut self) -> Result<Dialect, String> {
+    fn dialect(mut self) -> Result<Dialect, DialectError> {
         self.fields.values_mut().for_each(join_lines);
         let mut dialect = Dialect::from_json(self.fields.into())?;
         for name in self.tokens_of.unwrap_or_default() {
             match FAMILIES.get(&name) {
                 Some(family) => dialect.tokens.extend_from_slice(family),
                 None if name == ALL => dialect.tokens.extend(FAMILIES.values().flatten().cloned()),
-                None => return Err(format!("tokens_of: tokens.json has no {name:?}")),
+                None => {
+                    let reason = format!("tokens.json has no {name:?}");
+                    return Err(DialectError::new("tokens_of", reason));
+                }
             }
         }
         dialect.tokens.sort_unstable();

@@ -466,8 +466,8 @@ mod tests {
             calls("[{\"name\":\"a\",\"args\":1,\"name\":\"b\",\"args\":{}}]</execute>"),
             ["{\"name\": \"b\", \"args\": {}}"]
         );
-        let call = Call::new("\"a\"", "{\"b\": 1}");
-        assert_eq!((call.name_json(), call.args_json()), ("\"a\"", "{\"b\": 1}"));
+        let call = Call::of_json("\"a\"", "{\"b\": 1}");
+        assert_eq!((call.name_json(), call.arguments()), ("\"a\"", "{\"b\": 1}"));
     }
 
     #[test]

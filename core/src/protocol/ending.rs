@@ -83,6 +83,7 @@ const WORDS: [(FinishKind, &[&str]); 5] = [
 
 impl FinishKind {
     /// What a provider's word means, in any case.
+    #[doc(hidden)]
     #[must_use]
     pub fn of_reason(reason: &str) -> Self {
         let reason = reason.to_ascii_lowercase();
@@ -91,6 +92,7 @@ impl FinishKind {
     }
 
     /// Its name.
+    #[doc(hidden)]
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -135,6 +137,7 @@ impl Ending {
     }
 
     /// Whether text is missing at the end.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_cut(&self) -> bool {
         matches!(self, Self::Length | Self::Broken(_))

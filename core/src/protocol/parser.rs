@@ -106,8 +106,8 @@ const LONGEST_HEAD: usize = 4096;
 /// let options = Options { stream: Stream::Token, ..Options::default() };
 /// let mut parser = Parser::new(Grammar::cogency(), options);
 /// let mut events = Vec::new();
-/// parser.feed("Hello <thi".as_bytes(), &mut events);
-/// parser.feed("nk>hm</think>".as_bytes(), &mut events);
+/// parser.feed("Hello <thi", &mut events);
+/// parser.feed("nk>hm</think>", &mut events);
 /// assert_eq!(events, [Event::Respond("Hello ".into()), Event::Think("hm".into())]);
 /// ```
 #[derive(Debug)]
@@ -215,6 +215,7 @@ impl Parser {
     }
 
     /// The dialect to write in: the first of those that are read.
+    #[doc(hidden)]
     #[must_use]
     pub fn dialect(&self) -> &Arc<Dialect> {
         &self.grammar.dialects[0]
@@ -226,16 +227,22 @@ impl Parser {
         matches!(self.state, State::Done)
     }
 
-    /// Reads the next `chunk`, generalised UTF-8 cut between characters, and adds what it completes to
-    /// `events`. Text after a complete batch is discarded.
-    pub fn feed(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
+    /// Reads the next `text`, and adds what it completes to `events`. Text after a complete batch is discarded.
+    pub fn feed(&mut self, text: &str, events: &mut Vec<Event>) {
+        self.feed_bytes(text.as_bytes(), events);
+    }
+
+    /// The same with `chunk`, generalised UTF-8 cut between characters.
+    #[doc(hidden)]
+    pub fn feed_bytes(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
         match self.pass(chunk) {
             Some(run) => self.say(run.event(chunk), events),
             None => self.read(chunk, events),
         }
     }
 
-    /// Reads the next `chunk` as [`feed`](Self::feed) does, after [`pass`](Self::pass) has not read it.
+    /// Reads the next `chunk` as [`feed_bytes`](Self::feed_bytes) does, after [`pass`](Self::pass) has not read it.
+    #[doc(hidden)]
     pub fn read(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
         if chunk.is_empty() {
             return;
@@ -267,6 +274,7 @@ impl Parser {
     /// it arrives. Otherwise nothing is read.
     ///
     /// [`feed`](Self::feed) does this itself; a caller that does it first can hand on the chunk without a copy.
+    #[doc(hidden)]
     pub fn pass(&mut self, chunk: &[u8]) -> Option<TextRun> {
         if self.stream == Stream::Event || !self.held.is_empty() || chunk.is_empty() {
             return None;
@@ -453,7 +461,7 @@ mod tests {
 
     fn read(text: &str, options: Options, ending: &Ending) -> Vec<Event> {
         let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
-        parser.feed(text.as_bytes(), &mut events);
+        parser.feed(text, &mut events);
         parser.finish(ending, &mut events);
         events
     }
@@ -592,7 +600,7 @@ mod tests {
             assert_eq!(read(text, options.clone(), &Ending::Unknown), expected, "{text}");
             let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
             for character in text.split_inclusive(|_| true) {
-                parser.feed(character.as_bytes(), &mut events);
+                parser.feed(character, &mut events);
                 assert!(parser.held.len() <= 8 + "<think".len(), "what is held is bounded");
             }
             parser.finish(&Ending::Unknown, &mut events);
@@ -606,10 +614,10 @@ mod tests {
         let options = Options { begins_in_think: true, ..Options::default() };
         let (mut parser, mut events) = (Parser::new(Grammar::cogency(), options), Vec::new());
         for _ in 0..SIZE {
-            parser.feed(b" ", &mut events);
+            parser.feed(" ", &mut events);
         }
         assert_eq!(events, []);
-        parser.feed(b"a</think>", &mut events);
+        parser.feed("a</think>", &mut events);
         assert_eq!(events, [Event::Think([&b" ".repeat(SIZE)[..], b"a"].concat()[..].into())]);
     }
 
@@ -625,10 +633,10 @@ mod tests {
             Vec::new(),
         );
         for _ in 0..SIZE {
-            parser.feed(b" ", &mut events);
+            parser.feed(" ", &mut events);
         }
         assert_eq!(events, []);
-        parser.feed(b"a", &mut events);
+        parser.feed("a", &mut events);
         assert_eq!(events, [Event::Respond([&b" ".repeat(SIZE)[..], b"a"].concat()[..].into())]);
     }
 }

@@ -33,6 +33,7 @@ impl ReportKind {
     }
 
     /// The kind with this name.
+    #[doc(hidden)]
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         [Self::Malformed, Self::Unfinished, Self::Truncated, Self::Refused]
@@ -62,6 +63,7 @@ pub struct Report {
 
 impl Report {
     /// A report that is not about a block. It says the same to every reader.
+    #[doc(hidden)]
     #[must_use]
     pub fn of_answer(kind: ReportKind, content: impl Into<Text>) -> Self {
         let content = content.into();
@@ -78,6 +80,7 @@ impl Report {
     }
 
     /// The report as the log stores it: what was found, as JSON. `raw` is the report's own, and may go on after it.
+    #[doc(hidden)]
     #[must_use]
     pub fn row(&self, raw: &Text) -> String {
         let Self { kind, place, code, finding, .. } = self;
@@ -114,6 +117,7 @@ impl Report {
     }
 
     /// Whether it is about an answer that was cut or refused outside every block, so that its text is not whole.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_of_cut_answer(&self) -> bool {
         matches!(self.kind, ReportKind::Truncated | ReportKind::Refused) && self.raw.is_empty()
@@ -162,12 +166,14 @@ impl Advice {
     ];
 
     /// Its name in the log.
+    #[doc(hidden)]
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(advice, _)| *advice == self).map_or("", |(_, name)| name)
     }
 
     /// The advice with this name.
+    #[doc(hidden)]
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(_, known)| *known == name).map(|(advice, _)| *advice)
@@ -208,12 +214,14 @@ impl BlockEnd {
     ];
 
     /// Its name in the log.
+    #[doc(hidden)]
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(end, _)| *end == self).map_or("", |(_, name)| name)
     }
 
     /// The end with this name.
+    #[doc(hidden)]
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(_, known)| *known == name).map(|(end, _)| *end)

@@ -4,6 +4,10 @@
 //! a success is what the tool returned, or the outcome if it returned nothing. If there are both, and the outcome says more
 //! than that the call succeeded, it is the member `outcome` before `content`. The content of a failure is its message.
 
+use serde::Serialize;
+
+use super::canonical::{canonical, json_string};
+
 /// One item of the array. All texts are JSON already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultItem {
@@ -34,7 +38,24 @@ pub enum CallOutcome {
 const WORDLESS: [&str; 3] = ["\"Success\"", "\"\"", "null"];
 
 impl CallOutcome {
-    /// The success of a tool with this `outcome`, and its `content` if it returned any.
+    /// A call that returned this.
+    ///
+    /// # Errors
+    /// `serde_json` cannot write it.
+    pub fn returned(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        let json = serde_json::to_string(value)?;
+        let content = canonical(json.as_bytes()).unwrap_or(json);
+        Ok(Self::Success { outcome: None, content })
+    }
+
+    /// A call that failed, for the reason that this says.
+    #[must_use]
+    pub fn failed(message: &str) -> Self {
+        Self::Failure { message: json_string(message.as_bytes()) }
+    }
+
+    /// The success of a tool with this `outcome`, and its `content` if it returned any, both JSON.
+    #[doc(hidden)]
     #[must_use]
     pub fn success(outcome: String, content: Option<String>) -> Self {
         match content {

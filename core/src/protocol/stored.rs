@@ -22,20 +22,32 @@ pub struct ShownCall {
     pub server: Option<String>,
 }
 
+impl From<&Call> for ShownCall {
+    fn from(call: &Call) -> Self {
+        let owned = |json: &str| json.to_owned();
+        Self {
+            name: call.name_json().to_owned(),
+            args: call.arguments().to_owned(),
+            id: call.id_json().map(owned),
+            server: call.server_json().map(owned),
+        }
+    }
+}
+
 /// Reads one call as the log stores it; without `args` its arguments are empty.
 ///
 /// # Errors
 /// The text is not JSON by the rules of `json.loads(text)`. JSON that is not a call gives `None`.
-pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
-    Ok(stored_fields(text)?.map(CallParts::into_call))
+pub fn stored_call(text: impl AsRef<[u8]>) -> Result<Option<Call>, Fault> {
+    Ok(stored_fields(text.as_ref())?.map(CallParts::into_call))
 }
 
 /// Reads one call as the log stores it, to be shown.
 ///
 /// # Errors
 /// As [`stored_call`].
-pub fn shown_call(text: &[u8]) -> Result<Option<ShownCall>, Fault> {
-    Ok(stored_fields(text)?.map(|CallParts { name, args, id, server }| ShownCall {
+pub fn shown_call(text: impl AsRef<[u8]>) -> Result<Option<ShownCall>, Fault> {
+    Ok(stored_fields(text.as_ref())?.map(|CallParts { name, args, id, server }| ShownCall {
         name,
         args,
         id,

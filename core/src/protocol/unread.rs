@@ -31,6 +31,7 @@ pub enum Callable {
 
 impl Callable {
     /// Whether the tool with this name, a canonical JSON string, may be called.
+    #[doc(hidden)]
     #[must_use]
     pub fn allows(&self, name: &str, tools: Option<&Tools>) -> bool {
         match self {

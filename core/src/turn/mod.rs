@@ -25,9 +25,7 @@
 //! use cogency_rs::context::{Conversation, FoldOptions, Message, Role, Rules};
 //! use cogency_rs::dialect::presets;
 //! use cogency_rs::execution::{Admission, Due, Schedule};
-//! use cogency_rs::protocol::results::CallOutcome;
-//! use cogency_rs::protocol::stored::shown_call;
-//! use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser, Stream};
+//! use cogency_rs::protocol::{CallOutcome, Ending, Event, Grammar, Options, Parser, Stream, shown_call};
 //! use cogency_rs::turn::{Breaker, Emission, Errors, Row, RowKind, Step, Turn, TurnOutcome};
 //!
 //! let dialect = presets::preset("hermes").expect("a row of the table");
@@ -41,7 +39,7 @@
 //!     "_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2, \"b\": 3}}\n</tool_call>\n<tool_call>\n",
 //!     "{\"name\": \"add\", \"arguments\": {\"a\": \"x\"}}\n</tool_call>",
 //! ] {
-//!     parser.feed(chunk.as_bytes(), &mut events);
+//!     parser.feed(chunk, &mut events);
 //! }
 //! parser.finish(&Ending::Stopped, &mut events);
 //!
@@ -61,7 +59,7 @@
 //!     }
 //! }
 //! assert_eq!(shown[0], Emission::Event(Event::Respond("Both sums.".into())));
-//! assert_eq!(batch[0].json(), r#"{"name": "add", "args": {"a": 2, "b": 3}}"#);
+//! assert_eq!((&*batch[0].name(), batch[0].arguments()), ("add", r#"{"a": 2, "b": 3}"#));
 //!
 //! // Calls to outcomes: one at a time, each for two seconds. The schedule says what may begin and whose time is up.
 //! let mut schedule = Schedule::new(batch.len(), NonZeroUsize::new(1), None);
@@ -69,12 +67,12 @@
 //! assert!(matches!(schedule.ask(1), Admission::Later(_)));
 //! schedule.start_clock(0, Duration::ZERO, Duration::from_secs(2));
 //! assert_eq!(schedule.next_deadline(), Some(Duration::from_secs(2)));
-//! let sum = CallOutcome::success("\"Success\"".into(), Some("5".into())); // JSON, as the log holds it
+//! let sum = CallOutcome::returned(&5).expect("it can be written");
 //! assert_eq!(schedule.leave(0), [(1, 0)], "the second call begins");
 //! schedule.over(0);
 //! schedule.start_clock(1, Duration::from_secs(1), Duration::from_secs(2));
 //! assert_eq!(schedule.due(Duration::from_secs(3)), Due::Calls(vec![1]), "and runs out of time");
-//! let late = CallOutcome::Failure { message: "\"no answer within 2 s\"".into() };
+//! let late = CallOutcome::failed("no answer within 2 s");
 //!
 //! turn.results(vec![sum, late], &mut Breaker::new(3.0), &mut steps);
 //! turn.finish(&Ending::Stopped, 4.0, &mut steps);
@@ -102,11 +100,9 @@
 //! messages.extend(conversation.open());
 //! assert_eq!((messages[0].role, messages[1].role), (Role::Assistant, Role::User));
 //! assert_eq!(
-//!     messages[1].content.to_str(),
-//!     Some(
-//!         "<tool_response>\n5\n</tool_response>\n\
-//!          <tool_response>\nError: no answer within 2 s\n</tool_response>"
-//!     )
+//!     messages[1].content.as_str(),
+//!     "<tool_response>\n5\n</tool_response>\n\
+//!      <tool_response>\nError: no answer within 2 s\n</tool_response>"
 //! );
 //! ```
 
@@ -578,7 +574,7 @@ mod tests {
     }
 
     fn call(name: &str) -> Call {
-        Call::new(&format!("\"{name}\""), "{}")
+        Call::of_json(&format!("\"{name}\""), "{}")
     }
 
     fn failure() -> CallOutcome {

@@ -107,7 +107,7 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
         _ => return Err(no_call),
     };
     let call =
-        Call::new(&dumps(&Value::String(name), Layout::Compact), &dumps(args, Layout::Compact));
+        Call::of_json(&dumps(&Value::String(name), Layout::Compact), &dumps(args, Layout::Compact));
     let text = |key: &Option<Str>| match key.as_ref().and_then(field) {
         Some(text @ Value::String(_)) => dumps(text, Layout::Compact),
         _ => "\"\"".to_owned(),

@@ -38,7 +38,7 @@ pub fn call_with(name: &[u8], args: &Value) -> Read<Call> {
     if depth(args) > 100 {
         return Err(No::Certainty);
     }
-    Ok(Call::new(&dumps(&string(name), Layout::Compact), &dumps(args, Layout::Compact)))
+    Ok(Call::of_json(&dumps(&string(name), Layout::Compact), &dumps(args, Layout::Compact)))
 }
 
 #[must_use]

@@ -179,10 +179,10 @@ mod tests {
         let (example, _) = rest.split_once("\n\nThen stop").expect("its end");
         let mut events = Vec::new();
         let mut parser = Parser::new(Grammar::preset(row).expect("a row"), Options::default());
-        parser.feed(example.as_bytes(), &mut events);
+        parser.feed(example, &mut events);
         parser.finish(&crate::protocol::Ending::Stopped, &mut events);
         let calls = events.iter().filter_map(|event| match event {
-            Event::Call(call) => Some((call.name_json().into(), call.args_json().into())),
+            Event::Call(call) => Some((call.name_json().into(), call.arguments().into())),
             _ => None,
         });
         calls.collect()

@@ -217,7 +217,7 @@ impl Calls {
             self.open.id = Some(id.to_owned());
         }
         self.show();
-        let args = call.args_json();
+        let args = call.arguments();
         if self.open.is_shown
             && let Some(rest) = args.get(self.open.bytes..args.len() - 1)
         {

@@ -142,7 +142,7 @@ impl CallParts {
     /// The call.
     #[must_use]
     pub fn into_call(self) -> Call {
-        let call = Call::new(&self.name, &self.args);
+        let call = Call::of_json(&self.name, &self.args);
         let call = match self.id {
             Some(id) => call.with_id(&id),
             None => call,

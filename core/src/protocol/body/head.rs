@@ -248,7 +248,7 @@ impl HeadReader {
     /// The call is complete.
     fn push(&mut self, calls: &mut Calls) {
         if let State::Close(_, args) = &self.state {
-            let call = Call::new(&self.call.name, args);
+            let call = Call::of_json(&self.call.name, args);
             calls.push(match self.call.id.take() {
                 Some(id) => call.with_id(id),
                 None => call,

@@ -461,7 +461,7 @@ mod tests {
             };
             assert_eq!(passed, text.len(), "{more:?}");
         }
-        text.extend_from_slice(b"{\"name\": \"b\", \"args\": {}} x");
+        text.extend_from_slice(b"{\"name\": \"b\", \"parameters\": {}} x");
         let end = reader.read(form, &text, &mut calls);
         assert_eq!(end, Ok(Some(text.len() - 2)));
         assert_eq!(calls.len(), 2);

@@ -360,7 +360,7 @@ impl PythonReader {
         calls.check_keys(&self.args, self.at);
         self.args.close();
         let args = std::mem::replace(&mut self.args, Writer::new(0)).finish();
-        calls.push(Call::new(&self.name, &args));
+        calls.push(Call::of_json(&self.name, &args));
         self.open.pop();
         self.at += 1;
         self.behind_call(form)

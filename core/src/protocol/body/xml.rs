@@ -293,7 +293,7 @@ impl XmlReader {
             Some(args) if !calls.is_refused() => args.json(form, &self.tool, text, calls),
             _ => "{}".into(),
         };
-        let call = Call::new(name, &args);
+        let call = Call::of_json(name, &args);
         calls.push(match &self.server {
             Some(server) => call.with_server(server),
             None => call,

@@ -9,7 +9,7 @@ use crate::dialect::Str;
 pub enum Mark {
     /// It opens this span.
     Span(usize),
-    /// It begins the head of a message, in the dialect of this number in [`Grammar::heads`](super::Grammar::heads).
+    /// It begins the head of a message, in the dialect of this number in `Grammar::heads`.
     Head(usize),
     /// It opens a block of calls: one of these, which the text after it tells apart.
     Block(Vec<Opening>),

@@ -31,21 +31,23 @@ pub struct Grammar {
     /// The dialects; the first is the one that is written.
     pub dialects: Vec<Arc<Dialect>>,
     /// The search for marks outside blocks.
+    #[doc(hidden)]
     pub outside: Marks,
     /// What each of its marks means.
-    pub marks: Vec<Mark>,
+    pub(crate) marks: Vec<Mark>,
     /// The stretches of reasoning and of results.
-    pub spans: Vec<Span>,
+    pub(crate) spans: Vec<Span>,
     /// The number of the span that a prompt may have opened.
+    #[doc(hidden)]
     pub reasoning: Option<usize>,
     /// The dialects whose answers are several messages, each with a head.
-    pub heads: Vec<Headed>,
+    pub(crate) heads: Vec<Headed>,
     /// Whether marks count only at the start of a line.
-    pub at_line_start: bool,
+    pub(crate) at_line_start: bool,
     /// The blocks that may begin without a mark.
-    pub unmarked: Vec<Opening>,
+    pub(crate) unmarked: Vec<Opening>,
     /// For each dialect, where a block that could not be read ends.
-    pub recovery: Vec<Recovery>,
+    pub(crate) recovery: Vec<Recovery>,
     /// The marks at which a call may begin, or the answer end.
     turning: Vec<Str>,
     /// For each dialect, the words of reports, made for the first of them.
@@ -89,12 +91,14 @@ impl Grammar {
     }
 
     /// The marks at which a call may begin, or the answer end: up to the first of them, an answer is text and reasoning.
+    #[doc(hidden)]
     #[must_use]
     pub fn turning_marks(&self) -> &[Str] {
         &self.turning
     }
 
     /// The words of reports in the dialect of this number, which `make` makes once.
+    #[doc(hidden)]
     #[must_use]
     pub fn words(&self, dialect: usize, make: fn(&Arc<Dialect>) -> Words) -> &Words {
         self.words[dialect].get_or_init(|| make(&self.dialects[dialect]))
@@ -104,6 +108,7 @@ impl Grammar {
     ///
     /// # Errors
     /// It is not known before there is more text.
+    #[doc(hidden)]
     pub fn opening<'o>(
         &self,
         openings: &'o [Opening],
@@ -125,6 +130,7 @@ impl Grammar {
     ///
     /// # Errors
     /// It is not known before there is more text.
+    #[doc(hidden)]
     pub fn headless(&self, text: &[u8]) -> Result<Option<usize>, Undecided> {
         for (number, headed) in self.heads.iter().enumerate() {
             let heads = self.dialects[headed.dialect].heads.as_ref();
@@ -142,6 +148,7 @@ impl Grammar {
     ///
     /// # Errors
     /// It is not known before there is more text.
+    #[doc(hidden)]
     pub fn reopened(&self, text: &[u8]) -> Result<Option<Reopened>, Undecided> {
         let spans = self.spans.iter().enumerate();
         let spans = spans.filter(|(_, span)| span.run == TextRun::Think);
@@ -167,6 +174,7 @@ impl Grammar {
     }
 
     /// Whether a mark that turns out to open none of these is left out of the text.
+    #[doc(hidden)]
     #[must_use]
     pub fn leaves_out(&self, openings: &[Opening]) -> bool {
         openings.iter().any(|opening| {
@@ -177,6 +185,7 @@ impl Grammar {
 
     /// Whether `text`, after the mark of a recipient, is the rest of a head of the dialect of this number: a name, and the head's
     /// end. `None` while that is not known.
+    #[doc(hidden)]
     #[must_use]
     pub fn begins_head(&self, number: usize, text: &[u8]) -> Option<bool> {
         const LONGEST: usize = 128;
@@ -192,6 +201,7 @@ impl Grammar {
 
     /// Whether `text`, which is read as a head of the dialect of this number, lacks the mark of a head. Such text is a head only
     /// if it has a head's end.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_headless(&self, number: usize, text: &[u8]) -> bool {
         let heads = self.dialects[self.heads[number].dialect].heads.as_ref();

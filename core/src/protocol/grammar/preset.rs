@@ -21,6 +21,7 @@ impl Grammar {
     ///
     /// # Panics
     /// Never: it is a row of the table.
+    #[doc(hidden)]
     #[must_use]
     pub fn cogency() -> Arc<Self> {
         Self::preset("cogency").expect("a row of the table")

@@ -32,6 +32,7 @@ fn ends_quotation(before: u8) -> bool {
 
 impl Grammar {
     /// Whether the mark of this number is text between two of this quote.
+    #[doc(hidden)]
     #[must_use]
     pub fn may_be_mentioned(&self, mark: usize, quote: u8) -> bool {
         match &self.marks[mark] {
@@ -47,6 +48,7 @@ impl Grammar {
     ///
     /// # Errors
     /// It is not known before there is more text.
+    #[doc(hidden)]
     pub fn opening_in_fence<'o>(
         &self,
         openings: &'o [Opening],

@@ -39,6 +39,7 @@ impl Tools {
     }
 
     /// The schema of the arguments of a call with this name, a canonical JSON string.
+    #[doc(hidden)]
     #[must_use]
     pub fn schema(&self, name_json: &str) -> Option<Schema<'_>> {
         Some(self.parameters.get(name_json)?.root())

@@ -103,7 +103,7 @@ pub fn exactly(
 }
 
 fn is_read(read: Option<&Result<Call, String>>, call: &ShownCall) -> bool {
-    matches!(read, Some(Ok(read)) if read.name_json() == call.name && are_equal(read.args_json(), &call.args))
+    matches!(read, Some(Ok(read)) if read.name_json() == call.name && are_equal(read.arguments(), &call.args))
 }
 
 /// Whether `text` is an answer that makes these calls, of tools whose arguments have exactly these types.
@@ -137,7 +137,7 @@ fn read_back(
     let options = Options { tools: Some(tools.unwrap_or_else(exact)), ..Options::default() };
     let mut parser = Parser::new(Arc::clone(notation.grammar()), options);
     let mut events = Vec::new();
-    parser.feed(text, &mut events);
+    parser.feed_bytes(text, &mut events);
     parser.finish(&Ending::Stopped, &mut events);
     let read = events.into_iter().filter_map(|event| match event {
         Event::Call(call) => Some(Ok(call)),

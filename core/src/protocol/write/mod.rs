@@ -40,12 +40,14 @@ impl Renderer {
     }
 
     /// The dialect that it writes in.
+    #[doc(hidden)]
     #[must_use]
     pub fn dialect(&self) -> &Arc<Dialect> {
         self.notation.dialect()
     }
 
     /// Its marks.
+    #[doc(hidden)]
     #[must_use]
     pub fn marks(&self) -> &DialectMarks {
         self.notation.marks()
@@ -108,12 +110,14 @@ impl Renderer {
     }
 
     /// Writes a call with placeholders as its name and its argument.
+    #[doc(hidden)]
     #[must_use]
     pub fn example(&self) -> String {
         calls::example(&self.notation)
     }
 
     /// Writes a turn of the model as an example: its JSON is on one line.
+    #[doc(hidden)]
     #[must_use]
     pub fn example_turn(&self, parts: &[TurnPart<'_>]) -> String {
         let mut dialect = Dialect::clone(self.dialect());
@@ -124,6 +128,7 @@ impl Renderer {
     }
 
     /// Writes an answer; `None` if the dialect has answers in plain text, not in JSON.
+    #[doc(hidden)]
     #[must_use]
     pub fn answer(&self, thought: &str, answer: &str) -> Option<String> {
         let Some(Body::Json(Json { decision: Some(decision), .. })) =
@@ -139,6 +144,7 @@ impl Renderer {
     }
 
     /// Writes canonical JSON with readable characters, and with the marks in its strings made harmless.
+    #[doc(hidden)]
     #[must_use]
     pub fn json(&self, json: &str, layout: JsonLayout) -> String {
         let mut out = Vec::new();
@@ -152,18 +158,21 @@ impl Renderer {
     ///
     /// # Complexity
     /// O(json)
+    #[doc(hidden)]
     #[must_use]
     pub fn compact(&self, json: &str) -> Text {
         compact::compact(json, Some(self.marks())).into()
     }
 
     /// The same, with its marks as they are.
+    #[doc(hidden)]
     #[must_use]
     pub fn compact_as_is(&self, json: &str) -> Text {
         compact::compact(json, None).into()
     }
 
     /// Writes a canonical JSON object as `{key:value,…}` with `mark` around strings.
+    #[doc(hidden)]
     #[must_use]
     pub fn braces(&self, json: &str, mark: &str) -> String {
         let mut sink = Sink::new(&self.notation);
@@ -172,6 +181,7 @@ impl Renderer {
     }
 
     /// Writes canonical JSON as a Python literal.
+    #[doc(hidden)]
     #[must_use]
     pub fn python(&self, json: &str) -> String {
         let mut sink = Sink::new(&self.notation);
@@ -180,12 +190,14 @@ impl Renderer {
     }
 
     /// Writes text from outside, with its marks made harmless.
+    #[doc(hidden)]
     #[must_use]
     pub fn words(&self, text: &str) -> String {
         Text::from(self.outside(text.as_bytes())).to_string()
     }
 
     /// Text from outside as a message shows it: see [`DialectMarks::inert`].
+    #[doc(hidden)]
     #[must_use]
     pub fn outside<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         match self.dialect().prompt.inert {
@@ -195,6 +207,7 @@ impl Renderer {
     }
 
     /// What the model wrote, as a message shows it: see [`DialectMarks::inert_turn`].
+    #[doc(hidden)]
     #[must_use]
     pub fn written<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         match self.dialect().prompt.inert {
@@ -208,6 +221,7 @@ impl Renderer {
     ///
     /// # Complexity
     /// O(array)
+    #[doc(hidden)]
     #[must_use]
     pub fn array(&self, array: &[u8]) -> Text {
         let mut sink = Sink::new(&self.notation);
@@ -224,6 +238,7 @@ impl Renderer {
     ///
     /// # Complexity
     /// O(call)
+    #[doc(hidden)]
     #[must_use]
     pub fn can_write(&self, call: &ShownCall) -> bool {
         check::can_write(&self.notation, call)

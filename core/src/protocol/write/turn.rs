@@ -24,6 +24,7 @@ pub enum TurnPart<'a> {
 
 impl TurnPart<'_> {
     /// About how many bytes it takes when it is written.
+    #[doc(hidden)]
     #[must_use]
     pub fn size(&self) -> usize {
         let size = |call: &ShownCall| call.name.len() + call.args.len() + CALL;

@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("read", r#"{"path": "/nowhere"}"#),
         ("unknown", "{}"),
     ];
-    let calls = calls.map(|(name, args)| Call::new(&format!("\"{name}\""), args));
+    let calls = calls.map(|(name, args)| Call::of_json(&format!("\"{name}\""), args));
     for execution in execute(calls, &tools, &options).await {
         let (call, status) = (execution.call.json(), execution.status.name());
         println!("{call}\n  {status} after {}: {:?}", execution.attempts, execution.outcome);

@@ -11,7 +11,7 @@ fn main() {
         "_call>\n{\"name\": \"weather\", \"argu",
         "ments\": {\"city\": \"Oslo\"}}\n</tool_call>",
     ] {
-        parser.feed(chunk.as_bytes(), &mut events);
+        parser.feed(chunk, &mut events);
     }
     parser.finish(&Ending::Stopped, &mut events);
     for event in events {

@@ -9,10 +9,10 @@ fn read(name: &str, strictness: Strictness, text: &str, ending: &Ending) -> Stri
     let grammar = Grammar::preset(name).expect("a preset");
     let mut parser = Parser::new(grammar, Options { strictness, ..Options::default() });
     let mut events = Vec::new();
-    parser.feed(text.as_bytes(), &mut events);
+    parser.feed(text, &mut events);
     parser.finish(ending, &mut events);
     let said = events.iter().filter_map(|event| match event {
-        Event::Call(call) => Some(format!("{}{}", call.name_json(), call.args_json())),
+        Event::Call(call) => Some(format!("{}{}", call.name_json(), call.arguments())),
         Event::Error(_) => Some("!".into()),
         _ => None,
     });
@@ -122,10 +122,10 @@ fn what_the_schema_settles_is_read_by_it() {
         let options = Options { tools, ..Options::default() };
         let mut parser = Parser::new(Arc::clone(&grammar), options);
         let mut events = Vec::new();
-        parser.feed(text.as_bytes(), &mut events);
+        parser.feed(&text, &mut events);
         parser.finish(&Ending::Stopped, &mut events);
         let Some(Event::Call(call)) = events.first() else { panic!("{text}: {events:?}") };
-        assert_eq!(call.args_json(), expected, "{text}");
+        assert_eq!(call.arguments(), expected, "{text}");
     }
 }
 
