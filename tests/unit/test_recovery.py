@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from cogency_rs import Dialect, Parser, ToolCall
 from cogency_rs.reader import ChatReader
 from cogency_rs.types import ToolResult
-from support.call_examples import Marks, examples, marks_of
+from support.call_examples import examples, marks_of
 
 WRITE = ToolCall("write", {"path": "a.txt", "content": "hello"})
 READ = ToolCall("read", {"path": "b.txt"})
@@ -25,26 +24,6 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 
-def with_parameters() -> Iterator[tuple[str, Marks]]:
-    """The dialects in which each argument is raw text between marks, with the marks of a call and of an argument."""
-    for name in Dialect.presets():
-        written = Dialect(name).to_dict()["calls"][0]
-        if marks := marks_of(written):
-            yield name, marks
-
-
-RAW = [pytest.param(*each, id=each[0]) for each in with_parameters()]
-CLOSED = [pytest.param(*each, id=each[0]) for each in with_parameters() if each[1].close]
-# In the others a call has no block around it.
-IN_BLOCKS = [each for each in CLOSED if "block" in Dialect(str(each.id)).to_dict()["calls"][0]]
-# A mark within a line may be one that a value speaks of, and a call that is a message ends with that.
-WITHIN_LINES = ("hunyuan-v3", "hunyuan-v4", "k2-horizon", "kimi-k3", "muse", "muse-glimmer")
-# The names of arguments are marks in one; in three, a call is a message, whose end nothing else shows.
-UNCLOSED = [
-    pytest.param(*each, id=each[0])
-    for each in with_parameters()
-    if each[0] not in ("anthropic", "beam-rfl", "muse", "muse-glimmer")
-]
 BARE = [
     pytest.param(name, form, id=name)
     for name in Dialect.presets()
@@ -74,51 +53,6 @@ def read(name: str, text: str, *, lenient: bool) -> tuple[list[tuple[str, Any]],
 
 def written(*calls: ToolCall) -> list[tuple[str, Any]]:
     return [(call.name, call.args) for call in calls]
-
-
-def changed(text: str, mark: str, other: str, count: int = -1) -> str:
-    assert mark in text
-    return text.replace(mark, other, count)
-
-
-@pytest.mark.parametrize(("name", "marks"), CLOSED)
-def test_a_mark_that_closes_a_call_may_be_there_twice(name: str, marks: Marks):
-    close = marks.close
-    for behind in ("", "\n"):
-        text = changed(Dialect(name).write_calls([WRITE]), close, f"{close}{behind}{close}")
-        assert read(name, text, lenient=True) == (written(WRITE), False), text
-        calls, is_told = read(name, text, lenient=False)
-        assert (calls, is_told) in (([], True), (written(WRITE), False)), text
-
-
-@pytest.mark.parametrize(("name", "marks"), IN_BLOCKS)
-def test_a_call_ends_with_its_block_or_where_the_next_one_begins(name: str, marks: Marks):
-    whole = Dialect(name).write_calls([WRITE, READ])
-    for text in (changed(whole, marks.close, ""), changed(whole, marks.close, "", 1)):
-        expected = ([], True) if name in WITHIN_LINES else (written(WRITE, READ), False)
-        assert read(name, text, lenient=True) == expected, text
-
-
-@pytest.mark.parametrize(("name", "marks"), UNCLOSED)
-def test_the_marks_that_close_arguments_may_be_missing(name: str, marks: Marks):
-    for call in (WRITE, READ):
-        whole = (
-            Dialect(name).write_calls([call]).replace(f"{marks.value_close}\n", marks.value_close)
-        )
-        text = changed(whole, marks.value_close, "")
-        assert read(name, text, lenient=True) == (written(call), False), text
-        calls, _ = read(name, text, lenient=False)
-        assert calls in ([], written(call))
-
-
-@pytest.mark.parametrize(("name", "marks"), RAW)
-def test_a_key_does_not_run_over_a_mark_or_a_line(name: str, marks: Marks):
-    whole = Dialect(name).write_calls([WRITE])
-    end = f"path{marks.key_end}"
-    for other in (f"path\nx{marks.key_end}", "path"):
-        text = changed(whole, end, other, 1)
-        for lenient in (False, True):
-            assert read(name, text, lenient=lenient) == ([], True), text
 
 
 @pytest.mark.parametrize(("name", "form"), BARE)
@@ -163,17 +97,6 @@ def test_a_section_has_marks_in_either_spelling():
         parser = Parser(dialect="kimi-k2", tools=TOOLS)
         events = [*parser.feed(text), *parser.finish("stop")]
         assert [event["type"] for event in events] == ["call", "execute"]
-
-
-@pytest.mark.parametrize(("name", "marks"), RAW)
-def test_of_a_value_whose_mark_is_there_twice_neither_reading_runs(name: str, marks: Marks):
-    close = marks.value_close.replace("{key}", "content")
-    for behind in ("", "\n"):
-        text = changed(Dialect(name).write_calls([WRITE]), close, f"{close}{behind}{close}")
-        for lenient in (False, True):
-            calls, is_told = read(name, text, lenient=lenient)
-            assert calls == [], text
-            assert is_told
 
 
 HEADED = {
