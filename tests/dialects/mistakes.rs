@@ -264,7 +264,7 @@ fn read(grammar: &Arc<Grammar>, text: &str, strictness: Strictness, knows: bool)
             _ => None,
         });
         assert_eq!(
-            chat_calls(grammar, &characters, size, &tools, strictness),
+            chat_calls(grammar, &characters, size, tools.clone(), strictness),
             called.collect::<Vec<_>>(),
             "{text:?}"
         );
@@ -279,10 +279,10 @@ fn chat_calls(
     grammar: &Arc<Grammar>,
     characters: &[char],
     size: usize,
-    tools: &Option<Arc<Tools>>,
+    tools: Option<Arc<Tools>>,
     strictness: Strictness,
 ) -> Vec<String> {
-    let options = ChatOptions { strictness, tools: tools.clone(), ..ChatOptions::default() };
+    let options = ChatOptions { strictness, tools, ..ChatOptions::default() };
     let mut reader = ChatReader::new(Arc::clone(grammar), options);
     let mut deltas = Vec::new();
     for chunk in characters.chunks(size) {

@@ -10,7 +10,7 @@ use super::expr::{Expr, Rules};
 use super::options::CallChoice;
 use super::shape::{ShapeId, Shapes};
 use super::text::{Avoiding, TextRules};
-use crate::dialect::{Args, Body, Dialect, JsonLayout, Xml};
+use crate::dialect::{Args, Dialect, JsonLayout, Xml};
 use crate::json::Scanner;
 use crate::protocol::Grammar;
 use crate::protocol::canonical::{Writer, json_string};
@@ -187,24 +187,16 @@ fn marks_in_values(dialect: &Dialect, outside: &[String]) -> Vec<String> {
     let mut marks: Vec<String> = Vec::new();
     let is_bracket = |mark: &String| ["{", "["].contains(&&**mark);
     for body in &dialect.calls.bodies {
-        match body {
-            Body::Head(head) => {
-                // Where a call is a message, its name is in the message's head.
-                marks.extend(dialect.heads.is_none().then(|| word(&head.open)));
-                marks.push(head.close.to_string());
-                marks.extend(head.until.iter().map(ToString::to_string));
-                match &head.args {
-                    Args::Parameters(form) => {
-                        marks.extend([word(&form.open), word(&form.close)]);
-                        let pairs = form.around.iter().chain(&form.whole);
-                        marks.extend(pairs.map(|pair| pair.close.to_string()));
-                    }
-                    Args::Xml(xml) => marks.extend(marks_in_elements(xml)),
-                    Args::Json | Args::Text(_) | Args::Braces(_) => {}
-                }
-            }
-            Body::Xml(xml) => marks.extend(marks_in_elements(xml)),
-            Body::Json(_) | Body::Python(_) => {}
+        marks.extend(body.xml().into_iter().flat_map(marks_in_elements));
+        let Some(head) = body.head() else { continue };
+        // Where a call is a message, its name is in the message's head.
+        marks.extend(dialect.heads.is_none().then(|| word(&head.open)));
+        marks.push(head.close.to_string());
+        marks.extend(head.until.iter().map(ToString::to_string));
+        if let Args::Parameters(form) = &head.args {
+            marks.extend([word(&form.open), word(&form.close)]);
+            let pairs = form.around.iter().chain(&form.whole);
+            marks.extend(pairs.map(|pair| pair.close.to_string()));
         }
     }
     marks.extend(dialect.calls.close.iter().map(ToString::to_string));

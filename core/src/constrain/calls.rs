@@ -10,7 +10,7 @@ use super::raw::in_attribute;
 use super::shape::{ObjectShape, Shape};
 use super::values::other_word;
 use crate::dialect::{
-    Args, Blocks, Body, Head, HeadForm, Ids, Json, JsonShape, MessageHeads, Parameters, Python, Xml,
+    Args, Blocks, Body, Head, HeadForm, Ids, Json, JsonShape, MessageHeads, Python, Xml,
 };
 
 impl Builder {
@@ -184,12 +184,7 @@ impl Builder {
                     sequence([literal(format!("{space}{key}=\"")), name, number])
                 }
             };
-            let begins = match &head.args {
-                Args::Json | Args::Braces(_) => "{",
-                Args::Text(_) | Args::Xml(_) => "",
-                Args::Parameters(Parameters { around: Some(around), .. }) => &around.open,
-                Args::Parameters(form) => &form.open,
-            };
+            let begins = &**head.args.begin();
             let args = builder.arguments(head, tool)?;
             let end = head.ends.first().map_or("", |end| end);
             // Where the mark that ends the head begins the arguments too, and there are none, another mark has to end it.

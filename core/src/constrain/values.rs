@@ -11,7 +11,7 @@ use super::number::Bounds;
 use super::pattern::{Characters, matching, plain, subtracted};
 use super::shape::{ANY, ArrayShape, ObjectShape, Shape, ShapeId, TextShape};
 use super::text::{Avoiding, TextForm};
-use crate::dialect::{Args, Body, Xml};
+use crate::dialect::{Args, Body, Head, Xml};
 
 /// Keys longer than this are told apart from others by their beginnings.
 const LONGEST_KEY: usize = 64;
@@ -408,24 +408,14 @@ impl Builder {
 
     /// The mark around strings in braces.
     pub fn string_mark(&self) -> &str {
-        match self.dialect.calls.bodies.first() {
-            Some(Body::Head(head)) => match &head.args {
-                Args::Braces(mark) => mark,
-                _ => "",
-            },
+        match self.dialect.calls.bodies.first().and_then(Body::head) {
+            Some(Head { args: Args::Braces(mark), .. }) => mark,
             _ => "",
         }
     }
 
     pub fn xml(&self) -> Option<&Xml> {
-        match self.dialect.calls.bodies.first()? {
-            Body::Xml(xml) => Some(xml),
-            Body::Head(head) => match &head.args {
-                Args::Xml(xml) => Some(xml),
-                _ => None,
-            },
-            _ => None,
-        }
+        self.dialect.calls.bodies.first()?.xml()
     }
 
     pub fn has_entities(&self) -> bool {

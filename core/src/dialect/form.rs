@@ -19,6 +19,41 @@ pub enum Body {
     Xml(Xml),
 }
 
+impl Body {
+    /// Calls with heads, if they are.
+    #[must_use]
+    pub fn head(&self) -> Option<&Head> {
+        match self {
+            Self::Head(head) => Some(head),
+            _ => None,
+        }
+    }
+
+    /// How elements are written, if calls or their arguments are elements.
+    #[must_use]
+    pub fn xml(&self) -> Option<&Xml> {
+        match self {
+            Self::Xml(xml) | Self::Head(Head { args: Args::Xml(xml), .. }) => Some(xml),
+            _ => None,
+        }
+    }
+
+    /// All marks that it has, but for the one that [opens](Head::open) a call. Some may be empty.
+    pub fn marks(&self) -> impl Iterator<Item = &Str> {
+        let head = self.head().into_iter();
+        let of_head = head.clone().flat_map(|head| {
+            let id = match &head.form {
+                HeadForm::Id(mark) | HeadForm::Behind(mark) => Some(mark),
+                HeadForm::Name | HeadForm::Numbered | HeadForm::Attributes(_) => None,
+            };
+            [&head.close].into_iter().chain(&head.ends).chain(&head.until).chain(id)
+        });
+        let of_args = head.flat_map(|head| head.args.marks());
+        // Elements of a call are recognised by their names, which are words, and count only inside a block.
+        of_head.chain(of_args).chain(self.xml().map(|xml| &xml.prefix))
+    }
+}
+
 /// JSON that holds names and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json {
@@ -136,6 +171,34 @@ pub enum Args {
     Parameters(Parameters),
     /// XML elements.
     Xml(Xml),
+}
+
+impl Args {
+    /// The mark with which they begin; empty if they have none.
+    #[must_use]
+    pub fn begin(&self) -> &Str {
+        const BRACE: &Str = &Str::Borrowed("{");
+        const NONE: &Str = &Str::Borrowed("");
+        match self {
+            Self::Json | Self::Braces(_) => BRACE,
+            Self::Parameters(form) => {
+                form.around.as_ref().map_or(&form.open, |around| &around.open)
+            }
+            Self::Text(_) | Self::Xml(_) => NONE,
+        }
+    }
+
+    fn marks(&self) -> Vec<&Str> {
+        match self {
+            Self::Json | Self::Text(_) | Self::Xml(_) => Vec::new(),
+            Self::Braces(mark) => vec![mark],
+            Self::Parameters(form) => {
+                let around = form.around.iter().flat_map(|pair| [&pair.open, &pair.close]);
+                let own = [&form.open, &form.key_end, &form.value_open, &form.close];
+                own.into_iter().chain(around).collect()
+            }
+        }
+    }
 }
 
 /// Arguments, each between its own marks.

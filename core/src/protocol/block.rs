@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use super::body::{
-    Calls, Early, HeadReader, ItemReader, JsonReader, PythonReader, Scope, XmlReader,
-    closing_fence, opening_fence, unexpected,
+    Calls, Early, OpenItem, Scope, closing_fence, item_begins_in_block, opening_fence, unexpected,
 };
 use super::call::Call;
 use super::canonical::ESCAPED_JOINER;
 use super::ending::Ending;
 use super::event::{Event, Note};
-use super::grammar::{Entry, block_begins, may_be_empty};
+use super::grammar::{Entry, may_be_empty};
 use super::limits::Strictness;
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
@@ -78,14 +77,6 @@ enum State {
     After(usize, usize),
 }
 
-#[derive(Clone, Debug)]
-enum OpenItem {
-    Json(JsonReader),
-    Head(HeadReader),
-    Python(PythonReader),
-    Xml(XmlReader),
-}
-
 impl BlockReader {
     /// A reader of a block of `dialect` that follows a mark of this kind.
     #[must_use]
@@ -114,13 +105,9 @@ impl BlockReader {
         calls.undecided = undecided(&dialect, &calls.scope);
         calls.begin(0);
         calls.name(&name);
-        let state = match dialect.calls.bodies.first() {
-            Some(Body::Head(form)) => State::Item(
-                0,
-                OpenItem::Head(HeadReader::message(form, name, 0, ends, &calls.scope)),
-            ),
-            _ => State::Start(0),
-        };
+        let body = dialect.calls.bodies.first();
+        let item = body.and_then(|body| OpenItem::message(body, name, ends, &calls.scope));
+        let state = item.map_or(State::Start(0), |item| State::Item(0, item));
         Self { dialect, calls, state, is_marked: false, fence: Fence::Refused, words: None }
     }
 
@@ -178,8 +165,8 @@ impl BlockReader {
 
     /// Checks that an item which may go on is followed by nothing, or by the beginning of a mark that closes the block.
     fn check_rest(&self, text: &[u8]) -> Result<(), Problem> {
-        let State::Item(body, OpenItem::Xml(reader)) = &self.state else { return Ok(()) };
-        let Some(end) = reader.end().filter(|_| self.is_marked) else { return Ok(()) };
+        let State::Item(body, item) = &self.state else { return Ok(()) };
+        let Some(end) = item.may_end().filter(|_| self.is_marked) else { return Ok(()) };
         let at = end + leading_space(&text[end..]);
         let mut marks = self.dialect.calls.close.iter().chain(&self.dialect.turn_end);
         if at == text.len() || marks.any(|mark| mark.as_bytes().starts_with(&text[at..])) {
@@ -221,9 +208,9 @@ impl BlockReader {
                         Next::Close(end) if may_be_empty(&self.dialect) => return Ok(Some(end)),
                         Next::Item(body) => self.enter(body, at),
                         // The problem is put in the words of the first body.
-                        Next::Close(_) | Next::Other => match &self.dialect.calls.bodies[0] {
-                            Body::Head(head) => return Err(unexpected(&[&head.open], text, at)),
-                            Body::Json(_) | Body::Python(_) | Body::Xml(_) => self.enter(0, at),
+                        Next::Close(_) | Next::Other => match self.dialect.calls.bodies[0].head() {
+                            Some(head) => return Err(unexpected(&[&head.open], text, at)),
+                            None => self.enter(0, at),
                         },
                     }
                 }
@@ -246,7 +233,7 @@ impl BlockReader {
                         *at += leading_space(&text[*at..]);
                         self.fence = Fence::Closed;
                     }
-                    let is_row = matches!(self.dialect.calls.bodies[body], Body::Head(_));
+                    let is_row = self.dialect.calls.bodies[body].head().is_some();
                     if is_row && self.calls.scope.forgives(Mistake::WordsBetween) {
                         let passed = words(&self.dialect, body, &text[*at..]);
                         if passed > 0 {
@@ -282,7 +269,7 @@ impl BlockReader {
         // What has no mistake comes first: an array is read as one where there is a body for it.
         for strictness in [Strictness::Strict, self.calls.scope.strictness] {
             for body in bodies.clone() {
-                match block_begins(&self.dialect.calls.bodies[body], rest, strictness) {
+                match item_begins_in_block(&self.dialect.calls.bodies[body], rest, strictness) {
                     Some(true) => return Next::Item(body),
                     Some(false) => {}
                     None => is_known = false,
@@ -298,24 +285,17 @@ impl BlockReader {
     fn enter(&mut self, body: usize, at: usize) {
         self.words = None;
         let form = &self.dialect.calls.bodies[body];
-        let start = match form {
-            Body::Head(head) => {
-                if self.is_marked && self.calls.followers.is_empty() {
-                    self.calls.followers.extend_from_slice(&self.dialect.calls.close);
-                    self.calls.followers.extend_from_slice(&self.dialect.turn_end);
-                    self.calls.followers.push(head.open.clone());
-                }
+        if self.is_marked && self.calls.followers.is_empty() {
+            let followers = self.dialect.calls.close.iter().chain(&self.dialect.turn_end);
+            let followers = followers.chain(form.head().map(|head| &head.open));
+            self.calls.followers.extend(followers.cloned());
+        }
+        let start = match form.head() {
+            Some(head) => {
                 self.calls.begin(at);
                 at + head.open.len()
             }
-            Body::Python(_) => {
-                if self.is_marked && self.calls.followers.is_empty() {
-                    self.calls.followers.extend_from_slice(&self.dialect.calls.close);
-                    self.calls.followers.extend_from_slice(&self.dialect.turn_end);
-                }
-                at
-            }
-            Body::Json(_) | Body::Xml(_) => at,
+            None => at,
         };
         self.state = State::Item(body, OpenItem::new(form, start, &self.calls.scope));
     }
@@ -344,7 +324,7 @@ impl BlockReader {
 
 /// Whether `rest`, the end of the text, is the beginning of another call, which the batch would lack.
 fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
-    let Body::Head(head) = &dialect.calls.bodies[body] else { return false };
+    let Some(head) = dialect.calls.bodies[body].head() else { return false };
     let rest = &rest[leading_space(rest)..];
     let is_cut = |mark: &Str| mark.as_bytes().starts_with(rest);
     !rest.is_empty() && is_cut(&head.open) && !dialect.calls.close.iter().any(is_cut)
@@ -353,7 +333,7 @@ fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
 /// How many bytes of words come before the next mark of a block: what a model says between two calls, which lenient
 /// reading passes over.
 fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
-    let Body::Head(head) = &dialect.calls.bodies[body] else { return 0 };
+    let Some(head) = dialect.calls.bodies[body].head() else { return 0 };
     let marks = dialect.calls.close.iter().chain(&dialect.turn_end).chain([&head.open]);
     let firsts: Vec<u8> = marks.filter_map(|mark| mark.bytes().next()).collect();
     text.iter().position(|byte| firsts.contains(byte)).unwrap_or(text.len())
@@ -379,42 +359,6 @@ enum Next {
     Item(usize),
     /// Something else.
     Other,
-}
-
-impl OpenItem {
-    fn new(body: &Body, start: usize, scope: &Scope) -> Self {
-        match body {
-            Body::Json(form) => Self::Json(JsonReader::new(form, start, scope)),
-            Body::Head(form) => Self::Head(HeadReader::new(form, start, scope)),
-            Body::Python(form) => Self::Python(PythonReader::new(form, start, scope)),
-            Body::Xml(form) => Self::Xml(XmlReader::new(form, start, scope)),
-        }
-    }
-
-    fn read(
-        &mut self,
-        body: &Body,
-        text: &[u8],
-        calls: &mut Calls,
-    ) -> Result<Option<usize>, Problem> {
-        match (self, body) {
-            (Self::Json(reader), Body::Json(form)) => reader.read(form, text, calls),
-            (Self::Head(reader), Body::Head(form)) => reader.read(form, text, calls),
-            (Self::Python(reader), Body::Python(form)) => reader.read(form, text, calls),
-            (Self::Xml(reader), Body::Xml(form)) => reader.read(form, text, calls),
-            _ => unreachable!("an item is read by the body it was made for"),
-        }
-    }
-
-    fn cut_off(&mut self, body: &Body, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
-        match (self, body) {
-            (Self::Json(reader), Body::Json(form)) => reader.cut_off(form, text, calls),
-            (Self::Head(reader), Body::Head(form)) => reader.cut_off(form, text, calls),
-            (Self::Python(reader), Body::Python(form)) => reader.cut_off(form, text, calls),
-            (Self::Xml(reader), Body::Xml(form)) => reader.cut_off(form, text, calls),
-            _ => unreachable!("an item is read by the body it was made for"),
-        }
-    }
 }
 
 #[cfg(test)]

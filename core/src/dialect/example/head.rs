@@ -108,10 +108,10 @@ fn named(text: &Text, layout: &mut CallsForm) -> Result<Named, String> {
 /// What ends a head that has no mark for that: the mark that comes next, or a line break.
 fn without_mark(args: &Args, close: &str, space: &str) -> Result<(Str, Vec<Str>), String> {
     const LINE: Str = Str::Borrowed("\n");
-    let begin = match args {
-        Args::Json | Args::Braces(_) => return Ok((Str::Borrowed("{"), Vec::new())),
-        Args::Parameters(form) => form.around.as_ref().map_or(&form.open, |around| &around.open),
-        Args::Text(_) | Args::Xml(_) => return Err("must have a mark after the name".into()),
+    let begin = match &**args.begin() {
+        "" => return Err("must have a mark after the name".into()),
+        "{" => return Ok((args.begin().clone(), Vec::new())),
+        _ => args.begin(),
     };
     let mut ends = vec![begin.clone()];
     ends.extend((!close.is_empty()).then(|| owned(close)));

@@ -42,10 +42,9 @@ pub(super) fn calls(block: &CallBlock) -> Option<Calls> {
             example.arg = arg(form, &block.form.key).into();
             example.trimmed = form.trim == Trim::Space;
         }
-        let begins = begins(&head.args);
         if let [mark, others @ ..] = &head.ends[..]
             && !mark.trim().is_empty()
-            && **mark != *begins
+            && mark != head.args.begin()
             && !others.is_empty()
         {
             example.spellings.insert(mark.clone(), others.to_vec());
@@ -93,25 +92,16 @@ fn call(body: &Body) -> Option<Value> {
                 Args::Json => "{json}".into(),
                 Args::Braces(mark) => format!("{{braces:{mark}}}"),
                 Args::Text(key) => format!("{{text:{key}}}"),
-                Args::Parameters(_) | Args::Xml(_) => "{args}".into(),
+                _ => "{args}".into(),
             };
             let end = match head.ends.first() {
-                Some(end) if **end != *begins(&head.args) => escaped(end),
+                Some(end) if end != head.args.begin() => escaped(end),
                 _ => String::new(),
             };
             json!(format!("{}{{name}}{end}{args}{}", escaped(&head.open), escaped(&head.close)))
         }
-        Body::Xml(_) => return None,
+        _ => return None,
     })
-}
-
-/// The mark with which arguments begin.
-fn begins(args: &Args) -> &str {
-    match args {
-        Args::Json | Args::Braces(_) => "{",
-        Args::Parameters(form) => &form.open,
-        Args::Text(_) | Args::Xml(_) => "",
-    }
 }
 
 fn arg(form: &Parameters, key: &str) -> String {

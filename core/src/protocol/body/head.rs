@@ -83,6 +83,11 @@ impl ItemReader for HeadReader {
         starts_with(&text[leading_space(text)..], &form.open)
     }
 
+    /// One without a block has its own mark.
+    fn begins_unmarked(form: &Head, text: &[u8]) -> Option<bool> {
+        if form.bare { Some(false) } else { Self::begins(form, text) }
+    }
+
     fn read(
         &mut self,
         form: &Head,

@@ -57,6 +57,35 @@ impl ItemReader for JsonReader {
         })
     }
 
+    fn begins_in_block(form: &Json, text: &[u8], strictness: Strictness) -> Option<bool> {
+        let mut rest = &text[leading_space(text)..];
+        if Mistake::Fence.is_forgiven(strictness) {
+            rest = &rest[opening_fence(rest)?..];
+            rest = &rest[leading_space(rest)..];
+        }
+        match Self::begins(form, rest) {
+            Some(false) if Mistake::Shape.is_forgiven(strictness) => {
+                let inner: &[u8] = match rest.first()? {
+                    b'[' => b"{",
+                    b'{' => b"\"",
+                    _ => return Some(false),
+                };
+                let first = rest[1..].get(leading_space(&rest[1..]))?;
+                Some(inner.contains(first))
+            }
+            known => known,
+        }
+    }
+
+    /// Its first key is one of a call, or its name and then the key of its arguments come soon, as in
+    /// `{"type": "function", "name": …, "parameters": …}`. Other JSON is an answer, or a part of one.
+    fn begins_unmarked(form: &Json, text: &[u8]) -> Option<bool> {
+        match begins_with_key(form, text) {
+            Some(false) => names_a_call(form, text),
+            known => known,
+        }
+    }
+
     fn read(
         &mut self,
         form: &Json,
@@ -132,17 +161,6 @@ fn scanner(start: usize, strictness: Strictness) -> Scanner {
 }
 
 impl JsonReader {
-    /// Whether a call that no mark opens begins at the start of `text`: its first key is one of a call, or its name and then the key
-    /// of its arguments come soon, as in `{"type": "function", "name": …, "parameters": …}`. `None` while that is not known. Other
-    /// JSON is an answer, or a part of one.
-    #[must_use]
-    pub fn begins_bare(form: &Json, text: &[u8]) -> Option<bool> {
-        match begins_with_key(form, text) {
-            Some(false) => names_a_call(form, text),
-            known => known,
-        }
-    }
-
     /// What follows the object that was read last; `None` in an object. Space is passed over once, however it arrives.
     fn between(
         &mut self,

@@ -80,6 +80,14 @@ impl ItemReader for PythonReader {
         }
     }
 
+    /// A call without the list's bracket cannot be told from words.
+    fn begins_unmarked(form: &Python, text: &[u8]) -> Option<bool> {
+        match form {
+            Python::List if *text.get(leading_space(text))? == b'[' => Self::begins(form, text),
+            Python::List | Python::Lines => Some(false),
+        }
+    }
+
     fn read(
         &mut self,
         form: &Python,

@@ -10,6 +10,7 @@ mod table;
 
 use std::sync::{Arc, OnceLock};
 
+use super::body::{item_begins_in_block, item_begins_unmarked};
 use super::limits::Strictness;
 use super::marks::{Marks, Undecided, starts_with};
 use super::report::Words;
@@ -19,7 +20,7 @@ use crate::text::leading_space;
 use begins::any;
 use table::Table;
 
-pub use begins::{block_begins, body_begins, may_be_empty, opens_itself, unmarked_begins};
+pub use begins::{may_be_empty, opens_itself};
 pub use heads::{Addressee, Headed};
 pub use mark::{Entry, Inner, Mark, Opening, Reopened, Span};
 pub use quotes::{Fence, Quotations, is_quote};
@@ -222,14 +223,16 @@ impl Grammar {
                     dialect.calls.bodies.iter().filter(|body| !opens_itself(dialect, body));
                 let closes = dialect.calls.close.iter().filter(|_| may_be_empty(dialect));
                 any(bodies
-                    .map(|body| block_begins(body, rest, strictness))
+                    .map(|body| item_begins_in_block(body, rest, strictness))
                     .chain(closes.map(|close| starts_with(rest, close))))
             }
             Entry::Call(_) => {
                 let first = text.get(leading_space(text))?;
                 Some(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'.' | b'-' | 0x80..))
             }
-            Entry::None => any(dialect.calls.bodies.iter().map(|body| unmarked_begins(body, text))),
+            Entry::None => {
+                any(dialect.calls.bodies.iter().map(|body| item_begins_unmarked(body, text)))
+            }
         }
     }
 }

@@ -9,10 +9,11 @@
 //!
 //! Models also wrap real calls in fences and quotes. So what opens a call is a mark there too, if a call begins after it.
 
+use super::super::body::item_begins;
 use super::super::limits::Strictness;
 use super::super::marks::{Undecided, find_byte, starts_with};
 use super::begins::any;
-use super::{Entry, Grammar, Mark, Opening, body_begins, may_be_empty, opens_itself};
+use super::{Entry, Grammar, Mark, Opening, may_be_empty, opens_itself};
 use crate::dialect::LoneMark;
 use crate::text::leading_space;
 
@@ -84,7 +85,7 @@ impl Grammar {
         if rest.is_empty() {
             return None;
         }
-        let bodies = dialect.calls.bodies.iter().map(|body| body_begins(body, rest));
+        let bodies = dialect.calls.bodies.iter().map(|body| item_begins(body, rest));
         any(bodies.chain(LENIENT.iter().map(|mark| starts_with(rest, mark))))
     }
 
@@ -94,7 +95,7 @@ impl Grammar {
         let bodies = dialect.calls.bodies.iter().filter(|body| !opens_itself(dialect, body));
         let closes = dialect.calls.close.iter().filter(|_| may_be_empty(dialect));
         let mut begins = bodies
-            .map(|body| body_begins(body, &[quote]))
+            .map(|body| item_begins(body, &[quote]))
             .chain(closes.map(|close| starts_with(&[quote], close)));
         opening.entry == Entry::Block && begins.any(|begins| begins != Some(false))
     }

@@ -96,13 +96,7 @@ fn in_attribute(name: &[u8]) -> Vec<u8> {
 /// Adds the mark that ends a head, unless the mark that begins the arguments does so.
 fn push_end_of_head(sink: &mut Sink<'_>, head: &Head) {
     let Some(end) = head.ends.first() else { return };
-    let begins = match &head.args {
-        Args::Json | Args::Braces(_) => "{",
-        Args::Text(_) | Args::Xml(_) => "",
-        Args::Parameters(Parameters { around: Some(around), .. }) => &around.open,
-        Args::Parameters(form) => &form.open,
-    };
-    if **end != *begins {
+    if end != head.args.begin() {
         sink.push(&**end);
     }
 }

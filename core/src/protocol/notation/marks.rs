@@ -7,11 +7,9 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use super::super::grammar::unmarked_begins;
+use super::super::body::item_begins_unmarked;
 use super::super::marks::FirstBytes;
-use crate::dialect::{
-    Args, Body, Dialect, Frame, HeadForm, Inert, Pair, ResultText, Results, Str, Unmarked, Xml,
-};
+use crate::dialect::{Body, Dialect, Frame, Inert, Pair, ResultText, Results, Unmarked};
 use crate::text::trim_end;
 use edges::Edges;
 
@@ -193,7 +191,7 @@ impl DialectMarks {
 
     /// Whether a call without a mark may begin at this byte.
     fn begins(&self, text: &[u8], at: usize) -> bool {
-        self.unmarked.iter().any(|body| unmarked_begins(body, &text[at..]) != Some(false))
+        self.unmarked.iter().any(|body| item_begins_unmarked(body, &text[at..]) != Some(false))
     }
 }
 
@@ -337,41 +335,10 @@ fn written_with(dialect: &Dialect) -> Vec<&str> {
     // Where a recipient's name is that of a call, what precedes it is a word of the head.
     let is_named = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
     for body in &dialect.calls.bodies {
-        marks_of_body(body, is_named, &mut marks);
+        marks.extend(body.head().filter(|_| !is_named).map(|head| &*head.open));
+        marks.extend(body.marks().map(|mark| &**mark));
     }
     marks
-}
-
-fn marks_of_body<'a>(body: &'a Body, is_named: bool, marks: &mut Vec<&'a str>) {
-    match body {
-        Body::Json(_) | Body::Python(_) => {}
-        Body::Xml(form) => marks_of_xml(form, marks),
-        Body::Head(head) => {
-            if !is_named {
-                marks.push(&head.open);
-            }
-            marks.push(&head.close);
-            marks.extend(head.ends.iter().chain(&head.until).map(|mark| &**mark));
-            if let HeadForm::Id(mark) | HeadForm::Behind(mark) = &head.form {
-                marks.push(mark);
-            }
-            match &head.args {
-                Args::Json | Args::Text(_) => {}
-                Args::Braces(mark) => marks.push(mark),
-                Args::Xml(form) => marks_of_xml(form, marks),
-                Args::Parameters(form) => {
-                    let around = form.around.iter().flat_map(|pair| [&pair.open, &pair.close]);
-                    let own = [&form.open, &form.key_end, &form.value_open, &form.close];
-                    marks.extend(own.into_iter().chain(around).map(|mark: &Str| &**mark));
-                }
-            }
-        }
-    }
-}
-
-fn marks_of_xml<'a>(form: &'a Xml, marks: &mut Vec<&'a str>) {
-    marks.push(&form.prefix);
-    // The elements of a call are recognised by their names. These are words, and count only inside a block.
 }
 
 fn frames_of_tools(dialect: &Dialect) -> [&str; 4] {
