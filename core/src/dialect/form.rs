@@ -174,7 +174,7 @@ pub enum Args {
 }
 
 impl Args {
-    /// The mark with which they begin; empty if they have none.
+    /// The mark with which they begin; empty if they have no such mark.
     #[must_use]
     pub fn begin(&self) -> &Str {
         const BRACE: &Str = &Str::Borrowed("{");
