@@ -1,4 +1,4 @@
-"""The walks of `CONTRIBUTING.md`: how many rooms they cross, and that the code has the names in them."""
+"""The walks of `CONTRIBUTING.md`: how many rooms and files they cross, and that the code has the names in them."""
 
 from __future__ import annotations
 
@@ -129,3 +129,32 @@ def test_a_name_that_is_elsewhere_or_nowhere_is_not_found(room, name, rest, is_c
 def test_a_line_in_another_form_is_refused(text):
     with pytest.raises(AssertionError):
         line(text)
+
+
+CALLS = PAGE.partition("## A call through the parser")[2].partition("\n## ")[0]
+CALL = re.compile(r"^\*\*([^*]+)\*\*[^\n]*:\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PARTS = [(name.strip("`"), part.splitlines()) for name, part in CALL.findall(CALLS)]
+FILES = [(name, line.split()[0], line) for name, lines in PARTS for line in lines]
+
+
+def test_a_call_has_two_parts_that_all_have_and_one_of_its_shape():
+    assert [name for name, _ in PARTS] == [
+        "All calls",
+        "hermes",
+        "qwen3-coder",
+        "pythonic",
+        "All calls",
+    ]
+    for name, lines in PARTS:
+        assert len(lines) == len({line.split()[0] for line in lines}) <= 7, name
+
+
+@pytest.mark.parametrize(("file", "line"), [each[1:] for each in FILES])
+def test_the_file_has_the_functions(file, line):
+    code = (CHECKOUT / "core/src/protocol" / file).read_text(encoding="utf-8")
+    names = re.findall(
+        r"(\w+)(?= →|, \w|:|,? ?$)", line.removeprefix(file).partition(": ")[0] + ":"
+    )
+    assert names
+    for name in names:
+        assert re.search(rf"\bfn {name}\b", code), name
