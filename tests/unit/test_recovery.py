@@ -230,3 +230,26 @@ def test_calls_of_kimi_k3_are_numbered():
     assert 'tool="read" index="1"<|sep|>' in text
     assert 'tool="write" index="2"<|sep|>' in text
     assert read("kimi-k3", text, lenient=False) == (written(READ, WRITE), False)
+
+
+@pytest.mark.parametrize("name", Dialect.presets())
+@pytest.mark.parametrize("reason", ["stop", "length", "abort", None])
+def test_a_call_that_is_whole_is_read_leniently_too_however_its_answer_ends(
+    name: str, reason: str | None
+):
+    whole = Dialect(name).write_calls([WRITE, READ])
+    for behind in ("", "\n", "<", " Done.", whole[-6:], whole[-8:-2]):
+        text = whole + behind
+        for chunks in ([text], list(text)):
+            strictly, leniently = (
+                calls_of(name, chunks, reason, lenient=lenient) for lenient in (False, True)
+            )
+            assert strictly == leniently[: len(strictly)], text
+
+
+def calls_of(
+    name: str, chunks: list[str], reason: str | None, *, lenient: bool
+) -> list[dict[str, Any]]:
+    parser = Parser(dialect=name, tools=TOOLS, errors="event", lenient=lenient)
+    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish(reason)
+    return [json.loads(event["content"]) for event in events if event["type"] == "call"]

@@ -151,7 +151,11 @@ impl ItemReader for HeadReader {
                         return Ok(None);
                     }
                     let end = match starts_with(&text[*at..], &form.close) {
-                        None => return Ok(None),
+                        // No second mark follows the first.
+                        None => match self.closed.filter(|_| calls.is_whole) {
+                            Some(end) => end,
+                            None => return Ok(None),
+                        },
                         Some(true) if self.closed.is_none() && may_be_doubled(form, calls) => {
                             *at += form.close.len();
                             self.closed = Some(*at);
