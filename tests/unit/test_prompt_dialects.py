@@ -14,6 +14,8 @@ from cogency_rs import (
     History,
     Parser,
     SQLite,
+    ToolCall,
+    ToolResult,
     assemble,
     parse_tokens,
     system_prompt,
@@ -282,3 +284,13 @@ async def test_assemble_writes_the_whole_prompt_in_the_dialect():
                 )
                 assert prompt["content"] == system_prompt([OK], dialect=name)
                 assert [message["content"] for message in messages] == texts_of(TALK, dialect=name)
+
+
+@pytest.mark.parametrize("name", Dialect.presets())
+def test_a_failure_does_not_read_as_a_success(name):
+    dialect, calls = Dialect(name), [ToolCall("read", {"path": "b.txt"})]
+    written = [
+        dialect.write_results([result], calls=calls)
+        for result in (ToolResult(outcome="gone"), ToolResult(outcome="gone", error=True))
+    ]
+    assert written[0] != written[1]

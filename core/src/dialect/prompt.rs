@@ -282,9 +282,13 @@ pub struct ResultsForm {
     /// Between two of them.
     #[serde(default)]
     pub between: Str,
-    /// Before the message of a failure.
-    #[serde(default)]
+    /// Before the message of a failure; `Error: ` if it is not given, since a failure must not read as a success.
+    #[serde(default = "failure")]
     pub failure: Str,
+}
+
+fn failure() -> Str {
+    "Error: ".into()
 }
 
 impl Default for ResultsForm {
@@ -295,7 +299,7 @@ impl Default for ResultsForm {
             each_without_id: None,
             around: Frame::default(),
             between: "\n".into(),
-            failure: "Error: ".into(),
+            failure: failure(),
         }
     }
 }
