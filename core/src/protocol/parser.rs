@@ -288,7 +288,7 @@ impl Parser {
         self.is_thought_apart = false;
         self.run = OpenRun::Shown;
         self.written = Written::Something;
-        if run == TextRun::Respond && !is_blank(chunk) {
+        if run == TextRun::Respond && self.start != Start::Past && !is_blank(chunk) {
             self.start = Start::Past;
         }
         Some(run)

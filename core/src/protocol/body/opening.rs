@@ -49,7 +49,10 @@ pub fn runs_over(forms: Forms<'_>, text: &[u8], start: usize, end: usize) -> Opt
     }
     let marks = [&*form.open, close, &*form.value_open].into_iter();
     let marks = marks.chain(forms.ends.iter().map(|mark| &**mark));
-    let marks = marks.filter(|mark| mark.len() > 1 && **mark != *form.key_end);
+    // Most keys are words, in which no mark begins.
+    let marks = marks.filter(|mark| {
+        mark.len() > 1 && **mark != *form.key_end && key.contains(&mark.as_bytes()[0])
+    });
     let mark = marks.filter_map(|mark| find(with_end, 0, mark).ok()).min();
     let line = leading_space(key) + memchr::memchr(b'\n', trim(key)).unwrap_or(key.len());
     mark.into_iter().chain(Some(line)).min().filter(|at| *at < key.len()).map(|at| start + at)

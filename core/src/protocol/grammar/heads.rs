@@ -64,14 +64,8 @@ impl MessageHeads {
     /// The text of a message whose head does not end: what follows the head's marks, and the words that say who it is for.
     #[must_use]
     pub fn body<'h>(&self, head: &'h [u8]) -> &'h [u8] {
-        let mut start = self.mark(head);
         let names = || self.answer.iter().chain(&self.reasoning).map(|name| name.as_bytes());
-        if let Some(at) = memchr::memmem::rfind(head, self.channel.as_bytes())
-            && !self.channel.is_empty()
-        {
-            start = at + self.channel.len();
-        }
-        let rest = &head[start..];
+        let rest = &head[last(head, &self.channel).unwrap_or(self.mark(head))..];
         let word = &rest[..word_end(rest)];
         // The text may end in such a word.
         let is_begun = word.len() == rest.len() && names().any(|name| name.starts_with(word));
@@ -119,9 +113,16 @@ impl MessageHeads {
 
 /// The word after the last `mark` in `head`, up to whitespace or the next mark.
 fn word_after<'h>(head: &'h [u8], mark: &str) -> Option<&'h [u8]> {
-    let start = memchr::memmem::rfind(head, mark.as_bytes()).filter(|_| !mark.is_empty())?;
-    let word = &head[start + mark.len()..];
+    let word = &head[last(head, mark)?..];
     Some(&word[..word_end(word)]).filter(|word| !word.is_empty())
+}
+
+/// Where the last `mark` in `head` ends.
+fn last(head: &[u8], mark: &str) -> Option<usize> {
+    let first = *mark.as_bytes().first()?;
+    let mut starts = memchr::memrchr_iter(first, head);
+    let found = starts.find(|&at| head[at..].starts_with(mark.as_bytes()))?;
+    Some(found + mark.len())
 }
 
 /// Where the word ends that `text` begins with.
