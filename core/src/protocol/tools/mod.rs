@@ -3,8 +3,8 @@
 //! A model that writes `<count>5</count>` does not say whether that is a number or text; the tool's JSON Schema does.
 
 mod document;
-mod raw;
 mod schema;
+mod typed;
 mod types;
 
 use std::collections::HashMap;
@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::canonical::json_string;
 
 pub use document::SchemaDocument;
-pub use raw::{JsonReader, scalar, typed, typed_unless_text};
 pub use schema::{Schema, SchemaPlace};
+pub use typed::{JsonReader, scalar, typed, typed_unless_text};
 pub use types::{Types, target, written};
 
 /// The tools that a model may call, by their names; a tool of a server also by [`name_on_server`](super::call::name_on_server).

@@ -1,4 +1,4 @@
-//! Reads raw text as a value of the type that its schema gives.
+//! The one rule of types: what value a raw text is by its schema, in every shape.
 
 use super::super::canonical::{Writer, json_string};
 use super::{Schema, Types};
