@@ -204,4 +204,25 @@ mod tests {
             assert!(closing.is_empty(), "{name}: an argument can hold {closing:?}");
         }
     }
+
+    /// What a model's form is can be seen at a glance, but for the words about its tools and the comments.
+    #[test]
+    fn a_file_has_at_most_25_lines() {
+        for Preset { name, file, .. } in PRESETS {
+            let mut indent = None;
+            let lines = file.lines().filter(|line| {
+                let is_left_out = |key: &str| line.trim_start().starts_with(&format!("\"{key}\":"));
+                let width = line.len() - line.trim_start().len();
+                if let Some(outer) = indent {
+                    indent =
+                        indent.filter(|_| width > outer || !line.trim_start().starts_with('}'));
+                    return false;
+                }
+                let is_left_out = ["about", "wording", "tools"].into_iter().any(is_left_out);
+                indent = (is_left_out && line.ends_with('{')).then_some(width);
+                !is_left_out
+            });
+            assert!(lines.count() <= 25, "{name}");
+        }
+    }
 }
