@@ -115,7 +115,7 @@ impl Writing<'_> {
             (Mistake::NoArgs, Body::Head(Head { args: Args::Json, close, .. }))
                 if !close.is_empty() =>
             {
-                self.of(&[call("now", &[])], |text| Some(text.replacen("{}", "", 1)))
+                self.of(&[call("read", &[])], |text| Some(text.replacen("{}", "", 1)))
             }
             (Mistake::SingleQuotes, Body::Head(Head { args: Args::Braces(mark), .. })) => {
                 self.of(&two, |text| Some(text.replace(&**mark, "'")))
@@ -178,7 +178,7 @@ impl Writing<'_> {
     /// A call without arguments, with `other` in the place of their key and their value; it is given the key, with the comma before
     /// it.
     fn without_args(&self, other: impl Fn(&str) -> String) -> Option<Made> {
-        self.of(&[call("now", &[])], |text| {
+        self.of(&[call("read", &[])], |text| {
             let (before, behind) = text.split_once("{}")?;
             let (before, key) = before.split_at(before.rfind(',')?);
             Some([before, &other(key), behind].concat())

@@ -253,3 +253,16 @@ def calls_of(
     parser = Parser(dialect=name, tools=TOOLS, errors="event", lenient=lenient)
     events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish(reason)
     return [json.loads(event["content"]) for event in events if event["type"] == "call"]
+
+
+@pytest.mark.parametrize(("name", "form"), BARE)
+def test_json_that_only_has_a_name_is_an_answer_unless_that_is_a_tools(
+    name: str, form: dict[str, Any]
+):
+    keys = {slot: key for key, slot in form["call"].items()}
+    is_array = "[{calls}]" in form.get("block", "")
+    for tool, calls in (("read", [("read", {})]), ("Ann", [])):
+        one = json.dumps({keys["{name}"]: tool})
+        text = f"[{one}]" if is_array else one
+        for lenient in (False, True):
+            assert read(name, text, lenient=lenient) == (calls, False)

@@ -86,6 +86,7 @@ impl BlockReader {
         let mut calls = Calls::new(scope);
         calls.openers.extend_from_slice(&dialect.calls.open);
         calls.undecided = undecided(&dialect, &calls.scope);
+        calls.is_unmarked = entry == Entry::None;
         let state = match entry {
             Entry::Block | Entry::None => State::Start(0),
             Entry::Call(body) => {

@@ -47,6 +47,7 @@ pub enum Early {
 
 /// The calls of a block.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the block")]
 pub struct Calls {
     /// What the readers know.
     pub scope: Scope,
@@ -54,6 +55,8 @@ pub struct Calls {
     pub has_stopped: bool,
     /// Whether nothing follows the text that is read.
     pub is_whole: bool,
+    /// Whether no mark opened the block.
+    pub is_unmarked: bool,
     /// Marks that may come after a call in a block; empty where they are not known.
     pub followers: Vec<Str>,
     /// Marks that open a block; the head of a call contains none of them.

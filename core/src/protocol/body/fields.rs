@@ -305,15 +305,17 @@ impl Fields {
     /// What makes a call; `None` where its name or its arguments are missing.
     #[must_use]
     pub fn into_parts(mut self, form: &Json) -> Option<CallParts> {
-        let args = self.args(form).ok()?;
+        let args = self.args(form, true).ok()?;
         let (id, server) = (self.id.ok(), self.server.ok());
         Some(CallParts { name: self.name.slot.ok()?, args, id, server })
     }
 
     /// The arguments, or what was found in their place. See [`NoArgs`].
-    fn args(&mut self, form: &Json) -> Slot {
+    fn args(&mut self, form: &Json, may_lack: bool) -> Slot {
         let is_call = |found: &str| match form.no_args {
-            NoArgs::Alone => !self.has_others && [NOTHING, EMPTY, "null"].contains(&found),
+            NoArgs::Alone => {
+                may_lack && !self.has_others && [NOTHING, EMPTY, "null"].contains(&found)
+            }
             NoArgs::Call => found == NOTHING,
             NoArgs::Refused => false,
         };
@@ -364,7 +366,13 @@ impl Fields {
 
     fn call(mut self, form: &Json, start: usize, calls: &mut Calls) {
         let index = calls.len();
-        let args = self.args(form);
+        // Without a mark, JSON that only has a name is an answer, unless a tool has this name.
+        let tools = calls.scope.tools.as_deref().filter(|_| calls.is_unmarked);
+        let may_lack = match (tools, &self.name.slot) {
+            (Some(tools), Ok(name)) => tools.schema(name).is_some(),
+            _ => true,
+        };
+        let args = self.args(form, may_lack);
         let (name, args) = match (self.name.slot, args) {
             (Ok(name), Ok(args)) if form.empty_names || name != "\"\"" => (name, args),
             (Err(found), _) => {
