@@ -164,7 +164,7 @@ proptest! {
         prop_assume!(braces(&value, &mut text).is_some());
         let mut calls = Calls::default();
         let mut reader = BracesReader::new(0);
-        let end = fed(&text, size, |text| reader.read(MARK, None, text, &mut calls).expect("arguments"));
+        let end = fed(&text, size, |text| reader.read((MARK, ""), None, text, &mut calls).expect("arguments"));
         prop_assert_eq!(end, Some(text.len()), "{}", text);
         prop_assert!(calls.take().is_ok(), "{}", text);
         let args: Value = serde_json::from_str(&reader.take()).expect("JSON");
@@ -195,7 +195,7 @@ proptest! {
         let read = |size| {
             let mut calls = Calls::default();
             let mut reader = BracesReader::new(0);
-            let found = fed(&text, size, |text| reader.read(MARK, None, text, &mut calls).transpose());
+            let found = fed(&text, size, |text| reader.read((MARK, ""), None, text, &mut calls).transpose());
             let end = found.is_none().then(|| reader.missing(text.as_bytes()));
             (found, end, calls.take(), reader.take())
         };

@@ -266,3 +266,74 @@ def test_json_that_only_has_a_name_is_an_answer_unless_that_is_a_tools(
         text = f"[{one}]" if is_array else one
         for lenient in (False, True):
             assert read(name, text, lenient=lenient) == (calls, False)
+
+
+GO_ON = {
+    "kimi-k2": "<|tool_calls_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{}"
+    "<|tool_call_end|><|tool_calls_section_end|>",
+    "functionary-v31": "<function=read>{}</function>",
+    "harmony": " to=functions.read<|channel|>commentary json<|message|>{}<|call|>",
+}
+
+
+@pytest.mark.parametrize(("name", "call"), GO_ON.items(), ids=GO_ON)
+def test_arguments_that_go_on_after_their_end_are_told(name: str, call: str):
+    for args in ('{"path": "b.txt"}, "n": 1}', '{}{"path": "b.txt"}', '{}"path": "b.txt"}'):
+        for lenient in (False, True):
+            assert read(name, call.replace("{}", args, 1), lenient=lenient) == ([], True)
+
+
+@pytest.mark.parametrize(
+    "behind", [', "arguments": {"path": "b.txt"}}', '\n{"path": "b.txt"}', ': {"path": "b.txt"}']
+)
+def test_nothing_runs_if_the_arguments_follow_an_object_that_was_closed_too_early(behind: str):
+    for name, call in (
+        ("json-plain", '{"name": "read"}'),
+        ("llama3-json", '{"name": "read"}'),
+        ("granite-20b-fc", '<function_call> {"name": "read"}'),
+    ):
+        for lenient in (False, True):
+            assert read(name, call + behind, lenient=lenient)[0] == []
+            assert read(name, f"{call}\nDone.", lenient=lenient)[0] == [("read", {})]
+
+
+SINGLE = {
+    "gemma4": ("<|tool_call>call:write{}<tool_call|>", "<tool_call|>"),
+    "functiongemma": (
+        "<start_function_call>call:write{}<end_function_call>",
+        "<end_function_call>",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "form"), SINGLE.items(), ids=SINGLE)
+def test_a_quote_in_single_quotes_is_an_apostrophe_or_told(name: str, form: tuple[str, str]):
+    call, close = form
+    for args, values in (
+        ("{path:'it's',content:'a, b'}", {"path": "it's", "content": "a, b"}),
+        ("{path:'print('}')'}", None),
+        ("{path:'{'k': 'v', 'm': 'n'}'}", None),
+        ("{path:'he said 'hi', content:'yes''}", None),
+        (r"{path:'a\'b'}", None),
+    ):
+        expected = ([("write", values)], False) if values else ([], True)
+        assert read(name, call.replace("{}", args), lenient=True) == expected
+    cut = call.replace("{}", "{path:'x").replace("}", "")
+    assert read(name, cut + call.replace("{}", "{path:'y'}"), lenient=True) == (
+        [("write", {"path": "y"})],
+        True,
+    )
+    assert close in cut
+
+
+def test_arguments_under_another_key_do_not_change_what_was_streamed():
+    for other in ("[]", '[{"a": "z"}]', '["z"]', "1"):
+        text = f'<tool_call>\n{{"name": "read", "input": {{"path": "w"}}, "arguments": {other}}}\n</tool_call>'
+        tools = [{"type": "function", "function": tool} for tool in TOOLS]
+        said = []
+        for cut in range(len(text)):
+            reader = ChatReader("hermes", tools, lenient=True, calls="stream")
+            deltas = reader.feed(text[:cut]) + reader.feed(text[cut:]) + reader.finish("stop")[0]
+            calls = [call["function"] for each in deltas for call in each.get("tool_calls", ())]
+            said.append("".join(call.get("arguments", "") for call in calls))
+        assert set(said) == {'{"path": "w"}'}

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::body::{
-    Calls, Early, OpenItem, Scope, closing_fence, item_begins_in_block, opening_fence, unexpected,
+    Calls, Early, OpenItem, Scope, closing_fence, item_begins_in_block, item_begins_unmarked,
+    opening_fence, unexpected,
 };
 use super::call::Call;
 use super::canonical::ESCAPED_JOINER;
@@ -225,7 +226,11 @@ impl BlockReader {
                 State::After(body, at) => {
                     let (body, after) = (*body, *at);
                     if !self.is_marked || self.dialect.calls.close.is_empty() {
-                        return Ok(Some(after));
+                        return match self.goes_on(body, text, after) {
+                            Some(true) => Err(self.unexpected(body, text, after)),
+                            Some(false) => Ok(Some(after)),
+                            None => Ok(None),
+                        };
                     }
                     *at += leading_space(&text[*at..]);
                     if self.fence == Fence::Open {
@@ -251,6 +256,22 @@ impl BlockReader {
                     }
                 }
             }
+        }
+    }
+
+    /// Whether arguments follow a call without any, whose object was closed too early, where no mark closes the block; `None` while
+    /// that is not known.
+    fn goes_on(&self, body: usize, text: &[u8], at: usize) -> Option<bool> {
+        let rest = &text[at + leading_space(&text[at..])..];
+        match rest.first() {
+            _ if !self.calls.lacks_args => Some(false),
+            None => self.calls.is_whole.then_some(false),
+            Some(b',' | b':') => Some(true),
+            Some(b'{') => match item_begins_unmarked(&self.dialect.calls.bodies[body], rest) {
+                None if self.calls.is_whole => Some(true),
+                begins => begins.map(|begins| !begins),
+            },
+            Some(_) => Some(false),
         }
     }
 
@@ -335,7 +356,8 @@ fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
 /// reading passes over.
 fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
     let Some(head) = dialect.calls.bodies[body].head() else { return 0 };
-    let marks = dialect.calls.close.iter().chain(&dialect.turn_end).chain([&head.open]);
+    let marks =
+        dialect.calls.close.iter().chain(&dialect.turn_end).chain([&head.open, &head.close]);
     let firsts: Vec<u8> = marks.filter_map(|mark| mark.bytes().next()).collect();
     text.iter().position(|byte| firsts.contains(byte)).unwrap_or(text.len())
 }

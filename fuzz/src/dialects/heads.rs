@@ -42,6 +42,11 @@ pub fn message(
     };
     let name = tool.strip_prefix(heads.prefix.as_bytes()).unwrap_or(tool);
     let args = head::arguments(form, cursor, &[])?;
+    cursor.skip_space();
+    // Arguments seem to go on: readers may differ.
+    if b",:{}]\"'".contains(&cursor.peek().unwrap_or(b' ')) {
+        return Err(No::Certainty);
+    }
     Ok(vec![call_with(name, &args)?])
 }
 

@@ -13,7 +13,12 @@ use crate::json::{Node, Units, Value, as_dict, dumps, read};
 ///
 /// # Errors
 /// There is not a value, or it does not hold calls.
-pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<Call>> {
+pub fn calls(
+    form: &Json,
+    cursor: &mut Cursor<'_>,
+    is_marked: bool,
+    is_closed: bool,
+) -> Read<Vec<Call>> {
     let mut calls = Vec::new();
     match &form.shape {
         JsonShape::Array => {
@@ -23,13 +28,13 @@ pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<
             }
             for (index, item) in items.iter().enumerate() {
                 // Without a mark the first key tells whether it is a call.
-                calls.extend(call(form, &item.value, is_marked || index > 0, is_marked)?);
+                calls.extend(call(form, &item.value, is_marked || index > 0, is_closed)?);
             }
         }
-        JsonShape::Object => calls.extend(call(form, &value(cursor, b'{')?, is_marked, is_marked)?),
+        JsonShape::Object => calls.extend(call(form, &value(cursor, b'{')?, is_marked, is_closed)?),
         JsonShape::Objects(between) => loop {
             let item = value(cursor, b'{')?;
-            calls.extend(call(form, &item, is_marked || !calls.is_empty(), is_marked)?);
+            calls.extend(call(form, &item, is_marked || !calls.is_empty(), is_closed)?);
             let mut next = cursor.clone();
             next.skip_space();
             if !next.take(between.trim())? {
@@ -72,7 +77,7 @@ pub fn value(cursor: &mut Cursor<'_>, bracket: u8) -> Read<Value> {
 }
 
 /// The call that an object is; `None` if it is the answer, or is passed over.
-fn call(form: &Json, value: &Value, is_known: bool, is_marked: bool) -> Read<Option<Call>> {
+fn call(form: &Json, value: &Value, is_known: bool, is_closed: bool) -> Read<Option<Call>> {
     let Value::Object(entries) = value else {
         return Err(if form.skips_others { No::Certainty } else { No::Call });
     };
@@ -101,8 +106,8 @@ fn call(form: &Json, value: &Value, is_known: bool, is_marked: bool) -> Read<Opt
     let none = object(Vec::new());
     let args = match one_of(&form.args)? {
         Some(args @ Value::Object(_)) => args,
-        // Without a mark, that depends on whether it is a tool's.
-        found if is_no_args(form, entries, found) && !is_marked => return Err(No::Certainty),
+        // Without marks, that depends on whether it is a tool's, and on what follows.
+        found if is_no_args(form, entries, found) && !is_closed => return Err(No::Certainty),
         found if is_no_args(form, entries, found) => &none,
         // It may hold the object.
         Some(Value::String(_)) if form.args_as_text => return Err(No::Certainty),

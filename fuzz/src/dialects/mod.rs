@@ -138,7 +138,10 @@ fn one(
     is_marked: bool,
 ) -> Read<Vec<Call>> {
     let calls = match body {
-        Body::Json(form) => json::calls(form, cursor, is_marked)?,
+        Body::Json(form) => {
+            let is_closed = is_marked && !dialect.calls.close.is_empty();
+            json::calls(form, cursor, is_marked, is_closed)?
+        }
         Body::Python(form) => python::calls(form, cursor)?,
         Body::Xml(form) => vec![xml::call(form, cursor)?],
         Body::Head(form) => {

@@ -99,7 +99,7 @@ impl BracesReader {
     }
 
     /// Reads on; gives the byte after the last brace once that has arrived. `text` is what it was at the last call, or
-    /// longer. `mark` comes before and after strings, and `schema` is that of the tool's arguments. Problems go to
+    /// longer. `mark` comes before and after strings, `close` after the call, and `schema` is that of the tool's arguments. Problems go to
     /// `calls` where the arguments still have their own end.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl BracesReader {
     /// O(new text)
     pub fn read(
         &mut self,
-        mark: &str,
+        (mark, close): (&str, &str),
         schema: Option<Schema<'_>>,
         text: &[u8],
         calls: &mut Calls,
@@ -127,7 +127,7 @@ impl BracesReader {
                 }
                 Unit::Single(start) => {
                     let start = *start;
-                    self.single(schema, text, calls, start)
+                    self.single(close, schema, text, calls, start)?
                 }
                 Unit::Quoted(start, scanner) => {
                     let (start, said) = (*start, scanner.next(text));
@@ -389,35 +389,58 @@ impl BracesReader {
         self.behind();
     }
 
-    /// Reads on in a string between single quotes. A quote within it is an apostrophe where nothing follows that may follow a string.
-    /// What a backslash means there is not known.
+    /// Reads on in a string between single quotes. A quote ends it if something follows that may follow a string, and is part of it
+    /// between two letters. Any other has two readings, and so has a backslash.
+    ///
+    /// # Errors
+    /// The mark that closes the call comes first.
     fn single(
         &mut self,
+        close: &str,
         schema: Option<Schema<'_>>,
         text: &[u8],
         calls: &mut Calls,
         start: usize,
-    ) -> Advance {
-        while let Some(width) = memchr::memchr2(b'\'', b'\\', &text[self.at..]) {
+    ) -> Result<Advance, Problem> {
+        const WANTED: &str = "\"'\" after the string";
+        let first = close.as_bytes().first().copied().unwrap_or(b'\\');
+        while let Some(width) = memchr::memchr3(b'\'', b'\\', first, &text[self.at..]) {
             self.at += width;
-            if text[self.at] == b'\\' {
-                self.unexpected(text, calls, "\"'\" after a string without a backslash");
-                return Advance::On;
-            }
-            let end = self.at;
-            let behind = end + 1 + leading_space(&text[end + 1..]);
-            match (text.get(behind), self.state == State::KeyOrClose) {
-                (None, _) => return Advance::More,
-                (Some(b':'), true) | (Some(b',' | b'}' | b']'), false) => {
-                    self.at = end + 1;
-                    self.string(schema, text, start..end);
-                    return Advance::On;
+            let (at, behind) = (self.at, &text[self.at + 1..]);
+            match text[at] {
+                b'\'' => {}
+                byte if byte == first && !close.is_empty() => {
+                    match starts_with(&text[at..], close) {
+                        Some(true) => return Err(problem(WANTED, character(text, at), at)),
+                        Some(false) => self.at += 1,
+                        None => return Ok(Advance::More),
+                    }
+                    continue;
                 }
-                (Some(_), _) => self.at = end + 1,
+                _ => {
+                    self.unexpected(text, calls, WANTED);
+                    return Ok(Advance::On);
+                }
+            }
+            let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+            match (behind.get(leading_space(behind)), self.state == State::KeyOrClose) {
+                (None, _) => return Ok(Advance::More),
+                (Some(b':'), true) | (Some(b',' | b'}' | b']'), false) => {
+                    self.at += 1;
+                    self.string(schema, text, start..at);
+                    return Ok(Advance::On);
+                }
+                _ if at > start && is_letter(&text[at - 1]) && is_letter(&behind[0]) => {
+                    self.at += 1;
+                }
+                _ => {
+                    self.unexpected(text, calls, WANTED);
+                    return Ok(Advance::On);
+                }
             }
         }
         self.at = text.len();
-        Advance::More
+        Ok(Advance::More)
     }
 
     /// Takes what the scanner found of a string between double quotes.

@@ -57,6 +57,8 @@ pub struct Calls {
     pub is_whole: bool,
     /// Whether no mark opened the block.
     pub is_unmarked: bool,
+    /// Whether the last call has no arguments, since nothing was in their place.
+    pub lacks_args: bool,
     /// Marks that may come after a call in a block; empty where they are not known.
     pub followers: Vec<Str>,
     /// Marks that open a block; the head of a call contains none of them.

@@ -226,13 +226,15 @@ impl Fields {
                 return;
             }
             Some(Field::Args(_, writer)) => {
-                if let Token::Open(Container::Object) = token
+                if let Token::Open(container) = token
                     && depth == self.depth + 1
                 {
                     if self.args.rank < usize::MAX && self.args.slot.is_ok() {
                         calls.hold(); // only one of the two counts
                     }
-                    calls.begin_args();
+                    if *container == Container::Object {
+                        calls.begin_args();
+                    }
                 }
                 writer.token(text, token);
             }
@@ -372,6 +374,7 @@ impl Fields {
             (Some(tools), Ok(name)) => tools.schema(name).is_some(),
             _ => true,
         };
+        calls.lacks_args = self.args.slot.is_err();
         let args = self.args(form, may_lack);
         let (name, args) = match (self.name.slot, args) {
             (Ok(name), Ok(args)) if form.empty_names || name != "\"\"" => (name, args),

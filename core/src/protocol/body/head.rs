@@ -150,6 +150,10 @@ impl ItemReader for HeadReader {
                     {
                         return Ok(None);
                     }
+                    if self.end != CallEnd::Arguments && goes_on(&text[*at..]) {
+                        let CallEnd::Message(marks) = &self.end else { return Ok(None) };
+                        return Err(unexpected(&[&marks[0]], text, *at));
+                    }
                     let end = match starts_with(&text[*at..], &form.close) {
                         // No second mark follows the first.
                         None => match self.closed.filter(|_| calls.is_whole) {
@@ -162,7 +166,10 @@ impl ItemReader for HeadReader {
                             continue;
                         }
                         Some(true) => *at + form.close.len(),
-                        Some(false) if calls.scope.forgives(Mistake::NoCallEnd) => {
+                        Some(false)
+                            if calls.scope.forgives(Mistake::NoCallEnd)
+                                && (self.closed.is_some() || !goes_on(&text[*at..])) =>
+                        {
                             self.closed.unwrap_or(*at)
                         }
                         // The block's end is the call's, too.
@@ -264,6 +271,11 @@ impl HeadReader {
             });
         }
     }
+}
+
+/// Whether arguments go on that seem to have ended: neither a mark nor words begin like this.
+fn goes_on(rest: &[u8]) -> bool {
+    rest.first().is_some_and(|byte| b",:{}]\"'".contains(byte))
 }
 
 /// What ends a call, any of these.
@@ -426,7 +438,7 @@ impl ArgsReader {
             (Self::Braces(reader), Args::Braces(mark)) => {
                 let tools = calls.scope.tools.clone();
                 let schema = tools.as_deref().and_then(|tools| tools.schema(name));
-                reader.read(mark, schema, text, calls)
+                reader.read((mark, &form.close), schema, text, calls)
             }
             (Self::Json(reader), _) => {
                 let ends = match end {

@@ -20,7 +20,7 @@ fn read_in(mark: &str, schema: Option<&Value>, limits: Limits, parts: &[&str]) -
     for part in parts {
         text.push_str(part);
         let schema = document.as_ref().map(SchemaDocument::root);
-        end = reader.read(mark, schema, text.as_bytes(), &mut calls).map_err(failed)?;
+        end = reader.read((mark, ""), schema, text.as_bytes(), &mut calls).map_err(failed)?;
         if end.is_some() {
             break;
         }
@@ -167,7 +167,7 @@ fn what_is_missing_at_the_end_is_named() {
         ("{a:\"x}", "the end of the string that begins here", 3),
     ] {
         let mut reader = BracesReader::new(0);
-        let read = reader.read("<|\"|>", None, text.as_bytes(), &mut Calls::default());
+        let read = reader.read(("<|\"|>", ""), None, text.as_bytes(), &mut Calls::default());
         assert_eq!(read, Ok(None), "{text}");
         let kind = ProblemKind::Missing(missing.into());
         assert_eq!(reader.missing(text.as_bytes()), Problem { kind, at }, "{text}");
