@@ -81,7 +81,7 @@ fn cost(grammar: &Arc<Grammar>, way: Way, text: &str) -> Cost {
     let (start, peak) = (ThreadTime::now(), Peak::start());
     let (mut longest, mut before, mut unclocked) = (0.0, 0.0, 0);
     for chunk in chunks(text, way.characters) {
-        parser.feed(chunk, &mut events);
+        parser.feed_bytes(chunk, &mut events);
         events = Vec::new();
         unclocked += chunk.len();
         if unclocked >= CLOCKED_BYTES {
