@@ -9,9 +9,10 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::{Number, Value as Schema};
 
+use super::budget::Budget;
 use super::names::nearest;
 use super::shown::{cut, received, shown, shown_schema};
-use super::value::{Budget, Value, first_repeated};
+use super::value::{Value, first_repeated};
 use super::words::{Wanted, alternatives, described, wanted};
 
 /// Faults that are listed; the others are counted.

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod applied;
+mod budget;
 mod declared;
 mod depth;
 mod fault;
@@ -28,10 +29,11 @@ use jsonschema::{PatternOptions, Validator, options_for};
 use serde_json::Value as Schema;
 
 use applied::Cost;
+use budget::Budget;
 pub use declared::declaration;
 use pattern::{Pattern, Sizes};
 pub use value::{ArgumentText, BigInteger, Foreign, Members, Value};
-use value::{Budget, ValueJson, ValueNode};
+use value::{ValueJson, ValueNode};
 pub use words::unusable;
 
 /// How a schema is written.

@@ -11,8 +11,9 @@ use jsonschema::json::Node;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::Value as Schema;
 
+use super::budget::Budget;
 use super::shown::cut;
-use super::value::{Budget, ValueJson, ValueNode};
+use super::value::{ValueJson, ValueNode};
 
 /// How large the compiled patterns of a schema may be, in bytes.
 ///

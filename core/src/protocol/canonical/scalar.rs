@@ -117,7 +117,7 @@ fn push_short(out: &mut Vec<u8>, text: &[u8], is_meant: impl Fn(u8) -> bool) -> 
     count
 }
 
-/// The letter after the backslash of a short escape, by the byte that it stands for.
+/// The letter of the escape for each byte that has a short one, such as `n` for a line break.
 const SHORT: [Option<NonZeroU8>; 256] = {
     let mut letters = [None; 256];
     let short = [
@@ -154,7 +154,7 @@ fn push_as_escape(out: &mut Vec<u8>, text: &[u8]) -> usize {
     width
 }
 
-/// How many characters at the start of `text` stand for themselves in a string.
+/// How many characters at the start of `text` need no escape in a string.
 pub fn plain_length(text: &[u8]) -> usize {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     let mut rest = text;
@@ -169,7 +169,7 @@ pub fn plain_length(text: &[u8]) -> usize {
     text.len() - rest.len() + more
 }
 
-/// Sets the highest bit of the first of eight bytes that does not stand for itself. The lowest byte is the first one; the bits
+/// Sets the highest bit of the first of eight bytes that needs an escape. The lowest byte is the first one; the bits
 /// above the first that is set mean nothing.
 fn not_plain(bytes: u64) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
