@@ -150,8 +150,9 @@ impl ItemReader for HeadReader {
                     {
                         return Ok(None);
                     }
-                    if self.end != CallEnd::Arguments && goes_on(&text[*at..]) {
-                        let CallEnd::Message(marks) = &self.end else { return Ok(None) };
+                    if let CallEnd::Message(marks) = &self.end
+                        && goes_on(&text[*at..])
+                    {
                         return Err(unexpected(&[&marks[0]], text, *at));
                     }
                     let end = match starts_with(&text[*at..], &form.close) {
