@@ -22,7 +22,7 @@ from cogency_rs import Agent, Dialect, LocalModel, Parser
 from cogency_rs.agent import TextDriver
 from cogency_rs.errors import LLMError
 from cogency_rs.models import TextDelta
-from cogency_rs.tools.arguments import faults
+from cogency_rs.tools.registry import faults
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGE = CHECKOUT / "docs" / "grammars.md"

@@ -10,9 +10,9 @@ from figures import Samples
 from measure import AbsentError, Bench
 
 from cogency_rs.models import ModelRequest
-from cogency_rs.models.anthropic_messages import Messages
-from cogency_rs.models.chat_completions import ChatCompletions
+from cogency_rs.models.anthropic import Messages
 from cogency_rs.models.http import json_of
+from cogency_rs.models.openai import ChatCompletions
 
 WORDS = "One sentence of a conversation, with a number in it: {number}. "
 HEADERS = {"authorization": "Bearer k", "content-type": "application/json"}

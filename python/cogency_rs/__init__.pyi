@@ -6,16 +6,16 @@ from .compat.dropin import install as install
 from .context.assembly import assemble as assemble, system_prompt as system_prompt
 from .context.history import History as History
 from .errors import CogencyError as CogencyError
-from .execution.call_options import CallOptions as CallOptions
 from .execution.executor import execute_tools as execute_tools
+from .execution.scheduling import CallOptions as CallOptions
 from .hooks.approval import Approval as Approval
 from .hooks.hooks import Hooks as Hooks
 from .models.anthropic import AnthropicModel as AnthropicModel
 from .models.local import LocalModel as LocalModel
 from .models.openai import OpenAIModel as OpenAIModel
-from .protocol.parser import parse_tokens as parse_tokens
-from .runs.limits import RunLimits as RunLimits
-from .runs.run_result import RunResult as RunResult, Step as Step
+from .protocol import parse_tokens as parse_tokens
+from .runs.context import RunLimits as RunLimits
+from .runs.result import RunResult as RunResult, Step as Step
 from .servers.mcp import MCPServer as MCPServer
 from .storage.memory import Memory as Memory
 from .storage.postgres import PostgreSQL as PostgreSQL

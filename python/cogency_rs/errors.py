@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from .loading.plain_data import PlainData
+from .loading import PlainData
 
 __all__ = [
     "ArgumentError",

@@ -1,35 +1,34 @@
-"""What the package takes from the computer that it runs on: time, ids, the name of this process, chance, and threads.
+"""What the package takes from the computer: time, ids, this process's name, chance, threads, open databases.
 
 All of it goes through one value, so that a test can hand in another (`cogency_rs.testing.outside`); nothing else in the
 package reads a clock that ends up in a log or decides anything, makes an id or a name of a process, or draws lots.
 `asyncio`'s own clock is the loop's, and a test brings its own loop. The core asks for the time here too, while a test
 has handed one in.
+
+Without them, another program may take the database for closed, and remove its newest rows.
+
+Invariant: within a process every id is greater than all before it, even if many are made within one millisecond or the
+clock is set back.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import threading
 import time as clock
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from ._core import hand_in_clock, uuid7 as new_uuid7
+from ._core import forget_random_numbers, hand_in_clock, uuid7 as new_uuid7
 
-__all__ = [
-    "Outside",
-    "current",
-    "hand_in",
-    "handed_in",
-    "is_gone",
-    "machine",
-    "monotonic",
-    "random",
-    "time",
-    "uuid7",
-    "worker",
-]
+if TYPE_CHECKING:
+    import sqlite3
 
 
 class Outside:
@@ -181,3 +180,37 @@ def _machine() -> str:
             return f"{boot.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
         return _host()
+
+
+_held: WeakKeyDictionary[sqlite3.Connection, str] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def hold(connection: sqlite3.Connection, path: str) -> None:
+    """Note that a connection has the database at `path` open, for as long as it lives."""
+    with _lock:
+        _held[connection] = path
+
+
+def is_held(status: os.stat_result) -> bool:
+    """Whether a file belongs to a database that is open. Costs a few looks at the disk for each such database."""
+    with _lock:
+        paths = {*_held.values()}
+    for path in paths:
+        for name in (path, f"{path}-wal", f"{path}-shm"):
+            with suppress(OSError):
+                if os.path.samestat(status, Path(name).stat()):
+                    return True
+    return False
+
+
+_UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def is_uuid7(id: str) -> bool:
+    """Whether an id is written like one of `uuid7`."""
+    return _UUID7.fullmatch(id) is not None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_random_numbers)

@@ -63,7 +63,7 @@ impl Dialect {
         handler: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = (source, handler);
-        let fields = cls.py().import("cogency_rs.loading.plain_data")?;
+        let fields = cls.py().import("cogency_rs.loading")?;
         fields.call_method1("dialect_field", (cls,))
     }
 
@@ -199,7 +199,7 @@ impl Dialect {
         reasoning: &str,
     ) -> PyResult<CallGrammar> {
         // What cogency's flat form says of arguments is less than the JSON Schema of a tool that has both.
-        let full = tools.py().import("cogency_rs.tools.signature")?.getattr("json_schema_of")?;
+        let full = tools.py().import("cogency_rs.tools.registry")?.getattr("json_schema_of")?;
         let declared: PyResult<Vec<_>> = (tools.try_iter()?)
             .map(|tool| {
                 let tool = tool?;
@@ -348,7 +348,7 @@ fn preset(name: &str) -> PyResult<Arc<core::Dialect>> {
 
 fn unknown(name: &str) -> PyErr {
     let error = Python::attach(|py| {
-        let dialects = py.import("cogency_rs.guards.dialects")?;
+        let dialects = py.import("cogency_rs.guards.arguments")?;
         dialects.call_method1("unknown", (name,)).map(PyErr::from_value)
     });
     error.unwrap_or_else(|error| error)

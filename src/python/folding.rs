@@ -474,7 +474,7 @@ impl Folding {
         let Some(parts) = parts_of(row)? else { return Ok(None) };
         for part in parts {
             if part.kind.eq(pyo3::intern!(py, "returned"))? {
-                let module = py.import(pyo3::intern!(py, "cogency_rs.context.returned"))?;
+                let module = py.import(pyo3::intern!(py, "cogency_rs.context.rows"))?;
                 return module.call_method1("read_returned", (part.data, &self.service))?.extract();
             }
         }

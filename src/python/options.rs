@@ -183,7 +183,7 @@ impl Finish {
         handler: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = (source, handler);
-        let fields = cls.py().import("cogency_rs.loading.plain_data")?;
+        let fields = cls.py().import("cogency_rs.loading")?;
         fields.call_method1("finish_field", (cls,))
     }
 
@@ -234,7 +234,7 @@ pub fn non_text(chunk: &Bound<'_, PyAny>) -> PyResult<NonText> {
 /// The package cannot be imported.
 pub fn reasoning_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "cogency_rs.models.deltas", "ReasoningDelta")
+    CLASS.import(py, "cogency_rs.models.request", "ReasoningDelta")
 }
 
 /// The argument `reason`: why the model stopped.

@@ -25,7 +25,7 @@ pub fn lenient_call_of(content: &Bound<'_, PyAny>) -> PyResult<Option<ShownCall>
     if let Ok(Some(call)) = shown_call(&bytes_of(&text)?) {
         return Ok(Some(call));
     }
-    let codec = content.py().import("cogency_rs.protocol.codec")?;
+    let codec = content.py().import("cogency_rs.protocol")?;
     match codec.call_method1("parse_tool_call", (text,)) {
         Err(error) if error.is_instance_of::<ToolParseError>(content.py()) => Ok(None),
         call => {

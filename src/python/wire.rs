@@ -94,7 +94,7 @@ pub fn deltas_of(py: Python<'_>, deltas: Vec<Delta>) -> PyResult<Bound<'_, PyLis
     Ok(list)
 }
 
-/// The classes of `cogency_rs.models.deltas`.
+/// The classes of `cogency_rs.models.request`.
 struct Classes {
     text: Py<PyType>,
     call: Py<PyType>,
@@ -104,7 +104,7 @@ struct Classes {
 fn classes(py: Python<'_>) -> PyResult<&Classes> {
     static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
     CLASSES.get_or_try_init(py, || {
-        let module = py.import("cogency_rs.models.deltas")?;
+        let module = py.import("cogency_rs.models.request")?;
         let class = |name| Ok::<_, PyErr>(module.getattr(name)?.cast_into::<PyType>()?.unbind());
         Ok(Classes {
             text: class("TextDelta")?,

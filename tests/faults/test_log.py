@@ -8,15 +8,7 @@ from collections import Counter
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    Execution,
-    History,
-    SQLite,
-    ToolResult,
-    assemble,
-    parse_tokens,
-)
+from cogency_rs import Accumulator, Execution, History, SQLite, ToolResult, assemble, parse_tokens
 from support.log_files import select
 from support.programs import started
 from support.tools import returns

@@ -15,10 +15,9 @@ from cogency_rs.calls.tool_result import failure, status_of
 from cogency_rs.errors import ToolError, UnknownOutcome
 from cogency_rs.execution import execute_calls
 from cogency_rs.guards.secrets import NO_SECRETS
-from cogency_rs.servers import content as content_module, serve
+from cogency_rs.servers import serve, tool as content_module
 from cogency_rs.servers.answers import MOST_PARTS
-from cogency_rs.servers.content import Answer, as_tool_result
-from cogency_rs.servers.tool import LostAnswer, MCPTool
+from cogency_rs.servers.tool import Answer, LostAnswer, MCPTool, as_tool_result
 from cogency_rs.tools import Retries, ToolOptions
 from support.mcp_odd import OddHttp, odd_http, odd_program
 from support.mcp_servers import small

@@ -38,16 +38,7 @@ from .oracle import (
 )
 from .pieces import generous
 from .recorded import texts_of
-from .strategies import (
-    blocks,
-    cut,
-    good_turns,
-    parity,
-    scenarios,
-    texts,
-    toolboxes,
-    words,
-)
+from .strategies import blocks, cut, good_turns, parity, scenarios, texts, toolboxes, words
 
 skip_without_cogency()
 

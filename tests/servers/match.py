@@ -31,8 +31,8 @@ from conformance.cases import Case, cases
 from conformance.reading import Mode, reading
 
 from cogency_rs import Dialect, ToolCall
-from cogency_rs.plugins.shared import BrokenCallError, reasoning_marks
-from cogency_rs.reader import served_dialect, served_names
+from cogency_rs.plugins import BrokenCallError, reasoning_marks
+from cogency_rs.reader import served as served_names, served_dialect
 
 from .theirs import READERS, Answer, Server, load_plugins, pieces, response_template
 

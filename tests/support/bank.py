@@ -8,7 +8,7 @@ from typing import Any
 
 from cogency_rs import Agent, ToolContext, tool
 from cogency_rs.execution import Reconcile, UnsettledCall
-from cogency_rs.ids import uuid7
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 

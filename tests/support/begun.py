@@ -6,7 +6,7 @@ import json
 
 import cogency_rs.turn.accumulator as accumulator_module
 from cogency_rs.calls.record import CallRecord
-from cogency_rs.protocol.parser import ClosedOnce
+from cogency_rs.protocol import ClosedOnce
 
 
 def is_eager() -> bool:

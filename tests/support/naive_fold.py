@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from cogency_rs.agent.inert import inert_text, inert_value
+from cogency_rs.agent.prompt import inert_text, inert_value
 from cogency_rs.errors import ToolParseError
-from cogency_rs.protocol.codec import parse_tool_call
+from cogency_rs.protocol import parse_tool_call
 from cogency_rs.storage import CallRecord
 from cogency_rs.tools.toolbox import safe_name
 

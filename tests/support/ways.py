@@ -24,7 +24,7 @@ import pytest
 import cogency_rs.turn.accumulator as accumulator_module
 import cogency_rs.turn.early_calls as early_module
 from cogency_rs.execution.batch import ToolBatch
-from cogency_rs.protocol.parser import ClosedOnce, TextStream
+from cogency_rs.protocol import ClosedOnce, TextStream
 from cogency_rs.turn.early_calls import EarlyCalls
 from support.tools import rounds
 

@@ -10,8 +10,7 @@ import pytest
 
 from cogency_rs import parse_tokens
 from cogency_rs.errors import ToolParseError
-from cogency_rs.protocol import Limits
-from cogency_rs.protocol.parser import LateEvents
+from cogency_rs.protocol import LateEvents, Limits
 from support.tools import (
     FAIL,
     OK,

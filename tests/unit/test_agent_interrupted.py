@@ -9,16 +9,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import (
-    Accumulator,
-    Agent,
-    Execution,
-    Memory,
-    RunLimits,
-    SQLite,
-    parse_tokens,
-    tool,
-)
+from cogency_rs import Accumulator, Agent, Execution, Memory, RunLimits, SQLite, parse_tokens, tool
 from cogency_rs.testing import ScriptedModel
 from support.answers import ANSWERS
 from support.begun import is_dropped, is_eager

@@ -163,7 +163,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("cogency_rs.runs.limits.monotonic", clock)
+    monkeypatch.setattr("cogency_rs.runs.context.monotonic", clock)
     return clock
 
 

@@ -14,7 +14,7 @@ from cogency_rs import Agent, Hooks, Memory, RunLimits, ToolCall, tool
 from cogency_rs.agent import ScriptedDriver
 from cogency_rs.errors import ConfigError, HookError, StopReason, StopRun
 from cogency_rs.models import Finish, ModelRequest, ReasoningDelta, Usage
-from cogency_rs.runs.run_result import first_signal
+from cogency_rs.runs.result import first_signal
 from cogency_rs.types import TurnOutcome
 from support.agents import Journal, add, adding, agent, calls, model_of, prompts, results, types
 from support.ways import in_both_ways

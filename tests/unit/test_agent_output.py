@@ -11,8 +11,7 @@ import pytest
 from typing_extensions import TypedDict  # before Python 3.12, pydantic accepts only this one
 
 from cogency_rs import Agent, Hooks, Step, tool
-from cogency_rs.agent.options import output_of
-from cogency_rs.agent.output import Fault
+from cogency_rs.agent.settings import Fault, output_of
 from cogency_rs.errors import ConfigError
 from cogency_rs.runs import RunContext
 from cogency_rs.testing import ScriptedModel

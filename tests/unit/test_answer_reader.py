@@ -20,7 +20,7 @@ import openai
 from cogency_rs import OpenAIModel
 from cogency_rs._core import AnswerReader
 from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from cogency_rs.models.deltas import REDACTED
+from cogency_rs.models.request import REDACTED
 from cogency_rs.testing import Reply, sse
 from support.anthropic_served import block, end, start, text, thinking, tool_use
 from support.chunks import joined

@@ -16,7 +16,7 @@ from cogency_rs import Execution, ToolCall, tool
 from cogency_rs._core import ArgumentSchema
 from cogency_rs.execution import execute_tool
 from cogency_rs.tools import FunctionTool
-from cogency_rs.tools.arguments import MOST_KEPT, _kept, faults
+from cogency_rs.tools.registry import MOST_KEPT, _kept, faults
 from support.cost import cost, is_linear
 
 pytestmark = pytest.mark.timeout(60)

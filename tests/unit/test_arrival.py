@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cogency_rs.models.loops import Arrival, LoopInbox
+from cogency_rs.models.http import Arrival, LoopInbox
 
 seen_in: ContextVar[str] = ContextVar("seen_in", default="the loop's")
 

@@ -22,7 +22,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.errors import StorageError, ToolError
-from cogency_rs.ids import uuid7
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from support.agents import calls

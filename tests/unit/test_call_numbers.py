@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cogency_rs.models import ToolCallDelta
-from cogency_rs.models.call_numbers import CallNumbers
+from cogency_rs.models.service_answer import CallNumbers
 
 WHOLE = '{"a": 1}'
 

@@ -24,7 +24,7 @@ from cogency_rs.calls.record import (
 )
 from cogency_rs.calls.tool_result import failure, failure_of, status_of
 from cogency_rs.errors import BlockTool, DeniedError, StorageError, ToolError, UnknownOutcome
-from cogency_rs.ids import uuid7
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import checks
 from cogency_rs.testing import ScriptedModel
 from support.agents import calls

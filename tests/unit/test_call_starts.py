@@ -10,8 +10,7 @@ import pytest
 
 from cogency_rs import Agent, CallOptions, Hooks, tool
 from cogency_rs.errors import BlockTool
-from cogency_rs.ids import uuid7
-from cogency_rs.outside import worker
+from cogency_rs.outside import uuid7, worker
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Retries
@@ -169,7 +168,7 @@ async def test_a_call_that_runs_has_its_start_and_keeps_it(every_log, options):
 
 async def test_each_attempt_is_noted_before_it_starts(every_log, monkeypatch):
     """So that after a crash the log says how often the tool was started, or may have been."""
-    monkeypatch.setattr("cogency_rs.hooks.retries.pause", lambda attempt: 0.0)
+    monkeypatch.setattr("cogency_rs.hooks.chain.pause", lambda attempt: 0.0)
     seen: list[CallRecord] = []
 
     @tool(idempotent=Retries(2))

@@ -12,8 +12,7 @@ import pytest
 
 from cogency_rs import Accumulator, Execution, Hooks, SQLite, ToolContext, parse_tokens, tool
 from cogency_rs.errors import BlockTool, ConfigError, ToolError
-from cogency_rs.ids import is_uuid7
-from cogency_rs.outside import worker
+from cogency_rs.outside import is_uuid7, worker
 from cogency_rs.storage import CallRecord
 from cogency_rs.storage.connection import connect
 from cogency_rs.tools import Retries

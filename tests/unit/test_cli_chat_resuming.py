@@ -20,7 +20,7 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 from cogency_rs import SQLite, tool
 from cogency_rs.cli.log import conversations, rows
 from cogency_rs.errors import LLMError
-from cogency_rs.ids import uuid7
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 

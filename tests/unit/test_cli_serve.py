@@ -22,7 +22,7 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 from cogency_rs import Execution, MCPServer, ToolCall
 from cogency_rs.execution import execute_calls
-from cogency_rs.ids import is_uuid7
+from cogency_rs.outside import is_uuid7
 
 MODULE = '''
 import asyncio

@@ -16,15 +16,7 @@ from rich.cells import cell_len
 
 from cogency_rs.cli import progress
 from cogency_rs.cli.progress import Progress
-from cogency_rs.cli.text import (
-    duration,
-    exact,
-    first_lines,
-    moment,
-    one_line,
-    signature,
-    visible,
-)
+from cogency_rs.cli.text import duration, exact, first_lines, moment, one_line, signature, visible
 from cogency_rs.cli.wrap import Wrapper, wrapped as wrapped_whole
 from support.chunks import cut
 

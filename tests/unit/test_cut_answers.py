@@ -28,13 +28,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.errors import NoAnswerError
-from cogency_rs.models import (
-    Finish,
-    ModelRequest,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-)
+from cogency_rs.models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from cogency_rs.testing import ReplayModel, ScriptedModel, record
 from support.tools import block
 
@@ -473,7 +467,7 @@ async def test_a_part_of_an_answer_is_never_the_answer_wherever_the_program_ends
 
 async def test_a_time_limit_in_the_middle_of_an_answer_leaves_it_open(monkeypatch):
     now = 0.0
-    monkeypatch.setattr("cogency_rs.runs.limits.monotonic", lambda: now)
+    monkeypatch.setattr("cogency_rs.runs.context.monotonic", lambda: now)
 
     async def is_late(request: Any) -> Any:
         nonlocal now

@@ -13,8 +13,8 @@ import pytest
 from cogency_rs import Agent, Memory, ToolCall, tool
 from cogency_rs.errors import ConfigError
 from cogency_rs.hooks import ToolApproved, ToolDenied
-from cogency_rs.ids import uuid7
 from cogency_rs.models import Finish, ToolCallDelta
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Preview

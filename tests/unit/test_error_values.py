@@ -20,7 +20,7 @@ from cogency_rs.guards.secrets import CleanedError
 from cogency_rs.models.connection import StatusError, TransportError
 from cogency_rs.models.service_answer import ReportedError
 from cogency_rs.storage.sqlite import ParseError
-from cogency_rs.tools.declared import DeclaredTool
+from cogency_rs.tools.registry import DeclaredTool
 from support.agents import add, adding, agent
 
 MADE: dict[str, Any] = {

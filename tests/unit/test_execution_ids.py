@@ -9,7 +9,7 @@ import pytest
 
 from cogency_rs import Accumulator, Agent, Execution, Memory, ToolCall, ToolContext, tool
 from cogency_rs.execution import NotHappened
-from cogency_rs.ids import is_uuid7, uuid7
+from cogency_rs.outside import is_uuid7, uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import Retries

@@ -9,7 +9,7 @@ import pytest
 
 from cogency_rs import Agent, Memory, ToolCall, tool
 from cogency_rs.errors import BusyError, ConfigError, OwnerError
-from cogency_rs.ids import uuid7
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import CallRecord, Origin
 from cogency_rs.testing import ScriptedModel
 from support.agents import calls

@@ -20,10 +20,17 @@ from cogency_rs import (
 )
 from cogency_rs.compat import in_sandbox
 from cogency_rs.errors import ArgumentError, BusyError, ConfigError
-from cogency_rs.guards import misnamed
+from cogency_rs.guards.arguments import (
+    ACCUMULATOR_NAMES,
+    AGENT_NAMES,
+    LIMIT_NAMES,
+    METHOD_NAMES,
+    RUN_NAMES,
+    TOOL_NAMES,
+)
 from cogency_rs.testing import ScriptedModel
 from cogency_rs.tools import ToolOptions
-from cogency_rs.tools.keywords import ToolKeywords
+from cogency_rs.tools.options import ToolKeywords
 from support.agents import adding, agent, agent_and_model, calls
 from support.mcp_servers import small
 
@@ -126,11 +133,11 @@ def test_so_do_those_of_the_parts():
 @pytest.mark.parametrize(
     ("names", "of"),
     [
-        (misnamed.AGENT, Agent),
-        (misnamed.RUN, Agent.run),
-        (misnamed.ACCUMULATOR, Accumulator),
-        (misnamed.LIMITS, RunLimits),
-        (misnamed.TOOL, ToolOptions),
+        (AGENT_NAMES, Agent),
+        (RUN_NAMES, Agent.run),
+        (ACCUMULATOR_NAMES, Accumulator),
+        (LIMIT_NAMES, RunLimits),
+        (TOOL_NAMES, ToolOptions),
     ],
 )
 def test_no_argument_that_there_is_is_called_misnamed(names, of):
@@ -186,7 +193,7 @@ def test_a_method_of_another_framework_is_refused_with_what_to_write():
         agent.tool()
     with pytest.raises(AttributeError, match=r"has no attribute 'colour'$"):
         agent.colour()
-    assert not {*misnamed.METHODS} & {*dir(Agent)}
+    assert not {*METHOD_NAMES} & {*dir(Agent)}
 
 
 def test_any_other_argument_is_refused_as_python_does():

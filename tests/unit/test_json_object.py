@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cogency_rs._core import ObjectReader
-from cogency_rs.agent.drivers.text_place import line_and_column
+from cogency_rs.agent.drivers.driver import line_and_column
 
 MAX_DEPTH = 200
 """As in blocks of calls, by default."""

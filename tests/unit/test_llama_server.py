@@ -30,7 +30,7 @@ from cogency_rs.models import (
     ToolDeclaration,
     Usage,
 )
-from cogency_rs.tools.signature import parameters_of
+from cogency_rs.tools.registry import parameters_of
 from support.agents import add
 from support.llama_server import LlamaServer, llama_server, needs_llama
 from support.openai_served import plain_environment

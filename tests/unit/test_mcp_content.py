@@ -9,8 +9,7 @@ import pytest
 
 from cogency_rs import ToolResult
 from cogency_rs.guards.secrets import NO_SECRETS
-from cogency_rs.servers.content import Answer, as_tool_result
-from cogency_rs.servers.tool import MCPTool
+from cogency_rs.servers.tool import Answer, MCPTool, as_tool_result
 from cogency_rs.tools import ToolOptions
 from support.tools import INJECTED
 

@@ -12,7 +12,7 @@ import pytest
 
 from cogency_rs import Agent, Memory, tool
 from cogency_rs.errors import ConfigError, StorageError
-from cogency_rs.ids import uuid7
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.storage.memory import MAX_BYTES
 from cogency_rs.testing import ScriptedModel

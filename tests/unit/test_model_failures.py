@@ -13,7 +13,7 @@ import pytest
 
 from cogency_rs import AnthropicModel, OpenAIModel
 from cogency_rs.errors import LLMError
-from cogency_rs.guards.json_text import read_json
+from cogency_rs.guards.json import read_json
 from cogency_rs.models import Finish, ModelRequest, TextDelta, ToolCallDelta, http, service_answer
 from cogency_rs.testing import ModelServer, Reply, sse
 from support.chunks import joined
@@ -369,7 +369,7 @@ PASSING = {
 
 @pytest.fixture
 def without_pauses(monkeypatch):
-    monkeypatch.setattr("cogency_rs.models.retries._FIRST", 0.001)
+    monkeypatch.setattr("cogency_rs.models.failures._FIRST", 0.001)
 
 
 @providers

@@ -9,7 +9,7 @@ import pytest
 
 from cogency_rs import Agent, RunLimits, tool
 from cogency_rs.agent import NativeDriver
-from cogency_rs.agent.drivers import native_answer
+from cogency_rs.agent.drivers import native as native_answer
 from cogency_rs.errors import ConfigError
 from cogency_rs.models import (
     Finish,

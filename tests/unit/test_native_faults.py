@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from cogency_rs import tool
 from cogency_rs.agent import NativeDriver
-from cogency_rs.agent.drivers.native_answer import NativeAnswer
+from cogency_rs.agent.drivers.native import NativeAnswer
 from cogency_rs.errors import LLMError
 from cogency_rs.models import Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from cogency_rs.protocol import Limits

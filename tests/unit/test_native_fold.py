@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cogency_rs._core import Folding, FoldOptions
-from cogency_rs.agent.inert import any_model
+from cogency_rs.agent.prompt import any_model
 from cogency_rs.storage import CallRecord
 from support import naive_fold
 from support.examples import examples

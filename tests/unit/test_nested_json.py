@@ -8,7 +8,7 @@ import pytest
 
 from cogency_rs import Agent, Dialect, Memory, tool
 from cogency_rs.context import to_messages
-from cogency_rs.guards.json_text import TooDeepError, read_json
+from cogency_rs.guards.json import TooDeepError, read_json
 from cogency_rs.testing import ScriptedModel
 
 DEEP = "[" * 100_000 + "]" * 100_000

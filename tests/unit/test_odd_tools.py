@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent
-from cogency_rs.agent import NativeDriver, ReActDriver, TextDriver, declarations, runtime
-from cogency_rs.agent.drivers import react, text
+from cogency_rs.agent import NativeDriver, ReActDriver, TextDriver, runtime
+from cogency_rs.agent.drivers import driver as declarations, react, text
 from cogency_rs.servers import ServerGroup
 from cogency_rs.servers.tool import MCPTool
 from cogency_rs.testing import ScriptedModel
-from cogency_rs.tools import odd
+from cogency_rs.tools import toolbox as odd
 from cogency_rs.tools.options import ToolOptions
 from support.agents import add
 from support.mcp_odd import odd_program

@@ -12,8 +12,7 @@ import pytest
 
 import cogency_rs
 from cogency_rs import Agent, Memory, SQLite, ToolCall, tool
-from cogency_rs.ids import uuid7
-from cogency_rs.outside import current, time, worker
+from cogency_rs.outside import current, time, uuid7, worker
 from cogency_rs.testing import ScriptedModel, ScriptedOutside, outside
 from support.agents import calls
 
@@ -24,7 +23,7 @@ READS = {"time", "random", "uuid", "secrets"}
 
 ELSEWHERE = {
     "outside.py": "the one place",
-    "testing/scripted_outside.py": "draws by a seed",
+    "testing/scripted.py": "draws by a seed",
     "storage/connection.py": "waits, in the computer's time, for another program's lock",
     "telemetry/spans.py": "measures how long something took, for metrics",
     "models/local.py": "a password for a server of this process",

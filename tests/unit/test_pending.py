@@ -11,7 +11,7 @@ from cogency_rs import Agent, Memory, RunLimits, ToolResult, tool
 from cogency_rs.agent import PendingCall
 from cogency_rs.errors import BusyError, ConfigError, OwnerError
 from cogency_rs.execution import Happened, NotHappened
-from cogency_rs.ids import uuid7
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from support.agents import calls

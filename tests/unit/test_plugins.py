@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from cogency_rs import Dialect, ToolCall
-from cogency_rs.plugins import shared
-from cogency_rs.reader import served_dialect, served_tools
+from cogency_rs import Dialect, ToolCall, plugins as shared
+from cogency_rs.reader import served as served_tools, served_dialect
 from servers.cases import CALL, CASES
 from servers.theirs import Answer, pieces
 from support import server_interfaces as servers

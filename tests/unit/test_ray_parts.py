@@ -19,10 +19,16 @@ from cogency_rs.errors import ConfigError, ToolError, UnknownOutcome
 from cogency_rs.execution import execute_calls
 from cogency_rs.executors import Executor
 from cogency_rs.executors.ray import Actor, RayExecutor, cluster
-from cogency_rs.executors.ray.cluster import Cluster, check_answers, check_installed
-from cogency_rs.executors.ray.failures import LOST, NEVER_RAN, failure_of_call
-from cogency_rs.executors.ray.once import Once
-from cogency_rs.executors.ray.options import RETRIES, ray_options, state_of
+from cogency_rs.executors.ray.cluster import Cluster, Once, check_answers, check_installed
+from cogency_rs.executors.ray.sending import (
+    LOST,
+    NEVER_RAN,
+    RETRIES,
+    Slots,
+    failure_of_call,
+    ray_options,
+    state_of,
+)
 from cogency_rs.executors.ray.shipping import (
     Absent,
     CarriedVariables,
@@ -33,7 +39,6 @@ from cogency_rs.executors.ray.shipping import (
     unpack_error,
     variable_at,
 )
-from cogency_rs.executors.ray.slots import Slots
 from cogency_rs.executors.ray.worker import Errand, run_tool
 from cogency_rs.guards.secrets import shown_url
 from cogency_rs.hooks import Invocation

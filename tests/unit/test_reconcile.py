@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, Hooks, Memory, RunLimits, ToolContext, ToolResult, tool
-from cogency_rs.agent import settling
+from cogency_rs.agent import resumption as settling
 from cogency_rs.errors import BlockTool, ConfigError
 from cogency_rs.execution import Happened, NotHappened, Reconcile, Unknown, UnsettledCall
 from cogency_rs.hooks import ToolDenied

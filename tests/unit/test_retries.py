@@ -43,7 +43,7 @@ class Flaky:
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch):
-    monkeypatch.setattr("cogency_rs.hooks.retries.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("cogency_rs.hooks.chain.FIRST_PAUSE", 0.001)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_between_attempts_a_call_makes_room_for_others():
 
 @in_exact_time
 async def test_the_pause_between_attempts_does_not_count_towards_the_timeout(monkeypatch):
-    monkeypatch.setattr("cogency_rs.hooks.retries.FIRST_PAUSE", 4)
+    monkeypatch.setattr("cogency_rs.hooks.chain.FIRST_PAUSE", 4)
     loop = asyncio.get_running_loop()
     began = loop.time()
     [made] = await executions([call("flaky")], Flaky(OSError(), timeout=1))
@@ -104,7 +104,7 @@ async def test_the_pause_between_attempts_does_not_count_towards_the_timeout(mon
 
 
 async def test_a_retry_is_not_made_once_its_batch_is_cancelled(monkeypatch):
-    monkeypatch.setattr("cogency_rs.hooks.retries.FIRST_PAUSE", 20)
+    monkeypatch.setattr("cogency_rs.hooks.chain.FIRST_PAUSE", 20)
     tool = Flaky(OSError())
     batch = asyncio.ensure_future(execute([call("flaky")], tool))
     await rounds(10)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import Agent, AnthropicModel, Hooks, Memory, SQLite, tool
-from cogency_rs.context.returned import read_returned
+from cogency_rs.context.rows import read_returned
 from cogency_rs.errors import LLMError
 from cogency_rs.models import Finish, ModelRequest, OpaqueDelta, ReasoningDelta, TextDelta
 from cogency_rs.testing import ModelServer, Reply, ScriptedModel

@@ -26,7 +26,7 @@ def seconds() -> float:
 
 @pytest.fixture(autouse=True)
 def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cogency_rs.runs.limits.monotonic", seconds)
+    monkeypatch.setattr("cogency_rs.runs.context.monotonic", seconds)
 
 
 TEN = RunLimits(seconds=10, steps=2)

@@ -16,7 +16,7 @@ from cogency_rs.models import (
     ToolCallDelta,
     ToolDeclaration,
 )
-from cogency_rs.telemetry import Telemetry, content
+from cogency_rs.telemetry import Telemetry, conventions as content
 from support.agents import agent, calls
 from support.tools import call
 from support.traces import attributes, text_of

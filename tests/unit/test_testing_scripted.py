@@ -12,14 +12,7 @@ from hypothesis import given, strategies as st
 
 from cogency_rs import parse_tokens
 from cogency_rs.errors import ConfigError
-from cogency_rs.models import (
-    Finish,
-    ModelRequest,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-)
+from cogency_rs.models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from cogency_rs.testing import ScriptedModel
 from support.recorded_answers import HI, pieces_of
 from support.waiting import until

@@ -13,8 +13,7 @@ import pytest
 from cogency_rs import ToolCall, ToolResult, tool
 from cogency_rs.servers.tool import MCPTool
 from cogency_rs.tools import ToolOptions
-from cogency_rs.tools.fingerprint import fingerprint_of
-from cogency_rs.tools.toolbox import ResolvedCall
+from cogency_rs.tools.toolbox import ResolvedCall, fingerprint_of
 
 
 async def call(*_: Any, **__: Any) -> ToolResult:
@@ -69,7 +68,7 @@ def test_a_tool_may_say_anything():
 
 PROGRAM = """
 from cogency_rs import ToolCall, tool
-from cogency_rs.tools.fingerprint import fingerprint_of
+from cogency_rs.tools.toolbox import fingerprint_of
 from cogency_rs.tools.toolbox import ResolvedCall
 
 @tool

@@ -11,7 +11,7 @@ import pytest
 from cogency_rs import ToolContext, system_prompt, tool
 from cogency_rs.protocol import tool_instructions
 from cogency_rs.tools import Param
-from cogency_rs.tools.schema.docstring import read_docstring
+from cogency_rs.tools.hints import read_docstring
 from support.tools import FunctionTool, nothing
 
 

@@ -17,8 +17,8 @@ from cogency_rs import Agent, OpenAIModel
 from cogency_rs.errors import ConfigError, LLMError
 from cogency_rs.models import ModelRequest, TextDelta
 from cogency_rs.models.connection import Question, StatusError, TransportError
-from cogency_rs.models.loops import inbox_of_loop
-from cogency_rs.models.retries import seconds_before_retry
+from cogency_rs.models.failures import seconds_before_retry
+from cogency_rs.models.http import inbox_of_loop
 from cogency_rs.models.settings import ModelSettings
 from cogency_rs.telemetry import Telemetry
 from cogency_rs.testing import HOLD, ModelServer, Pause, Reply, ScriptedModel

@@ -9,7 +9,7 @@ import pytest
 
 from cogency_rs import Agent, tool
 from cogency_rs.execution import Happened, NotHappened
-from cogency_rs.ids import uuid7
+from cogency_rs.outside import uuid7
 from cogency_rs.storage import CallRecord
 from cogency_rs.testing import ScriptedModel
 from support.storages import every_log

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from cogency_rs.agent import resumption, settling, stored_state
-from cogency_rs.agent.run_log import RunLog
+from cogency_rs.agent import resumption, resumption as settling, stored_state
+from cogency_rs.agent.stored_state import RunLog
 from cogency_rs.calls import record as records, tool_result
 from cogency_rs.execution import batch as _batch
 from cogency_rs.tools import options as tool_options

@@ -10,7 +10,7 @@ from typing import Any
 from cogency_rs.agent import resumption, stored_state
 from cogency_rs.calls import record as records
 from cogency_rs.execution import batch as _batch
-from cogency_rs.hooks import ToolApproved, agreed_preview, approval
+from cogency_rs.hooks import ToolApproved, approval, approval as agreed_preview
 from cogency_rs.storage import users
 
 from .mutation import fault, patched

@@ -41,18 +41,18 @@ from cogency_rs._core import (
     read_block,
     to_messages,
 )
-from cogency_rs.agent.drivers.native_answer import NativeAnswer
+from cogency_rs.agent.drivers.native import NativeAnswer
 from cogency_rs.agent.drivers.react_decision import DecisionReader
-from cogency_rs.agent.inert import exact_args, inert_value
-from cogency_rs.agent.value_output import ValueOutput
+from cogency_rs.agent.prompt import exact_args, inert_value
+from cogency_rs.agent.settings import ValueOutput
 from cogency_rs.cli import text as shown_text
-from cogency_rs.guards.json_text import read_json, whole_characters
+from cogency_rs.guards.json import read_json, whole_characters
 from cogency_rs.guards.secrets import Secrets, key, shown_url
 from cogency_rs.models import ReasoningDelta, ToolCallDelta
-from cogency_rs.protocol.codec import parse_tool_call, parse_tool_result
+from cogency_rs.protocol import parse_tool_call, parse_tool_result
 from cogency_rs.reader import ChatWriter
-from cogency_rs.servers.content import as_tool_result
-from cogency_rs.telemetry.content import AnswerContent
+from cogency_rs.servers.tool import as_tool_result
+from cogency_rs.telemetry.conventions import AnswerContent
 from cogency_rs.tools.files import file_tools
 from tools.oracle.texts import TOOLS
 

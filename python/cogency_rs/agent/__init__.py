@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..loading import lazy_names
 
 if TYPE_CHECKING:
+    from .conversations import PendingCall as PendingCall
     from .drivers import (
         Driver as Driver,
         NativeDriver as NativeDriver,
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
         TextDriver as TextDriver,
     )
     from .first_prompt import Prompt as Prompt
-    from .pending import PendingCall as PendingCall
     from .run_handle import RunHandle as RunHandle
     from .runtime import Runtime as Runtime
 
@@ -36,7 +36,7 @@ __getattr__, __dir__ = lazy_names(
     {
         ".drivers": ("Driver", "NativeDriver", "ReActDriver", "ScriptedDriver", "TextDriver"),
         ".first_prompt": ("Prompt",),
-        ".pending": ("PendingCall",),
+        ".conversations": ("PendingCall",),
         ".run_handle": ("RunHandle",),
         ".runtime": ("Runtime",),
     },

@@ -4,36 +4,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypedDict, Unpack
 
 from .._core import Detection
 from ..context.history import History
 from ..errors import ConfigError
-from ..execution.call_options import CallOptions
-from ..guards import misnamed
-from ..guards.arguments import check_instance, check_text, refused
-from ..guards.json_text import whole_characters
-from ..guards.misnamed import refuses_misnamed
+from ..execution.scheduling import CallOptions
+from ..guards.arguments import (
+    AGENT_NAMES,
+    METHOD_NAMES,
+    RUN_NAMES,
+    check_instance,
+    check_text,
+    refused,
+    refuses_misnamed,
+)
+from ..guards.json import whole_characters
 from ..hooks import AnyHook, Approve
 from ..hooks.approval import Approval
+from ..hooks.chain import check_remote
 from ..hooks.hooks import HookList
-from ..hooks.remote import check_remote
-from ..ids import uuid7
-from ..runs.context import RunContext
-from ..runs.limits import RunLimits
-from ..runs.run_result import Deps, Output, RunResult
+from ..models import ModelRequest
+from ..outside import uuid7
+from ..runs.context import RunContext, RunLimits
+from ..runs.result import Deps, Output, RunResult
 from ..storage.log import is_log
 from ..telemetry import tracing_of
-from ..telemetry.options import Telemetry
+from ..telemetry.spans import Telemetry
 from ..tools.context import ToolContext
 from ..tools.registry import is_plain_function, listed_tools
 from ..tools.toolbox import SortedTools, told_apart
 from ..types import Dialects
-from .argument_types import AnyModel, ToolObject
+from .conversations import Forking, PendingCalls
 from .drivers import Driver
 from .first_prompt import Prompt, first_prompt
-from .forking import Forking
-from .options import (
+from .prompt import Prompts
+from .run import Run
+from .run_handle import RunHandle
+from .runtime import Instructions, check_model
+from .serving import Serving, is_server
+from .settings import (
+    AgentSettings,
     DriverName,
     check_limits,
     dialect_names,
@@ -43,14 +54,35 @@ from .options import (
     output_of,
     storage_of,
 )
-from .pending import PendingCalls
-from .prompts import Prompts
-from .run import Run
-from .run_handle import RunHandle
-from .runtime import Instructions, check_model
-from .serving import Serving, is_server
-from .settings import AgentSettings
 from .stored_state import Decisions
+
+
+class StreamingModel(Protocol):
+    """A model that is an object; see `Model`."""
+
+    @property
+    def stream(self) -> Callable[[ModelRequest], Any]:
+        """Asks it."""
+        ...
+
+
+class ToolObject(Protocol):
+    """A tool made by `@tool`, one of a server, or an object of one's own; see `Tool`."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it by."""
+        ...
+
+    @property
+    def execute(self) -> Callable[..., Any]:
+        """Carries out a call."""
+        ...
+
+
+AnyModel: TypeAlias = StreamingModel | Callable[[Any], Any]
+"""What `Agent` can ask: an object, or a function of the messages."""
+
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -61,8 +93,6 @@ if TYPE_CHECKING:
 else:  # hints are resolved without extras, and without what is as large as all the rest
     TracerProvider = MCPServer = Any
     TypeForm, FunctionTool = type, Callable
-
-__all__ = ["Agent"]
 
 
 class RunOptions(TypedDict, Generic[Deps], total=False):
@@ -120,11 +150,11 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
     if not TYPE_CHECKING:  # type checkers know what an agent has
 
         def __getattr__(self, name: str) -> Any:
-            instead = misnamed.METHODS.get(name)
+            instead = METHOD_NAMES.get(name)
             advice = "" if instead is None else f"; write {instead}"
             raise AttributeError(f"Agent has no attribute {name!r}{advice}", name=name, obj=self)
 
-    @refuses_misnamed("Agent", misnamed.AGENT)
+    @refuses_misnamed("Agent", AGENT_NAMES)
     def __init__(
         self,
         model: AnyModel,
@@ -266,7 +296,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         if self._settings.serving is not None:
             await self._settings.serving.__aexit__(*raised)
 
-    @refuses_misnamed("Agent.run", misnamed.RUN)
+    @refuses_misnamed("Agent.run", RUN_NAMES)
     def run(
         self,
         question: str,
@@ -299,7 +329,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         """
         return RunHandle(self._run(question, conversation_id, user_id, deps, limits))
 
-    @refuses_misnamed("Agent.resume", misnamed.RUN)
+    @refuses_misnamed("Agent.resume", RUN_NAMES)
     def resume(
         self,
         conversation_id: str,
@@ -339,7 +369,7 @@ class Agent(PendingCalls, Forking, Generic[Deps, Output]):
         Raises:
             RuntimeError: an event loop is already running here: `await agent.run(...)` instead.
         """
-        from .script_run import run_in_script
+        from .run_handle import run_in_script
 
         if _is_in_loop():
             raise RuntimeError(

@@ -8,11 +8,9 @@ from typing import Any
 
 from ..errors import ToolError
 from ..hooks import AroundCall, Invocation, Next
-from ..runs.run_result import RunResult
+from ..runs.result import RunResult
 from ..tools.context import ToolContext
 from ..types import ToolResult
-
-__all__ = ["Delegate", "calling", "has_delegate"]
 
 _present: ContextVar[object] = ContextVar("cogency_rs_run", default=None)
 """The run whose call the current task carries out."""

@@ -10,17 +10,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..errors import ConfigError
-from ..ids import uuid7
 from ..models import ModelRequest
-from ..outside import time
+from ..outside import time, uuid7
 from ..runs.context import RunContext
 from ..storage.memory import Memory
 from ..tools.toolbox import SortedTools
-from .prompts import Prompts
+from .prompt import Prompts
 from .run_hooks import Triggers
 from .settings import AgentSettings
-
-__all__ = ["Prompt", "first_prompt"]
 
 _T = TypeVar("_T")
 

@@ -13,9 +13,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from ..runs.limits import Account
-
-__all__ = ["Interruption"]
+from ..runs.context import Account
 
 
 class Interruption:

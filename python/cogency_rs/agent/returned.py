@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from ..context.history import Messages
-from ..guards.json_text import read_json
-from .growing_text import decoded, encoded
-
-__all__ = ["Returned", "WrittenParts", "give_back"]
+from ..guards.json import read_json
+from .answer import decoded, encoded
 
 
 class Returned(NamedTuple):

@@ -19,20 +19,19 @@ from .._core import decide
 from ..errors import StopReason, StopRun
 from ..outside import time
 from ..runs.context import RunContext
-from ..runs.run_result import NO_OUTPUT, RunResult, RunStatus, first_signal
+from ..runs.result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import Begun, Row, begins, is_log
 from ..telemetry import current
 from ..tools.toolbox import SortedTools
 from ..types import CallMode, StreamMode, ToolCall, TurnOutcome
-from .cut_answer import answer_in
+from .answer import answer_in
 from .interruption import Interruption
-from .output import Fault, text_of
-from .prompts import Prompts
+from .prompt import Prompts
 from .run_hooks import Triggers
-from .run_log import RunLog
-from .settings import AgentSettings
-from .stepping import FinishedStep, Refused, RunningStep, Stepping
+from .settings import AgentSettings, Fault, text_of
+from .step import FinishedStep, Refused, RunningStep, Stepping
+from .stored_state import RunLog
 
 if TYPE_CHECKING:
     from ..calls.record import CallRecord
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from .serving import Serving
     from .stored_state import OpenBatch
 
-__all__ = ["Run", "Shown"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -309,7 +307,7 @@ class Run:
         rows: list[Row] = []
         calls: list[CallRecord] = []
         if not self._is_new and is_log(storage):
-            from ..protocol.codec import format_results_array
+            from ..protocol import format_results_array
             from .stored_state import StoredState, given_up_records
 
             state = await StoredState.before_question(
@@ -373,9 +371,9 @@ class Run:
             not_twice,
             put_off,
             recalled,
+            reconciled,
             undecided,
         )
-        from .settling import reconciled
 
         approve, calls, left = self._approve(), recalled(batch, self._tools), batch
         batch = await reconciled(batch, calls, self.ctx, self._settings.hooks.objects)

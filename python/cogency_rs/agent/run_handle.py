@@ -1,4 +1,4 @@
-"""`RunHandle`: a run that is awaited for its result, or watched while it goes on."""
+"""`RunHandle`: a run that is awaited for its result, watched while it goes on, or carried out in a script."""
 
 from __future__ import annotations
 
@@ -6,15 +6,36 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
 from functools import partial
 from inspect import CORO_CLOSED, CORO_CREATED, getcoroutinestate
-from typing import TYPE_CHECKING, Any, Generic, Self
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from weakref import ref
 
 from ..guards.arguments import check_choice
-from ..runs.run_result import Output, RunResult, Step
+from ..runs.result import Output, RunResult, Step
 from ..types import CallMode, RunEvent, StreamMode
 from .run import Run, Shown
 
-__all__ = ["RunHandle"]
+T = TypeVar("T")
+
+
+def run_in_script(run: Coroutine[Any, Any, T]) -> T:
+    """Run to the end, and return the result. Ctrl-C cancels the run, and raises `KeyboardInterrupt` alone."""
+    try:
+        return asyncio.run(run)
+    except BaseException as error:
+        is_ctrl_c = isinstance(error, KeyboardInterrupt)
+        if is_ctrl_c and isinstance(error.__context__, asyncio.CancelledError):
+            error.__suppress_context__ = True  # where the run was waiting
+        if (here := error.__traceback__) is not None:
+            here.tb_next = _after_the_loop(here.tb_next)
+        raise
+
+
+def _after_the_loop(trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that is not the event loop's own."""
+    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("asyncio."):
+        trace = trace.tb_next
+    return trace
 
 
 class RunHandle(Coroutine[Any, Any, RunResult[Output]], Generic[Output]):

@@ -6,17 +6,48 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import HookError, StopRun
-from ..runs.context import RunContext
+from ..models import ModelRequest
+from ..runs.context import ModelResponse, RunContext
+from ..runs.result import RunResult, Step
 from ..storage.claims import Claim, part_of
 
 if TYPE_CHECKING:
     from ..hooks.hooks import Hooks
-    from .hook_rules import Rule
 
-__all__ = ["Triggers"]
+
+class Rule(NamedTuple):
+    """What a trigger may return.
+
+    Attributes:
+        kind: the class of the value; `None` if the trigger returns nothing.
+        fixed: the fields that must not change.
+        may_return_nothing: whether `None` leaves the value as it is. It does where the value exists already and an
+            error would only hide it, not where the value decides what is sent or run.
+    """
+
+    kind: type[Any] | None = None
+    fixed: tuple[str, ...] = ()
+    may_return_nothing: bool = False
+
+
+RULES = {
+    "before_run": Rule(),
+    "after_run": Rule(
+        RunResult,
+        ("run_id", "conversation_id", "status", "steps", "usage"),
+        may_return_nothing=True,
+    ),
+    "before_step": Rule(),
+    "after_step": Rule(Step, ("index", "executions", "usage"), may_return_nothing=True),
+    "on_stop": Rule(),
+    "on_error": Rule(),
+    "before_model_request": Rule(ModelRequest, ("id",)),
+    "after_model_response": Rule(ModelResponse, ("request_id", "usage")),
+}
+
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -164,6 +195,5 @@ def _has(hooks: Hooks, trigger: str) -> bool:
 
 
 def _rule_of(trigger: str) -> Rule:
-    from .hook_rules import RULES
 
     return RULES[trigger]

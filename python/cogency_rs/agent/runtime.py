@@ -19,14 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from .._core import Dialect, FoldOptions
 from ..calls.record import ToolExecution
-from ..context.assembly import (
-    Placed,
-    StoredRows,
-    assemble_after,
-    bounds_of,
-    placed,
-    prompt_parts,
-)
+from ..context.assembly import Placed, StoredRows, assemble_after, bounds_of, placed, prompt_parts
 from ..context.history import (
     History,
     Messages,
@@ -37,7 +30,7 @@ from ..context.history import (
     tokens_in,
     tokens_of,
 )
-from ..context.returned import part_of
+from ..context.rows import part_of
 from ..errors import ConfigError
 from ..guards.arguments import check_text
 from ..models import (
@@ -51,23 +44,20 @@ from ..models import (
     Usage,
 )
 from ..models.request import limit_of
-from ..runs.context import RunContext
-from ..runs.response import ModelResponse
+from ..runs.context import ModelResponse, RunContext
 from ..storage.log import Part
 from ..telemetry import current
 from ..tools.cogency import guidance_for
 from ..tools.toolbox import Toolbox
 from ..tools.workers import in_thread
 from ..types import CallMode, Dialects, Execution, StreamMode
-from .growing_text import decoded, encoded
-from .own_prompt import SystemPrompt
-from .prompts import Prompts
+from .answer import decoded, encoded
+from .prompt import Prompts, SystemPrompt
 from .returned import Returned
 from .run_hooks import Triggers
 
 _T = TypeVar("_T")
 
-__all__ = ["Instructions", "Runtime"]
 
 Instructions = str | Callable[[RunContext[Any]], str | Awaitable[str]]
 """The beginning of the system prompt: a text, or a function that is called before each step."""
@@ -192,7 +182,7 @@ class Runtime:
         def place() -> Placed:
             if prompt is None:
                 return placed(parts)
-            from .own_prompt import own_prompt
+            from .prompt import own_prompt
 
             return placed(own_prompt(prompt, parts, dialect, tools, answer_form or ""))
 
@@ -247,7 +237,7 @@ class Runtime:
             complete: completes the messages after the last question, before the history transforms them. The calls
                 among these have `reasoning`: what the log knows of the reasoning that led to them, without a signature.
         """
-        from .inert import any_model
+        from .prompt import any_model
 
         options = self._fold_options("native", any_model())
         _, messages = await self.history.load(self._stored, options, self._pin, complete)
@@ -255,7 +245,7 @@ class Runtime:
 
     async def react_messages(self) -> Messages:
         """The conversation as thoughts, actions and observations, for `after_system`; else like `native_messages`."""
-        from .inert import any_model
+        from .prompt import any_model
 
         options = self._fold_options("react", any_model())
         return (await self.history.unsent(self._stored, options, self._pin))[1]
@@ -384,7 +374,7 @@ class Runtime:
         self, request: ModelRequest, source: AsyncIterator[Any], answer: _Answer
     ) -> ModelResponse:
         """The whole answer, as hooks leave it."""
-        from ..runs.response import ModelResponse
+        from ..runs.context import ModelResponse
 
         deltas: list[Any] = []
         async for delta in source:

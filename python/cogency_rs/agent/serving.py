@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ..servers import ServerGroup
     from ..servers.mcp import MCPServer
 
-__all__ = ["Serving", "is_server"]
-
 
 def is_server(given: object) -> TypeGuard[MCPServer]:
     """Whether one of an agent's tools is a server of tools."""

@@ -1,4 +1,4 @@
-"""The state of a conversation according to its log: its calls without results, and its last row.
+"""The state of a conversation according to its log, and the rows that a run writes besides its turns.
 
 The last row of a run that is over is the model's answer, or a row `end` with its output; that of a cancelled run is a
 row `cancelled`, that of a failed run a row `error`. If the last row is any other, the program ended during the run.
@@ -6,6 +6,8 @@ row `cancelled`, that of a failed run a row `error`. If the last row is any othe
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -13,24 +15,93 @@ from typing import Any, NamedTuple
 from ..calls.record import BEGUN, ENDS, IN_DOUBT, UNSETTLED, CallRecord, given_up, told_apart
 from ..errors import ToolParseError
 from ..guards.arguments import check_mapping, refused
-from ..guards.json_text import read_json
+from ..guards.json import json_value_or_text, read_json
 from ..hooks import Decision, ToolApproved, ToolDenied
 from ..hooks.approval import read_decision
 from ..outside import time
-from ..protocol.codec import parse_tool_call
-from ..runs.run_result import NO_OUTPUT
-from ..storage.log import Begun, overrides
+from ..protocol import parse_tool_call
+from ..runs.context import RunContext
+from ..runs.result import NO_OUTPUT
+from ..storage.log import Begun, Row, overrides
+from ..turn.turn_log import save_to_the_end
 from ..types import ToolCall, ToolResult
-from .cut_answer import report_of
+from .answer import report_of
 
-__all__ = [
-    "Decisions",
-    "OpenBatch",
-    "StoredState",
-    "decisions_of",
-    "given_up_records",
-    "rows_before_open_calls",
-]
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+class RunLog:
+    """The log of a conversation, for one run.
+
+    Each method saves to the end, even when the run is cancelled meanwhile.
+    """
+
+    __slots__ = ("_ctx", "_has_begun")
+
+    def __init__(self, ctx: RunContext[Any]) -> None:
+        self._ctx = ctx
+        self._has_begun = False  # a run that has written no row writes none about its end either
+
+    async def append(self, rows: Sequence[Row], calls: Sequence[CallRecord] = ()) -> None:
+        """Save rows and calls together."""
+        ctx = self._ctx
+        self._has_begun = True
+        await save_to_the_end(ctx.storage, ctx.conversation_id, ctx.user_id, rows, calls)
+
+    async def report(
+        self,
+        code: str,
+        content: str,
+        *,
+        kind: str = "malformed",
+        finding: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Save a report of what is wrong with an answer, for the model; returns its event.
+
+        Args:
+            code: the code of the event.
+            content: what is wrong and what to do, for this model.
+            kind: the kind of the event.
+            finding: what the log keeps in the place of `content`, if what to do depends on the form of a model that
+                reads it: `content` for what is wrong in plain words, `advice` for the name of what to do, and `call`
+                for a call to write.
+        """
+        now = time()
+        report = {"kind": kind, "code": code, "content": content, "raw": ""}
+        await self.append((("error", json.dumps(report | dict(finding or {})), now),))
+        return {"type": "error", **report, "line": None, "column": None, "timestamp": now}
+
+    async def ended(self, output: Any) -> None:
+        """Save that the run is completed with this output, although the log does not end with an answer of the model.
+
+        The row is empty for `NO_OUTPUT`.
+        """
+        content = "" if output is NO_OUTPUT else json.dumps(json_value_or_text(output))
+        await self.append((("end", content, time()),))
+
+    async def cancelled(self, message: str) -> dict[str, Any]:
+        """Save that a person stopped the run; returns the event that says so."""
+        now = time()
+        await self.append((("cancelled", message, now),))
+        return {"type": "cancelled", "content": message, "timestamp": now}
+
+    async def note_cancellation(self) -> None:
+        """Save that the run was cancelled. If that fails, it is only logged."""
+        await self._note("cancelled", "")
+
+    async def note_failure(self, error: Exception) -> None:
+        """Save that the run failed. If that fails, it is only logged. No prompt shows it: the model made no error."""
+        content = f"{type(error).__name__}: {error}"
+        await self._note("error", json.dumps({"kind": "failed", "content": content, "raw": ""}))
+
+    async def _note(self, type: str, content: str) -> None:
+        if not self._has_begun:
+            return
+        try:
+            await self.append(((type, content, time()),))
+        except Exception:
+            logger.exception("The end of a run could not be saved (%s)", type)
+
 
 Decisions = Mapping[str, Decision | bool]
 """Decisions by the ids of calls; `True` and `False` stand for the plain answers."""

@@ -16,35 +16,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import DeniedError, StorageError, ToolError, UnknownOutcome
-from ..guards.json_text import read_json
-from ..ids import is_uuid7
-from ..loading.plain_data import PlainData
+from ..guards.json import read_json
+from ..loading import PlainData
+from ..outside import is_uuid7
 from ..types import CallEnd, ToolCall, ToolResult
 from .tool_result import cancelled, exception_of, failure, status_of, unknown
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = [
-    "BEGUN",
-    "ENDS",
-    "IN_DOUBT",
-    "NEW",
-    "STATES",
-    "TRANSITIONS",
-    "UNSETTLED",
-    "Actor",
-    "CallRecord",
-    "CallStatus",
-    "KnownEnd",
-    "ToolExecution",
-    "digest_of",
-    "given_up",
-    "told_apart",
-    "utc",
-    "write_new_result",
-    "write_result",
-]
 
 CallStatus = Literal["early", "saved", "open", "delegated", "ended", "waiting"] | CallEnd
 """The state of a call. Without a result in the log it is `early` if it began while the model still wrote its batch, and

@@ -6,8 +6,6 @@ import sys
 from importlib import import_module
 from typing import Any
 
-__all__ = ["enter_trace", "trace_headers", "trace_parent"]
-
 
 def trace_headers() -> dict[str, str]:
     """The present trace context as W3C headers; empty if there is none."""

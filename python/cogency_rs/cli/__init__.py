@@ -8,14 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from .exits import (
-    EXIT_CODES,
-    UNUSABLE,
-    complain,
-    discard_closed_outputs,
-    ends,
-    exit_codes,
-)
+from .exits import EXIT_CODES, UNUSABLE, complain, discard_closed_outputs, ends, exit_codes
 
 __all__ = ["main"]
 

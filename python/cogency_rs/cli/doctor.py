@@ -20,7 +20,7 @@ from rich.text import Text
 from .. import _core  # pyright: ignore[reportPrivateUsage]  (ours)
 from ..compat.dropin import SUPPORTED
 from ..context.assembly import assemble
-from ..protocol.parser import parse_tokens
+from ..protocol import parse_tokens
 from ..storage.sqlite import SQLite
 from ..turn.accumulator import Accumulator
 from ..types import Execution, ToolResult

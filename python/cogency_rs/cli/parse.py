@@ -15,7 +15,7 @@ from typing import Annotated, cast
 import typer
 
 from .._core import Parser, ToolSchemas
-from ..guards.json_text import read_json
+from ..guards.json import read_json
 from ..types import Event
 from .dialects import named
 from .exits import UnusableError, complain

@@ -20,16 +20,7 @@ from xml.sax.saxutils import escape
 from rich.cells import cell_len
 
 from .page import cut
-from .text import (
-    count,
-    duration,
-    first_lines,
-    moment,
-    one_line,
-    shown,
-    signature,
-    visible,
-)
+from .text import count, duration, first_lines, moment, one_line, shown, signature, visible
 from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn
 
 if TYPE_CHECKING:

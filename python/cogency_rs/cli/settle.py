@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from ..agent.pending import PendingCall
-from ..calls.reconcile import NotHappened
+from ..agent.conversations import PendingCall
+from ..calls.tool_result import NotHappened
 from ..errors import ConfigError
-from ..runs.limits import RunLimits
+from ..runs.context import RunLimits
 from . import logs
 from .exits import UnusableError
 from .output import say

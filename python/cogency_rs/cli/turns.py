@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
-from ..guards.json_text import read_json
+from ..guards.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

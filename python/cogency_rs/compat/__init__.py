@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 from ..loading import lazy_names
 
 if TYPE_CHECKING:
-    from .dropin import uninstall as uninstall
-    from .sandbox import in_sandbox as in_sandbox
+    from .dropin import in_sandbox as in_sandbox, uninstall as uninstall
 
 __all__ = ["in_sandbox", "uninstall"]
 
-__getattr__, __dir__ = lazy_names(
-    __name__, {".dropin": ("uninstall",), ".sandbox": ("in_sandbox",)}
-)
+__getattr__, __dir__ = lazy_names(__name__, {".dropin": ("in_sandbox", "uninstall")})

@@ -17,22 +17,67 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from .. import types
+from .. import protocol as codec, protocol as parser, types
 from .._core import CircuitBreaker, FoldOptions
 from ..context import assembly as context
 from ..context.history import CogencyHistory
 from ..errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from ..execution.batch import ToolBatch
-from ..execution.call_options import CallOptions
-from ..guards.arguments import check_seconds
-from ..protocol import codec, parser
+from ..execution.scheduling import CallOptions
+from ..guards.arguments import check_choice, check_seconds, check_text
 from ..storage.checks import check_content
 from ..storage.sqlite import ParseError, SQLite
 from ..tools import registry
+from ..tools.registry import is_coroutine_function, listed_tools
 from ..tools.toolbox import Toolbox
 from ..turn.accumulator import Accumulator
+from ..types import Access
 
-__all__ = ["SUPPORTED", "Installation", "install", "installation", "uninstall"]
+
+def in_sandbox(
+    tools: Iterable[Any], *, sandbox_dir: str = ".cogency/sandbox", access: Access = "sandbox"
+) -> list[Any]:
+    """Give tools that are objects a different folder and access from the agent's.
+
+    Args:
+        tools: objects with `execute(**kwargs)`, such as cogency's own tools.
+        sandbox_dir: the folder for files of the sandbox.
+        access: how far they may reach.
+
+    Returns:
+        The tools for `Agent(tools=…)`, in their order.
+
+    Raises:
+        ConfigError: an argument has a wrong value.
+    """
+    check_text("sandbox_dir", sandbox_dir)
+    check_choice("access", access, "sandbox", "project", "system")
+    place = {"sandbox_dir": sandbox_dir, "access": access}
+    return [
+        (_Awaited if is_coroutine_function(tool.execute) else _Called)(tool, place)
+        for tool in listed_tools(tools)
+    ]
+
+
+class _Placed:
+    """A tool that is given its place."""
+
+    def __init__(self, tool: Any, place: dict[str, str]) -> None:
+        self._tool, self._place = tool, place
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tool, name)
+
+
+class _Awaited(_Placed):
+    async def execute(self, **given: Any) -> Any:
+        return await self._tool.execute(**{**given, **self._place})
+
+
+class _Called(_Placed):
+    def execute(self, **given: Any) -> Any:
+        return self._tool.execute(**{**given, **self._place})
+
 
 SUPPORTED = "3.3"
 """The version of cogency whose internals are known, with any third number."""

@@ -8,13 +8,13 @@ from .._core import PromptParts
 from ..loading import lazy_names
 
 if TYPE_CHECKING:
-    from .assembly import to_messages as to_messages
+    from .._core import to_messages as to_messages
 
 __all__ = ["PromptParts", "to_messages"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        ".assembly": ("to_messages",),
+        ".._core": ("to_messages",),
     },
 )

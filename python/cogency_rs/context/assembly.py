@@ -8,32 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from .._core import (
-    Dialect,
-    FoldOptions,
-    PromptParts,
-    prompt_parts as write_parts,
-    to_messages,
-)
+from .._core import Dialect, FoldOptions, PromptParts, prompt_parts as write_parts
 from ..calls.record import CallRecord
 from ..errors import ConfigError
-from ..guards.arguments import check_instance, check_text
-from ..guards.dialects import check_dialect
-from ..guards.json_text import whole_characters
+from ..guards.arguments import check_dialect, check_instance, check_text
+from ..guards.json import whole_characters
 from ..tools.cogency import guidance_for
 from ..types import Dialects
 from .foldings import call_records, fold_conversation, newest_rows
-from .history import (
-    CogencyHistory,
-    History,
-    HistoryTransform,
-    Messages,
-    Pin,
-    Shown,
-    TooLong,
-)
-
-__all__ = ["assemble", "system_prompt", "to_messages"]
+from .history import CogencyHistory, History, HistoryTransform, Messages, Pin, Shown, TooLong
 
 
 def system_prompt(
@@ -85,9 +68,8 @@ def listed_tool(tool: Any) -> tuple[str, str, str, Any]:
 
     The core's `Dialect.declare` calls this, too, so that there is one line for each tool.
     """
-    from ..protocol.codec import tool_line
-    from ..tools.declared import DeclaredTool
-    from ..tools.signature import is_object, json_schema_of, signature
+    from ..protocol import tool_line
+    from ..tools.registry import DeclaredTool, is_object, json_schema_of, signature
 
     if is_object(tool):
         tool = DeclaredTool.of(tool)
@@ -198,6 +180,7 @@ class StoredRows:
     conversation_id: str
 
     async def newest(self, limit: int) -> Sequence[Any]:
+        """At most so many rows, the newest ones."""
         return await newest_rows(self.storage, self.conversation_id, self.user_id, limit)
 
     async def folded(
@@ -208,6 +191,7 @@ class StoredRows:
         most: int | None = None,
         turns: int | None = None,
     ) -> Shown | TooLong:
+        """The rows as messages, or how long they would be if that is more than `most`."""
         return await fold_conversation(
             self.storage,
             self.conversation_id,
@@ -219,6 +203,7 @@ class StoredRows:
         )
 
     async def records(self) -> Sequence[CallRecord] | None:
+        """The records of its calls; `None` if the storage keeps none."""
         return await call_records(self.storage, self.conversation_id, self.user_id)
 
     async def check_ids(self) -> None:

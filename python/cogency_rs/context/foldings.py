@@ -19,21 +19,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .._core import Folding, FoldOptions, estimated_tokens
 from ..storage.log import LogPage, check_positions, is_log, overrides
-from .history import (
-    CountedMessages,
-    Messages,
-    Shown,
-    TooLong,
-    estimate_tokens,
-    merged,
-    tokens_of,
-)
+from .history import CountedMessages, Messages, Shown, TooLong, estimate_tokens, merged, tokens_of
 from .rows import FEW_ROWS, extend, give_ids
 
 if TYPE_CHECKING:
     from ..calls.record import CallRecord
 
-__all__ = ["CHARACTERS", "CONVERSATIONS", "call_records", "fold_conversation", "newest_rows"]
 
 CONVERSATIONS = 64
 CHARACTERS = 32 * 2**20

@@ -15,33 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from .._core import Folding, FoldOptions, estimated_tokens
 from ..errors import ConfigError, StorageError
-from ..guards.arguments import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_function,
-    refused,
-)
+from ..guards.arguments import check_choice, check_count, check_flag, check_function, refused
 from .rows import extend, give_ids
 
 if TYPE_CHECKING:
     from ..calls.record import CallRecord
 
-__all__ = [
-    "MOST_ROWS",
-    "CogencyHistory",
-    "CountedMessages",
-    "History",
-    "HistoryTransform",
-    "Messages",
-    "Pin",
-    "Shown",
-    "TooLong",
-    "after_system",
-    "copied",
-    "estimate_tokens",
-    "tokens_of",
-]
 
 Messages = list[dict[str, Any]]
 Earlier = Literal["whole", "answers"]

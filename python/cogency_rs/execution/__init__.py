@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ..loading import lazy_names
 
 if TYPE_CHECKING:
-    from ..calls.reconcile import (
+    from ..calls.record import ToolExecution as ToolExecution
+    from ..calls.tool_result import (
         Happened as Happened,
         NotHappened as NotHappened,
         Outcome as Outcome,
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
         Unknown as Unknown,
         UnsettledCall as UnsettledCall,
     )
-    from ..calls.record import ToolExecution as ToolExecution
     from ..tools.workers import (
         set_worker_threads as set_worker_threads,
         worker_threads as worker_threads,
@@ -39,7 +39,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "..calls.reconcile": (
+        "..calls.tool_result": (
             "Happened",
             "NotHappened",
             "Outcome",

@@ -29,11 +29,17 @@ from ..calls.tool_result import (
 )
 from ..errors import StopRun
 from ..hooks import Invocation, Next
-from ..hooks.agreed_preview import refused_as_changed
-from ..hooks.approval import Approval, AskFirst, Decision, Need, call_digest, write_decision
-from ..hooks.chain import chain, shown_to
+from ..hooks.approval import (
+    Approval,
+    AskFirst,
+    Decision,
+    Need,
+    call_digest,
+    refused_as_changed,
+    write_decision,
+)
+from ..hooks.chain import chain, check_remote, shown_to
 from ..hooks.hooks import NO_HOOKS, HookList
-from ..hooks.remote import check_remote
 from ..outside import time
 from ..telemetry import current
 from ..tools.cogency import injected_by
@@ -43,16 +49,13 @@ from ..tools.registry import bound, is_blocking, is_coroutine_function, refusal
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..tools.workers import run_in_thread
 from ..types import ToolCall, ToolResult
-from .call_note import CallNote
-from .call_options import CallOptions
+from .scheduling import CallOptions, Late, Timetable, timed_out
 from .shielded_wait import all_done, is_asked_to_stop, is_at_work, outlast
-from .timetable import Late, Timetable, timed_out
-from .tool_events import HeldRun
+from .tool_events import CallNote, HeldRun
 
 if TYPE_CHECKING:
     from ..telemetry.spans import Tracing
 
-__all__ = ["ToolBatch"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 

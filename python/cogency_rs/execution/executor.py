@@ -14,10 +14,8 @@ from ..tools.registry import check_calls
 from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
 from .batch import ToolBatch
-from .call_options import CallOptions
+from .scheduling import CallOptions
 from .tool_events import OnEvent, ToolEvents
-
-__all__ = ["execute_calls", "execute_tool", "execute_tools"]
 
 
 async def execute_tool(call: ToolCall, *, execution: Execution, **options: Any) -> ToolResult:

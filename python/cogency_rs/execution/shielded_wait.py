@@ -14,8 +14,6 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
-__all__ = ["all_done", "is_asked_to_stop", "is_at_work", "outlast"]
-
 
 async def all_done(futures: Sequence[asyncio.Future[Any]]) -> None:
     """Wait until all futures are done, however they end. If the caller is cancelled, they are left alone.

@@ -4,6 +4,6 @@ An executor is one of the hooks, and runs only the tool itself elsewhere. Everyt
 program: the check of its arguments, hooks, approval, retries, time limits and the cap on how many calls run at once.
 """
 
-from ..hooks.invocation import Executor
+from ..hooks.hooks import Executor
 
 __all__ = ["Executor"]

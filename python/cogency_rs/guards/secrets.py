@@ -21,25 +21,6 @@ from weakref import ReferenceType, ref
 
 from ..errors import ArgumentError, ConfigError, Portable
 
-__all__ = [
-    "NO_SECRETS",
-    "CleanedError",
-    "Found",
-    "Secrets",
-    "check_url",
-    "host_of",
-    "in_arguments",
-    "in_environment",
-    "in_headers",
-    "in_proxies",
-    "in_settings",
-    "in_url",
-    "key",
-    "named",
-    "proxies",
-    "shown_url",
-]
-
 Found = tuple[str, str]
 """A text that must not be shown, and what is shown in its place."""
 

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
         ToolApproved as ToolApproved,
         ToolDenied as ToolDenied,
     )
-    from .hooks import AnyHook as AnyHook, NextReconcile as NextReconcile
-    from .invocation import AroundCall as AroundCall, Invocation as Invocation, Next as Next
+    from .hooks import (
+        AnyHook as AnyHook,
+        AroundCall as AroundCall,
+        Invocation as Invocation,
+        Next as Next,
+        NextReconcile as NextReconcile,
+    )
 
 __all__ = [
     "AnyHook",
@@ -41,14 +46,6 @@ __getattr__, __dir__ = lazy_names(
             "ToolApproved",
             "ToolDenied",
         ),
-        ".hooks": (
-            "AnyHook",
-            "NextReconcile",
-        ),
-        ".invocation": (
-            "AroundCall",
-            "Invocation",
-            "Next",
-        ),
+        ".hooks": ("AnyHook", "AroundCall", "Invocation", "Next", "NextReconcile"),
     },
 )

@@ -1,4 +1,4 @@
-"""Asks the program, and through it a person, whether a call may run."""
+"""Asks the program, and through it a person, whether a call may run; it then runs only as it was approved."""
 
 from __future__ import annotations
 
@@ -14,32 +14,15 @@ from typing import Any, TypeAlias, cast
 
 from .._core import check_json
 from ..calls.record import digest_of
+from ..calls.tool_result import failure
 from ..errors import DeniedError, StorageError
 from ..guards.arguments import check_seconds, check_text, refused
-from ..guards.json_text import read_json
+from ..guards.json import read_json
 from ..tools.context import ToolContext
 from ..tools.toolbox import ResolvedCall
 from ..tools.workers import in_thread
 from ..types import ToolCall, ToolResult
-from .invocation import Invocation, Next
-
-__all__ = [
-    "Approval",
-    "Approve",
-    "AskFirst",
-    "Decision",
-    "Need",
-    "ToolApproved",
-    "ToolDenied",
-    "Undecided",
-    "call_digest",
-    "denied",
-    "need_of",
-    "preview_of",
-    "read_decision",
-    "shown_digest",
-    "write_decision",
-]
+from .hooks import Invocation, Next
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -191,8 +174,7 @@ def own_copy(call: ToolCall) -> ToolCall:
 
 def call_digest(resolved: tuple[ToolCall, Any], preview: str | None = None) -> str:
     """The `digest_of` a call with its tool, under the name that the tool has whatever other tools there are."""
-    from ..tools.fingerprint import said_of
-    from ..tools.toolbox import remote_name_of, server_of
+    from ..tools.toolbox import remote_name_of, said_of, server_of
 
     call, tool = resolved
     server = server_of(tool)
@@ -356,3 +338,22 @@ def read_decision(stored: str) -> Decision:
 
 async def _awaited(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
+
+
+async def refused_as_changed(invocation: Invocation) -> ToolResult | None:
+    """A refusal of a call that would do something other than what was approved; `None` if it may run."""
+    call, agreed = invocation.call, invocation.agreed or ""
+    preview: str | None = None
+    try:
+        if ":" in agreed:
+            waits_no_longer = replace(call, id=None)
+            preview = await preview_of(ResolvedCall(waits_no_longer, invocation.tool))
+        if call_digest(invocation.resolved, preview) == agreed:
+            return None
+    except Exception:
+        logger.exception("The preview of a call to %r failed, so it is denied", call.name)
+    text = (
+        f"Tool '{call.name}' was not run: what it would do has changed since it was approved. "
+        "Look again, and call it again if it is still needed"
+    )
+    return failure(text, DeniedError(text), "denied")

@@ -4,21 +4,81 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, cast
 
-from ..calls.tool_result import as_result, failure, is_result, reason, status_of
-from ..errors import BlockTool, SkipTool, StopRun
-from ..outside import time
+from ..calls.tool_result import as_result, exception_of, failure, is_result, reason, status_of
+from ..errors import BlockTool, ConfigError, SkipTool, StopRun, ToolError
+from ..outside import random, time
 from ..types import ToolCall, ToolResult
-from .approval import AskFirst
-from .hooks import AnyHook, HookList, Hooks, matches
-from .invocation import AroundCall, CallBatch, Invocation, Next
-from .retries import retry
+from .approval import AskFirst, own_copy
+from .hooks import AnyHook, AroundCall, CallBatch, HookList, Hooks, Invocation, Next, matches
 
-__all__ = ["chain", "shown_to"]
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+
+
+async def retry(invocation: Invocation, next: Next) -> ToolResult:
+    """Repeat a call that raised or ran out of time, as often as its tool allows, with growing pauses."""
+    retries = invocation.resolved.options.retries
+    kept = own_copy(
+        invocation.call
+    )  # what a tool does to its arguments must not reach the next attempt
+    attempt = 1
+    while True:
+        result = await next(invocation)
+        if attempt > retries or not _may_help(result):
+            return result
+        with invocation.waiting():
+            await asyncio.sleep(pause(attempt))
+        attempt += 1
+        invocation = replace(invocation, call=own_copy(kept), attempt=attempt)
+
+
+def _may_help(result: ToolResult) -> bool:
+    """Whether a call failed, and another attempt could succeed."""
+    match status_of(result), exception_of(result):
+        case ("timeout", _):
+            return True
+        case ("failure", ToolError(validation_failed=True) | None):
+            return False
+        case ("failure", _):
+            return True
+        case _:
+            return False
+
+
+def pause(attempt: int) -> float:
+    """Seconds to wait after this attempt: twice as long each time, and random, so that calls do not retry in step."""
+    longest: float = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
+    return longest * (0.5 + random() / 2)
+
+
+def check_remote(tools: Mapping[str, Any], hooks: HookList) -> None:
+    """Check that every tool that must run elsewhere has an executor.
+
+    Raises:
+        ConfigError: a tool says `remote=...` and no executor takes it, or an executor takes a tool that it cannot run.
+    """
+    if not tools:
+        return
+    from ..tools.options import options_of
+    from .hooks import Executor
+
+    executors = [each for each in hooks.given if isinstance(each, Executor)]
+    for name, tool in tools.items():
+        taking = [executor for executor in executors if executor.takes(tool)]
+        for executor in taking:
+            executor.check(tool)
+        if options_of(tool).remote and not taking:
+            raise ConfigError(
+                f"tool {name!r} must run in another process, but nothing in hooks= takes it there: add a "
+                "cogency_rs.executors.ray.RayExecutor, or leave out remote="
+            )
+
 
 logger: logging.Logger = logging.getLogger(__name__)
 

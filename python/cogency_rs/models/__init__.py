@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..loading import lazy_names
-from .deltas import (
+from .request import (
     Delta,
     ExtraDelta,
     Finish,
+    Model,
+    ModelRequest,
     OpaqueDelta,
     ReasoningDelta,
+    SpecificTool,
     TextDelta,
     ToolCallDelta,
+    ToolChoice,
+    ToolDeclaration,
     Usage,
 )
-from .request import Model, ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
 
 if TYPE_CHECKING:
-    from .known_settings import (
+    from .settings import (
         AnthropicSettings as AnthropicSettings,
         LocalSettings as LocalSettings,
         OpenAISettings as OpenAISettings,
@@ -48,7 +52,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        ".known_settings": (
+        ".settings": (
             "AnthropicSettings",
             "LocalSettings",
             "OpenAISettings",

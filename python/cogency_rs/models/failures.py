@@ -1,22 +1,87 @@
-"""Explains why a service did not answer: an `LLMError` of one line says what happened, where, and what to do."""
+"""Explains why a service did not answer, in an `LLMError` of one line, and when the request is sent again."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..errors import LLMError
 from ..guards.secrets import NO_SECRETS, Secrets, shown_url
-from .connection import Connection
-from .deltas import Finish
-from .service_answer import NotStreamError, ReportedError
+from ..outside import random, time
+from .connection import Connection, StatusError, TransportError
+from .request import Finish
+from .service_answer import IncompleteError, NotStreamError, ReportedError
 
-if TYPE_CHECKING:
-    from .advice import Advice
 
-__all__ = ["Service", "named_status_of"]
+class Advice(NamedTuple):
+    """What a status means.
+
+    Attributes:
+        what: what the service did; it follows the address in the message.
+        cure: what to do.
+    """
+
+    what: str
+    cure: str
+    rate_limited: bool = False
+    auth_failed: bool = False
+
+
+_SEND_LESS = "send less of the conversation, as History(max_tokens=...) does"
+_REFUSED = Advice("refused the request", "correct the settings or the messages")
+FAILED = Advice("failed", "nothing is wrong with the request: try again later")
+_TOO_LONG = Advice("refused a prompt that is too long", _SEND_LESS)
+_REASONING = Advice(
+    "wants its reasoning back, or does not take it",
+    'OpenAIModel(…, reasoning_key="reasoning_content") sends it back; without reasoning_key it is not sent',
+)
+_NO_CREDIT = Advice("asks for payment first", "add credit to the account, or raise its limit")
+
+_NOWHERE = Advice(
+    "gave neither an answer nor the address of one",
+    "is base_url the address of an API, with its path, such as /v1?",
+)
+
+_BY_STATUS = {
+    401: Advice("refused the key", "set {key}, or give api_key=", auth_failed=True),
+    402: _NO_CREDIT,
+    403: Advice(
+        "does not allow this key to do that",
+        "use another key, or another model",
+        auth_failed=True,
+    ),
+    408: Advice("took too long", "try again, or give it more time with timeout="),
+    413: _TOO_LONG,
+    429: Advice("limits how often it may be asked", "try again {later}", rate_limited=True),
+    503: Advice("is overloaded", "try again {later}"),
+    504: Advice("took too long", "try again, or give it more time with timeout="),
+    529: Advice("is overloaded", "try again {later}"),
+}
+
+_BY_WORD = {
+    "insufficient_quota": _NO_CREDIT,
+    "billing_error": _NO_CREDIT,
+    "context_length_exceeded": _TOO_LONG,
+    "context length": _TOO_LONG,
+    "prompt is too long": _TOO_LONG,
+    "exceed_context_size": _TOO_LONG,
+    "reasoning_content": _REASONING,
+}
+"""Advice by a service's code or words, which say more than its status."""
+
+
+def advice_of(status: int, words: str) -> Advice:
+    """What a status means, with the words of the service in small letters."""
+    if status < 500:
+        for word, advice in _BY_WORD.items():
+            if word in words:
+                return advice
+    if status < 400:
+        return _NOWHERE
+    return _BY_STATUS.get(status) or (FAILED if status >= 500 else _REFUSED)
+
 
 _LONGEST = 300  # characters of a service's own words
 _LISTED = 10  # models that a message lists
@@ -136,7 +201,6 @@ class Service:
         number = _TOOL_NUMBER.search(words)
         if number is not None and int(number[1]) < len(tools):
             words = f"{words}; that is the tool {tools[int(number[1])]!r}"
-        from .advice import advice_of
 
         advice = advice_of(status, f"{' '.join(_codes_of(error))} {words}".lower())
         cure = advice.cure.format(key=self.key, later=_later(error))
@@ -278,3 +342,69 @@ def _listed(wanted: str, offered: list[str]) -> str:
     names = [*nearest, *(name for name in offered if name not in nearest)]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return (", ".join(f"{name:.{_LONGEST_NAME}}" for name in names[:_LISTED]) + more) or "none"
+
+
+_AGAIN_AFTER = frozenset({408, 409, 429})
+"""Statuses that pass, besides those from 500 on."""
+
+_NEVER_AGAIN = frozenset({"certificate", "redirect", "slow_in_all"})
+
+_FIRST, _LONGEST_WAIT = 0.5, 8.0  # seconds
+_LONGEST_NAMED = 60.0
+"""A service that wants a longer wait is not waited for: the caller decides."""
+
+
+def seconds_before_retry(error: Exception, attempt: int) -> float | None:
+    """How long to wait before the request is sent again; `None` if that would not help.
+
+    A service says how long by `retry-after-ms` or `retry-after`, in seconds or as a date. Else it is half a second,
+    then twice as long each time, up to 8 seconds, less up to a quarter by chance, so that clients that failed together
+    do not come back together. `x-should-retry` decides, where a service sends it.
+
+    An error reported after a status of 200 is treated as the status that it names. An answer that ended before it
+    began is treated as one that never came. The caller must have seen nothing of the answer.
+
+    Args:
+        error: how the last request failed.
+        attempt: how many requests were sent before this one.
+    """
+    headers: Mapping[str, str] = {}
+    match error:
+        case StatusError(status_code=status):
+            headers = error.headers
+            wanted = headers.get("x-should-retry")
+            if not (wanted == "true" if wanted in ("true", "false") else _passes(status)):
+                return None
+        case TransportError(kind=kind) if kind not in _NEVER_AGAIN:
+            pass
+        case IncompleteError():
+            pass
+        case _:
+            named_status = named_status_of(error)
+            if named_status is None or not _passes(named_status):
+                return None
+    named = _named(headers)
+    if named is not None:
+        return named if named <= _LONGEST_NAMED else None
+    return min(_FIRST * 2.0**attempt, _LONGEST_WAIT) * (1 - random() / 4)  # no secret
+
+
+def _passes(status: int) -> bool:
+    return status in _AGAIN_AFTER or status >= 500
+
+
+def _named(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a service names; `None` if it names none."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) * unit
+        except (KeyError, ValueError):
+            continue
+        return seconds if 0 <= seconds < float("inf") else None
+    from email.utils import parsedate_to_datetime  # seldom needed, and slow to import
+
+    try:
+        date = parsedate_to_datetime(headers["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    return max(0.0, date.timestamp() - time())

@@ -18,19 +18,13 @@ from typing import Any, Self, Unpack
 
 from .._core import Detection, Dialect
 from ..errors import ConfigError, LLMError
-from ..guards import misnamed
-from ..guards.arguments import check_count, refused
-from ..guards.misnamed import refuses_misnamed
-from .chat_completions import ChatCompletions
-from .deltas import Delta
+from ..guards.arguments import MODEL_NAMES, check_count, refused, refuses_misnamed
 from .failures import Service
 from .http import HttpConnection
-from .known_settings import LocalSettings, check_settings
-from .request import ModelRequest
+from .openai import ChatCompletions
+from .request import Delta, ModelRequest
 from .served_model import ServedModel
-from .settings import ModelSettings, Timeout, limit_in, timeout_of
-
-__all__ = ["LocalModel"]
+from .settings import LocalSettings, ModelSettings, Timeout, check_settings, limit_in, timeout_of
 
 _MAGIC = b"GGUF"
 _NOT_INSTALLED = (
@@ -73,7 +67,7 @@ class LocalModel:
     transport = "local"
     keeps_messages = True
 
-    @refuses_misnamed("LocalModel", misnamed.MODEL)
+    @refuses_misnamed("LocalModel", MODEL_NAMES)
     def __init__(
         self,
         path: str | PathLike[str],

@@ -1,34 +1,241 @@
-"""Models of OpenAI, and of every server that speaks its API for completions."""
+"""Models of OpenAI, and of every server that speaks its APIs for completions, with a chat and with plain text."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from .._core import Detection, Dialect
 from ..errors import ConfigError
-from ..guards import misnamed
-from ..guards.arguments import check_text
-from ..guards.misnamed import refuses_misnamed
+from ..guards.arguments import MODEL_NAMES, check_text, refuses_misnamed
 from ..guards.secrets import check_url, shown_url
-from .chat_completions import ChatCompletions
-from .completions import Template
-from .connection import Connection, StatusError, TransportError
+from .connection import Connection, Operation, StatusError, TransportError
 from .failures import Service
 from .http import HttpConnection, Key, is_local
-from .known_settings import OpenAISettings, check_settings
+from .request import ModelRequest, SpecificTool, ToolDeclaration
+from .schema_forms import closed, is_strict, of_object, with_items
 from .served_model import Endpoint, ServedModel
-from .settings import ANY_VALUE, ModelSettings, timeout_of
+from .settings import ANY_VALUE, ModelSettings, OpenAISettings, check_settings, timeout_of
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+Template = Callable[[Sequence[Mapping[str, Any]]], str]
+"""Writes messages as the text of a prompt, up to where the model goes on."""
+
+_MAY_BE_REFUSED = {
+    ("stream_options",): ("stream_options", "include_usage", "continuous_usage_stats"),
+    ("grammar", "structured_outputs", "ebnf"): ("grammar", "structured_outputs", "ebnf"),
+    ("response_format",): ("response_format", "json_schema", "grammar"),
+}
+"""Fields of a request that not every server knows, each with words in a refusal that name it as the cause."""
+
+
+def grammar_fields(grammar: str) -> dict[str, Any]:
+    """A grammar where llama.cpp's server, vLLM and SGLang look for it, since each ignores the fields of the others."""
+    return {"grammar": grammar, "structured_outputs": {"grammar": grammar}, "ebnf": grammar}
+
+
+def joined(
+    body: Mapping[str, Any], of_service: Mapping[str, Any], *names: str
+) -> dict[str, list[Any]]:
+    """The lists of these names that both a request and the caller's settings have: a driver needs its own."""
+    lists: dict[str, list[Any]] = {}
+    for name in names:
+        own, given = body.get(name), of_service.get(name)
+        if own and given is not None:
+            added = [given] if isinstance(given, str) else given
+            lists[name] = [*own, *(each for each in added if each not in own)]
+    return lists
+
+
+class SharedFields:
+    """The fields that both have: the usage, the form of the answer. One that was refused is left out afterwards.
+
+    Args:
+        counts_along: whether to ask for the usage in each chunk, which vLLM and SGLang can give, so that it is also
+            known for an answer that is closed before its end.
+    """
+
+    def __init__(self, *, counts_along: bool = False) -> None:
+        self._counts_along = counts_along
+        self._refused: set[str] = set()
+
+    def complete(self, body: Mapping[str, Any], of_service: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Endpoint`."""
+        usage = {"include_usage": True}
+        if self._counts_along:
+            usage["continuous_usage_stats"] = True
+        whole = {"stream_options": usage, **body}
+        sent = {name: value for name, value in whole.items() if name not in self._refused}
+        return {**sent, **of_service, **joined(sent, of_service, "stop", "tools")}
+
+    def learns_from(
+        self, error: Exception, sent: Mapping[str, Any], of_service: Mapping[str, Any]
+    ) -> bool:
+        """See `Endpoint`."""
+        refused = _refused_fields(error, sent.keys() - of_service.keys())
+        if not refused:
+            return False
+        if "stream_options" in refused and self._counts_along:
+            self._counts_along = False
+        else:
+            self._refused.update(refused)
+        if "grammar" in refused:
+            logger.warning(
+                "The server refused a grammar, and is sent none from now on: nothing constrains the model %s, "
+                "and its calls are read as it writes them",
+                sent.get("model"),
+            )
+        return True
+
+
+def _refused_fields(error: Exception, sent: Set[str]) -> Sequence[str]:
+    """The fields for which a server refused a request, if it is some of these."""
+    return next(
+        (
+            names
+            for names, words in _MAY_BE_REFUSED.items()
+            if not sent.isdisjoint(names) and is_refusal_of(error, words)
+        ),
+        (),
+    )
+
+
+def is_refusal_of(error: Exception, words: Iterable[str]) -> bool:
+    """Whether a service refused a request with a message that has one of these words."""
+    message = f"{error} {getattr(error, 'body', '')}"
+    status = getattr(error, "status_code", None)
+    return status in (400, 422) and any(word in message for word in words)
+
+
+_OURS = frozenset({"is_error", "reasoning", "returned", "tool_execution_id"})
+"""The fields of our messages that the API does not have."""
+
+
+class ChatCompletions(SharedFields):
+    """The endpoint `/chat/completions`.
+
+    Args:
+        reasoning_key: the field of an assistant's message in which its reasoning is sent back; `None` to leave it out.
+        counts_along: see `SharedFields`.
+    """
+
+    operation = Operation(
+        "completions", "/chat/completions", "chat.completions", ("model", "messages")
+    )
+
+    def __init__(self, reasoning_key: str | None = None, *, counts_along: bool = False) -> None:
+        super().__init__(counts_along=counts_along)
+        self._reasoning_key = reasoning_key
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The body of a request."""
+        body: dict[str, Any] = {"messages": [self._message(each) for each in request.messages]}
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tool_choice"] = (
+                {"type": "function", "function": {"name": request.tool_choice.name}}
+                if isinstance(request.tool_choice, SpecificTool)
+                else request.tool_choice
+            )
+            if not request.parallel_tool_calls:  # true is the default, and some refuse the setting
+                body["parallel_tool_calls"] = False
+        if request.stop:
+            body["stop"] = list(request.stop)
+        if request.output_schema is not None:
+            body["response_format"] = _response_format(request.output_schema)
+        if request.grammar is not None:
+            body |= grammar_fields(request.grammar)
+        return body
+
+    def _message(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        if _OURS.isdisjoint(message) and "tool_calls" not in message:  # most are
+            return message
+        sent = {key: value for key, value in message.items() if key not in _OURS}
+        if sent.get("tool_calls") and sent.get("content") == "":
+            sent["content"] = (
+                None  # as OpenAI's own client sends it; some services refuse an empty text
+            )
+        if returned := message.get("returned"):
+            _give_back(sent, returned)
+        reasoning = "".join(part["text"] for part in message.get("reasoning") or ())
+        if self._reasoning_key is not None and reasoning:
+            sent[self._reasoning_key] = reasoning
+        return sent
+
+
+def _give_back(message: dict[str, Any], returned: Mapping[str, Any]) -> None:
+    """Put opaque fields where they were, in a message of which only the dict itself may be changed."""
+    for name, value in returned["fields"].items():
+        message.setdefault(name, value)
+    calls, fields = message.get("tool_calls") or (), returned["calls"]
+    if len(calls) == len(fields):  # else a hook left some out
+        message["tool_calls"] = [{**own, **call} for call, own in zip(calls, fields, strict=True)]
+
+
+def _tool(tool: ToolDeclaration) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": with_items(of_object(tool.parameters)),
+    }
+    return {"type": "function", "function": function}
+
+
+def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    strict = closed(schema, requires_all=True)
+    form = {"name": "answer", "schema": dict(schema), "strict": False}
+    if is_strict(strict):
+        form |= {"schema": strict, "strict": True}
+    return {"type": "json_schema", "json_schema": form}
+
+
+class PlainCompletions(SharedFields):
+    """The endpoint `/completions`.
+
+    Args:
+        template: writes the prompt.
+        counts_along: see `SharedFields`.
+    """
+
+    operation = Operation("completions", "/completions", "completions", ("model", "prompt"))
+
+    def __init__(self, template: Template, *, counts_along: bool = False) -> None:
+        super().__init__(counts_along=counts_along)
+        self._template = template
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The body of a request.
+
+        Raises:
+            ConfigError: the request declares tools or an output schema, which this API does not have.
+        """
+        if request.tools:
+            raise ConfigError(
+                "plain completions take no declared tools: list them in the prompt, as a dialect does, "
+                'or use endpoint="chat"'
+            )
+        if request.output_schema is not None:
+            raise ConfigError(
+                'plain completions take no output_schema: use endpoint="chat", or the setting of your server for it'
+            )
+        body: dict[str, Any] = {"prompt": self._template(request.messages)}
+        if request.stop:
+            body["stop"] = list(request.stop)
+        if request.grammar is not None:
+            body |= grammar_fields(request.grammar)
+        return body
+
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 else:  # of an extra
     AsyncOpenAI = Any
 
-__all__ = ["OpenAIModel"]
 
 _OPENAI = "https://api.openai.com/v1"
 
@@ -74,7 +281,7 @@ class OpenAIModel(ServedModel):
 
     detection: Detection | None = None
 
-    @refuses_misnamed("OpenAIModel", misnamed.MODEL)
+    @refuses_misnamed("OpenAIModel", MODEL_NAMES)
     def __init__(
         self,
         name: str,
@@ -125,7 +332,9 @@ class OpenAIModel(ServedModel):
                 "client has its own base_url and api_key: pass either client or these, not both"
             )
         else:
-            from .sdk import SdkConnection  # here and below, since most programs need neither
+            from .connection import (
+                SdkConnection,  # here and below, since most programs need neither
+            )
 
             connection = SdkConnection("openai", client)
         if structured_output and endpoint != "chat":
@@ -223,6 +432,5 @@ def _endpoint(
         raise ConfigError(
             'reasoning_key goes with endpoint="chat": the template writes reasoning itself'
         )
-    from .plain_completions import PlainCompletions
 
     return PlainCompletions(template, counts_along=counts_along)

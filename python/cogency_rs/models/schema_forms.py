@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeGuard, cast
 
-__all__ = ["closed", "is_strict", "of_object", "with_items", "without_bounds"]
-
 Schema = dict[str, Any]
 
 _ONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")

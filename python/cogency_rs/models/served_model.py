@@ -16,13 +16,10 @@ from ..calls.trace_context import trace_parent
 from ..errors import LLMError
 from ..guards.secrets import Found, Secrets, in_proxies, in_settings, written
 from .connection import BeganAnswer, Operation, Question
-from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
-from .request import ModelRequest
+from .request import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from .service_answer import Answer
 from .settings import RETRIES, ModelSettings, limit_in, timeout_of
-
-__all__ = ["Endpoint", "ServedModel"]
 
 
 class Endpoint(Protocol):
@@ -141,7 +138,7 @@ class ServedModel:
         settings = ModelSettings(self._settings, request.settings).of_client
         if attempt >= settings.get("max_retries", RETRIES):
             return None
-        from .retries import seconds_before_retry  # here, since most answers do not fail
+        from .failures import seconds_before_retry  # here, since most answers do not fail
 
         seconds = seconds_before_retry(fault, attempt)
         timeout: object = settings.get("timeout")

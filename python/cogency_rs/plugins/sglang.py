@@ -8,11 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, ClassVar
 
+from .. import plugins as shared
 from .._core import ChatReader
-from . import shared
-from .shared import AnswerText, BeforeServersOwn, Deltas, Dialects
-
-__all__ = ["register"]
+from . import AnswerText, BeforeServersOwn, Deltas, Dialects
 
 
 def register() -> None:

@@ -12,11 +12,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from .. import plugins as shared
 from .._core import ChatReader
-from . import shared
-from .shared import AnswerText, BeforeServersOwn, Deltas, Dialects
-
-__all__ = ["register"]
+from . import AnswerText, BeforeServersOwn, Deltas, Dialects
 
 TAIL = 64
 """How many tokens at the end of a text are looked at for a mark of reasoning."""

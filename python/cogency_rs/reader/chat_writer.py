@@ -10,10 +10,25 @@ from typing import Any, TypeGuard
 
 from .._core import ChatReader, Dialect, ToolSchemas
 from ..errors import ConfigError
-from ..tools.signature import is_object
+from ..tools.registry import is_object
 from ..types import ToolCall, ToolResult
 
-__all__ = ["ChatWriter"]
+
+def error_body(error: Exception, *, param: str | None = None) -> dict[str, Any]:
+    """Write the body of a server's answer, with status 400, to a request that a reader or a writer refused.
+
+    Args:
+        error: what `ChatReader(...)`, `ChatWriter(...)` or `ChatWriter.write` raised.
+        param: the part of the request that it is about.
+    """
+    described = {
+        "message": str(error),
+        "type": "invalid_request_error",
+        "param": param,
+        "code": None,
+    }
+    return {"error": described}
+
 
 Message = Mapping[str, Any]
 

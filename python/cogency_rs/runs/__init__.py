@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 from ..loading import lazy_names
 
 if TYPE_CHECKING:
-    from .context import RunContext as RunContext
-    from .response import ModelResponse as ModelResponse
-    from .run_result import RunStatus as RunStatus, StepKind as StepKind
+    from .context import ModelResponse as ModelResponse, RunContext as RunContext
+    from .result import RunStatus as RunStatus, StepKind as StepKind
 
 __all__ = ["ModelResponse", "RunContext", "RunStatus", "StepKind"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        ".context": ("RunContext",),
-        ".response": ("ModelResponse",),
-        ".run_result": (
+        ".context": ("ModelResponse", "RunContext"),
+        ".result": (
             "RunStatus",
             "StepKind",
         ),

@@ -1,21 +1,25 @@
-"""Which answer of a server belongs to which request, so that no call waits for one that has come and cannot be used.
+"""Which answer of a server belongs to which request, so that no call waits for one that was lost.
 
 The SDK drops an answer that cannot be read, or whose id is not one that it waits for. Here every message of a
 connection passes on its way in and out, and each answer that is lost ends a request: the one whose id it has; otherwise
 all that are open, once as many answers were lost as requests are open.
+
+The SDK tells a status of 401 and one of 504 in the same words, and ends the whole connection if one request fails.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import httpx2
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
@@ -28,10 +32,8 @@ from mcp_types.methods import SERVER_RESULTS, validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from .._core import ArgumentSchema
-from ..guards.json_text import read_json
-from ..tools.odd import leave_out
-
-__all__ = ["Answers", "Fate", "MessageSize", "Reading", "SentCall", "Writing"]
+from ..guards.json import read_json
+from ..tools.toolbox import leave_out
 
 MOST_BYTES = 32 * 2**20
 """Bytes of one message, at most: a list of tools, or what a call returns."""
@@ -390,3 +392,139 @@ def _input_of(error: Exception) -> Any:
         if isinstance(each, dict | list):
             return cast("Any", each)
     return found[0] if found else None
+
+
+_NOT_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+    httpx2.LocalProtocolError,
+)
+"""Errors after which nothing was sent."""
+
+
+class Http(httpx2.AsyncClient):
+    """A client whose failed calls are noted in `Answers`, and end nothing but themselves."""
+
+    def __init__(self, answers: Answers, **options: Any) -> None:
+        super().__init__(**options)
+        self._answers = answers
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request; for a call of a tool, an error of the network becomes an answer that says so."""
+        id, call = self._call_of(request)
+        if call is None:
+            response = _bounded(await super().send(request, **options))
+            try:
+                if id is not None and _is_json(response):
+                    await response.aread()
+            except TooLongError as error:
+                return _failed(id, str(error), request)
+            return response
+        try:
+            response = _bounded(await super().send(request, **options))
+            call.fate = await _fate_of(response, call)
+        except _NOT_SENT as error:
+            call.fate = Fate(_words_of(error), arrived=False, is_broken=True)
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            call.fate = Fate(f"the connection failed ({_words_of(error)})", True, is_broken=True)
+        else:
+            if call.fate is None or response.status_code >= 300:
+                return response
+            await response.aclose()
+        return _failed(call.id, call.fate.why, request)
+
+    def _call_of(self, request: httpx2.Request) -> tuple[Any, SentCall | None]:
+        """The id of a request to the server, and the call of a tool that it is."""
+        if request.method != "POST":
+            return None, None
+        try:
+            sent: Any = read_json(request.content)
+        except (httpx2.RequestNotRead, ValueError):
+            return None, None
+        match sent:
+            case {"method": "tools/call", "id": id}:
+                return id, self._answers.calls.get(id)
+            case {"method": _, "id": id}:
+                return id, None
+            case _:
+                return None, None
+
+
+class TooLongError(httpx2.ReadError):
+    """An answer is longer than a message may be."""
+
+
+def _failed(id: Any, why: str, request: httpx2.Request) -> httpx2.Response:
+    failed = {"code": INTERNAL_ERROR, "message": why}
+    answer = {"jsonrpc": "2.0", "id": id, "error": failed}
+    return httpx2.Response(502, json=answer, request=request)
+
+
+def _bounded(response: httpx2.Response) -> httpx2.Response:
+    """Bound how much of an answer is kept, as it is once it is decompressed. The SDK bounds the events of a stream."""
+    if _kind_of(response).startswith("text/event-stream"):
+        return response
+    all_bytes: Any = response.aiter_bytes
+
+    async def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
+        size = MessageSize()
+        async for chunk in all_bytes(chunk_size):
+            if excess := size.excess(chunk):
+                await response.aclose()
+                raise TooLongError(f"it sent an answer of {excess}", request=response.request)
+            yield chunk
+
+    vars(response)["aiter_bytes"] = aiter_bytes  # what all that reads an answer goes through
+    return response
+
+
+def _kind_of(response: httpx2.Response) -> str:
+    kind: str = response.headers.get("content-type", "")
+    return kind.lower()
+
+
+def _is_json(response: httpx2.Response) -> bool:
+    return _kind_of(response).startswith("application/json")
+
+
+async def _fate_of(response: httpx2.Response, call: SentCall) -> Fate | None:
+    """What became of a call with this answer; `None` if the answer says so itself.
+
+    Raises:
+        httpx2.TransportError, httpx2.DecodingError: the answer broke off.
+    """
+    status = response.status_code
+    if status >= 400:
+        return Fate(f"HTTP {status} {response.reason_phrase}".strip(), arrived=status >= 500)
+    if status >= 300:
+        return None  # the SDK follows it, or says where it points
+    kind = _kind_of(response)
+    if status == 202 or not kind.startswith(("application/json", "text/event-stream")):
+        what = f"of type {kind}" if kind else f"HTTP {status} and nothing else"
+        return Fate(f"its answer cannot be read: it is {what}", arrived=True)
+    if kind.startswith("text/event-stream"):
+        return None
+    try:
+        answer: Any = read_json(await response.aread())
+    except httpx2.StreamError:
+        return None
+    except ValueError:
+        return Fate("its answer cannot be read: it is not JSON", arrived=True)
+    match answer:
+        case {"result": _, "id": id} | {"error": _, "id": id} if str(id) == str(call.id):
+            return None
+        case {"error": {"message": str(words)}}:
+            return Fate(f"its answer has the id of no call: {words}", arrived=True)
+        case {"result": _} | {"error": _}:
+            return Fate("its answer has the id of no call", arrived=True)
+        case _:
+            return None
+
+
+def _words_of(error: Exception) -> str:
+    if isinstance(error, TooLongError):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -29,14 +29,12 @@ from mcp_types import (
 from .._core import __version__
 from ..errors import ConfigError, ToolError
 from .answers import Answers, Reading, SentCall, Writing
-from .content import Answer
 from .places import ErrorOutput, Place, ServerAddress, one_line
-from .tool import EXECUTION_ID, LostAnswer, OnProgress
+from .tool import EXECUTION_ID, Answer, LostAnswer, OnProgress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-__all__ = ["ServerConnection"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 

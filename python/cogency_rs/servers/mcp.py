@@ -1,4 +1,4 @@
-"""MCP servers whose tools an agent can call.
+"""MCP servers whose tools an agent can call, and which of those calls somebody is asked about.
 
 A server runs from the first `async with` to the end of the last, in whatever tasks these are. If it ends in between,
 the next call starts it again.
@@ -9,17 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..errors import ArgumentError, ConfigError, ToolError
 from ..execution.shielded_wait import outlast
-from ..guards.arguments import check_seconds
-from ..tools.odd import leave_out
+from ..guards.arguments import check_seconds, refused
 from ..tools.options import ToolOptions
+from ..tools.toolbox import leave_out
 from ..types import ToolResult
-from .approval import ApproveCalls, Asking
 from .places import Place, Program, ServerAddress
 from .tool import MCPTool, OnProgress
 
@@ -28,7 +27,55 @@ if TYPE_CHECKING:
 
     from .connection import ServerConnection
 
-__all__ = ["MCPServer"]
+
+Asks = Literal["always", "never", "unless-read-only"]
+"""`"unless-read-only"` believes the server: its tools that say that they only read are not asked about."""
+
+ApproveCalls = Asks | Mapping[str, Asks]
+"""One rule for all tools of a server; or rules by the server's names of its tools, with `"*"` for the others."""
+
+_RULES: tuple[Asks, ...] = ("always", "never", "unless-read-only")
+_ACCEPTED = '"always", "never" or "unless-read-only", or a dict of these by the name of the tool'
+_OTHERS = "*"
+
+
+class Asking:
+    """Decides whether somebody is asked before a call of a tool.
+
+    Args:
+        approve: the rules; a tool without one is asked about.
+
+    Raises:
+        ArgumentError: `approve` is not a rule, and not rules by name.
+    """
+
+    def __init__(self, approve: ApproveCalls) -> None:
+        rules: Any = approve if isinstance(approve, Mapping) else {_OTHERS: approve}
+        for name, rule in cast("Mapping[Any, Any]", rules).items():
+            if not isinstance(name, str) or rule not in _RULES:
+                argument = "approve" if name == _OTHERS else f"approve[{name!r}]"
+                raise refused(argument, rule, _ACCEPTED)
+        self._rules: dict[str, Asks] = {**rules}
+
+    def asks(self, name: str, *, says_it_only_reads: bool) -> bool:
+        """Whether somebody is asked.
+
+        Args:
+            name: the server's name of the tool.
+            says_it_only_reads: whether the server says so, with the hint `readOnlyHint`.
+        """
+        match self._rules.get(name, self._rules.get(_OTHERS, "always")):
+            case "never":
+                return False
+            case "unless-read-only":
+                return not says_it_only_reads
+            case _:
+                return True
+
+    def without_a_tool(self, names: Collection[str]) -> list[str]:
+        """The names of rules that are not among these names of tools."""
+        return [name for name in self._rules if name != _OTHERS and name not in names]
+
 
 CALL_LIMIT = 300.0
 """Seconds that a call may take without progress by default: no server that never answers holds a run for ever."""
@@ -219,7 +266,7 @@ class MCPServer:
                 server refused the call.
             asyncio.CancelledError: the caller was cancelled; the server has been notified.
         """
-        from .content import as_tool_result
+        from .tool import as_tool_result
 
         if problem := _not_sent(args):
             message = f"'{name}' was not called: its arguments cannot be sent: {problem}"

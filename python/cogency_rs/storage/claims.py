@@ -26,7 +26,7 @@ from weakref import ReferenceType, ref
 
 from ..errors import BusyError, StorageError
 from ..execution.shielded_wait import all_done
-from ..ids import uuid7
+from ..outside import uuid7
 from .log import Begun
 
 __all__ = ["LEASE", "Claim", "ClaimOfRun", "Claims", "Leases", "part_of"]

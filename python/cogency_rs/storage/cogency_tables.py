@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from string import ascii_uppercase
 from typing import Any
 
-from ..ids import uuid7
-from ..outside import time
+from ..outside import time, uuid7
 from ..types import MessageMatch
 from .fields import METRIC_FIELDS, PROFILE_FIELDS, read_fields
 from .messages import Messages, or_now

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from ..errors import StorageError
-from ..guards.held_files import hold
+from ..outside import hold
 from .schema import COGENCYS, check_version, upgrade
 
 __all__ = [

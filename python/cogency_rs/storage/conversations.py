@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ids import uuid7
-from ..outside import time
+from ..outside import time, uuid7
 from .layout import layout_of
 from .log import Conversation
 from .origin import Origin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..errors import CogencyError
-from ..guards.json_text import read_json
+from ..guards.json import read_json
 
 __all__ = ["METRIC_FIELDS", "PROFILE_FIELDS", "ParseError", "read_fields"]
 

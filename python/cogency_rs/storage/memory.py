@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..calls.record import CallRecord
 from ..errors import ConfigError, StorageError
-from ..ids import uuid7
+from ..outside import uuid7
 from .checks import check_saved
 from .claims import Claim, Claims
 from .log import Begun, Conversation, LogPage, Row

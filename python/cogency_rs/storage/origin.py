@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from ..guards.json_text import read_json
+from ..guards.json import read_json
 from .stored_rows import wrong_cell
 
 __all__ = ["Origin"]

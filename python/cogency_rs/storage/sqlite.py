@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from ..calls.record import CallRecord
 from ..errors import StorageError
 from ..guards.arguments import check_choice, refused
-from ..ids import uuid7
+from ..outside import uuid7
 from .calls import read_calls, read_open_calls, read_unsettled_calls, save_calls
 from .checks import check_message, check_saved
 from .claims import Claim

@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
-from ..guards.json_text import read_json
+from ..guards.json import read_json
 from .connection import Connection
 from .layout import Layout, layout_of
 from .log import LogPage, Part

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
-    from .options import Telemetry as Telemetry
-    from .spans import Tracing
+    from .spans import Telemetry as Telemetry, Tracing
 else:  # of an extra
     MeterProvider = TracerProvider = Tracing = Any
 
@@ -50,7 +49,7 @@ def instrument(
     Raises:
         ConfigError: the package opentelemetry-api is not installed, or a provider is not a provider.
     """
-    from .options import Telemetry
+    from .spans import Telemetry
 
     global _of_program
     _of_program = _tracing(Telemetry(tracer_provider, meter_provider, capture_content))
@@ -75,7 +74,7 @@ def tracing_of(given: bool | TracerProvider | Telemetry) -> Tracing | None:
     """
     if given is False:
         return None
-    from .options import Telemetry
+    from .spans import Telemetry
 
     match given:
         case True:
@@ -105,4 +104,4 @@ def _tracing(telemetry: Telemetry) -> Tracing:
     return Tracing(telemetry)
 
 
-__getattr__, __dir__ = lazy_names(__name__, {".options": ("Telemetry",)})
+__getattr__, __dir__ = lazy_names(__name__, {".spans": ("Telemetry",)})

@@ -1,4 +1,4 @@
-"""The names of OpenTelemetry's conventions for generative AI, version 0.1.0, and the attributes made with them.
+"""OpenTelemetry's conventions for generative AI, version 0.1.0: names, attributes and messages.
 
 The conventions are in development, and change. Their names are in this file alone.
 """
@@ -6,43 +6,17 @@ The conventions are in development, and change. Their names are in this file alo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..calls.tool_result import exception_of, status_of
 from ..errors import LLMError, ToolError
 from ..guards.secrets import CleanedError
-from ..models import ModelRequest, Usage
+from ..models import ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from ..tools.toolbox import server_of
 from ..types import ToolResult
-
-__all__ = [
-    "AGENT_SECONDS",
-    "ARGUMENTS",
-    "CALL_SECONDS",
-    "CONVERSATION_ID",
-    "ERROR_TYPE",
-    "FINISH_REASONS",
-    "INPUT_MESSAGES",
-    "OPERATION",
-    "OTHER",
-    "OUTPUT_MESSAGES",
-    "RESULT",
-    "RUN_STATUS",
-    "STOP_REASON",
-    "TIME_TO_FIRST_CHUNK",
-    "TOOL_DEFINITIONS",
-    "USAGE_IS_ESTIMATE",
-    "agent_attributes",
-    "call_attributes",
-    "error_type",
-    "model_attributes",
-    "request_attributes",
-    "result_error",
-    "server_attributes",
-    "usage_attributes",
-]
 
 Attributes = dict[str, Any]
 
@@ -201,3 +175,94 @@ def _code_of(error: BaseException) -> str | None:
     """The code of an error in the protocol of MCP."""
     code: object = getattr(error.cause, "code", None) if isinstance(error, ToolError) else None
     return str(code) if isinstance(code, int) else None
+
+
+def in_json(value: Any) -> str:
+    """JSON text of any value; a value that JSON cannot hold becomes its `repr`."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=repr)
+    except (TypeError, ValueError):  # a key that is not text, or a value that holds itself
+        return json.dumps(repr(value), ensure_ascii=False)
+
+
+def messages(given: Iterable[Mapping[str, Any]]) -> str:
+    """A prompt."""
+    return in_json([{"role": each["role"], "parts": [*_parts(each)]} for each in given])
+
+
+def one_message(role: str, content: Any) -> str:
+    """One message whose content is a text or a value."""
+    text = content if isinstance(content, str) else in_json(content)
+    return in_json([{"role": role, "parts": [_text(text)]}])
+
+
+def definitions(request: ModelRequest) -> str:
+    """The tools that a request declares."""
+    return in_json(
+        [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": dict(tool.parameters),
+            }
+            for tool in request.tools
+        ]
+    )
+
+
+class AnswerContent:
+    """Puts an answer together while it streams."""
+
+    def __init__(self) -> None:
+        self._parts: list[dict[str, Any]] = []
+
+    def take(self, delta: Any) -> None:
+        """Add the next piece."""
+        match delta:
+            case str(text) | TextDelta(text):
+                self._add("text", "content", text)
+            case ReasoningDelta(text):
+                self._add("reasoning", "content", text)
+            case ToolCallDelta(_, id, name, arguments):
+                if name is not None:
+                    self._parts.append({"type": "tool_call", "id": id, "name": name})
+                self._add("tool_call", "arguments", arguments)
+            case _:
+                pass
+
+    def message(self, finish_reason: str | None) -> str:
+        """The answer so far, as a message."""
+        message = {"role": "assistant", "parts": self._parts}
+        return in_json([{**message, "finish_reason": finish_reason or "unknown"}])
+
+    def _add(self, kind: str, field: str, text: str) -> None:
+        if not self._parts or self._parts[-1]["type"] != kind:
+            self._parts.append({"type": kind})
+        part = self._parts[-1]
+        part[field] = part.get(field, "") + text
+
+
+def _parts(message: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """The parts of a message in the form of chat completions."""
+    content = message.get("content")
+    if message["role"] == "tool":
+        id = message.get("tool_call_id")
+        yield {"type": "tool_call_response", "id": id, "response": content}
+        return
+    for block in message.get("reasoning") or ():
+        yield {"type": "reasoning", "content": block.get("text", "")}
+    if content:
+        yield _text(content if isinstance(content, str) else in_json(content))
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", {})
+        yield {
+            "type": "tool_call",
+            "id": call.get("id"),
+            "name": function.get("name"),
+            "arguments": function.get("arguments"),
+        }
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "content": text}

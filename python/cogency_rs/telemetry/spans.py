@@ -1,4 +1,4 @@
-"""Spans around runs, requests and calls, and the metrics of each.
+"""Spans around runs, requests and calls, and the metrics of each; where a program sends them, and what they contain.
 
 A run and an answer are async generators, which run in the context of the caller that asks for their next item. So a
 span is the present one only while the next item is made, and never while the caller has the item: what the caller does
@@ -9,33 +9,48 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from opentelemetry.context import Context, attach, create_key, detach, get_value, set_value
 from opentelemetry.metrics import Histogram, get_meter
-from opentelemetry.trace import (
-    Span,
-    SpanKind,
-    Status,
-    StatusCode,
-    get_tracer,
-    set_span_in_context,
-)
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_tracer, set_span_in_context
 
 from .._core import __version__
 from ..errors import ConfigError
 from ..hooks import Invocation, Next
 from ..models import Finish, ModelRequest, Usage
 from ..types import ToolResult
-from . import content, conventions as names
+from . import conventions as content, conventions as names
 
 if TYPE_CHECKING:
     from ..runs.context import RunContext
-    from ..runs.run_result import RunResult
-    from .options import Telemetry
+    from ..runs.result import RunResult
 
-__all__ = ["Tracing", "of_context"]
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+else:  # of an extra
+    MeterProvider = TracerProvider = Any
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Where traces and metrics go, and how much they contain; for `Agent(telemetry=)`.
+
+    Attributes:
+        tracer_provider: where spans go. If not given, OpenTelemetry's global one, even if that is set later.
+        meter_provider: where metrics go; likewise.
+        capture_content: whether spans hold messages, arguments, results and the texts of errors. These may be secret,
+            and long.
+    """
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
+    capture_content: bool = False
+
 
 _SCOPE = "cogency_rs"
 _KEY = create_key("cogency_rs-telemetry")

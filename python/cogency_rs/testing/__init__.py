@@ -3,10 +3,9 @@
 from ..outside import Outside, handed_in as outside
 from .events import calls_of, joined, outline, results_of, text_of
 from .log_conformance import LogConformance
-from .recorder import record
+from .recording import record
 from .replay import ReplayModel
-from .scripted import ScriptedModel
-from .scripted_outside import ScriptedOutside
+from .scripted import ScriptedModel, ScriptedOutside
 from .server import HOLD, ModelServer, Pause, ReceivedRequest, Reply, sse
 
 __all__ = [

@@ -1,17 +1,132 @@
-"""The tests of a log about what has changed since a page was read, and about the prompts made from it."""
+"""The tests of a log about owners, and about what has changed since a page was read.
+
+Plain functions instead of `assert`, since pytest rewrites assertions in test files only.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from typing import Any
 from unittest import SkipTest
 
+from ..agent.agent import Agent
 from ..context.assembly import assemble
-from ..errors import ConfigError
-from .log_checks import contents_of, equal, optional, raised, save, shows
-from .owner_conformance import Test, on_a_log
+from ..errors import ConfigError, OwnerError
+from .scripted import ScriptedModel
 
-__all__ = ["ChangeConformance"]
+
+def contents_of(page: Any) -> list[str]:
+    """The contents of a page's rows."""
+    return [row["content"] for row in page.rows]
+
+
+async def save(log: Any, *rows: tuple[str, float]) -> None:
+    """Append rows, each a content and a time, to the conversation "c" of the user "u"."""
+    await log.append("c", user_id="u", rows=[("user", content, time) for content, time in rows])
+
+
+def optional(log: Any, method: str) -> Any:
+    """A method of a log; the test is skipped without it."""
+    if not hasattr(log, method):
+        raise SkipTest(f"the log has no {method}, which is optional")
+    return getattr(log, method)
+
+
+def equal(found: object, expected: object, what: str) -> None:
+    """Check a value."""
+    if found != expected:
+        raise AssertionError(f"{what}: expected {_short(expected)}, found {_short(found)}")
+
+
+def shows(page: Any, contents: list[str], what: str, *, is_whole: bool) -> None:
+    """Check the contents of a page, and whether it is whole."""
+    equal(contents_of(page), contents, what)
+    equal(page.is_whole, is_whole, f"{what}: whether it is whole")
+
+
+def contains(found: Any, *parts: object) -> None:
+    """Check that each of `parts` is in a value."""
+    for part in parts:
+        if part not in found:
+            raise AssertionError(f"{_short(part)} is not in {_short(found)}")
+
+
+async def raised(kind: type[BaseException], work: Callable[[], Awaitable[Any]]) -> BaseException:
+    """What `work` raises, at once or when it is awaited."""
+    try:
+        await work()
+    except kind as error:
+        return error
+    raise AssertionError(f"expected {kind.__name__}, and nothing was raised")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 500 else f"{text[:500]}… ({len(text)} characters)"
+
+
+Test = Callable[[Any, Any], Awaitable[None]]
+
+
+def on_a_log(test: Test) -> Callable[[Any], None]:
+    """Make a test run on its own event loop and its own log."""
+
+    def run(self: OwnerConformance) -> None:
+        asyncio.run(self.carry_out(test))
+
+    # Not with `functools.wraps`, since pytest would take the parameter `log` for a fixture.
+    run.__name__, run.__qualname__, run.__doc__ = test.__name__, test.__qualname__, test.__doc__
+    return run
+
+
+class OwnerConformance(ABC):
+    """The tests about owners; `LogConformance` has them too."""
+
+    @abstractmethod
+    async def carry_out(self, test: Test) -> None:
+        """Run a test on its own log."""
+
+    @on_a_log
+    async def test_a_conversation_without_rows_belongs_to_nobody(self, log: Any) -> None:
+        _equal(await log.owner("c"), None)
+        await log.append("d", user_id="u", rows=[("user", "another", 1.0)])
+        _equal(await log.owner("c"), None)
+
+    @on_a_log
+    async def test_a_conversation_belongs_to_the_user_of_its_first_row(self, log: Any) -> None:
+        for number, user in enumerate(["ada", "", "a/b c", "ж☃"]):
+            conversation = f"c{number}"
+            await log.append(conversation, user_id=user, rows=[("user", "first", 1.0)])
+            await log.append(conversation, user_id="eve", rows=[("user", "second", 2.0)])
+            _equal(await log.owner(conversation), user)
+
+    @on_a_log
+    async def test_a_run_for_another_user_is_refused_and_writes_nothing(self, log: Any) -> None:
+        agent: Agent[Any, str] = Agent(ScriptedModel(lambda _: "Good morning."), storage=log)
+        await agent.run("Hello", conversation_id="c", user_id="ada")
+        before = await log.read("c")
+        for user in ("eve", ""):
+            for work in (
+                agent.run("Hello", conversation_id="c", user_id=user),
+                agent.resume("c", user_id=user),
+            ):
+                try:
+                    await work
+                except OwnerError as error:
+                    _equal("ada" in str(error), False)
+                else:
+                    raise AssertionError(
+                        f"the user {user!r} may go on with a conversation of 'ada'"
+                    )
+        _equal((await log.read("c")).rows, before.rows)
+        _equal((await agent.resume("c", user_id="ada")).output, "Good morning.")
+
+
+def _equal(found: object, expected: object) -> None:
+    if found != expected:
+        raise AssertionError(f"expected {expected!r}, found {found!r}")
 
 
 class ChangeConformance(ABC):

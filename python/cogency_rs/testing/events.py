@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from ..types import ToolCall
 
-__all__ = ["calls_of", "joined", "outline", "results_of", "text_of"]
-
 _IN_PIECES = {"think", "respond", "tool_call_delta"}
 
 

@@ -22,19 +22,27 @@ from ..agent.agent import Agent
 from ..calls.record import CallRecord, CallStatus
 from ..context.assembly import assemble
 from ..errors import BusyError, ConfigError, StorageError
-from ..ids import uuid7
-from ..protocol.parser import parse_tokens
+from ..outside import uuid7
+from ..protocol import parse_tokens
 from ..storage.log import ROW_TYPES, Part, check_positions
 from ..tools.context import ToolContext
 from ..tools.function_tool import tool
 from ..turn.accumulator import Accumulator
 from ..types import Execution
-from .change_conformance import ChangeConformance
-from .log_checks import contains, contents_of, equal, optional, raised, save, shows
-from .owner_conformance import OwnerConformance, Test, on_a_log
+from .change_conformance import (
+    ChangeConformance,
+    OwnerConformance,
+    Test,
+    contains,
+    contents_of,
+    equal,
+    on_a_log,
+    optional,
+    raised,
+    save,
+    shows,
+)
 from .scripted import ScriptedModel
-
-__all__ = ["LogConformance"]
 
 PATIENCE = 60.0
 """Seconds until a test that should have ended counts as hanging."""

@@ -1,4 +1,4 @@
-"""A model that answers from a script, so that a test of an agent needs no service and always runs the same way.
+"""A model that answers from a script, and a computer whose clock, ids and chance a test holds in its hands.
 
 Invariant: each request takes the next answer, in the order in which requests begin to be read, and no answer is taken
 twice.
@@ -9,24 +9,139 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    Awaitable,
-    Callable,
-    Mapping,
-    Sequence,
-)
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
+from random import Random
 from typing import Any, TypeAlias, cast
 
 from ..errors import ConfigError
-from ..models import Delta, Finish, ModelRequest, ReasoningDelta
-from .request_copy import copy_of, in_words, shortened
-from .streams import closing, text_in
+from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
+from ..outside import Outside
 
-__all__ = ["Answer", "AnswerFunction", "FixedAnswer", "Piece", "ScriptedModel"]
+
+def copy_of(value: Any) -> Any:
+    """A deep copy of a value of JSON: mappings become dicts, sequences lists."""
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[Any, Any]", value)
+        return {key: copy_of(item) for key, item in mapping.items()}
+    if isinstance(value, list | tuple):
+        return [copy_of(item) for item in cast("Sequence[Any]", value)]
+    return value
+
+
+def in_words(request: ModelRequest) -> str:
+    """A request in a few words, by its last message."""
+    if not request.messages:
+        return "it has no messages"
+    last = request.messages[-1]
+    return f"its last message is {last.get('role')}: {shortened(repr(last.get('content')))}"
+
+
+def shortened(text: str, size: int = 80) -> str:
+    """A text, cut to `size` characters."""
+    return text if len(text) <= size else f"{text[: size - 1]}…"
+
+
+def closing(stream: Any) -> AbstractAsyncContextManager[object]:
+    """A context manager that closes a stream at its end, if it can be closed."""
+    return aclosing(stream) if hasattr(stream, "aclose") else nullcontext()
+
+
+async def text_in(
+    answer: AsyncGenerator[str | Delta, None],
+) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
+    """An answer as a plain model function gives it: what `parse_tokens` reads, which is everything but usage.
+
+    Raises:
+        ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
+    """
+    async with aclosing(answer):
+        async for piece in answer:
+            match piece:
+                case str() | Finish():
+                    yield piece
+                case TextDelta(text):
+                    yield text
+                case ReasoningDelta(text):
+                    if text:
+                        yield piece
+                case ToolCallDelta():
+                    raise ConfigError(
+                        f"the answer has {piece!r}, which is not text: use "
+                        "stream(request), or let it write its calls as text"
+                    )
+                case _:
+                    pass
+
+
+class ScriptedOutside(Outside):
+    """What is outside of a program, as a test wants it; for `with outside(…):`.
+
+    The same program in the same block makes the same ids at the same times, so a test can compare whole logs.
+
+    Args:
+        time: seconds since the epoch that the clock shows at first.
+        worker: the name of the process, `"host:pid"`.
+        seed: of what is drawn by lot.
+        has_threads: whether storages work in threads of their own; without, a test has one order of events.
+
+    Attributes:
+        now: what the clock shows; set it to move the clock, backwards too.
+        elapsed: what the clock that only rises shows, in seconds.
+        gone: the names of the processes that have ended.
+    """
+
+    def __init__(
+        self,
+        time: float = 1_000_000_000.0,
+        *,
+        worker: str = "test:1",
+        seed: int = 0,
+        has_threads: bool = False,
+    ) -> None:
+        self.now = time
+        self.elapsed = 0.0
+        self.gone: set[str] = set()
+        self.has_threads = has_threads
+        self._worker = worker
+        self._chance = Random(seed)
+        self._ids = 0
+
+    def pass_time(self, seconds: float) -> None:
+        """Move both clocks forwards."""
+        self.now += seconds
+        self.elapsed += seconds
+
+    def time(self) -> float:
+        """Seconds since the epoch."""
+        return self.now
+
+    def monotonic(self) -> float:
+        """Seconds that only rise."""
+        return self.elapsed
+
+    def new_id(self) -> str:
+        """The next id: they count, and have the form of a UUIDv7."""
+        self._ids += 1
+        return f"00000000-0000-7000-8000-{self._ids:012x}"
+
+    def worker(self) -> str:
+        """The name of the process."""
+        return self._worker
+
+    def machine(self) -> str:
+        """The name of its system."""
+        return "test"
+
+    def is_gone(self, worker: str, on: str) -> bool:
+        """Whether a process is among those that have ended."""
+        return worker in self.gone
+
+    def random(self) -> float:
+        """The next number of the seed."""
+        return self._chance.random()
+
 
 Piece: TypeAlias = str | Delta | BaseException
 """A piece of an answer; an exception is raised in its place."""

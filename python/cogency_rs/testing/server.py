@@ -21,8 +21,6 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Any, Literal, Self
 
-__all__ = ["HOLD", "LocalServer", "ModelServer", "Pause", "ReceivedRequest", "Reply", "sse"]
-
 
 class _Hold(Enum):
     HOLD = "hold"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .files import file_tools as file_tools
     from .function_tool import FunctionTool as FunctionTool
     from .options import Preview as Preview, Retries as Retries, ToolOptions as ToolOptions
-    from .schema.param import Param as Param
+    from .schema import Param as Param
 
 __all__ = ["FunctionTool", "Param", "Preview", "Retries", "ToolOptions", "file_tools"]
 
@@ -20,6 +20,6 @@ __getattr__, __dir__ = lazy_names(
         ".files": ("file_tools",),
         ".function_tool": ("FunctionTool",),
         ".options": ("Preview", "Retries", "ToolOptions"),
-        ".schema.param": ("Param",),
+        ".schema": ("Param",),
     },
 )

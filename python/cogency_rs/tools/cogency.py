@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-__all__ = ["INJECTED", "guidance_for", "injected_by", "injected_into", "without_injected"]
-
 INJECTED = frozenset({"storage", "sandbox_dir", "access", "conversation_id", "user_id"})
 """The arguments that every tool is given."""
 

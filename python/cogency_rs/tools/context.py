@@ -12,8 +12,6 @@ from ..errors import ArgumentError, ConfigError, StopRun
 from ..outside import time
 from ..types import ToolCall
 
-__all__ = ["Deps", "ToolContext"]
-
 Deps = TypeVar("Deps")
 
 _RESERVED = frozenset(type for type, _ in EVENTS)
@@ -23,9 +21,13 @@ _RESERVED = frozenset(type for type, _ in EVENTS)
 class RunSignals(Protocol):
     """What a tool can tell the run that it is part of, from any thread."""
 
-    def emit(self, event: dict[str, Any]) -> None: ...
+    def emit(self, event: dict[str, Any]) -> None:
+        """Give the run an event of the tool's own."""
+        ...
 
-    def stop(self, why: StopRun) -> None: ...
+    def stop(self, why: StopRun) -> None:
+        """End the run once its calls have ended."""
+        ...
 
 
 @dataclass(frozen=True)

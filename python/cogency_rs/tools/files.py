@@ -16,14 +16,11 @@ from typing import Annotated, Any, BinaryIO
 
 from ..errors import ToolError
 from ..types import ToolCall, ToolResult
-from .file_changes import Change, Original, Plans, count, with_its_ends
+from .file_changes import Change, FileVersion, Original, Plans, count, with_its_ends
 from .folder import Folder, FolderEntry, is_git
 from .function_tool import FunctionTool, tool
 from .options import Preview
-from .replacing import FileVersion
 from .workers import end_if_given_up
-
-__all__ = ["file_tools"]
 
 _PROBE = 8192  # bytes at the beginning of a file that decide whether it is text
 _LINE = 2000  # characters of a line that are shown

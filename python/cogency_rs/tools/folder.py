@@ -25,11 +25,9 @@ from types import EllipsisType
 from typing import Any, BinaryIO, Literal
 
 from ..errors import ConfigError, ToolError
-from ..guards.held_files import is_held
-from .replacing import Attributes, FileVersion
+from ..outside import is_held
+from .file_changes import Attributes, FileVersion
 from .workers import end_if_given_up
-
-__all__ = ["Folder", "FolderEntry", "is_git"]
 
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

@@ -1,30 +1,16 @@
-"""`ToolOptions`: how the calls of a tool are carried out."""
+"""`ToolOptions`: how the calls of a tool are carried out, and the keywords of `@tool`."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any
+from typing import Any, TypedDict
 
-from ..calls.reconcile import AskOutcome, Reconcile
-from ..guards.arguments import (
-    check_count,
-    check_flag,
-    check_seconds,
-    refused,
-)
+from ..calls.tool_result import AskOutcome, Reconcile
+from ..guards.arguments import check_count, check_flag, check_seconds, refused
 from ..runs.context import RunContext
 from ..types import ToolCall
-
-__all__ = [
-    "NO_OPTIONS",
-    "Preview",
-    "Retries",
-    "ToolOptions",
-    "all_options",
-    "options_of",
-]
 
 NeedsApproval = bool | Callable[[ToolCall], bool | Awaitable[bool]]
 IsVisible = bool | Callable[[RunContext[Any]], bool]
@@ -173,3 +159,17 @@ def options_of(tool: Any) -> ToolOptions:
     """The options of a tool. Only a `ToolOptions` counts: a mock has every attribute."""
     options = getattr(tool, "options", None)
     return options if type(options) is ToolOptions else NO_OPTIONS
+
+
+class ToolKeywords(TypedDict, total=False):
+    """The fields of `ToolOptions` as keywords of `@tool`."""
+
+    timeout: float | None
+    sequential: bool
+    requires_approval: NeedsApproval | Preview
+    idempotent: bool | Retries
+    read_only: bool
+    ends_run: bool
+    visible: IsVisible
+    remote: Remote
+    reconcile: AskOutcome | Reconcile | None

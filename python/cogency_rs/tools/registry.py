@@ -5,41 +5,161 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from ..errors import ConfigError, ToolError
+from .._core import ArgumentSchema
+from ..errors import ArgumentError, ConfigError, ToolError
 from ..guards.arguments import check_list, refused
 from ..types import ToolCall, ToolResult
 from .cogency import injected_into
+
+if TYPE_CHECKING:
+    from .context import ToolContext
+
+
+Schema = Mapping[str, Any]
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a value is an object in JSON's sense."""
+    return isinstance(value, dict)
+
+
+def json_schema_of(tool: Any) -> Schema | None:
+    """The JSON Schema of a tool's parameters; `None` if it has only cogency's flat form."""
+    schemas = (getattr(tool, name, None) for name in ("json_schema", "schema"))
+    return next(filter(is_json_schema, schemas), None)
+
+
+def is_json_schema(schema: Any) -> TypeGuard[Schema]:
+    """Whether a schema is JSON Schema, and not cogency's flat form."""
+    match schema:
+        case {"type": "object", "properties": {}}:
+            return True
+        case _:
+            return False
+
+
+def signature(tool: Any, schema: Schema) -> str:
+    """Write a tool for a prompt.
+
+    Returns:
+        A line, `name(parameters) - description`; below it, indented, what each parameter is for, and the types that the
+        parameters refer to.
+    """
+    parameters = ", ".join(_fields(schema, with_defaults=True))
+    lines = [f"{tool.name}({parameters}) - {tool.description}".removesuffix(" - ")]
+    for name, property in _properties(schema):
+        if about := _about(property):
+            lines.append(f"{name}: {about}")
+    for name, definition in schema.get("$defs", {}).items():
+        about = f" - {definition['description']}" if definition.get("description") else ""
+        lines.append(f"{name} = {type_text(definition)}{about}")
+        for field, property in _properties(definition):
+            if about := _about(property):
+                lines.append(f"{name}.{field}: {about}")
+    return "\n    ".join(line for line in "\n".join(lines).splitlines() if line.strip())
+
+
+def type_text(schema: Any) -> str:
+    """A schema as a type expression, in the notation of TypeScript."""
+    match schema:
+        case {"$ref": str(reference)}:
+            return reference.rpartition("/")[2]
+        case {"const": value}:
+            return json.dumps(value, ensure_ascii=False)
+        case {"enum": [*values]}:
+            return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
+        case {"anyOf": [*members]} | {"oneOf": [*members]}:
+            return " | ".join(dict.fromkeys(map(type_text, members)))
+        case {"allOf": [*members]}:
+            return " & ".join(map(_in_brackets, members))
+        case {"type": [*kinds]}:
+            return " | ".join(type_text({**schema, "type": kind}) for kind in kinds)
+        case {"type": "array", "prefixItems": [*items]}:
+            return f"[{', '.join(map(type_text, items))}]"
+        case {"type": "array"}:
+            return f"{_in_brackets(schema.get('items'))}[]"
+        case {"type": "object", "properties": {}}:
+            return f"{{{', '.join(_fields(schema))}}}"
+        case {"type": "object", "additionalProperties": {**item}}:
+            return f"{{[name]: {type_text(item)}}}"
+        case {"type": str(kind)}:
+            return kind
+        case _:
+            return "any"
+
+
+def _in_brackets(schema: Any) -> str:
+    text = type_text(schema)
+    return f"({text})" if " | " in text or " & " in text else text
+
+
+def _properties(schema: Schema) -> Iterator[tuple[str, Schema]]:
+    for name, property in schema.get("properties", {}).items():
+        yield name, property if isinstance(property, Mapping) else {}  # true is a schema too
+
+
+def _fields(schema: Schema, *, with_defaults: bool = False) -> Iterator[str]:
+    required = {name for name in schema.get("required", ()) if isinstance(name, str)}
+    for name, property in _properties(schema):
+        mark = "" if name in required else "?"
+        default = ""
+        if with_defaults and property.get("default") is not None:
+            default = f" = {json.dumps(property['default'], ensure_ascii=False)}"
+        yield f"{name}{mark}: {type_text(property)}{default}"
+    if schema.get("additionalProperties") is True:
+        yield "..."
+
+
+BOUNDS = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "less than {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "pattern": "matching {}",
+    "format": "{}",
+}
+"""The bounds of JSON Schema, as text."""
+
+
+def _about(schema: Schema) -> str:
+    """What a property is for, and its bounds."""
+    bounds = [text.format(schema[key]) for key, text in BOUNDS.items() if key in schema]
+    if "prefixItems" in schema:  # its length is in its type
+        bounds = []
+    return "; ".join(filter(None, [schema.get("description"), ", ".join(bounds)]))
+
+
+def parameters_of(tool: Any) -> dict[str, Any]:
+    """The JSON Schema of a tool's parameters, even if the tool has only cogency's flat form."""
+    schema = json_schema_of(tool)
+    if schema is not None:
+        return dict(schema)
+    flat: dict[str, Any] = getattr(tool, "schema", None) or {}
+    fields = {name: field for name, field in flat.items() if is_object(field)}
+    properties = {
+        name: {key: value for key, value in field.items() if key != "required"}
+        for name, field in fields.items()
+    }
+    required = [name for name, field in fields.items() if field.get("required")]
+    return {"type": "object", "properties": properties, "required": required}
+
 
 CO_COROUTINE = inspect.CO_COROUTINE
 
 _decode = (
     json.JSONDecoder().raw_decode
 )  # a parser writes no space around it, so none has to be skipped
-
-if TYPE_CHECKING:
-    from .context import ToolContext
-
-__all__ = [
-    "UnreadableCall",
-    "bound",
-    "check_calls",
-    "check_name",
-    "first_by_name",
-    "is_blocking",
-    "is_coroutine_function",
-    "is_plain_function",
-    "is_usable_name",
-    "listed_tools",
-    "name_of",
-    "refusal",
-    "tool_call",
-    "tools_by_name",
-]
 
 
 def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
@@ -195,8 +315,6 @@ def refusal(call: ToolCall, tool: Any, missing: Callable[[ToolCall], str]) -> To
         tool: the tool that the call means; `None` if there is none.
         missing: writes the message for a call that means no tool.
     """
-    from .arguments import faults
-
     if tool is None:
         return _refused(missing(call))
     if isinstance(call, UnreadableCall):
@@ -239,7 +357,9 @@ class TurnInputs(Protocol):
     execution: Any
     injected: dict[str, Any]
 
-    def context(self, index: int, call: ToolCall) -> ToolContext[Any]: ...
+    def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
+        """The context of a call, by its place in the batch."""
+        ...
 
 
 def bound(
@@ -251,9 +371,6 @@ def bound(
     `execute(**kwargs)` gets the model's arguments and those of the turn, except for names that its own schema declares;
     if its schema allows no further arguments, it gets only the model's.
     """
-    from .arguments import checks_itself
-    from .signature import is_object, json_schema_of
-
     if checks_itself(tool):
         if (run := tool.run_checked) is None:
             own: Any = tool
@@ -272,3 +389,98 @@ def bound(
     declared = schema if full is None else full.get("properties", {})
     given = {name: value for name, value in injected.items() if name not in declared}
     return tool.execute, {**call.args, **given}
+
+
+@dataclass(frozen=True)
+class DeclaredTool:
+    """What a prompt lists of a declaration: a dict with a `name` and `parameters`, or one in its `function`."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+    @staticmethod
+    def of(declaration: dict[str, Any]) -> DeclaredTool:
+        """The tool of a declaration.
+
+        Raises:
+            ArgumentError: it has no name.
+        """
+        function: Any = declaration.get("function")
+        inner = function if is_object(function) else declaration
+        name: Any = inner.get("name")
+        if not isinstance(name, str):
+            raise ArgumentError(
+                f"a declared tool must have a name, and this does not: {declaration!r}"
+            )
+        schema: dict[str, Any] = {"type": "object", "properties": {}}
+        for key in ("parameters", "input_schema", "inputSchema"):
+            given: Any = inner.get(key)
+            if is_object(given):
+                schema |= given
+                break
+        return DeclaredTool(name, inner.get("description") or "", schema)
+
+
+MOST_KEPT = 1024
+"""How many tools' compiled schemas are kept."""
+
+# By the tool's id, so that no tool is kept alive, and a tool that makes a new schema each time is found. Another tool
+# may get the same id later, which does no harm: a compiled schema is used only if it was compiled from an equal one.
+_kept: dict[int, ArgumentSchema] = {}
+
+
+def compiled(tool: object, schema: dict[str, Any]) -> ArgumentSchema:
+    """Compile a tool's schema, or return the kept one."""
+    kept = _kept.get(id(tool))
+    if kept is not None and kept.is_of(schema):
+        return kept
+    made = ArgumentSchema(schema)
+    if len(_kept) >= MOST_KEPT:
+        _kept.clear()
+    _kept[id(tool)] = made
+    return made
+
+
+class CheckedTool:
+    """A tool that checks its own arguments, and can be run without a second check.
+
+    It is not an `abc.ABC`: every call asks whether its tool is a subclass, which with `abc.ABC` costs several times as
+    much.
+    """
+
+    @abstractmethod
+    def faults(self, args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the model's arguments, a sentence for each fault; empty if they fit."""
+
+    @property
+    @abstractmethod
+    def takes_context(self) -> bool:
+        """Whether the tool gets a `ToolContext`."""
+
+    @property
+    @abstractmethod
+    def run_checked(self) -> Callable[..., Any] | None:
+        """Runs the tool, given arguments without `faults` and a context or `None`; `None` to use `execute`."""
+
+
+def checks_itself(tool: object) -> TypeGuard[CheckedTool]:
+    """Whether a tool is a `CheckedTool`, by its type, since a mock of one passes `isinstance`."""
+    return issubclass(type(tool), CheckedTool)
+
+
+def faults(tool: Any, args: dict[str, Any]) -> list[str]:
+    """What is wrong with a call's arguments, a sentence for each fault; empty if they fit.
+
+    They are checked against the tool's `json_schema` if that is a JSON Schema, else against its `schema`, in either
+    form. A tool without a schema takes all arguments. If the schema cannot be used, all arguments have a fault, which
+    says why.
+    """
+    if checks_itself(tool):
+        return tool.faults(args)
+    schema = getattr(tool, "json_schema", None)
+    if not (is_object(schema) and schema.get("type") == "object"):
+        schema = getattr(tool, "schema", None)
+    if not schema or not is_object(schema):
+        return []
+    return compiled(tool, schema).faults(args)

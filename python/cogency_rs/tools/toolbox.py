@@ -6,35 +6,76 @@ one name is the name that a prompt lists: of a tool of a server, its plain name 
 
 A model may write a name in other ways too. Everything that decides about a call takes the `ResolvedCall` that
 `Toolbox.resolve` makes, so it decides the same however the name was written.
+
+An odd tool of the program itself raises where it is made. What a server lists is not the program's to mend: one odd
+tool must not cost a run, or the server's other tools.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
+from .._core import Dialect
 from ..errors import ConfigError
 from ..types import ToolCall
 from .options import ToolOptions, all_options, options_of
-from .registry import check_name, is_usable_name, listed_tools, name_of, tools_by_name
+from .registry import (
+    check_name,
+    compiled,
+    is_object,
+    is_usable_name,
+    json_schema_of,
+    listed_tools,
+    name_of,
+    parameters_of,
+    signature,
+    tools_by_name,
+)
 
-__all__ = [
-    "LOCAL",
-    "ResolvedCall",
-    "SortedTools",
-    "SpelledTool",
-    "Toolbox",
-    "names_of",
-    "qualified",
-    "remote_name_of",
-    "safe_name",
-    "server_of",
-    "spelled",
-    "told_apart",
-]
+logger: logging.Logger = logging.getLogger(__name__)
+
+_MOST_SHOWN = 300
+
+
+def leave_out(name: str, server: str, why: str) -> None:
+    """Warn that a tool of a server is left out."""
+    shown = why if len(why) <= _MOST_SHOWN else f"{why[:_MOST_SHOWN]}..."
+    logger.warning("tool %r of server %r is left out: %s", name[:_MOST_SHOWN], server, shown)
+
+
+def problem_of(tool: Any) -> str | None:
+    """Why a tool cannot be offered to a model; `None` if it can.
+
+    Its description is text, arguments can be checked against its schema, and a prompt can be written of both.
+    """
+    name_of(tool)  # what is not a tool at all raises
+    try:
+        if not isinstance(getattr(tool, "description", ""), str | None):
+            return "its description is not text"
+        schema = getattr(tool, "schema", None)
+        if not is_object(schema):
+            return "its schema is not an object"
+        if problem := compiled(tool, schema).problem:
+            return problem
+        json.dumps(schema, allow_nan=False, ensure_ascii=False).encode()
+        Dialect("hermes").declare([tool])
+        if (full := json_schema_of(tool)) is not None:
+            signature(tool, full)
+    except RecursionError:
+        return "its schema is nested too deep"
+    except UnicodeEncodeError as error:
+        return f"its schema holds {error.object[error.start]!r}, which is not a character"
+    except Exception as error:
+        return f"a prompt cannot be written of it: {type(error).__name__}: {error}"
+    return None
+
 
 LOCAL = "local"
 """What a call may name as its server to mean one of the agent's own tools."""
@@ -330,7 +371,6 @@ def _can_be_offered(tool: Any) -> bool:
     server = server_of(tool)
     if server is None:
         return True
-    from .odd import leave_out, problem_of  # here, since most agents have no server
 
     if (problem := problem_of(tool)) is not None:
         leave_out(remote_name_of(tool), server, problem)
@@ -390,3 +430,36 @@ def remote_name_of(tool: Any) -> str:
 def qualified(server: str, name: str) -> str:
     """The long name of a tool: `server__tool`, with `_` for what providers do not accept in the server's name."""
     return f"{re.sub(r'[^A-Za-z0-9_-]', '_', server)}__{name}"
+
+
+def fingerprint_of(resolved: ResolvedCall) -> str:
+    """Digest all that says what the tool of a call is: its name, server, description, parameters and hints.
+
+    It is the same in every process, and for every call of the tool. Two tools with one fingerprint tell a model and a
+    person the same.
+
+    Args:
+        resolved: a call with its tool; not one that means no tool.
+    """
+    text = json.dumps([*resolved.identity, said_of(resolved.tool)])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def said_of(tool: Any) -> str:
+    """All that is said of a tool besides its name and its server, as one text."""
+    options = options_of(tool)
+    said: Any = {
+        "description": getattr(tool, "description", None),
+        "parameters": parameters_of(tool),
+        "hints": getattr(tool, "hints", None),
+        "may_run_twice": [options.idempotent is not False, options.read_only],
+    }
+    return json.dumps(said, sort_keys=True, default=_told)
+
+
+def _told(value: Any) -> Any:
+    """What is not JSON: a mapping as a dict, anything else by its type, since its text may have an address in it."""
+    try:
+        return dict(value)
+    except (TypeError, ValueError):
+        return type(value).__qualname__

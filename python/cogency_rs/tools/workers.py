@@ -21,15 +21,6 @@ from typing import Any
 from ..errors import ConfigError
 from ..outside import current
 
-__all__ = [
-    "end_if_given_up",
-    "in_thread",
-    "on_own_loop",
-    "run_in_thread",
-    "set_worker_threads",
-    "worker_threads",
-]
-
 CLEANUP = 0.25
 """Seconds that a cancelled coroutine in a worker thread has to stop, before it is left to itself."""
 

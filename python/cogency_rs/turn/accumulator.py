@@ -15,15 +15,19 @@ from .._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
 from ..calls.record import CallRecord, ToolExecution
 from ..calls.tool_result import is_result
 from ..errors import ConfigError, StopRun
-from ..execution.call_options import CallOptions
+from ..execution.scheduling import CallOptions
 from ..execution.tool_events import ToolEvents
-from ..guards import misnamed
-from ..guards.arguments import check_choice, check_execution, check_function
-from ..guards.misnamed import refuses_misnamed
+from ..guards.arguments import (
+    ACCUMULATOR_NAMES,
+    check_choice,
+    check_execution,
+    check_function,
+    refuses_misnamed,
+)
 from ..hooks.approval import Approval, Approve, need_of, shown_digest
+from ..hooks.chain import check_remote
 from ..hooks.hooks import AnyHook, HookList
-from ..hooks.remote import check_remote
-from ..protocol.parser import ClosedOnce, LateEvents, unread_text_of
+from ..protocol import ClosedOnce, LateEvents, unread_text_of
 from ..storage.claims import Claim, ClaimOfRun
 from ..storage.log import Part, is_log
 from ..tools.options import ToolOptions, all_options
@@ -35,9 +39,8 @@ from .turn_log import Steps, TurnLog
 
 if TYPE_CHECKING:
     from ..execution.batch import ToolBatch
-    from .results_as_calls_end import CallEnds
+    from .early_calls import CallEnds
 
-__all__ = ["Accumulator", "CircuitBreaker"]
 
 _WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
 _PASSING = frozenset({"tool_call_start", "tool_call_delta"})
@@ -90,7 +93,7 @@ class Accumulator:
 
     @staticmethod
     def _parse_call(json_str: str) -> ToolCall:
-        from ..protocol.codec import parse_tool_call
+        from ..protocol import parse_tool_call
 
         return parse_tool_call(json_str)
 
@@ -100,7 +103,7 @@ class Accumulator:
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
     _keeps_text = True
 
-    @refuses_misnamed("Accumulator", misnamed.ACCUMULATOR)
+    @refuses_misnamed("Accumulator", ACCUMULATOR_NAMES)
     def __init__(
         self,
         user_id: str,
@@ -366,7 +369,7 @@ class Accumulator:
             return None
         content = event.get("content") or "" if kind in _WITH_CONTENT else ""
         if kind in ("call", "call_ready"):
-            from ..protocol.codec import format_call_agent
+            from ..protocol import format_call_agent
 
             content = format_call_agent(self._parse_call(content))
         turn.event(kind, content)
@@ -430,7 +433,7 @@ class Accumulator:
 
 
 def _ends_of(log: TurnLog, batch: ToolBatch) -> CallEnds:
-    from .results_as_calls_end import CallEnds
+    from .early_calls import CallEnds
 
     return CallEnds(log, batch)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cogency_rs.guards.json_text import whole_characters
+from cogency_rs.guards.json import whole_characters
 
-from ..oracle import Shape, cogency, event
+from .oracle import Shape, cogency, event
 from .registry import TURNS, Example, difference
 
 TEXT_KINDS = ("think", "respond")

@@ -10,20 +10,6 @@ from typing import Any
 
 from cogency_rs import ToolResult
 
-from ..oracle import (
-    TIME,
-    Raised,
-    Scenario,
-    Script,
-    Shape,
-    Turn,
-    content_of,
-    event,
-    outcome,
-    their_turns,
-    with_content,
-)
-from ..pieces import generous
 from .accumulator_events import (
     END,
     ErrorEvent,
@@ -42,6 +28,20 @@ from .accumulator_results import (
     promised_array,
 )
 from .executor_results import promised_scripts
+from .oracle import (
+    TIME,
+    Raised,
+    Scenario,
+    Script,
+    Shape,
+    Turn,
+    content_of,
+    event,
+    outcome,
+    their_turns,
+    with_content,
+)
+from .pieces import generous
 from .registry import TURNS, Example, difference
 
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from cogency_rs import SQLite, ids
+from cogency_rs import SQLite, outside as ids
 from support.log_files import contents
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 
-from cogency_rs import ids
+from cogency_rs import outside as ids
 
 
 def test_ids_are_uuid_version_7_and_begin_with_the_time():

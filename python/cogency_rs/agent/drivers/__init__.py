@@ -9,14 +9,14 @@ from .driver import Driver
 from .text import TextDriver
 
 if TYPE_CHECKING:
+    from .driver import ScriptedDriver as ScriptedDriver
     from .native import NativeDriver as NativeDriver
     from .react import ReActDriver as ReActDriver
-    from .scripted import ScriptedDriver as ScriptedDriver
 
 __all__ = ["Driver", "NativeDriver", "ReActDriver", "ScriptedDriver", "TextDriver"]
 
 # A program whose model writes its calls as text loads no other driver.
 __getattr__, __dir__ = lazy_names(
     __name__,
-    {".native": ("NativeDriver",), ".react": ("ReActDriver",), ".scripted": ("ScriptedDriver",)},
+    {".native": ("NativeDriver",), ".react": ("ReActDriver",), ".driver": ("ScriptedDriver",)},
 )

@@ -8,25 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..._core import FieldText, Finish, ObjectReader
+from ..._core import FieldText, Finish, ObjectReader, event_of_cut
 from ...outside import time
-from ...tools.signature import is_object, parameters_of
+from ...tools.registry import is_object, parameters_of
 from ...tools.toolbox import Toolbox
 from ...types import ToolCall
-from ..inert import exact_args
-from .driver import EventDict
-from .endings import cut_of, event_of_cut
-from .text_place import line_and_column
-
-__all__ = [
-    "CutAnswer",
-    "DecisionReader",
-    "FinalAnswer",
-    "Refusal",
-    "broke_off",
-    "decide_on",
-    "no_answer",
-]
+from ..prompt import exact_args
+from .driver import EventDict, cut_of, line_and_column
 
 ANSWER = "final_answer"
 

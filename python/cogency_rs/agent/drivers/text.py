@@ -7,27 +7,17 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any, Literal, Self, TypeAlias
 
-from ..._core import (
-    Dialect,
-    Finish,
-    Limits,
-    PromptParts,
-    ToolSchemas,
-    turning_marks,
-)
+from ..._core import Dialect, Finish, Limits, PromptParts, ToolSchemas, turning_marks
 from ...context.assembly import written_dialect
 from ...errors import ConfigError, LLMError
-from ...guards.arguments import check_choice, check_flag, out_of_range, refused
-from ...guards.dialects import check_dialect
+from ...guards.arguments import check_choice, check_dialect, check_flag, out_of_range, refused
 from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, ToolDeclaration
-from ...protocol.parser import LateEvents, ReadingOptions, TextStream
+from ...protocol import LateEvents, ReadingOptions, TextStream
 from ...runs.context import RunContext
 from ...tools.toolbox import spelled
 from ...types import Dialects
-from ..own_prompt import SystemPrompt
+from ..prompt import SystemPrompt
 from ..runtime import Runtime
-
-__all__ = ["TextDriver"]
 
 Constrain: TypeAlias = bool | Literal["first", "required"]
 
@@ -164,7 +154,7 @@ class TextDriver:
 
     def call_form(self, tools: Iterable[Any]) -> str:
         """A call of one of these tools as an example, for a model that wrote none; "" without tools."""
-        from ..example import example_call
+        from ..prompt import example_call
 
         call = example_call(tools)
         return "" if call is None else self._first.write_calls([call]).strip()
@@ -275,6 +265,6 @@ def _read(delta: str | Delta) -> str | ReasoningDelta | Finish | None:
 
 
 async def _declarations(runtime: Runtime) -> tuple[ToolDeclaration, ...]:
-    from ..declarations import declarations
+    from .driver import declarations
 
     return await declarations(runtime)

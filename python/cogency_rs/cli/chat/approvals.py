@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ...calls.tool_result import reason
-from ...guards.json_text import read_json
+from ...guards.json import read_json
 from ...hooks import Decision, ToolApproved, ToolDenied
 from ...hooks.approval import Undecided, need_of
-from ...tools.fingerprint import fingerprint_of
-from ...tools.toolbox import ResolvedCall
+from ...tools.toolbox import ResolvedCall, fingerprint_of
 from ...types import ToolCall
 from .background import Background
 from .keyboard import Keyboard

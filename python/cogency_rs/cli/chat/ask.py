@@ -44,7 +44,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ...runs.run_result import RunResult
+    from ...runs.result import RunResult
     from .background import Watched
     from .view import View
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...agent import Driver, NativeDriver, TextDriver
 from ...agent.agent import Agent
-from ...agent.options import calls_natively, dialect_of
+from ...agent.settings import calls_natively, dialect_of
 from ...errors import ConfigError, LLMError
 from ...hooks import AnyHook
-from ...runs.limits import RunLimits
+from ...runs.context import RunLimits
 from ...storage.postgres.address import is_dsn
 from ...storage.sqlite import SQLite
 from .. import log

@@ -20,7 +20,7 @@ from typing import Any, Generic, Self, TypeVar
 from ...agent import RunHandle
 from ...hooks import Invocation, Next
 from ...hooks.approval import preview_of
-from ...runs.run_result import RunResult
+from ...runs.result import RunResult
 from ...tools.toolbox import ResolvedCall
 from ...types import CallMode, StreamMode, ToolCall, ToolResult
 from ..exits import complain

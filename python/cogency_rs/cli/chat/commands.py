@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ...calls.reconcile import NotHappened
+from ...calls.tool_result import NotHappened
 from ...tools.options import options_of
 from ..exits import UnusableError
 from ..page import cut

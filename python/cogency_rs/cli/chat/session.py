@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from ...agent import RunHandle
 from ...agent.agent import Agent
-from ...agent.pending import PendingCall
+from ...agent.conversations import PendingCall
 from ...agent.stored_state import StoredState
 from ...errors import CallChangedError, CogencyError
 from ...hooks import Decision, ToolApproved
-from ...ids import uuid7
 from ...models import Usage
-from ...runs.run_result import RunResult
+from ...outside import uuid7
+from ...runs.result import RunResult
 from ...tools.toolbox import Toolbox
 from ..exits import UnusableError, words_of
 from ..text import count, one_line, signature

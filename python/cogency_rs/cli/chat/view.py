@@ -19,20 +19,10 @@ from rich.text import Text
 
 from ...calls.tool_result import status_of
 from ...models import Usage
-from ...runs.run_result import RunResult
+from ...runs.result import RunResult
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
-from ..text import (
-    count,
-    duration,
-    exact,
-    first_lines,
-    one_line,
-    shown,
-    signature,
-    visible,
-    written,
-)
+from ..text import count, duration, exact, first_lines, one_line, shown, signature, visible, written
 from ..wrap import Wrapper
 from .events import CallBegan, CallEnded, Warned, is_event
 from .markdown import GrowingMarkdown

@@ -11,7 +11,7 @@ from typing import Any
 from ...hooks.hooks import Hooks
 from ...models import ModelRequest
 from ...runs.context import RunContext
-from ...runs.run_result import Step
+from ...runs.result import Step
 from ...types import TurnOutcome
 from .recording import RecordedTurn
 

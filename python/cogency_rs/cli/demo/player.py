@@ -23,8 +23,8 @@ from rich.text import Text
 from ...agent import TextDriver
 from ...agent.agent import Agent
 from ...hooks import AnyHook
-from ...ids import uuid7
-from ...runs.limits import RunLimits
+from ...outside import uuid7
+from ...runs.context import RunLimits
 from ...storage.sqlite import SQLite
 from ..chat.assembly import Assembly
 from ..chat.background import Background, Watched

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
 
-from ...guards.json_text import read_json
+from ...guards.json import read_json
 from ..exits import UnusableError
 
 if TYPE_CHECKING:

@@ -6,6 +6,6 @@ imported when the first call needs it; the extra `ray` installs it.
 """
 
 from .executor import RayExecutor
-from .options import Actor
+from .sending import Actor
 
 __all__ = ["Actor", "RayExecutor"]

@@ -21,15 +21,18 @@ from ...hooks import Invocation
 from ...tools.options import options_of
 from ...tools.workers import in_thread
 from .. import Executor
-from .cluster import Cluster, check_address, check_installed
-from .failures import failure_of_call, failure_of_shipping
-from .once import Once
-from .options import ray_options
-from .sending import LARGE, ActorOf, PackedTool, Sending
+from .cluster import Cluster, Once, check_address, check_installed
+from .sending import (
+    LARGE,
+    ActorOf,
+    PackedTool,
+    Sending,
+    Slots,
+    failure_of_call,
+    failure_of_shipping,
+    ray_options,
+)
 from .shipping import CarriedVariables, RemoteReply, unpack, unpack_error
-from .slots import Slots
-
-__all__ = ["RayExecutor"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 

@@ -1,27 +1,203 @@
-"""Packs each tool once, packs its calls, and submits them as a task or to an actor."""
+"""Packs each tool once, packs its calls, and submits them as a task or to an actor; what Ray's errors mean.
+
+The outcome of a call is unknown unless its error is in the table of errors after which the tool did not run.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import pickle
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ...calls.tool_result import reason
 from ...calls.trace_context import trace_headers
-from ...errors import ToolError
+from ...errors import ConfigError, ToolError, UnknownOutcome
+from ...guards.secrets import NO_SECRETS, Secrets
 from ...hooks import Invocation
+from ...tools.options import options_of
 from ...types import Execution
-from .failures import failure_of_shipping, one_line
-from .once import Once
-from .options import is_stateful, ray_options, state_of
+from .cluster import Once
 from .shipping import Absent, CarriedVariables, RemoteCall, pack, pack_call
-from .slots import Slots
 from .worker import StatefulWorker, run_tool
 
-__all__ = ["LARGE", "ActorOf", "PackedTool", "Sending"]
+NEVER_RAN = {
+    "RuntimeEnvSetupError": "its runtime_env cannot be set up on the worker",
+    "TaskUnschedulableError": "no worker can run it",
+    "ActorUnschedulableError": "no worker can run it",
+    "TaskPlacementGroupRemoved": "its placement group was removed",
+    "ActorPlacementGroupRemoved": "its placement group was removed",
+    "PendingCallsLimitExceeded": "too many calls wait for its actor",
+    "AuthenticationError": "Ray refuses the program's token",
+}
+"""Errors after which it is known that the tool did not run, and what they mean, by the names of Ray's classes."""
+
+LOST = {
+    "WorkerCrashedError": "the worker that ran it was lost",
+    "LocalRayletDiedError": "Ray on this machine was lost",
+    "NodeDiedError": "the machine that ran it was lost",
+    "OutOfMemoryError": "its worker was killed because memory ran out",
+    "ActorDiedError": "the actor that ran it was lost, and its state with it",
+    "ActorUnavailableError": "the actor that ran it cannot be reached",
+    "TaskCancelledError": "someone else cancelled it",
+}
+"""Errors after which it is not known whether the tool ran, and what they mean."""
+
+
+def failure_of_call(error: Exception, name: str, secrets: Secrets = NO_SECRETS) -> ToolError:
+    """What an error of Ray's means for a call.
+
+    Args:
+        error: what waiting for the call's reply raised.
+        name: the tool's name.
+        secrets: what the text must not show.
+    """
+    kinds = [each.__name__ for each in type(error).__mro__]
+    for kind in kinds:
+        if why := NEVER_RAN.get(kind):
+            return ToolError(
+                f"Tool '{name}' was not run: {why}: {one_line(error, secrets)}",
+                cause=secrets.clean(error),
+            )
+        if why := LOST.get(kind):
+            return _unknown(name, why, secrets.clean(error))
+    if "RayTaskError" in kinds:
+        return _failed_around(error, name, secrets)
+    return _unknown(name, one_line(error, secrets), secrets.clean(error))
+
+
+def failure_of_shipping(problem: str, name: str) -> ToolError:
+    """The error for a tool that a worker cannot load."""
+    advice = ""
+    if "ModuleNotFoundError" in problem or "ImportError" in problem:
+        advice = "; install what is missing on the workers, or name it in runtime_env"
+    return ToolError(
+        f"Tool '{name}' was not run, because a worker cannot load it: {problem}{advice}"
+    )
+
+
+def _failed_around(error: Exception, name: str, secrets: Secrets) -> ToolError:
+    """The error for an exception on a worker that the tool did not raise: this package would have caught it."""
+    text = secrets.hide(str(error))
+    if "ModuleNotFoundError: " in text and "import" in text:
+        problem = text[text.rindex("ModuleNotFoundError: ") :].splitlines()[0]
+        return failure_of_shipping(problem, name)
+    last = text.strip().splitlines()[-1:] or [""]
+    return _unknown(name, f"its result cannot be sent back: {last[0]:.300}", secrets.clean(error))
+
+
+def _unknown(name: str, why: str, error: Exception) -> UnknownOutcome:
+    return UnknownOutcome(
+        f"It is not known whether the call to '{name}' happened: {why}. Find out before it is called again.",
+        cause=error,
+    )
+
+
+def one_line(error: Exception, secrets: Secrets = NO_SECRETS) -> str:
+    """The class of an error and the beginning of its text, without secrets."""
+    text = " ".join(secrets.hide(str(error)).split())
+    return f"{type(error).__name__}{text and f': {text:.200}'}"
+
+
+_NO_BOUND = nullcontext()
+
+
+class Slots:
+    """A number of places, for each event loop.
+
+    Args:
+        count: how many places; `None` for no bound.
+    """
+
+    def __init__(self, count: int | None) -> None:
+        self._count = count
+        self._free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+            WeakKeyDictionary()
+        )
+
+    def one(self, invocation: Invocation) -> AbstractAsyncContextManager[None]:
+        """Hold a place for a call. The call's time limit does not run while it waits for the place."""
+        return _NO_BOUND if self._count is None else self._one(invocation, self._count)
+
+    @asynccontextmanager
+    async def _one(self, invocation: Invocation, count: int) -> AsyncGenerator[None, None]:
+        loop = asyncio.get_running_loop()
+        free = self._free.setdefault(loop, asyncio.Semaphore(count))
+        with invocation.waiting():
+            await free.acquire()
+        try:
+            yield
+        finally:
+            free.release()
+
+
+RETRIES = 3
+"""How often Ray repeats a call whose worker was lost, if the tool says `idempotent=True`. This is Ray's default."""
+
+OURS = frozenset({"max_restarts", "max_task_retries", "num_returns", "retry_exceptions"})
+"""Options of Ray that would run a call twice, or would change what it returns."""
+
+
+class Actor(dict[str, Any]):
+    """`@tool(remote=Actor(num_cpus=1))`: the tool has state, so all its calls run in one Ray actor.
+
+    The actor is created for the first call and holds the state from then on: the object that the tool is a method of,
+    or the tool itself. All methods of one object share one actor, with the options of the tool that was called first.
+    The actor carries out one call at a time, or as many as `max_concurrency` says. If it is lost, its state is lost
+    too: no new actor is started, and further calls fail.
+
+    Args:
+        needs: options of Ray's actors, such as `num_cpus`, `num_gpus`, `resources` and `runtime_env`.
+    """
+
+    def __init__(self, **needs: Any) -> None:
+        super().__init__(needs)
+
+
+def is_stateful(tool: Any) -> bool:
+    """Whether a tool runs in an actor."""
+    return isinstance(options_of(tool).remote, Actor)
+
+
+def state_of(tool: Any) -> Any:
+    """The object that holds a tool's state: the object that the tool is a method of, or the tool itself."""
+    return getattr(getattr(tool, "__wrapped__", None), "__self__", tool)
+
+
+def ray_options(tool: Any) -> dict[str, Any]:
+    """The options of a tool's task or actor, as Ray takes them.
+
+    Raises:
+        ConfigError: an option would run a call twice although the tool does not allow it, or a tool may not set it.
+    """
+    options = options_of(tool)
+    needs = dict(options.remote) if isinstance(options.remote, Mapping) else {}
+    if refused := sorted(map(str, OURS & needs.keys())):
+        raise ConfigError(f"remote= of tool {tool.name!r} cannot have {', '.join(refused)}")
+    if isinstance(options.remote, Actor):
+        if "max_retries" in needs:
+            raise ConfigError(
+                f"remote= of tool {tool.name!r} cannot have max_retries: an actor's state is lost with it"
+            )
+        return {"max_concurrency": 1, **needs, "max_restarts": 0, "max_task_retries": 0}
+    is_idempotent = options.idempotent is not False
+    if not is_idempotent and needs.get("max_retries"):
+        raise ConfigError(
+            f"max_retries of tool {tool.name!r} needs idempotent=True: a call whose worker was lost may still have "
+            "had its effect, so only a tool that can be run twice is run again"
+        )
+    return {
+        "name": tool.name,
+        "max_retries": RETRIES if is_idempotent else 0,
+        **needs,
+        "retry_exceptions": False,
+    }
+
 
 LARGE = 100 * 1024
 """A tool of this many bytes or more is put into Ray's store instead of being sent with each call."""

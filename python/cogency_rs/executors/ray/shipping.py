@@ -20,19 +20,6 @@ from ...errors import ToolError
 from ...tools.function_tool import FunctionTool
 from ...types import Execution, ToolCall
 
-__all__ = [
-    "Absent",
-    "CarriedVariables",
-    "RemoteCall",
-    "RemoteError",
-    "RemoteReply",
-    "RemoteTraceback",
-    "pack",
-    "pack_error",
-    "unpack",
-    "unpack_error",
-]
-
 ModulePlace = tuple[str, str]
 """A module, and a name in that module."""
 

@@ -36,8 +36,6 @@ from .shipping import (
     variable_at,
 )
 
-__all__ = ["StatefulWorker", "run_tool"]
-
 MOST_KEPT = 256
 """Tools that a worker keeps, ready to run."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...calls.record import ENDS, CallRecord
-from ...ids import uuid7
-from ...outside import is_gone, machine, time, worker
+from ...outside import is_gone, machine, time, uuid7, worker
 from ..log import Conversation
 from ..origin import Origin
 from ..stored_rows import call_of

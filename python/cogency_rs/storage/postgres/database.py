@@ -23,7 +23,7 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import StorageError
-from ...ids import uuid7
+from ...outside import uuid7
 from ..claims import Claims
 from ..waiters import Waiter, answer
 from .session import PATIENCE, Session

@@ -11,7 +11,7 @@ from typing import Any, cast
 from ...calls.record import NEW, CallRecord
 from ...errors import StorageError
 from ...guards.arguments import check_count, check_text
-from ...ids import uuid7
+from ...outside import uuid7
 from ..checks import check_message, check_saved
 from ..claims import Claim
 from ..log import Row, parts_of

@@ -13,7 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ConfigError
-from ...guards.json_text import read_json
+from ...guards.json import read_json
 from ..log import LogPage, Part
 from ..tail import shown
 from .revisions import TRIGGERS
