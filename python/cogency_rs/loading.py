@@ -56,6 +56,10 @@ def lazy_names(
 
     def get(name: str) -> Any:
         if name not in homes:
+            if (
+                package == _TOP and name in ROOMS
+            ):  # `from cogency_rs import storage` asks for it as an attribute first
+                return import_module(f"{_TOP}.{name}")
             if package == _TOP and (room := _room_of(name)) is not None:
                 # Python shows it as it is, where it says of an `AttributeError` only that the name is not there.
                 raise ImportError(f"{name} is imported from {room}", name=package)

@@ -38,7 +38,6 @@ __all__ = [
     "EndEvent",
     "ErrorEvent",
     "ErrorMode",
-    "Event",
     "ExecuteEvent",
     "FinishKind",
     "InterruptEvent",

@@ -197,17 +197,17 @@ def test_every_path_of_a_use_is_read(tree, paths):
 
 LOOKED_UP = {
     ("dialect.rs", "context.assembly"): {"listed_tool"},
-    ("dialect.rs", "guards.dialects"): {"unknown"},
-    ("dialect.rs", "loading.plain_data"): {"dialect_field"},
-    ("dialect.rs", "tools.signature"): {"json_schema_of"},
+    ("dialect.rs", "guards.arguments"): {"unknown"},
+    ("dialect.rs", "loading"): {"dialect_field"},
+    ("dialect.rs", "tools.registry"): {"json_schema_of"},
     ("error.rs", "errors"): {"ArgumentError", "ConfigError", "ProtocolError", "ToolParseError"},
     ("error.rs", "guards.arguments"): {"refused"},
-    ("folding.rs", "context.returned"): {"read_returned"},
+    ("folding.rs", "context.rows"): {"read_returned"},
     ("folding.rs", "tools.toolbox"): {"safe_name"},
-    ("options.rs", "loading.plain_data"): {"finish_field"},
-    ("options.rs", "models.deltas"): {"ReasoningDelta"},
-    ("rows.rs", "protocol.codec"): {"parse_tool_call", "format_call_agent"},
-    ("wire.rs", "models.deltas"): {"TextDelta", "ToolCallDelta", "Usage"},
+    ("options.rs", "loading"): {"finish_field"},
+    ("options.rs", "models.request"): {"ReasoningDelta"},
+    ("rows.rs", "protocol"): {"parse_tool_call", "format_call_agent"},
+    ("wire.rs", "models.request"): {"TextDelta", "ToolCallDelta", "Usage"},
 }
 """What the core, on the lowest floor, looks up in the package while it works: by file of `src/python` and module."""
 

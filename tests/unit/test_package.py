@@ -73,7 +73,7 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
         (
             "cogency_rs",
             "Agent",
-            {"tools.function_tool", "tools.schema", "agent.drivers.native", "agent.drivers.react"},
+            {"tools.function_tool", "agent.drivers.native", "agent.drivers.react"},
         ),
         (
             "cogency_rs.models",

@@ -83,9 +83,7 @@ def test_no_file_imports_itself_by_way_of_others():
 
 FLOORS = (
     {"_core", "loading"},
-    {"shapes"},
     {"types", "errors", "outside"},
-    {"ids"},
     {"guards"},
     {"calls"},
     {"models"},
@@ -125,7 +123,7 @@ def test_every_room_is_on_a_floor_and_the_hall_holds_ten_files():
 
 
 BOTH_WAYS = {
-    ("agent", "drivers"): {"agent", "options", "settings"},
+    ("agent", "drivers"): {"agent", "settings"},
 }
 """Folders in a room that import from the room's own files, and the files of the room that import from them.
 
@@ -152,7 +150,7 @@ def test_a_folder_in_a_room_is_above_the_files_of_the_room_or_below_them():
         if found in folders and file not in folders:
             above.setdefault(found, set()).add(file[-1])
     builds = {file for file, found in arrows_in_rooms() if file in folders and found not in folders}
-    assert len(folders) > 5
+    assert len(folders) >= 3
     assert builds
     assert {folder: above[folder] for folder in above.keys() & builds} == BOTH_WAYS
 

@@ -29,8 +29,7 @@ from ..outside import uuid7
 from ..runs.context import RunContext, RunLimits
 from ..runs.result import Deps, Output, RunResult
 from ..storage.log import is_log
-from ..telemetry import tracing_of
-from ..telemetry.spans import Telemetry
+from ..telemetry import Telemetry, tracing_of
 from ..tools.context import ToolContext
 from ..tools.registry import is_plain_function, listed_tools
 from ..tools.toolbox import SortedTools, told_apart

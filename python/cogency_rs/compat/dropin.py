@@ -17,8 +17,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from .. import protocol as codec, protocol as parser, types
-from .._core import CircuitBreaker, FoldOptions
+from .. import protocol, types
+from .._core import CircuitBreaker, FoldOptions, to_messages
 from ..context import assembly as context
 from ..context.history import CogencyHistory
 from ..errors import ConfigError, ProtocolError, StorageError, ToolParseError
@@ -278,11 +278,11 @@ def _build(limits: CallOptions) -> dict[str, Any]:
         return ToolResult(outcome=ours.outcome, content=ours.content, error=ours.error)
 
     def parse_tokens(token_stream: Any) -> Any:
-        return parser.parse_tokens(token_stream)
+        return protocol.parse_tokens(token_stream)
 
     def parse_execute_block(xml_str: str) -> list[Any]:
         try:
-            return [call(ours) for ours in parser.parse_execute_block(xml_str)]
+            return [call(ours) for ours in protocol.parse_execute_block(xml_str)]
         except ProtocolError as error:
             raise errors.ProtocolError(
                 str(error), cause=error.cause, original_input=error.original_input
@@ -290,13 +290,13 @@ def _build(limits: CallOptions) -> dict[str, Any]:
 
     def parse_tool_call(json_str: str) -> Any:
         try:
-            return call(codec.parse_tool_call(json_str))
+            return call(protocol.parse_tool_call(json_str))
         except ToolParseError as error:
             raise codecs.ToolParseError(str(error), original_json=error.original_json) from error
 
     def parse_tool_result(content: str) -> list[Any]:
         try:
-            return [result(ours) for ours in codec.parse_tool_result(content)]
+            return [result(ours) for ours in protocol.parse_tool_result(content)]
         except ValueError as error:
             raise protocols.ParseError(str(error)) from error
 
@@ -447,17 +447,17 @@ def _build(limits: CallOptions) -> dict[str, Any]:
     return {
         "parse_tokens": parse_tokens,
         "parse_execute_block": parse_execute_block,
-        "format_call_agent": _alias(codec.format_call_agent),
-        "format_result_agent": _alias(codec.format_result_agent),
-        "format_results_array": _alias(codec.format_results_array),
+        "format_call_agent": _alias(protocol.format_call_agent),
+        "format_result_agent": _alias(protocol.format_result_agent),
+        "format_results_array": _alias(protocol.format_results_array),
         "parse_tool_call": parse_tool_call,
         "parse_tool_result": parse_tool_result,
-        "tool_instructions": _alias(codec.tool_instructions),
+        "tool_instructions": _alias(protocol.tool_instructions),
         "CircuitBreaker": InstalledBreaker,
         "execute_tool": execute_tool,
         "execute_tools": execute_tools,
         "Accumulator": InstalledAccumulator,
-        "to_messages": _alias(context.to_messages),
+        "to_messages": _alias(to_messages),
         "assemble": assemble,
         "SQLite": InstalledSQLite,
     }

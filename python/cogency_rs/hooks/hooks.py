@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from ..calls.record import CallRecord, ToolExecution
 from ..calls.tool_result import Outcome, UnsettledCall, status_of
 from ..errors import ConfigError, StopRun
-from ..guards.arguments import HOOKS, check_list, refused
+from ..guards.arguments import HOOK_NAMES, check_list, refused
 from ..models import ModelRequest
 from ..runs.context import ModelResponse, RunContext
 from ..runs.result import RunResult, Step
@@ -329,8 +329,8 @@ _PREFIXES = ("before_", "after_", "on_", "around_")
 def _unknown_hook(cls: type[Hooks], name: str) -> str:
     import difflib  # here, since only this error needs it
 
-    if name in HOOKS:
-        return f"{cls.__name__}.{name} would never run: write {HOOKS[name]}"
+    if name in HOOK_NAMES:
+        return f"{cls.__name__}.{name} would never run: write {HOOK_NAMES[name]}"
     hooks = [known for known in vars(Hooks) if known.startswith(_PREFIXES)]
     nearest = difflib.get_close_matches(name, hooks, n=1)
     meant = f"; did you mean {nearest[0]}?" if nearest else "."

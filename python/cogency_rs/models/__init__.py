@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._core import Finish
 from ..loading import lazy_names
 from .request import (
     Delta,
     ExtraDelta,
-    Finish,
     Model,
     ModelRequest,
     OpaqueDelta,

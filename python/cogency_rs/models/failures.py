@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
+from .._core import Finish
 from ..errors import LLMError
 from ..guards.secrets import NO_SECRETS, Secrets, shown_url
 from ..outside import random, time
 from .connection import Connection, StatusError, TransportError
-from .request import Finish
 from .service_answer import IncompleteError, NotStreamError, ReportedError
 
 

@@ -12,12 +12,13 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, Self
 
+from .._core import Finish
 from ..calls.trace_context import trace_parent
 from ..errors import LLMError
 from ..guards.secrets import Found, Secrets, in_proxies, in_settings, written
 from .connection import BeganAnswer, Operation, Question
 from .failures import Service
-from .request import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
+from .request import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from .service_answer import Answer
 from .settings import RETRIES, ModelSettings, limit_in, timeout_of
 

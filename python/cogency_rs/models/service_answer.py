@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from .._core import ObjectReader
+from .._core import Finish, ObjectReader
 from ..errors import Portable
 from ..guards.json import read_json
 from .connection import REPORTED, Read
@@ -25,7 +25,6 @@ from .request import (
     REDACTED,
     Delta,
     ExtraDelta,
-    Finish,
     OpaqueDelta,
     ReasoningDelta,
     TextDelta,

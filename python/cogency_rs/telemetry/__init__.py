@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from ..loading import lazy_names
+from .options import Telemetry
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
-    from .spans import Telemetry as Telemetry, Tracing
+    from .spans import Tracing
 else:  # of an extra
     MeterProvider = TracerProvider = Tracing = Any
 
@@ -49,8 +49,6 @@ def instrument(
     Raises:
         ConfigError: the package opentelemetry-api is not installed, or a provider is not a provider.
     """
-    from .spans import Telemetry
-
     global _of_program
     _of_program = _tracing(Telemetry(tracer_provider, meter_provider, capture_content))
 
@@ -74,8 +72,6 @@ def tracing_of(given: bool | TracerProvider | Telemetry) -> Tracing | None:
     """
     if given is False:
         return None
-    from .spans import Telemetry
-
     match given:
         case True:
             return _tracing(Telemetry())
@@ -102,6 +98,3 @@ def _tracing(telemetry: Telemetry) -> Tracing:
         raise ConfigError(message, cause=error) from error
     _of_context = of_context
     return Tracing(telemetry)
-
-
-__getattr__, __dir__ = lazy_names(__name__, {".spans": ("Telemetry",)})

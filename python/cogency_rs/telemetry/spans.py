@@ -1,4 +1,4 @@
-"""Spans around runs, requests and calls, and the metrics of each; where a program sends them, and what they contain.
+"""Spans around runs, requests and calls, and the metrics of each.
 
 A run and an answer are async generators, which run in the context of the caller that asks for their next item. So a
 span is the present one only while the next item is made, and never while the caller has the item: what the caller does
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -22,34 +21,12 @@ from ..errors import ConfigError
 from ..hooks import Invocation, Next
 from ..models import Finish, ModelRequest, Usage
 from ..types import ToolResult
-from . import conventions as content, conventions as names
+from . import conventions as names
+from .options import Telemetry
 
 if TYPE_CHECKING:
     from ..runs.context import RunContext
     from ..runs.result import RunResult
-
-
-if TYPE_CHECKING:
-    from opentelemetry.metrics import MeterProvider
-    from opentelemetry.trace import TracerProvider
-else:  # of an extra
-    MeterProvider = TracerProvider = Any
-
-
-@dataclass(frozen=True)
-class Telemetry:
-    """Where traces and metrics go, and how much they contain; for `Agent(telemetry=)`.
-
-    Attributes:
-        tracer_provider: where spans go. If not given, OpenTelemetry's global one, even if that is set later.
-        meter_provider: where metrics go; likewise.
-        capture_content: whether spans hold messages, arguments, results and the texts of errors. These may be secret,
-            and long.
-    """
-
-    tracer_provider: TracerProvider | None = None
-    meter_provider: MeterProvider | None = None
-    capture_content: bool = False
 
 
 _SCOPE = "cogency_rs"
@@ -145,9 +122,9 @@ class Tracing:
             set_attribute(names.STOP_REASON, result.stop.reason.value)
         if self._captures:
             if question:  # a resumed run has no question
-                set_attribute(names.INPUT_MESSAGES, content.one_message("user", question))
+                set_attribute(names.INPUT_MESSAGES, names.one_message("user", question))
             output = result.output if result.has_output else result.text
-            set_attribute(names.OUTPUT_MESSAGES, content.one_message("assistant", output))
+            set_attribute(names.OUTPUT_MESSAGES, names.one_message("assistant", output))
 
     async def answer(
         self,
@@ -176,13 +153,9 @@ class Tracing:
         ) as operation:
             seen = _Seen(self._captures and operation.span.is_recording())
             if seen.content is not None:
-                operation.span.set_attribute(
-                    names.INPUT_MESSAGES, content.messages(request.messages)
-                )
+                operation.span.set_attribute(names.INPUT_MESSAGES, names.messages(request.messages))
                 if request.tools:
-                    operation.span.set_attribute(
-                        names.TOOL_DEFINITIONS, content.definitions(request)
-                    )
+                    operation.span.set_attribute(names.TOOL_DEFINITIONS, names.definitions(request))
             try:
                 async with aclosing(operation.within(_opened(ask))) as deltas:
                     async for delta in deltas:
@@ -220,7 +193,7 @@ class Tracing:
         ) as operation:
             captures = self._captures and operation.span.is_recording()
             if captures:
-                operation.span.set_attribute(names.ARGUMENTS, content.in_json(call.args))
+                operation.span.set_attribute(names.ARGUMENTS, names.in_json(call.args))
             with operation.present():
                 result = await next(invocation)
             error = names.result_error(result, tool)
@@ -228,7 +201,7 @@ class Tracing:
                 operation.fail(error, result.outcome if captures else None)
             elif captures:
                 value = result.outcome if result.content is None else result.content
-                operation.span.set_attribute(names.RESULT, content.in_json(value))
+                operation.span.set_attribute(names.RESULT, names.in_json(value))
             return result
 
     @contextmanager
@@ -323,7 +296,7 @@ class _Seen:
     """
 
     def __init__(self, captures: bool) -> None:
-        self.content = content.AnswerContent() if captures else None
+        self.content = names.AnswerContent() if captures else None
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.seconds: float | None = None
