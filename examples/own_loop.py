@@ -50,7 +50,7 @@ async def agent(
     """
     storage, tools = execution.storage, execution.tools
     await storage.save_message(conversation_id, "", "user", query)
-    turn = Accumulator(
+    turns = Accumulator(
         "",
         conversation_id,
         execution=execution,
@@ -60,10 +60,10 @@ async def agent(
     for _ in range(max_turns):
         messages = await assemble("", conversation_id, tools=tools, storage=storage)
         source = parse_tokens(model(messages), errors="event", lenient=True)
-        async with aclosing(turn.process(source)) as events:
-            async for event in events:
+        async with aclosing(turns.process(source)) as turn:
+            async for event in turn:
                 yield event
-        if turn.outcome not in GO_ON:
+        if turn.result.outcome not in GO_ON:
             return
 
 

@@ -47,12 +47,15 @@ async def one_run(bench: Bench) -> Samples:
     async def by_hand() -> None:
         conversation = uuid7()
         await storage.append(conversation, rows=[("user", "What is there?", 0.0)])
-        turn = Accumulator("", conversation, execution=execution(tools, storage))
-        while turn.outcome in (None, TurnOutcome.ACTED):
+        turns = Accumulator("", conversation, execution=execution(tools, storage))
+        outcome: TurnOutcome | None = TurnOutcome.ACTED
+        while outcome is TurnOutcome.ACTED:
             messages = await assemble(
                 "", conversation, tools=tools, storage=storage, escape_tags=True
             )
-            await drain(turn.process(parse_tokens(model(messages), errors="event", lenient=True)))
+            turn = turns.process(parse_tokens(model(messages), errors="event", lenient=True))
+            await drain(turn)
+            outcome = turn.result.outcome
 
     return await bench.timed(ours=ours, floor=by_hand)
 

@@ -32,7 +32,7 @@ from conformance.reading import Mode, reading
 
 from cogency_rs import Dialect, ToolCall
 from cogency_rs.plugins import BrokenCallError, reasoning_marks
-from cogency_rs.reader import served as served_names, served_dialect
+from cogency_rs.reader import served_dialect, served_names
 
 from .theirs import READERS, Answer, Server, load_plugins, pieces, response_template
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-import cogency_rs.turn.accumulator as accumulator_module
+import cogency_rs.turn.turn as turn_module
 from cogency_rs.calls.record import CallRecord
 from cogency_rs.protocol import ClosedOnce
 
 
 def is_eager() -> bool:
     """Whether calls begin early in the running test."""
-    return accumulator_module.ClosedOnce is not ClosedOnce
+    return turn_module.ClosedOnce is not ClosedOnce
 
 
 def is_dropped(record: CallRecord) -> bool:

@@ -132,10 +132,8 @@ async def turn(
         bench.chunks(chunks),
         **{"errors": "event", "lenient": True, "tools": tools, **(reading or {})},
     )
-    events = [
-        {key: event[key] for key in STABLE_KEYS if key in event}
-        async for event in turns.process(source)  # type: ignore[attr-defined]
-    ]
+    turn = turns.process(source)
+    events = [{key: event[key] for key in STABLE_KEYS if key in event} async for event in turn]
     rows = [(row["type"], row["content"]) for row in (await storage.read("c")).rows]
     records = await storage.calls("c")
     assert not {record.status for record in records} & {"early", "open"}
@@ -143,6 +141,6 @@ async def turn(
         events,
         rows,
         [(each.name, each.status, each.attempt) for each in records if not is_dropped(each)],
-        turns.outcome,
+        turn.result.outcome,
         [(each.name, each.status, each.decision) for each in records if is_dropped(each)],
     )

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from cogency_rs import Accumulator, Execution
+from cogency_rs.turn.turn import Turn, TurnResult
 from support.tools import block, rounds, stored
 
 Entry = tuple[str, str, str | None]
@@ -122,8 +123,19 @@ async def events_of(items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
         yield item
 
 
-def accumulator(execution: Execution, **options: Any) -> Accumulator:
-    return Accumulator(USER, CONVERSATION, execution=execution, **options)
+class Turns(Accumulator):
+    """An accumulator of which a test sees what came of its last turn: `last`."""
+
+    last: TurnResult | None = None
+
+    def process(self, events: AsyncIterable[Any], **options: Any) -> Turn:
+        turn = super().process(events, **options)
+        self.last = turn.result
+        return turn
+
+
+def accumulator(execution: Execution, **options: Any) -> Turns:
+    return Turns(USER, CONVERSATION, execution=execution, **options)
 
 
 async def carry_out(

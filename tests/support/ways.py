@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-import cogency_rs.turn.accumulator as accumulator_module
 import cogency_rs.turn.early_calls as early_module
+import cogency_rs.turn.turn as turn_module
 from cogency_rs.execution.batch import ToolBatch
 from cogency_rs.protocol import ClosedOnce, TextStream
 from cogency_rs.turn.early_calls import EarlyCalls
@@ -108,8 +108,8 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
         "may_begin_early",
         lambda options: not options.sequential and options.asks_when is False,
     )
-    monkeypatch.setattr(accumulator_module, "may_have_early_calls", lambda tools: True)
-    monkeypatch.setattr(accumulator_module, "ClosedOnce", partial(_event_source, ClosedOnce))
+    monkeypatch.setattr(turn_module, "may_have_early_calls", lambda tools: True)
+    monkeypatch.setattr(turn_module, "ClosedOnce", partial(_event_source, ClosedOnce))
     open_text = TextStream.open
 
     def open_slowly(text: TextStream, sink: Any) -> Any:

@@ -333,8 +333,8 @@ async def test_a_call_that_fails_is_raised_if_asked_once_its_turn_is_in_the_log(
         await carry_out(turns, parse_tokens(block("fail", "ok")))
     [array] = results_in(log.rows)
     assert [item["status"] for item in array] == ["failure", "success"]
-    assert [*raised.value.executions] == turns.executions
-    assert turns.outcome is TurnOutcome.ACTED
+    assert [*raised.value.executions] == turns.last.executions
+    assert turns.last.outcome is TurnOutcome.ACTED
 
 
 async def test_at_most_the_allowed_number_of_calls_run_at_once():
@@ -425,10 +425,10 @@ async def test_a_breaker_that_has_ended_a_turn_is_closed_for_the_next_question()
     turns = accumulator(with_tools(FAIL, storage=Log()))
     for _ in range(3):
         events = await carry_out(turns, parse_tokens(block("fail")))
-    assert (types(events)[-1], turns.outcome) == ("end", TurnOutcome.FAILED)
+    assert (types(events)[-1], turns.last.outcome) == ("end", TurnOutcome.FAILED)
     assert not turns.circuit_breaker.is_open()
     events = await carry_out(turns, parse_tokens(block("fail")))
-    assert (types(events)[-1], turns.outcome) == ("result", TurnOutcome.ACTED)
+    assert (types(events)[-1], turns.last.outcome) == ("result", TurnOutcome.ACTED)
 
 
 async def test_the_breaker_is_an_attribute_of_the_accumulator():

@@ -268,9 +268,10 @@ async def test_a_stop_that_a_dropped_call_asked_for_is_ignored() -> None:
 
     turns = Accumulator("u", "c", execution=Execution(storage=Memory(), tools=[stop]))
     text = block("stop")[:-11] + ", 3]</execute>"
-    types = [event["type"] async for event in turns.process(parse_tokens(slowly(text)))]
+    turn = turns.process(parse_tokens(slowly(text)))
+    types = [event["type"] async for event in turn]
     assert "progress" not in types
-    assert turns.stop is None
+    assert turn.result.stop is None
 
 
 # The log
@@ -296,11 +297,12 @@ async def test_a_call_is_in_the_log_before_it_begins() -> None:
                     await until(lambda: seen, "the first call does not begin")
 
         turns = Accumulator("u", "c", execution=Execution(storage=log, tools=[look]))
-        async for _ in turns.process(parse_tokens(slowly())):
+        turn = turns.process(parse_tokens(slowly()))
+        async for _ in turn:
             pass
         records = await log.calls("c")
         assert seen[0] == (records[0].id, [(records[0].id, "early")])
-        assert [each.id for each in records] == [each.id for each in turns.executions]
+        assert [each.id for each in records] == [each.id for each in turn.result.executions]
         assert [(each.batch, each.position) for each in records] == [
             (records[0].batch, 0),
             (records[0].batch, 1),
@@ -398,9 +400,10 @@ async def test_the_time_limit_of_a_batch_starts_when_the_batch_is_complete() -> 
         execution=Execution(storage=Memory(), tools=[read]),
         calls=CallOptions(batch_timeout=10),
     )
-    async for _ in turns.process(parse_tokens(chunks())):
+    turn = turns.process(parse_tokens(chunks()))
+    async for _ in turn:
         pass
-    assert [each.status for each in turns.executions] == ["success", "success"]
+    assert [each.status for each in turn.result.executions] == ["success", "success"]
 
 
 async def test_at_most_the_allowed_number_of_calls_run_at_once() -> None:
@@ -427,10 +430,11 @@ async def test_at_most_the_allowed_number_of_calls_run_at_once() -> None:
         execution=Execution(storage=Memory(), tools=[read]),
         calls=CallOptions(max_concurrency=2),
     )
-    async for _ in turns.process(parse_tokens(slowly())):
+    turn = turns.process(parse_tokens(slowly()))
+    async for _ in turn:
         pass
     assert most == 2
-    assert [each.value for each in turns.executions] == list(range(6))
+    assert [each.value for each in turn.result.executions] == list(range(6))
 
 
 # Agents

@@ -159,7 +159,7 @@ async def test_a_turn_that_was_refused_says_so_whatever_it_wrote(mode, errors, t
     turns = accumulator(with_tools(OK, storage=Log()), stream=mode)
     source = Chunks(text, Finish("content_filter"))
     await carry_out(turns, parse_tokens(source, errors=errors))
-    assert turns.outcome is TurnOutcome.REFUSED
+    assert turns.last.outcome is TurnOutcome.REFUSED
 
 
 async def test_calls_of_a_dialect_that_runs_them_at_the_end_are_settled_when_it_is_refused():

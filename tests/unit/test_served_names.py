@@ -11,7 +11,7 @@ import pytest
 import cogency_rs.reader
 from cogency_rs import Dialect, ToolCall
 from cogency_rs.errors import ConfigError
-from cogency_rs.reader import ChatReader, served as served_names, served_dialect
+from cogency_rs.reader import ChatReader, served_dialect, served_names
 
 Server = Literal["vllm", "sglang"]
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from cogency_rs.plugins import sglang, vllm
-from cogency_rs.reader import served as served_names
+from cogency_rs.reader import served_names
 from support import server_interfaces as servers
 
 Server = Literal["vllm", "sglang"]

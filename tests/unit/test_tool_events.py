@@ -25,7 +25,19 @@ from cogency_rs.errors import ConfigError
 from cogency_rs.execution import execute_calls
 from cogency_rs.types import TurnOutcome
 from support.tools import OK, block, call
-from support.turns import LOGS, MODES, Chunks, Log, accumulator, carry_out, event, results_in, types
+from support.turns import (
+    CONVERSATION,
+    LOGS,
+    MODES,
+    USER,
+    Chunks,
+    Log,
+    accumulator,
+    carry_out,
+    event,
+    results_in,
+    types,
+)
 from support.waiting import until
 
 
@@ -87,9 +99,8 @@ async def test_an_event_is_read_before_its_call_is_over():
 async def test_events_are_neither_saved_nor_shown_to_the_model():
     async with SQLite(":memory:") as log:
         turns = turns_with(count, log=log)
-        turns.user_id = ""
         await carry_out(turns, parse_tokens(block(call("count", to=3))))
-        rows = await log.load_messages(turns.conversation_id, "")
+        rows = await log.load_messages(CONVERSATION, USER)
         assert [row["type"] for row in rows] == ["call", "result"]
 
 
@@ -221,9 +232,9 @@ async def test_a_tool_can_end_the_run_once_its_batch_is_settled(mode):
     events = await carry_out(turns, parse_tokens(text))
     assert types(events)[-1] == "result"
     assert [item["status"] for item in results_in(log.rows)[0]] == ["success"] * 3
-    assert (turns.outcome, turns.stopped) == (TurnOutcome.ENDED, "no money left")
+    assert (turns.last.outcome, turns.last.stop.message) == (TurnOutcome.ENDED, "no money left")
     await carry_out(turns, parse_tokens(block("ok")))
-    assert (turns.outcome, turns.stopped) == (TurnOutcome.ACTED, None)
+    assert (turns.last.outcome, turns.last.stop) == (TurnOutcome.ACTED, None)
 
 
 async def test_nothing_more_of_another_parser_is_read_after_a_stop():
@@ -232,7 +243,7 @@ async def test_nothing_more_of_another_parser_is_read_after_a_stop():
     turns = turns_with(stop)
     assert types(await carry_out(turns, source)) == ["call", "execute", "result"]
     assert (source.asked, source.closed) == (2, 1)
-    assert turns.stopped == "enough"
+    assert turns.last.stop.message == "enough"
 
 
 @pytest.mark.parametrize("why", [None, 5, b"x"])
@@ -248,4 +259,4 @@ async def test_a_reason_that_is_not_text_is_the_call_s_failure(why):
         "the reason why a run ends, must be a str"
         in json.loads(events[-1]["content"])[0]["content"]
     )
-    assert turns.outcome is TurnOutcome.ACTED
+    assert turns.last.outcome is TurnOutcome.ACTED

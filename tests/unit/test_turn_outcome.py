@@ -61,11 +61,10 @@ def test_an_outcome_is_equal_to_its_value():
 @pytest.mark.parametrize("mode", MODES)
 async def test_each_answer_has_its_outcome(chunks, outcome, errors, mode):
     turns = accumulator(with_tools(OK, FAIL, storage=Log()), stream=mode)
-    assert turns.outcome is None
     await carry_out(turns, parse_tokens(Chunks(*chunks), errors=errors))
-    assert turns.outcome is outcome
+    assert turns.last.outcome is outcome
     reasons = [chunk.reason for chunk in chunks if isinstance(chunk, Finish)]
-    assert turns.finish_reason == (None if outcome == ENDED else (reasons or [None])[0])
+    assert turns.last.finish_reason == (None if outcome == ENDED else (reasons or [None])[0])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -82,7 +81,7 @@ async def test_events_of_another_parser_have_an_outcome_too(mode):
         events = [event(kind, call if kind == "call" else "x") for kind in items]
         turns = accumulator(with_tools(OK, storage=Log()), stream=mode)
         await carry_out(turns, Chunks(*events))
-        assert turns.outcome is outcome, items
+        assert turns.last.outcome is outcome, items
 
 
 @pytest.mark.parametrize("text", ["", "hi", OPEN, "<think>hm"])
@@ -91,7 +90,7 @@ async def test_the_outcome_after_a_source_that_raises_is_truncated(text, errors)
     turns = accumulator(with_tools(OK, storage=Log()))
     with pytest.raises(ConnectionError, match="reset"):
         await carry_out(turns, parse_tokens(Chunks(text, ConnectionError("reset")), errors=errors))
-    assert turns.outcome is TRUNCATED
+    assert turns.last.outcome is TRUNCATED
 
 
 async def test_the_outcome_after_a_log_that_fails_is_failed():
@@ -99,7 +98,7 @@ async def test_the_outcome_after_a_log_that_fails_is_failed():
     turns = accumulator(with_tools(OK, storage=log))
     with pytest.raises(StorageError, match="full"):
         await carry_out(turns, parse_tokens("hi"))
-    assert turns.outcome is FAILED
+    assert turns.last.outcome is FAILED
 
 
 async def test_a_turn_that_is_not_read_to_its_end_has_no_outcome():
@@ -108,7 +107,7 @@ async def test_a_turn_that_is_not_read_to_its_end_has_no_outcome():
     stream = turns.process(parse_tokens("a<think>b</think>c"))
     await anext(stream)
     await stream.aclose()
-    assert turns.outcome is None
+    assert turns.last.outcome is None
 
 
 # What is saved and emitted
@@ -187,7 +186,7 @@ async def test_reports_stay_in_the_answer_unless_they_are_asked_for(mode):
     events = await carry_out(turns, parse_tokens(f"Sure. {BAD}"))
     assert set(types(events)) == set(types(log.rows)) == {"respond"}
     assert "Error: Malformed tool call syntax." in log.rows[0].content
-    assert turns.outcome is MALFORMED
+    assert turns.last.outcome is MALFORMED
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -158,7 +158,7 @@ class Run:
                             try:
                                 if has_limit:
                                     interruption.check_time()
-                                async for event in step.events:
+                                async for event in step.turn:
                                     content.take(event)
                                     if shows_events:
                                         yield event
@@ -173,7 +173,7 @@ class Run:
                                     raise
                                 step.is_out_of_time = True
                             finally:
-                                await step.events.aclose()
+                                await step.turn.aclose()
                             with interruption.held():
                                 done = await self._finish_step(step)
                             step = None

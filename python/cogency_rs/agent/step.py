@@ -6,7 +6,7 @@ The run decides what follows.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from ..outside import monotonic, time
 from ..runs.context import Account
 from ..runs.result import NO_OUTPUT, Step
 from ..turn.accumulator import Accumulator
+from ..turn.turn import Turn
 from ..types import ToolCall, TurnOutcome
 from .answer import EMPTY, Answer, Repetition, StepContent, kind_of
 from .settings import Fault, text_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ..calls.record import CallRecord
     from ..hooks import AroundCall
     from ..hooks.approval import Approval
-    from ..storage.log import Part
     from ..types import ToolResult
     from .runtime import Runtime
     from .settings import AgentSettings
@@ -90,36 +90,20 @@ class RunningStep:
     """A step while it is carried out.
 
     Args:
-        accumulator: carries it out.
-        source: its driver's events.
-        known: records of calls that the log has already.
-        goes_on: whether its text goes on where the step before was cut.
-        parts_of_calls: gives what the log keeps with its calls.
+        turn: carries it out: what happens, to be read to its end or closed. The reader shows each event to `content`.
 
     Attributes:
-        events: what happens, to be read to its end or closed. The reader shows each to `content`.
         content: the content of the events read so far.
         is_out_of_time: whether the time of its run has ended it.
     """
 
-    __slots__ = ("accumulator", "began", "content", "events", "is_out_of_time")
+    __slots__ = ("began", "content", "is_out_of_time", "turn")
 
-    def __init__(
-        self,
-        accumulator: Accumulator,
-        source: AsyncIterable[Any],
-        known: Sequence[CallRecord],
-        *,
-        goes_on: bool,
-        parts_of_calls: Callable[[], tuple[Part, ...]],
-    ) -> None:
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
         self.content = StepContent()
-        self.accumulator = accumulator
         self.began = monotonic()
         self.is_out_of_time = False
-        self.events: AsyncGenerator[Any, None] = accumulator.process(
-            source, known=known, goes_on=goes_on, parts_of_calls=parts_of_calls
-        )
 
 
 @dataclass(frozen=True)
@@ -224,23 +208,26 @@ class Stepping:
         runtime.refused, runtime.error, runtime.newest = (), None, None
         if self._call_limit is not None:
             self._call_limit.begin_step()
-        goes_on = self.answer.is_open
-        parts = runtime.parts_of_calls
-        return RunningStep(accumulator, source, known, goes_on=goes_on, parts_of_calls=parts)
+        return RunningStep(
+            accumulator.process(
+                source,
+                known=known,
+                goes_on=self.answer.is_open,
+                parts_of_calls=runtime.parts_of_calls,
+            )
+        )
 
     async def finish(self, running: RunningStep) -> FinishedStep:
         """Put together the results of a step whose events have been read."""
-        runtime, content, accumulator = self._runtime, running.content, running.accumulator
-        outcome = accumulator.outcome or TurnOutcome.FAILED
+        runtime, content, result = self._runtime, running.content, running.turn.result
+        outcome = result.outcome or TurnOutcome.FAILED
         if running.is_out_of_time:
             outcome = TurnOutcome.TRUNCATED
-            for event in accumulator.untold:
+            for event in result.untold:
                 content.take(event)
-        executions = tuple(accumulator.executions)
+        executions = tuple(result.executions)
         is_answer = (
-            outcome in _ANSWERS
-            and not (content.errors or content.calls)
-            and accumulator.stop is None
+            outcome in _ANSWERS and not (content.errors or content.calls) and result.stop is None
         )
         said = text = content.text
         output, at_limit = NO_OUTPUT, None
@@ -264,10 +251,8 @@ class Stepping:
             if content.is_unfit:
                 self.answer.forget()
             output = NO_OUTPUT
-        finish_reason = runtime.finish_reason or accumulator.finish_reason
-        kind = kind_of(
-            outcome, calls=bool(executions or accumulator.waiting), is_refused=bool(reports)
-        )
+        finish_reason = runtime.finish_reason or result.finish_reason
+        kind = kind_of(outcome, calls=bool(executions or result.waiting), is_refused=bool(reports))
         if at_limit is not None and output is not NO_OUTPUT:
             kind = "final_response"
         # By position, as below: to pass a dozen names takes four times as long.
@@ -282,15 +267,15 @@ class Stepping:
             runtime.used,
             finish_reason,
             content.error,
-            accumulator.replaced_characters,
+            result.replaced_characters,
         )
         if self._triggers.has("after_step"):
             step = await self._triggers.change("after_step", step)
-        resolved = accumulator.resolved
+        resolved = result.resolved
         ending = self._ending(executions, resolved)
         if ending is not None:
             text, output = text_of(_given_by(ending)), self.typed(_given_by(ending))
-        if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
+        if result.stop is not None and outcome is TurnOutcome.ENDED:
             # A tool asked for the end. This is only a signal: a hook may ask to go on.
             outcome = TurnOutcome.ACTED
         signals = self._signals(executions, resolved, running, finish_reason, ending, at_limit)
@@ -303,7 +288,7 @@ class Stepping:
             bool(reports),
             is_answer and not reports and text != "",
             running.is_out_of_time,
-            tuple(accumulator.asking),
+            tuple(result.asking),
             tuple(signals),
             runtime.error or self._error_of(executions),
             monotonic() - running.began,
@@ -393,7 +378,7 @@ class Stepping:
         at_limit: StopRun | None,
     ) -> Iterator[StopRun]:
         """The reasons of a step to stop the run."""
-        if (stop := running.accumulator.stop) is not None:
+        if (stop := running.turn.result.stop) is not None:
             yield stop.told_by(stop.source)
         if ending is not None:
             text = f"Tool '{ending.name}' ended the run"

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
-from ..servers.serve import take_stdio
+from ..servers.stdio_wire import take_stdio
 from .exits import UnusableError
 from .modules import named_tools
 

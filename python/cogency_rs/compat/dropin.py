@@ -31,6 +31,7 @@ from ..tools import registry
 from ..tools.registry import is_coroutine_function, listed_tools
 from ..tools.toolbox import Toolbox
 from ..turn.accumulator import Accumulator
+from ..turn.turn import TurnRules
 from ..types import Access
 
 
@@ -355,13 +356,15 @@ def _build(limits: CallOptions) -> dict[str, Any]:
             raise translated(error) from error
 
     class InstalledAccumulator(Accumulator):
-        _parse_call = staticmethod(parse_tool_call)
-        _is_blocking = staticmethod(is_blocking)
-        _is_result = staticmethod(is_result)
-        _toolbox = staticmethod(toolbox)
-        # cogency's agent makes a new accumulator for each answer of its model, so batches in a row cannot be counted.
-        _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))
-        _keeps_text = False  # as in cogency 3.3.0
+        _rules = TurnRules(
+            parse_call=parse_tool_call,
+            is_blocking=is_blocking,
+            is_result=is_result,
+            toolbox=toolbox,
+            # cogency's agent makes a new accumulator for each answer of its model: batches in a row cannot be counted.
+            breaker=partial(CircuitBreaker, counts="calls"),
+            keeps_text=False,  # as in cogency 3.3.0
+        )
 
         def __init__(
             self,

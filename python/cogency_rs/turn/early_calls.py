@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..calls.record import ToolExecution
@@ -186,15 +185,14 @@ class CallEnds:
         self._is_asked = self._is_waiting = False
         batch.when_over(self._over)
 
-    @contextmanager
-    def consumer_at_work(self) -> Generator[None]:
-        """While the turn's consumer has an event, the row of results cannot follow, however long it takes."""
+    def consumer_is_at_work(self) -> None:
+        """The turn's consumer has an event: the row of results cannot follow, however long that takes."""
         self._is_waiting = True
         self._save_soon()
-        try:
-            yield
-        finally:
-            self._is_waiting = False
+
+    def consumer_is_back(self) -> None:
+        """The turn's consumer asks for the next event."""
+        self._is_waiting = False
 
     def _over(self, index: int) -> None:
         self._ended.append(index)

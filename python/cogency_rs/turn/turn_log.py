@@ -136,7 +136,9 @@ _TRIES = 3
 TurnRow = tuple[str, str, float]
 """A row of a turn: its type, its content, and its time."""
 
-Steps: TypeAlias = "list[TurnEvent | tuple[TurnRow, ...] | list[str] | EarlyCall | WithdrawnCalls]"
+TurnStep: TypeAlias = "TurnEvent | tuple[TurnRow, ...] | list[str] | EarlyCall | WithdrawnCalls"
+
+Steps: TypeAlias = "list[TurnStep]"
 """In order: event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch
 is complete, and the places from which such calls do not count."""
 

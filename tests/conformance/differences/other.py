@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .agreement import Outcome
+from ..agreement import Outcome
 from .row import Difference, calls, ids
 
 OTHER: tuple[Difference, ...] = (

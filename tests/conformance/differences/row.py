@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from .agreement import Outcome
-from .reading import Mode
+from ..agreement import Outcome
+from ..reading import Mode
 
 
 class Part(Enum):

@@ -9,7 +9,7 @@ from typing import Any
 
 from cogency_rs.guards.json import whole_characters
 
-from .oracle import Shape, cogency, event
+from ..oracle import Shape, cogency, event
 from .registry import TURNS, Example, difference
 
 TEXT_KINDS = ("think", "respond")

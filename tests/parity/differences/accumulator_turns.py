@@ -10,6 +10,20 @@ from typing import Any
 
 from cogency_rs import ToolResult
 
+from ..oracle import (
+    TIME,
+    Raised,
+    Scenario,
+    Script,
+    Shape,
+    Turn,
+    content_of,
+    event,
+    outcome,
+    their_turns,
+    with_content,
+)
+from ..pieces import generous
 from .accumulator_events import (
     END,
     ErrorEvent,
@@ -28,20 +42,6 @@ from .accumulator_results import (
     promised_array,
 )
 from .executor_results import promised_scripts
-from .oracle import (
-    TIME,
-    Raised,
-    Scenario,
-    Script,
-    Shape,
-    Turn,
-    content_of,
-    event,
-    outcome,
-    their_turns,
-    with_content,
-)
-from .pieces import generous
 from .registry import TURNS, Example, difference
 
 
@@ -310,23 +310,15 @@ def turn_that_is_cancelled(running: int) -> bool:
             "circuit_breaker",
             "claim",
             "conversation_id",
-            "executions",
-            "finish_reason",
-            "outcome",
-            "replaced_characters",
             "state",
-            "stop",
             "storage",
             "stream",
-            "untold",
             "user_id",
-            "waiting",
         ],
     ),
     theirs="An accumulator shows the state of the turn it is in as attributes.",
-    ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason`, "
-    "`stop`, `executions`, `replaced_characters`, `untold` and `waiting` say how the last turn ended, and `state` "
-    "is for the notes of hooks.",
+    ours="That state belongs to the turn, in the core, and is not shown. `process` returns a turn, whose `result` says "
+    "how it ended, and `state` is for the notes of hooks.",
     why="A change to that state from outside would break the turn.",
 )
 def state_of_the_turn(attribute: str) -> bool:
@@ -335,14 +327,7 @@ def state_of_the_turn(attribute: str) -> bool:
         "claim",
         "content",
         "current_type",
-        "executions",
-        "finish_reason",
-        "outcome",
         "pending_calls",
-        "replaced_characters",
         "start_time",
         "state",
-        "stop",
-        "untold",
-        "waiting",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .oracle import outcome
+from ..oracle import outcome
 from .registry import TEXTS, Example, difference
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from cogency_rs import ToolResult
 
+from ..oracle import Raised, cogency, outcome
+from ..pieces import Piece, generous
 from .accumulator_events import parse_call
 from .accumulator_results import promised_array
-from .oracle import Raised, cogency, outcome
-from .pieces import Piece, generous
 from .registry import PROMPT, Example, difference
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from cogency_rs import ToolResult
 from cogency_rs.errors import ToolError
 
-from .oracle import Batch, Raised, Script, cogency, outcome
+from ..oracle import Batch, Raised, Script, cogency, outcome
 from .registry import TOOLS, Example, difference
 
 

@@ -6,7 +6,7 @@ import re
 
 from cogency_rs.protocol import Limits
 
-from .pieces import STRING, Piece
+from ..pieces import STRING, Piece
 from .registry import PARSER, Example, difference
 
 _CONTROL = re.compile(r"[\x00-\x1f]")

@@ -10,7 +10,7 @@ from typing import Any
 
 from cogency_rs.protocol import Limits
 
-from .oracle import (
+from ..oracle import (
     THEIR_REPORT,
     Parsed,
     Raised,
@@ -20,6 +20,7 @@ from .oracle import (
     their_parse,
     with_content,
 )
+from ..pieces import DEFAULT, Piece, generous, pieces
 from .parser_blocks import (
     NO_TAG,
     array_without_its_closing_tag,
@@ -35,7 +36,6 @@ from .parser_blocks import (
     unclosed_think,
     words_of_a_malformed_block,
 )
-from .pieces import DEFAULT, Piece, generous, pieces
 from .registry import PARSER, Example, difference
 
 

@@ -125,6 +125,9 @@ impl ItemReader for PythonReader {
 impl PythonReader {
     /// Writes what is known of the string that is open, if it is a value.
     fn show(&mut self, text: &[u8]) {
+        if self.state != (State::BehindString { is_key: false }) {
+            return; // a key is written when it is whole
+        }
         let (string, end) = match &self.unit {
             Unit::String(string) => (*string, self.at),
             Unit::Quote(string, look) => (*string, look.quote),
@@ -136,9 +139,7 @@ impl PythonReader {
             _ => from + whole_escapes(&text[from..end]),
         };
         // An escape that is wrong is reported when the string ends.
-        if self.state == (State::BehindString { is_key: false })
-            && let Err(problem) = self.take_string(text, string, end)
-        {
+        if let Err(problem) = self.take_string(text, string, end) {
             self.shown = Some(problem.at);
         }
     }

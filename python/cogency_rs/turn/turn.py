@@ -1,0 +1,483 @@
+"""One turn: events go to the consumer, rows to the log, calls to the tools.
+
+The async shell over `_core.Turn`, which decides; this file only waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal
+
+from .._core import CircuitBreaker, EarlyCall, Turn as CoreTurn, WithdrawnCalls
+from ..calls.record import CallRecord, ToolExecution
+from ..calls.tool_result import is_result
+from ..errors import StopRun
+from ..execution.batch import ToolBatch
+from ..execution.scheduling import CallOptions
+from ..execution.tool_events import ToolEvents
+from ..hooks.approval import Approval, need_of, shown_digest
+from ..hooks.hooks import HookList
+from ..protocol import ClosedOnce, LateEvents, format_call_agent, parse_tool_call, unread_text_of
+from ..storage.claims import Claim, ClaimOfRun
+from ..storage.log import Part
+from ..tools.options import ToolOptions, all_options
+from ..tools.registry import is_blocking
+from ..tools.toolbox import ResolvedCall, Toolbox
+from ..types import Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
+from .early_calls import TO_WAIT, CallEnds, EarlyCalls, OnDropped, may_have_early_calls
+from .turn_log import Steps, TurnLog, TurnStep
+
+_WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
+_PASSING = frozenset({"tool_call_start", "tool_call_delta"})
+
+_OUTCOMES = {str(outcome): outcome for outcome in TurnOutcome}
+
+_CLOSING = (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED)
+"""How a turn comes out whose question is answered or given up."""
+
+_NO_CLAIM = nullcontext()
+"""One for all turns: it holds nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRules:
+    """What the drop-in does as cogency 3.3.0 does it.
+
+    Attributes:
+        parse_call: reads a call that another parser wrote.
+        is_blocking: whether a tool, with its `execute`, runs in a worker thread.
+        is_result: whether what a tool returned is a result, and not the content of one.
+        toolbox: which tool a call means.
+        breaker: makes the circuit breaker, of how many failures in a row are allowed.
+        keeps_text: whether the text of a turn that is left is saved.
+    """
+
+    parse_call: Callable[[str], ToolCall] = parse_tool_call
+    is_blocking: Callable[[Any, Any], bool] = is_blocking
+    is_result: Callable[[object], bool] = is_result
+    toolbox: Callable[[Any], Toolbox] = Toolbox.of
+    breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
+    keeps_text: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSettings:
+    """How the turns of one conversation are carried out; see the arguments of `Accumulator`.
+
+    Attributes:
+        tools: which tool a call means; `None` if the tools may change from turn to turn, as those of a list may.
+    """
+
+    user_id: str
+    conversation_id: str
+    execution: Execution
+    stream: StreamMode
+    calls: CallOptions
+    hooks: HookList
+    approve: Approval | Literal["wait"] | None
+    on_busy: Literal["wait", "error"] | None
+    on_dropped: OnDropped | None
+    tools: Toolbox | None
+    rules: TurnRules
+
+    def toolbox(self) -> Toolbox:
+        """Which tool a call means."""
+        return self.tools or self.rules.toolbox(self.execution.tools)
+
+    def tool_options(self) -> Sequence[ToolOptions]:
+        """The options of the tools that have some."""
+        return all_options(self.execution.tools) if self.tools is None else self.tools.options
+
+    def claimed(self) -> AbstractAsyncContextManager[Claim | None]:
+        """Claims the conversation, if that is asked for."""
+        if self.on_busy is None:
+            return _NO_CLAIM
+        wait = self.on_busy == "wait"
+        storage: Any = self.execution.storage
+        return ClaimOfRun(storage.claim(self.conversation_id, wait=wait))
+
+    def may_be_held(self, calls: Sequence[ResolvedCall]) -> bool:
+        """Whether one of these calls may have to wait for something before its tool is started."""
+        most = self.calls.max_concurrency
+        if self.hooks.is_around_calls or len(calls) > (most or len(calls)):
+            return True
+        wants = all_options([tool for _, tool in calls])
+        return any(want.asks_when or (want.sequential and calls[1:]) for want in wants)
+
+    def batch(
+        self,
+        state: dict[str, Any],
+        claim: Claim | None,
+        tools: Toolbox,
+        tool_events: ToolEvents,
+    ) -> ToolBatch:
+        """A batch without calls."""
+        return ToolBatch(
+            (),
+            tools,
+            execution=self.execution,
+            user_id=self.user_id,
+            conversation_id=self.conversation_id,
+            options=self.calls,
+            hooks=self.hooks,
+            approval=None if self.approve == "wait" else self.approve,
+            state=state,
+            is_blocking=self.rules.is_blocking,
+            is_result=self.rules.is_result,
+            run=tool_events,
+            in_run=None if claim is None else claim.enter_context,
+        )
+
+
+@dataclass(slots=True)
+class TurnResult:
+    """What came of a turn. It is filled while the turn goes on.
+
+    Attributes:
+        outcome: how the turn came out; `None` while it runs.
+        finish_reason: why the model stopped writing, if its source gave a `Finish`.
+        replaced_characters: how many characters of its text became U+FFFD, since half of each was missing.
+        stop: the `StopRun` that ended it, raised by a tool or a hook; `None` if there was none.
+        executions: the records of its calls, in call order.
+        resolved: the same calls as hooks left them, with their tools.
+        waiting: the calls of a batch that waits for approval, with their ids.
+        asking: those of them that somebody must decide about.
+        untold: events of text that is in the log but had not been emitted when the turn was left.
+    """
+
+    outcome: TurnOutcome | None = None
+    finish_reason: str | None = None
+    replaced_characters: int = 0
+    stop: StopRun | None = None
+    executions: Sequence[ToolExecution] = ()
+    resolved: Sequence[tuple[ToolCall, Any]] = ()
+    waiting: Sequence[ToolCall] = ()
+    asking: Sequence[ToolCall] = ()
+    untold: Sequence[TurnEvent] = ()
+
+
+class Turn(AsyncIterable[TurnEvent]):
+    """A turn that is carried out while its events are read, once.
+
+    Leave it with `aclose()`, or read it to its end.
+
+    Args:
+        result: filled by `events`.
+        events: carries the turn out.
+
+    Attributes:
+        result: what came of it so far.
+    """
+
+    __slots__ = ("_events", "result")
+
+    def __init__(self, result: TurnResult, events: AsyncGenerator[TurnEvent, None]) -> None:
+        self.result = result
+        self._events = events
+
+    def __aiter__(self) -> AsyncGenerator[TurnEvent, None]:
+        return self._events
+
+    def __anext__(self) -> Awaitable[TurnEvent]:
+        """The next event."""
+        return self._events.__anext__()
+
+    async def aclose(self) -> None:
+        """Leave the turn: its running tools are cancelled and awaited, and the log has the text so far."""
+        await self._events.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSource:
+    """What a turn is made of; see the arguments of `Accumulator.process`."""
+
+    events: AsyncIterable[Any]
+    known: Sequence[CallRecord]
+    goes_on: bool
+    parts_of_calls: Callable[[], tuple[Part, ...]]
+
+    async def open(self, settings: TurnSettings) -> tuple[CoreTurn, ClosedOnce, TurnLog]:
+        """Begin to read: the core's machine, what is read into it, and the log."""
+        events = self.events
+        if isinstance(events, LateEvents):
+            events = await events.make()
+        text = unread_text_of(events)
+        eager = settings.calls.eager and may_have_early_calls(settings.tool_options())
+        reading: Any = {"errors": "event"} if text is None else text.reading
+        core = CoreTurn(stream=settings.stream, eager=eager, goes_on=self.goes_on, **reading)
+        if text is None:
+            enter = partial(_enter_event, core, eager, settings.rules.parse_call)
+            source = ClosedOnce(aiter(events), core, enter)
+        else:
+            source = text.open(core)
+        log = TurnLog(
+            settings.execution.storage,
+            settings.conversation_id,
+            settings.user_id,
+            self.known,
+            toolbox=settings.toolbox,
+            may_be_held=settings.may_be_held,
+            written_ids=text is not None,
+            parts=self.parts_of_calls,
+        )
+        return core, source, log
+
+
+class TurnAtWork:
+    """Carries out a turn, an event at a time; on the way out it settles what was left.
+
+    Args:
+        settings: the conversation's.
+        opened: what `TurnSource.open` gave.
+        breaker: counts batches without success.
+        batch: makes a batch without calls.
+        result: filled while the turn goes on.
+    """
+
+    __slots__ = (
+        "_batch",
+        "_breaker",
+        "_core",
+        "_early",
+        "_ends",
+        "_is_collected",
+        "_is_over",
+        "_log",
+        "_result",
+        "_settings",
+        "_source",
+        "_steps",
+        "_told",
+    )
+
+    def __init__(
+        self,
+        settings: TurnSettings,
+        opened: tuple[CoreTurn, ClosedOnce, TurnLog],
+        breaker: CircuitBreaker,
+        batch: Callable[[Toolbox, ToolEvents], ToolBatch],
+        result: TurnResult,
+    ) -> None:
+        self._settings = settings
+        self._core, self._source, self._log = opened
+        self._breaker = breaker
+        self._result = result
+        self._early = EarlyCalls(self._log, batch, settings.on_dropped)
+        self._steps: deque[TurnStep] = deque()
+        self._batch: tuple[ToolBatch, ToolEvents] | None = None  # while it runs
+        self._told: AsyncGenerator[Any, None] | None = None  # what its tools tell the run
+        self._ends: CallEnds | None = None
+        self._is_over = self._is_collected = False
+
+    async def next(self) -> TurnEvent | None:
+        """The next event; `None` when the turn is over."""
+        while True:
+            if self._told is not None and (told := await self._next_told(self._told)) is not None:
+                return told
+            if self._steps:
+                step = self._steps.popleft()
+                if isinstance(step, dict):
+                    return step
+                await self._carry_out(step)
+            elif self._result.stop is not None:
+                return None
+            elif self._is_over:
+                if self._source.failed is not None:
+                    raise self._source.failed
+                return None
+            else:
+                given = await self._read()
+                if isinstance(given, dict):  # most are, in token mode
+                    return given
+                self._steps.extend(given)
+
+    async def _read(self) -> Steps | TurnEvent:
+        """What the source gives next; at its end, the last steps."""
+        try:
+            given: Steps | TurnEvent | None = await self._source
+        except Exception as error:
+            self._source.failed, given = error, None
+        except GeneratorExit:
+            # Thrown into an `await`, not a `yield`: Python collects the task, and nothing can wait.
+            self._is_collected = True
+            raise
+        if given is not None:
+            return given
+        self._is_over = True
+        await self._source.aclose()
+        return self._core.finish(error=self._source.failed)
+
+    async def _carry_out(self, step: TurnStep) -> None:
+        """Do what a step says that is no event."""
+        if isinstance(step, tuple):
+            await self._log.save(step)
+        elif isinstance(step, EarlyCall):
+            await self._early.begin(step.place, step.call)
+        elif isinstance(step, WithdrawnCalls):
+            await self._early.withdraw(step.place)
+        elif self._settings.approve == "wait" and await self._is_to_wait():
+            await self._early.withdraw(0, TO_WAIT)
+            self._result.waiting, self._result.asking = await self._log.wait()
+        else:
+            await self._run_batch()
+
+    async def _is_to_wait(self) -> bool:
+        """Whether one of the calls in the log has to be approved first."""
+        log = self._log
+        if any(options.asks_when for options in self._settings.tool_options()):
+            log.needs = [await need_of(call) for call in log.calls]
+        if True in log.needs:
+            # Nobody can agree to what cannot be shown, so such a call does not wait.
+            shown = [
+                await shown_digest(call) if need is True else need
+                for call, need in zip(log.calls, log.needs, strict=True)
+            ]
+            log.digests = [each if isinstance(each, str) else None for each in shown]
+            log.needs = [True if isinstance(each, str) else each for each in shown]
+        return True in log.needs
+
+    # A batch
+
+    async def _run_batch(self) -> None:
+        """Run the calls of the batch. If one of them may speak, `next` gives what they tell the run."""
+        batch, events = self._batch = self._early.complete()
+        self._ends = CallEnds(self._log, batch) if self._log.keeps_ends else None
+        if batch.may_speak:
+            self._told = events.until(batch.join())
+        else:
+            await batch.join()
+            self._take_results(batch, events)
+
+    async def _next_told(self, told: AsyncGenerator[Any, None]) -> TurnEvent | None:
+        """What a tool tells the run; `None` when the batch is over."""
+        if self._ends is not None:
+            self._ends.consumer_is_back()
+        event = await anext(told, None)
+        if event is not None:
+            if self._ends is not None:
+                self._ends.consumer_is_at_work()
+            return event
+        self._told = None
+        if self._batch is not None:
+            self._take_results(*self._batch)
+        return None
+
+    def _take_results(self, batch: ToolBatch, events: ToolEvents) -> None:
+        """Put the steps that follow from the results of a batch behind those that are left."""
+        self._batch = None
+        self._steps.extend(self._results(batch, self._breaker))
+        self._result.stop = events.stopped
+
+    def _results(self, batch: ToolBatch, breaker: CircuitBreaker) -> Steps:
+        result = self._result
+        self._log.settle(lambda: result.executions)
+        results = batch.results()
+        result.executions, result.resolved = batch.executions(results), batch.resolved
+        return self._core.results(results, breaker)
+
+    # Its end
+
+    async def __aenter__(self) -> TurnAtWork:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if self._told is not None:
+                await self._told.aclose()
+            if isinstance(error, asyncio.CancelledError | GeneratorExit):
+                await self._leave_batch()
+            elif error is None or error is self._source.failed:
+                self._end()
+            elif isinstance(error, Exception):
+                self._result.outcome = TurnOutcome.FAILED
+            await self._settle(error)
+        finally:
+            await self._source.aclose()
+        failed = self._settings.calls.error_of(self._result.executions) if error is None else None
+        if failed is not None:
+            raise failed
+
+    def _end(self) -> None:
+        """Keep how the turn came out. If its question is answered or given up, the circuit breaker is closed."""
+        result, core = self._result, self._core
+        outcome, result.finish_reason = _OUTCOMES[core.outcome], core.finish_reason
+        result.replaced_characters = core.replaced_characters
+        if result.stop is not None and outcome is TurnOutcome.ACTED:
+            outcome = TurnOutcome.ENDED
+        if result.waiting:
+            outcome = TurnOutcome.WAITING
+        if outcome in _CLOSING:
+            self._breaker.close()
+        result.outcome = outcome
+
+    async def _leave_batch(self) -> None:
+        """Save the results of a batch that was stopped. They say nothing about its tools, so they do not count."""
+        batch = None if self._batch is None else self._batch[0]
+        if batch is not None and batch.is_over:  # it is not if the event loop is gone
+            await self._log.save_what_is_left(self._results(batch, CircuitBreaker()))
+
+    async def _settle(self, error: BaseException | None) -> None:
+        """Settle the calls that are left, and save the text of a turn that was left; also if this is cancelled."""
+        log, early = self._log, self._early
+        try:
+            if early.has_begun:
+                await early.close()
+        finally:
+            if log.calls:
+                await log.save_what_is_left(self._results_of_stopped())
+        is_left = isinstance(error, asyncio.CancelledError | GeneratorExit)
+        is_left = is_left and not self._is_over and not self._is_collected
+        if is_left and self._settings.rules.keeps_text and not log.is_torn:
+            left = self._core.leave()
+            self._result.untold = [step for step in left if isinstance(step, dict)]
+            await log.save_what_is_left(_texts(left))
+
+    def _results_of_stopped(self) -> Steps:
+        """The results of calls that are saved, if the turn was stopped before they could run."""
+        stopped = self._early.stopped
+        if stopped is not None and stopped.is_over:
+            return self._results(stopped, CircuitBreaker())
+        return self._core.results(self._log.results_of_stopped(), CircuitBreaker())
+
+
+def _enter_event(
+    core: CoreTurn, eager: bool, parse_call: Callable[[str], ToolCall], event: Any
+) -> Any:
+    """Hand an event that another parser made to the turn, or return it if it must be yielded unchanged.
+
+    A turn takes only what it saves, and pieces of calls that are not complete yet are not saved.
+    """
+    kind = event["type"]
+    if kind in _PASSING:
+        return core.pass_on(event)
+    if kind == "call_ready" and not eager:
+        return None
+    if kind == "error":
+        raw, place = event.get("raw") or "", (event.get("line"), event.get("column"))
+        kind, code = event.get("kind") or "malformed", event.get("code")
+        content, finding = event.get("content") or "", event.get("finding")
+        core.error(kind, content, raw, *place, code, finding)
+        return None
+    content = event.get("content") or "" if kind in _WITH_CONTENT else ""
+    if kind in ("call", "call_ready"):
+        content = format_call_agent(parse_call(content))
+    core.event(kind, content)
+    return None
+
+
+def _texts(steps: Steps) -> Steps:
+    """The model's text among the last steps of a stopped turn; a block that it had begun is dropped."""
+    rows = [row for step in steps if isinstance(step, tuple) for row in step]
+    texts = tuple(row for row in rows if row[0] in ("think", "respond"))
+    return [texts] if texts else []
