@@ -41,6 +41,13 @@ MENDED: list[Case] = [
         Case("parser", "forge-xml", _XML, unit, {"reason": "stop"})
         for unit in ("<!-- >", "<!--", "<![CDATA", "<![CDATA[</text>", "<a x='", "</a")
     ),
+    *(
+        Case("parser", name, before, '{"', {"piece": 4, "calls": "stream"})
+        for name, before in (
+            ("olmo3", "<function_calls>a(b="),
+            ("lfm2", "<|tool_call_start|>[a(b="),
+        )
+    ),
     Case("parser", "minimax-m3", "<minimax:tool_call>", "]<]minimax[>[<a", {"reason": "stop"}),
     Case("inert", "react", "", "Thought:", {}),
     Case("inert", "react", "", " Thought:", {}),
