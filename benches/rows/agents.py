@@ -13,7 +13,8 @@ from sides import Tool, block, cut, drain, execution
 from cogency_rs import Accumulator, Agent, Memory, SQLite, assemble, parse_tokens
 from cogency_rs.models import ModelRequest
 from cogency_rs.outside import uuid7
-from cogency_rs.storage import CallRecord, writer
+from cogency_rs.storage import CallRecord
+from cogency_rs.storage.sqlite import writer
 from cogency_rs.types import TurnOutcome
 
 CALLS = 4

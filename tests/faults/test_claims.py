@@ -22,7 +22,8 @@ import pytest
 from cogency_rs import SQLite
 from cogency_rs.errors import BusyError, StorageError
 from cogency_rs.outside import is_gone, machine, worker
-from cogency_rs.storage import claims, sqlite_leases as leases
+from cogency_rs.storage import claims
+from cogency_rs.storage.sqlite import log as leases
 from support.claims import claimed, outside
 from support.waiting import until
 

@@ -15,9 +15,9 @@ import pytest
 from cogency_rs import Agent, PostgreSQL, SQLite, tool
 from cogency_rs.errors import StorageError
 from cogency_rs.execution import Happened
-from cogency_rs.storage import schema as sqlite_schema
 from cogency_rs.storage.postgres import schema as postgres_schema
-from cogency_rs.storage.postgres.faults import LOST_CLAIM
+from cogency_rs.storage.postgres.connection import LOST_CLAIM
+from cogency_rs.storage.sqlite import schema as sqlite_schema
 from cogency_rs.testing import ScriptedModel
 from support.postgres_server import ask
 from support.programs import environment, program

@@ -15,7 +15,7 @@ import pytest
 
 from cogency_rs import Accumulator, Execution, PostgreSQL, parse_tokens
 from cogency_rs.errors import StorageError
-from cogency_rs.storage.postgres import session
+from cogency_rs.storage.postgres import pool
 from support.postgres_server import ask
 from support.programs import started
 from support.turns_until_killed import CALLS, TEXT, Tool, reports_until_killed
@@ -143,7 +143,7 @@ async def check_all(dsn: str, acknowledged: Counter[Any]) -> None:
 async def test_a_server_that_stays_away_is_a_retryable_error_until_it_is_back(
     dsn, log, postgres, monkeypatch
 ):
-    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    monkeypatch.setattr(pool, "PATIENCE", 0.1)
     await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
     postgres.kill()
     try:
@@ -164,7 +164,7 @@ async def test_a_server_that_stays_away_is_a_retryable_error_until_it_is_back(
 
 async def test_an_append_whose_answer_was_lost_is_not_done_twice(dsn, log, monkeypatch):
     """The connection breaks after the database has committed, before the program learns of it."""
-    carry_out = session.WriteStep.carry_out
+    carry_out = pool.WriteStep.carry_out
     lost = []
 
     async def loses_the_answer(self: Any, connection: Any, address: Any) -> None:
@@ -174,14 +174,14 @@ async def test_an_append_whose_answer_was_lost_is_not_done_twice(dsn, log, monke
             raise ConnectionResetError("cut")
 
     await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
-    monkeypatch.setattr(session.WriteStep, "carry_out", loses_the_answer)
+    monkeypatch.setattr(pool.WriteStep, "carry_out", loses_the_answer)
     await log.append("c", user_id="u", rows=[("user", "once", 2.0)])
     assert len(set(lost)) == 1, "every attempt has the same author"
     assert [row["content"] for row in (await log.read("c")).rows] == ["before", "once"]
 
 
 async def test_a_statement_that_cannot_be_repeated_is_not_tried_twice(dsn, log, monkeypatch):
-    carry_out = session.WriteStep.carry_out
+    carry_out = pool.WriteStep.carry_out
 
     async def loses_the_answer(self: Any, connection: Any, address: Any) -> None:
         await carry_out(self, connection, address)
@@ -189,7 +189,7 @@ async def test_a_statement_that_cannot_be_repeated_is_not_tried_twice(dsn, log, 
 
     await log.save_profile("u", {"who": "A"})
     with monkeypatch.context() as patch:
-        patch.setattr(session.WriteStep, "carry_out", loses_the_answer)
+        patch.setattr(pool.WriteStep, "carry_out", loses_the_answer)
         with pytest.raises(StorageError, match="whether this was saved is not known") as caught:
             await log.save_profile("u", {"who": "B"})
     assert caught.value.retryable

@@ -12,7 +12,7 @@ import pytest
 
 from cogency_rs import PostgreSQL
 from cogency_rs.errors import StorageError
-from cogency_rs.storage.postgres import session
+from cogency_rs.storage.postgres import pool
 from support.postgres_server import Server
 
 pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
@@ -106,7 +106,7 @@ async def test_a_row_that_does_not_fit_is_refused_and_saved_rows_stay_readable(d
 @pytest.mark.parametrize("disk", [JOURNAL], indirect=True)
 async def test_a_server_without_disk_space_loses_no_acknowledged_row(disk, monkeypatch):
     """Without room for its write-ahead log a server ends, and does not start again until there is room."""
-    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    monkeypatch.setattr(pool, "PATIENCE", 0.1)
     with server_on(journal_disk=disk.folder) as server:
         async with PostgreSQL(server.address) as log:
             saved, refusal = await fill(log)

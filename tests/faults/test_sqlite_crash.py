@@ -17,7 +17,7 @@ import pytest
 
 from cogency_rs import SQLite
 from cogency_rs.errors import StorageError
-from cogency_rs.storage import connection, writer
+from cogency_rs.storage.sqlite import connection, writer
 from support.log_files import select
 from support.programs import started
 from support.users import unprivileged

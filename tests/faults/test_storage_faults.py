@@ -13,7 +13,7 @@ import pytest
 
 from cogency_rs import assemble, parse_tokens
 from cogency_rs.errors import StorageError
-from cogency_rs.storage import connection, readers, writer
+from cogency_rs.storage.sqlite import connection, writer
 from support.aftermath import KINDS, SQLITE_STORAGES, Scene, on_disk
 from support.tools import FAIL, OK, FunctionTool, block, stored, with_tools
 from support.turns import (
@@ -278,7 +278,7 @@ async def test_a_statement_that_fails_loses_nothing(mode, storage, stays, tmp_pa
 async def test_a_prompt_that_cannot_be_read_can_be_read_later(window, tmp_path, monkeypatch):
     for at in itertools.count(1):
         statements = Statements(at, stays=False)
-        monkeypatch.setattr(readers, "connect", statements.connect)
+        monkeypatch.setattr(connection, "connect", statements.connect)
         async with Scene(on_disk(tmp_path / str(at))) as scene:
             await carry_out(scene.turns, parse_tokens(block("good")))
             options = {"tools": [], "storage": scene.log.inner, "history_window": window}

@@ -13,7 +13,7 @@ import pytest
 
 from cogency_rs import PostgreSQL, SQLite
 from cogency_rs.errors import StorageError
-from cogency_rs.storage.postgres import database
+from cogency_rs.storage.postgres import pool
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -85,7 +85,7 @@ async def test_a_thread_that_ends_fails_all_that_wait_and_the_next_call_starts_a
     async with PostgreSQL(dsn) as log:
         await log.append("c", user_id="u", rows=FIRST)
         with monkeypatch.context() as patched:
-            patched.setattr(database, "steps_of", lambda writes: 1 / 0)
+            patched.setattr(pool, "steps_of", lambda writes: 1 / 0)
             waiting = [log.append("c", user_id="u", rows=SECOND) for _ in range(3)]
             for each in waiting:
                 with pytest.raises(StorageError, match=r"ZeroDivisionError.*not known whether"):
@@ -99,7 +99,7 @@ async def test_a_thread_that_ends_fails_all_that_wait_and_the_next_call_starts_a
 async def test_a_user_who_leaves_while_the_thread_ends_does_not_wait_for_it(dsn, monkeypatch):
     log = PostgreSQL(dsn)
     await log.append("c", user_id="u", rows=FIRST)
-    monkeypatch.setattr(database, "steps_of", lambda writes: 1 / 0)
+    monkeypatch.setattr(pool, "steps_of", lambda writes: 1 / 0)
     save = log.append("c", user_id="u", rows=SECOND)
     await asyncio.gather(log.close(), save, return_exceptions=True)
     with pytest.raises(StorageError, match="closed"):
@@ -109,15 +109,15 @@ async def test_a_user_who_leaves_while_the_thread_ends_does_not_wait_for_it(dsn,
 async def test_a_user_who_is_taken_with_the_last_writes_does_not_wait_either(dsn, monkeypatch):
     log = PostgreSQL(dsn)
     await log.append("c", user_id="u", rows=FIRST)
-    held, entered, steps_of = threading.Event(), threading.Event(), database.steps_of
+    held, entered, steps_of = threading.Event(), threading.Event(), pool.steps_of
 
     def fail(writes: Any) -> Any:
         entered.set()
         held.wait(10)
-        monkeypatch.setattr(database, "steps_of", lambda writes: 1 / 0)
+        monkeypatch.setattr(pool, "steps_of", lambda writes: 1 / 0)
         return steps_of(writes)
 
-    monkeypatch.setattr(database, "steps_of", fail)
+    monkeypatch.setattr(pool, "steps_of", fail)
     first = log.append("c", user_id="u", rows=SECOND)
     await asyncio.to_thread(entered.wait, 10)  # the thread is at its first write
     save = log.append("c", user_id="u", rows=SECOND)

@@ -9,8 +9,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cogency_rs.calls.record import CallRecord, CallStatus
-from cogency_rs.storage.calls import save_calls
-from cogency_rs.storage.connection import connect, connect_to_write
+from cogency_rs.storage.sqlite.connection import connect, connect_to_write
+from cogency_rs.storage.sqlite.queries import save_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

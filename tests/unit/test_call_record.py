@@ -25,7 +25,7 @@ from cogency_rs.calls.record import (
 from cogency_rs.calls.tool_result import failure, failure_of, status_of
 from cogency_rs.errors import BlockTool, DeniedError, StorageError, ToolError, UnknownOutcome
 from cogency_rs.outside import uuid7
-from cogency_rs.storage import checks
+from cogency_rs.storage import rows as stored_rows
 from cogency_rs.testing import ScriptedModel
 from support.agents import calls
 from support.storages import every_log
@@ -89,7 +89,7 @@ def test_a_state_that_no_table_has_is_an_error_that_says_so() -> None:
 
 async def test_a_resume_and_a_question_say_so_too_and_write_nothing(every_log, monkeypatch) -> None:
     log = every_log
-    monkeypatch.setattr(checks, "STATES", {"suspended"})  # as in a later version
+    monkeypatch.setattr(stored_rows, "STATES", {"suspended"})  # as in a later version
     rows = [("user", "Pay.", 1.0), ("call", '{"name": "pay", "args": {}}', 2.0)]
     await log.append("c", rows=rows, calls=[record("suspended")])
     agent = Agent(ScriptedModel(["Done."]), storage=log)

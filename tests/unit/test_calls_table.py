@@ -14,7 +14,7 @@ from cogency_rs import Accumulator, Execution, Hooks, SQLite, ToolContext, parse
 from cogency_rs.errors import BlockTool, ConfigError, ToolError
 from cogency_rs.outside import is_uuid7, worker
 from cogency_rs.storage import CallRecord
-from cogency_rs.storage.connection import connect
+from cogency_rs.storage.sqlite.connection import connect
 from cogency_rs.tools import Retries
 from support import logs
 from support.logs import Stored, call, success

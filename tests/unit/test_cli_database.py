@@ -18,8 +18,9 @@ pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra pos
 from cogency_rs import PostgreSQL, SQLite
 from cogency_rs.cli import copy as copy_command, database_log, log as file_log
 from cogency_rs.errors import StorageError
-from cogency_rs.storage import CallRecord, Part, archive as file_archive, copying
+from cogency_rs.storage import CallRecord, Part, copying
 from cogency_rs.storage.postgres import archive as table_archive
+from cogency_rs.storage.sqlite import archive as file_archive
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import Memory, PostgreSQL, SQLite
-from cogency_rs.storage.connection import connect
-from cogency_rs.storage.schema import upgrade
-from cogency_rs.storage.tail import check_cursor, read_tail
+from cogency_rs.storage.sqlite.connection import connect
+from cogency_rs.storage.sqlite.queries import check_cursor, read_tail
+from cogency_rs.storage.sqlite.schema import upgrade
 from support.changed_logs import HAS_COGENCY, Scene, contents
 
 pytestmark = pytest.mark.timeout(120)

@@ -24,7 +24,7 @@ READS = {"time", "random", "uuid", "secrets"}
 ELSEWHERE = {
     "outside.py": "the one place",
     "testing/scripted.py": "draws by a seed",
-    "storage/connection.py": "waits, in the computer's time, for another program's lock",
+    "storage/sqlite/connection.py": "waits, in the computer's time, for another program's lock",
     "telemetry/spans.py": "measures how long something took, for metrics",
     "models/local.py": "a password for a server of this process",
     "tools/folder.py": "names of temporary files",

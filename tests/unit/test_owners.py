@@ -14,7 +14,7 @@ import pytest
 from cogency_rs import Agent, CogencyError, RunLimits
 from cogency_rs.errors import ConfigError, OwnerError
 from cogency_rs.storage import LogPage
-from cogency_rs.storage.conversations import owner_of
+from cogency_rs.storage.sqlite.queries import owner_of
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding
 from support.logs import Stored, write

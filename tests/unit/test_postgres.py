@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from cogency_rs import PostgreSQL, SQLite
 from cogency_rs.errors import ConfigError
 from cogency_rs.storage import CallRecord
-from cogency_rs.storage.postgres.text import pack, unpack
+from cogency_rs.storage.postgres.connection import pack, unpack
 from cogency_rs.storage.postgres.writes import Write, WriteStep, steps_of
 from cogency_rs.testing import LogConformance
 from support.postgres_server import ask

@@ -10,9 +10,8 @@ import pytest
 
 from cogency_rs import PostgreSQL
 from cogency_rs.errors import ConfigError, StorageError
-from cogency_rs.storage.postgres import schema, session
-from cogency_rs.storage.postgres.address import Address, read_dsn
-from cogency_rs.storage.postgres.faults import explain, is_passing
+from cogency_rs.storage.postgres import pool, schema
+from cogency_rs.storage.postgres.connection import Address, explain, is_passing, read_dsn
 from support.postgres_server import WITH_PASSWORD
 
 asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
@@ -120,7 +119,7 @@ async def test_a_server_without_tls_where_tls_is_asked_for(postgres):
     ],
 )
 async def test_each_error_of_the_server_is_explained(dsn, monkeypatch, kind, parts, retryable):
-    monkeypatch.setattr(session, "PATIENCE", 0.0)
+    monkeypatch.setattr(pool, "PATIENCE", 0.0)
 
     async def fails(*_: Any) -> None:
         raise kind("it was said")
@@ -128,7 +127,7 @@ async def test_each_error_of_the_server_is_explained(dsn, monkeypatch, kind, par
     async with PostgreSQL(dsn) as log:
         await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
         with monkeypatch.context() as patch:
-            patch.setattr(session.WriteStep, "carry_out", fails)
+            patch.setattr(pool.WriteStep, "carry_out", fails)
             saves = [log.append(id, user_id="u", rows=[("user", "now", 2.0)]) for id in "cd"]
             for save in saves:
                 with pytest.raises(StorageError) as caught:

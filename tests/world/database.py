@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from cogency_rs import Memory, SQLite
 from cogency_rs.errors import StorageError
 from cogency_rs.storage import Claims, claims as _claims
-from cogency_rs.storage.connection import connect_to_write, explain
 from cogency_rs.storage.log import Begun
+from cogency_rs.storage.sqlite.connection import connect_to_write, explain
 
 from .loop import WorldLoop
 

@@ -11,7 +11,7 @@ from cogency_rs.agent import resumption, stored_state
 from cogency_rs.calls import record as records
 from cogency_rs.execution import batch as _batch
 from cogency_rs.hooks import ToolApproved, approval, approval as agreed_preview
-from cogency_rs.storage import users
+from cogency_rs.storage import log
 
 from .mutation import fault, patched
 
@@ -21,8 +21,8 @@ def _no_owner() -> Any:
     async def check(*_: Any) -> None: ...
 
     with (
-        patched(users, "check_user", lambda old: check),
-        patched(users, "check_owner", lambda old: lambda *_: None),
+        patched(log, "check_user", lambda old: check),
+        patched(log, "check_owner", lambda old: lambda *_: None),
     ):
         yield
 

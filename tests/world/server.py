@@ -16,15 +16,15 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 
 from cogency_rs.storage import Claims
-from cogency_rs.storage.postgres.address import Address, read_dsn
+from cogency_rs.storage.postgres.connection import Address, read_dsn
 from cogency_rs.storage.postgres.log import PostgreSQL
-from cogency_rs.storage.postgres.session import Session
+from cogency_rs.storage.postgres.pool import Session
 from cogency_rs.storage.postgres.writes import Write, WriteStep
 
 from .database import Way
 
 if TYPE_CHECKING:
-    from cogency_rs.storage.postgres.driver import Connection
+    from cogency_rs.storage.postgres.connection import Connection
 
     from .machine import Machine
 

@@ -126,7 +126,7 @@ class PendingCalls:
             StorageError: the log could not be read or written.
         """
         from ..storage.claims import ClaimOfRun
-        from ..storage.users import check_user
+        from ..storage.log import check_user
         from ..turn.turn_log import save_to_the_end
 
         for name, text in (
@@ -315,7 +315,7 @@ class Forking:
         """
         from ..outside import uuid7
         from ..storage.claims import ClaimOfRun
-        from ..storage.users import check_user
+        from ..storage.log import check_user
         from .stored_state import rows_before_open_calls
 
         check_text("conversation_id", conversation_id)

@@ -252,7 +252,7 @@ class Run:
 
     async def _check_user(self, claimed: Any) -> None:
         """Check that the conversation is the user's; keep what was read with the claim, if no hook may change it."""
-        from ..storage.users import check_owner, check_user
+        from ..storage.log import check_owner, check_user
 
         ctx, begun = self.ctx, getattr(claimed, "begun", None)
         if begun is None:

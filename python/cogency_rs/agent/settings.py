@@ -283,7 +283,7 @@ def _log_at(place: str | bytes) -> Any:
     place = fsdecode(place)
     if not place.strip():
         raise ConfigError(f"storage={place!r} names no file")
-    from ..storage.postgres.address import is_dsn
+    from ..storage.postgres.connection import is_dsn
 
     if is_dsn(place):
         from ..storage.postgres import PostgreSQL

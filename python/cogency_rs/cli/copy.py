@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from ..errors import CogencyError, ConfigError
-from ..storage.archive import FileArchive
 from ..storage.copying import Archive, Copied, copy as copy_log
-from ..storage.postgres.address import is_dsn, read_dsn
 from ..storage.postgres.archive import TableArchive
+from ..storage.postgres.connection import is_dsn, read_dsn
+from ..storage.sqlite.archive import FileArchive
 from . import log, logs
 from .exits import UnusableError
 from .output import say

@@ -13,12 +13,17 @@ from typing import Any, TypeVar
 from ..calls.record import CallRecord
 from ..errors import ConfigError, StorageError
 from ..storage.log import Conversation
-from ..storage.postgres.address import Address, read_dsn
-from ..storage.postgres.calls import list_conversations
-from ..storage.postgres.driver import Connection, connect
-from ..storage.postgres.faults import explain
+from ..storage.postgres.connection import (
+    Address,
+    Connection,
+    connect,
+    explain,
+    pack,
+    read_dsn,
+    unpack,
+)
+from ..storage.postgres.queries import list_conversations
 from ..storage.postgres.schema import find_version
-from ..storage.postgres.text import pack, unpack
 from .exits import UnusableError
 from .stored import Doubtful, Lease, Row, choose_user, saved_at, shown_time
 

@@ -26,11 +26,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from ..errors import StorageError
-from ..storage.calls import read_calls_by_row
-from ..storage.connection import code_of, is_lock
-from ..storage.conversations import list_conversations, order_of
 from ..storage.log import Conversation
-from ..storage.schema import check_version, has_table
+from ..storage.sqlite.connection import code_of, is_lock
+from ..storage.sqlite.queries import list_conversations, order_of, read_calls_by_row
+from ..storage.sqlite.schema import check_version, has_table
 from .exits import UnusableError
 from .progress import Progress
 from .stored import Doubtful, Lease, Row, choose_user, saved_at, shown_time

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..storage.log import Conversation
-from ..storage.postgres.address import is_dsn
+from ..storage.postgres.connection import is_dsn
 from . import database_log, log
 from .stored import Doubtful, Lease, Row
 from .text import one_line, quoted

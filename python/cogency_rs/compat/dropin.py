@@ -25,7 +25,7 @@ from ..errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from ..execution.batch import ToolBatch
 from ..execution.scheduling import CallOptions
 from ..guards.arguments import check_choice, check_seconds, check_text
-from ..storage.checks import check_content
+from ..storage.rows import check_content
 from ..storage.sqlite import ParseError, SQLite
 from ..tools import registry
 from ..tools.registry import is_coroutine_function, listed_tools

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         Part as Part,
         Row as Row,
     )
-    from .origin import Origin as Origin
+    from .rows import Origin as Origin
 
 __all__ = [
     "Begun",
@@ -39,7 +39,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "..calls.record": ("CallRecord",),
         ".log": ("Begun", "Conversation", "Log", "LogPage", "Part", "Row"),
-        ".origin": ("Origin",),
+        ".rows": ("Origin",),
         ".claims": ("Claim", "Claims", "Leases"),
     },
 )

@@ -29,8 +29,6 @@ from ..execution.shielded_wait import all_done
 from ..outside import uuid7
 from .log import Begun
 
-__all__ = ["LEASE", "Claim", "ClaimOfRun", "Claims", "Leases", "part_of"]
-
 logger: logging.Logger = logging.getLogger(__name__)
 
 LEASE = 30.0

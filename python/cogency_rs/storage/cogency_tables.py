@@ -3,18 +3,114 @@
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Mapping, Sequence
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, cast
 
+from ..errors import CogencyError
+from ..guards.json import read_json
 from ..outside import time, uuid7
 from ..types import MessageMatch
-from .fields import METRIC_FIELDS, PROFILE_FIELDS, read_fields
-from .messages import Messages, or_now
-from .stored_rows import ASKED, EVENTS, FOUND, LOADED, PROFILES, SAID, time_of
+from .rows import ASKED, EVENTS, FOUND, LOADED, PROFILES, SAID, time_of
 
-__all__ = ["CogencyTables"]
+PROFILE_FIELDS: dict[str, type[Any]] = dict.fromkeys(
+    ("who", "style", "focus", "interests", "misc"), str
+) | {"_meta": dict}
+METRIC_FIELDS: dict[str, type[Any]] = {"step": dict, "total": dict}
+
+
+class ParseError(CogencyError, ValueError):
+    """A stored profile or metric does not have the shape that it should have. It is a `ValueError` too.
+
+    Attributes:
+        raw: the value as it was stored.
+    """
+
+    def __init__(self, message: str, raw: object = None) -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+def read_fields(stored: str, fields: dict[str, type[Any]]) -> dict[str, Any]:
+    """Read a stored JSON object; return those of `fields` that are set, each checked for its type."""
+    value: Any = read_json(stored)
+    if not isinstance(value, dict):
+        raise ParseError(f"Expected dict, got {type(value).__name__}", value)
+    raw = cast("dict[str, Any]", value)
+    found = {name: raw[name] for name in fields if raw.get(name) is not None}
+    for name, value in found.items():
+        if not isinstance(value, fields[name]):
+            expected, got = fields[name].__name__, type(value).__name__
+            raise ParseError(f"Field '{name}' must be {expected}, got {got}", raw)
+    return found
+
+
+MessageRow = tuple[str, str, str, str, float | None]
+"""conversation_id, user_id, type, content, and seconds since the epoch or `None` for now."""
+
+
+class Messages(ABC):
+    """Saves messages and requests by the methods of a storage that save several messages, and events.
+
+    A message is stored with its time, or with one just above the times of its conversation, if it is not above them.
+    """
+
+    @abstractmethod
+    def save_messages(self, rows: Sequence[MessageRow]) -> Awaitable[list[str]]:
+        """Save several messages in one transaction, all or none; their ids, in order."""
+
+    @abstractmethod
+    async def save_event(
+        self, conversation_id: str, type: str, content: str, timestamp: float | None = None
+    ) -> str:
+        """Save an event with the conversation; return its id."""
+
+    async def save_message(
+        self,
+        conversation_id: str,
+        user_id: str,
+        type: str,
+        content: str,
+        timestamp: float | None = None,
+    ) -> str:
+        """Save one message and return its id.
+
+        Args:
+            conversation_id: the conversation it belongs to.
+            user_id: whose conversation that is.
+            type: the kind of event: "user", "respond", "call", "result", ...; see `ROW_TYPES`.
+            content: its text.
+            timestamp: seconds since the epoch; now, if not given.
+
+        Raises:
+            ConfigError: the type is not known.
+            StorageError: the row could not be stored; nothing was written.
+        """
+        [message_id] = await self.save_messages(
+            [(conversation_id, user_id, type, content, timestamp)]
+        )
+        return message_id
+
+    async def save_request(
+        self,
+        conversation_id: str,
+        user_id: str,
+        messages: str,
+        response: str | None = None,
+        timestamp: float | None = None,
+    ) -> str:
+        """Save a request to a model and its answer, as an event "request"; return the event's id.
+
+        `user_id` is not stored: the conversation stands for it.
+        """
+        content = json.dumps({"messages": messages, "response": response})
+        return await self.save_event(conversation_id, "request", content, timestamp)
+
+
+def or_now(timestamp: float | None) -> float:
+    """A time, or the present time if none is given."""
+    return time() if timestamp is None else timestamp
 
 
 _SMALL = {ord(capital): ord(capital.lower()) for capital in ascii_uppercase}

@@ -15,8 +15,6 @@ from typing import Any, Protocol
 
 from ..errors import StorageError
 
-__all__ = ["Archive", "Copied", "StoredConversation", "check_rows", "copy"]
-
 
 @dataclass(frozen=True)
 class StoredConversation:

@@ -1,7 +1,11 @@
 """The log as a protocol: what a storage offers so that a conversation is saved, read again, and run by one at a time.
 
 `SQLite` keeps it, and any class with these methods does; `cogency_rs.testing.LogConformance` checks one that is yours.
-What is folded for prompts is above it, in `foldings.py`, for every storage alike.
+What is folded for prompts is above it, in `context/foldings.py`, for every storage alike.
+
+A conversation belongs to the user of its first row, and is carried on for this user only. The empty user is one like
+any other: a program of one user leaves `user_id` out, and a conversation that was begun without it is carried on
+without it.
 """
 
 from __future__ import annotations
@@ -13,24 +17,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from ..calls.record import CallRecord
-from ..errors import ConfigError
-
-__all__ = [
-    "ROW_TYPES",
-    "Begun",
-    "Conversation",
-    "Log",
-    "LogPage",
-    "Part",
-    "Row",
-    "begins",
-    "check_positions",
-    "check_row_type",
-    "is_log",
-    "is_log_class",
-    "overrides",
-    "parts_of",
-]
+from ..errors import ConfigError, OwnerError
 
 
 class Part(NamedTuple):
@@ -290,3 +277,43 @@ def _comes_first(kind: Any, method: str, other: str) -> bool:
         if other in vars(base):
             return False
     return False
+
+
+async def check_user(storage: Any, conversation_id: str, user_id: str) -> None:
+    """Check that a user may carry on a conversation. Anybody may begin one that has no row.
+
+    The answer holds as long as the caller has the claim on the conversation.
+
+    Args:
+        storage: a `Log`.
+        conversation_id: its id.
+        user_id: the user; "" for a program of one user.
+
+    Raises:
+        OwnerError: it is another user's.
+        StorageError: the log cannot be read.
+    """
+    check_owner(await storage.owner(conversation_id), conversation_id, user_id)
+
+
+def check_owner(owner: str | None, conversation_id: str, user_id: str) -> None:
+    """Check the same, if the owner is known.
+
+    Raises:
+        OwnerError: it is another user's.
+    """
+    if owner is not None and owner != user_id:
+        raise not_the_owner(conversation_id, user_id)
+
+
+def not_the_owner(conversation_id: str, user_id: str) -> OwnerError:
+    """The error for a user who names a conversation of another."""
+    if user_id:
+        text = f"conversation {conversation_id!r} was not begun by user {user_id!r}"
+    else:
+        text = f"conversation {conversation_id!r} was begun with a user_id, but none was given"
+    return OwnerError(
+        f"{text}: give the user_id that it was begun with, or another conversation_id",
+        conversation_id=conversation_id,
+        user_id=user_id,
+    )

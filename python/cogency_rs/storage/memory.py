@@ -19,13 +19,9 @@ from typing import Any, NamedTuple
 from ..calls.record import CallRecord
 from ..errors import ConfigError, StorageError
 from ..outside import uuid7
-from .checks import check_saved
 from .claims import Claim, Claims
 from .log import Begun, Conversation, LogPage, Row
-from .origin import Origin
-from .times import END_OF_TIME, risen
-
-__all__ = ["Memory"]
+from .rows import END_OF_TIME, Origin, check_saved, risen
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -46,7 +42,7 @@ class _Stored(NamedTuple):
         position: a number that is never given twice.
         user: whose it is.
         row: as it was handed over.
-        timestamp: as it is shown; see `times.py`.
+        timestamp: as it is shown; see `rows.py`.
     """
 
     position: int
@@ -327,7 +323,7 @@ class Memory:
         Raises:
             OwnerError: it is another user's; nothing was removed.
         """
-        from .users import not_the_owner
+        from .log import not_the_owner
 
         kept = self._kept.get(conversation_id)
         if user_id is not None and kept is not None and kept.rows and kept.rows[0].user != user_id:
@@ -349,7 +345,7 @@ class Memory:
             (row.timestamp for row in new.rows if row.timestamp < END_OF_TIME), default=-inf
         )
         new.size += sum(_size_of_row(row.row) for row in new.rows)
-        from .origin import Origin
+        from .rows import Origin
 
         new.origin = Origin(conversation_id, len(new.rows))
         self._size += new.size

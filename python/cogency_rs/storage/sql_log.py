@@ -1,21 +1,73 @@
-"""What the logs in SQL databases share: the methods of the protocol `Log` that are one query each."""
+"""What the logs in SQL databases share: the methods of the protocol `Log` that are one query each.
+
+The connections are used in other threads. A `Waiter` is a coroutine that waits for an answer from there.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 from ..calls.record import CallRecord
+from ..errors import StorageError
 from .cogency_tables import CogencyTables
-from .log import Conversation, LogPage
-from .origin import Origin
-from .users import not_the_owner
-
-__all__ = ["Queries", "Query", "SqlLog"]
+from .log import Conversation, LogPage, not_the_owner
+from .rows import Origin
 
 T = TypeVar("T")
+
+
+class Waiter:
+    """One coroutine's wait for an answer from another thread.
+
+    Attributes:
+        future: what the coroutine awaits.
+        value: the answer, unless there is an error.
+        error: why there is no value, or `None`.
+    """
+
+    __slots__ = ("error", "future", "loop", "value")
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+        self.value: Any = None
+        self.error: StorageError | None = None
+
+
+def answer(waiters: Iterable[Waiter]) -> None:
+    """Wake all `waiters`, with one call per event loop."""
+    loops: defaultdict[asyncio.AbstractEventLoop, list[Waiter]] = defaultdict(list)
+    for waiter in waiters:
+        loops[waiter.loop].append(waiter)
+    for loop, group in loops.items():
+        # A loop that was closed meanwhile raises; nobody waits there.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, group)
+
+
+def _settle(waiters: list[Waiter]) -> None:
+    for waiter in waiters:
+        if waiter.future.done():  # cancelled
+            continue
+        if waiter.error is not None:
+            waiter.future.set_exception(waiter.error)
+        else:
+            waiter.future.set_result(waiter.value)
+
+
+def done(value: T) -> asyncio.Future[T]:
+    """A future of the running loop that has its value already."""
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    future.set_result(value)
+    return future
+
+
 Query = Callable[..., T | Awaitable[T]]
 """A question to a database: called with a connection first, by `SqlLog._ask`."""
 
@@ -40,7 +92,7 @@ class SqlLog(CogencyTables):
     """A log in a SQL database, by the queries of its kind."""
 
     _queries: ClassVar[Queries]
-    _database: Any  # a `Database` of its kind
+    _database: Any  # a `SQLiteFile` or a `PostgresPool`
     _user: object
     _closed = False
 

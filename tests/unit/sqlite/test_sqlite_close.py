@@ -12,7 +12,7 @@ import pytest
 
 from cogency_rs import SQLite
 from cogency_rs.errors import StorageError
-from cogency_rs.storage import writer
+from cogency_rs.storage.sqlite import writer
 from support.log_files import contents, select, start, writer_threads
 
 pytestmark = pytest.mark.concurrency

@@ -9,8 +9,8 @@ import pytest
 
 from cogency_rs import Agent, SQLite, tool
 from cogency_rs.errors import StorageError
-from cogency_rs.storage import writer
-from cogency_rs.storage.connection import connect_to_write
+from cogency_rs.storage.sqlite import writer
+from cogency_rs.storage.sqlite.connection import connect_to_write
 from cogency_rs.testing import ScriptedModel
 from support.log_files import contents, locked, start
 from support.tools import rounds

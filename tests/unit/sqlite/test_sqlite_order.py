@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import SQLite
-from cogency_rs.storage import Part, conversations, sqlite as sqlite_log, tail
-from cogency_rs.storage.times import END_OF_TIME
+from cogency_rs.storage import Part
+from cogency_rs.storage.rows import END_OF_TIME
+from cogency_rs.storage.sqlite import log as sqlite_log, queries
 from support.changed_logs import HAS_COGENCY, Scene
 from support.log_files import select
 from support.programs import environment, program
@@ -101,7 +102,7 @@ async def test_the_ids_of_providers_are_moved_once(old):
 def test_an_upgrade_that_is_killed_leaves_the_file_as_it_was(old):
     program_text = """
 import os, signal
-from cogency_rs.storage import schema
+from cogency_rs.storage.sqlite import schema
 
 async def main(path):
     *others, last = schema.STEPS
@@ -192,11 +193,18 @@ async def test_rows_are_found_by_our_index_and_not_sorted(path, is_analyzed):
         for conversation in ("a", "b", "c"):
             await log.append(conversation, user_id="u", rows=rows)
     values = {"conversation": "c", "user": "u", "number": 5, "limit": 10, "first": 5}
-    owner = conversations._OWNER.format(order="rowid").replace("?", ":conversation")
+    owner = queries._OWNER.format(order="rowid").replace("?", ":conversation")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         if is_analyzed:
             connection.execute("ANALYZE")
-        for query in (tail._LAST, tail._WHOLE, tail._NEW, tail._NEWEST, tail._PARTS, owner):
+        for query in (
+            queries._LAST,
+            queries._WHOLE,
+            queries._NEW,
+            queries._NEWEST,
+            queries._PARTS,
+            owner,
+        ):
             plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
             assert any("cogency_rs_order" in step for step in plan), (query, plan)
             assert not any("TEMP B-TREE" in step for step in plan), (query, plan)

@@ -16,7 +16,7 @@ from ...agent.settings import calls_natively, dialect_of
 from ...errors import ConfigError, LLMError
 from ...hooks import AnyHook
 from ...runs.context import RunLimits
-from ...storage.postgres.address import is_dsn
+from ...storage.postgres.connection import is_dsn
 from ...storage.sqlite import SQLite
 from .. import log
 from ..exits import UnusableError, words_of

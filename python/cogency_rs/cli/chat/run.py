@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from ...guards.secrets import shown_url
-from ...storage.users import not_the_owner
+from ...storage.log import not_the_owner
 from .. import log
 from ..exits import UnusableError, complain, complaints, terminable, terminal_restored
 from ..show import ConversationPrinter

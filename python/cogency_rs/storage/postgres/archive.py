@@ -7,15 +7,9 @@ from typing import Any, TypeVar
 
 from ...errors import StorageError
 from ..copying import StoredConversation, check_rows
-from ..times import END_OF_TIME
-from .address import Address, read_dsn
-from .driver import Connection, connect
-from .faults import explain
-from .revisions import APPENDS
-from .schema import find_version, prepare
-from .text import pack, unpack
-
-__all__ = ["TableArchive"]
+from ..rows import END_OF_TIME
+from .connection import Address, Connection, connect, explain, pack, read_dsn, unpack
+from .schema import APPENDS, find_version, prepare
 
 T = TypeVar("T")
 Rows = list[tuple[Any, ...]]

@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL log, and how they are made and brought to this version.
+"""The tables of a PostgreSQL log, how they are made and brought to this version, and how changes of rows are noticed.
 
 The head of a conversation is its row in `conversations`. An append updates the head first, so appends to one
 conversation wait there for each other's commit. The head numbers the rows: 1, 2, 3 and so on, in the order of their
@@ -9,29 +9,94 @@ An operation of several statements is a function in the database, so that no loc
 
 Each version is a step from the one before. A released step is never changed: a change of the tables is a new step, and
 so is a change of what a value in them means. Only the functions of the last version exist; upgrading replaces them.
+
+The head also has a random *revision*. Triggers on the table of messages replace it when rows are deleted, changed,
+truncated, or inserted by anything but `append` and a copy of a log; a revision is random and not counted, so that a
+restored backup cannot have the same one by chance. A row that another program inserts also raises the number and the
+time in the head, so that the next append comes after it. The triggers change the head in the transaction that changes
+the rows, so a reader sees both or neither, whichever transaction commits first.
+
+Invariant: between two moments with equal revisions of a conversation, rows were only added with larger numbers.
+
+While `append` inserts, a setting of its transaction says that the rows are its own.
+
+A trigger that is dropped or disabled sees nothing, and other rows may be there when it is back. So a cursor has the
+state of the triggers too (`TRIGGERS`): any such change gives them another one.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from ...calls.record import ENDS
 from ...errors import StorageError
-from ..times import END_OF_TIME, STEP
-from .faults import LOST_CLAIM
-from .revisions import WATCH
+from ..rows import END_OF_TIME, STEP
+from .connection import LOST_CLAIM, Address, Connection
 
-if TYPE_CHECKING:
-    from .address import Address
-    from .driver import Connection
+APPENDS = "set_config('cogency_rs.appends', 'on', true)"
+"""From here on to the end of a transaction, inserted rows are an append's own."""
 
-__all__ = ["FREE", "STEPS", "find_version", "prepare"]
+# Heads are locked in the order in which `append` locks them, so that two programs never wait for each other.
+WATCH = """
+DROP TRIGGER IF EXISTS messages_inserted ON {schema}.messages;
+DROP TRIGGER IF EXISTS messages_changed ON {schema}.messages;
+DROP TRIGGER IF EXISTS messages_deleted ON {schema}.messages;
+DROP TRIGGER IF EXISTS messages_truncated ON {schema}.messages;
+DROP FUNCTION IF EXISTS {schema}.revise();
+CREATE FUNCTION {schema}.revise() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        UPDATE {schema}.conversations SET revision = gen_random_uuid();
+        DELETE FROM {schema}.parts;
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        DELETE FROM {schema}.parts AS parts USING gone
+        WHERE parts.conversation_id = gone.conversation_id AND parts.message_id = gone.message_id;
+    END IF;
+    IF TG_OP <> 'INSERT' THEN
+        PERFORM 1 FROM {schema}.conversations WHERE conversation_id IN (SELECT conversation_id FROM gone)
+        ORDER BY conversation_id COLLATE "C" FOR UPDATE;
+        UPDATE {schema}.conversations SET revision = gen_random_uuid()
+        WHERE conversation_id IN (SELECT conversation_id FROM gone);
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO {schema}.conversations AS c (conversation_id, last, latest)
+        SELECT conversation_id, max(number),
+            coalesce(max(timestamp) FILTER (WHERE timestamp < 253402300800.0), '-Infinity')
+        FROM came
+        GROUP BY conversation_id ORDER BY conversation_id COLLATE "C"
+        ON CONFLICT (conversation_id) DO UPDATE SET
+            revision = gen_random_uuid(),
+            last = greatest(c.last, excluded.last), latest = greatest(c.latest, excluded.latest);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER messages_inserted AFTER INSERT ON {schema}.messages
+    REFERENCING NEW TABLE AS came FOR EACH STATEMENT
+    WHEN (current_setting('cogency_rs.appends', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION {schema}.revise();
+CREATE TRIGGER messages_changed AFTER UPDATE ON {schema}.messages
+    REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION {schema}.revise();
+CREATE TRIGGER messages_deleted AFTER DELETE ON {schema}.messages
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION {schema}.revise();
+CREATE TRIGGER messages_truncated AFTER TRUNCATE ON {schema}.messages
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.revise();
+UPDATE {schema}.conversations SET revision = gen_random_uuid();
+"""
+
+TRIGGERS = """
+    SELECT CASE WHEN count(*) = 4 THEN string_agg(oid::text || '.' || xmin::text, '/' ORDER BY tgname) END
+    FROM pg_trigger
+    WHERE tgrelid = '{tables}.messages'::regclass AND tgenabled IN ('O', 'A')
+        AND tgname IN ('messages_inserted', 'messages_changed', 'messages_deleted', 'messages_truncated')
+"""
+"""The state of the triggers; null if one is missing or disabled."""
+
 
 _TABLES = """
 CREATE TABLE {schema}.conversations (
     conversation_id text PRIMARY KEY,
-    revision uuid NOT NULL DEFAULT gen_random_uuid(),  -- see `revisions.py`
+    revision uuid NOT NULL DEFAULT gen_random_uuid(),  -- see above
     last bigint NOT NULL DEFAULT 0,                    -- the number of the last row
     latest double precision NOT NULL DEFAULT '-Infinity',
     lease_number bigint NOT NULL DEFAULT 0,
@@ -154,7 +219,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = '{lost_claim}', MESSAGE = lost.id, DETAIL = coalesce(lost.worker, '');
     END IF;
 
-    PERFORM set_config('cogency_rs.appends', 'on', true);  -- see `revisions.py`
+    PERFORM set_config('cogency_rs.appends', 'on', true);  -- see above
     INSERT INTO {schema}.messages (conversation_id, number, message_id, user_id, type, content, timestamp, written_at)
     SELECT m.id, lasts[m.head] - h_count[m.head] + m.place, m.message, m.user_id, m.type, m.content, risen,
         nullif(m.written, risen)

@@ -10,18 +10,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from ..times import END_OF_TIME, risen
-from ..waiters import Waiter
-from .text import pack
-
-if TYPE_CHECKING:
-    from ...calls.record import CallRecord
-    from .address import Address
-    from .driver import Connection
-
-__all__ = ["Append", "SavedMessage", "SavedPart", "Single", "Write", "WriteStep", "steps_of"]
+from ...calls.record import CallRecord
+from ..rows import END_OF_TIME, risen
+from ..sql_log import Waiter
+from .connection import Address, Connection, pack
 
 STEP_CHARACTERS = 2**24
 """Characters of text in one step of several appends, at most."""

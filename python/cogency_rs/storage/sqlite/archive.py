@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .calls import BY_ROW, columns_there
-from .conversations import order_of
-from .copying import StoredConversation, check_rows
-from .layout import layout_of
+from ..copying import StoredConversation, check_rows
+from ..rows import call_of
+from .connection import layout_of
+from .log import SQLite
+from .queries import BY_ROW, columns_there, order_of
 from .schema import has_table
-from .sqlite import SQLite
-from .stored_rows import call_of
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import AsyncIterator, Generator
-
-__all__ = ["FileArchive"]
 
 PAGE = 1000
 """Ids that are read at a time."""

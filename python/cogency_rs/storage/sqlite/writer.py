@@ -1,11 +1,15 @@
-"""Group commit: one thread writes for everyone, and all waiting writes share one commit.
+"""One SQLite file as this process uses it: one thread that writes for everyone, a few readers, and their users.
 
-A commit costs a flush to the disk, unless it is one of leases alone, and a row almost nothing. So callers put their
-writes into a queue; the writer takes what is there, runs it as one transaction, and answers each caller after the
-commit. While it commits, the next group gathers: the busier the program, the cheaper a row.
+All `SQLite` objects on one file share one `SQLiteFile`, so that a process writes a file from one thread only, however
+many agents, event loops and threads it has. The last one to leave closes it, and so does the end of the program.
 
-A group runs as if nothing could fail. If something does, everything is rolled back and the group is
-halved until the failing write is alone, so that only its own caller hears of it.
+All waiting writes share one commit. A commit costs a flush to the disk, unless it is one of leases alone, and a row
+almost nothing. So callers put their writes into a queue; the writer takes what is there, runs it as one transaction,
+and answers each caller after the commit. While it commits, the next group gathers: the busier the program, the cheaper
+a row.
+
+A group runs as if nothing could fail. If something does, everything is rolled back and the group is halved until the
+failing write is alone, so that only its own caller hears of it.
 
 Invariant: each write is answered exactly once, and with success only after its COMMIT has returned.
 """
@@ -13,32 +17,33 @@ Invariant: each write is answered exactly once, and with success only after its 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
+import os
 import queue
 import sqlite3
 import threading
+import weakref
 from collections import deque
+from collections.abc import Callable
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from ..errors import StorageError
-from ..outside import current
+from ...errors import StorageError
+from ...outside import Outside, current
+from ..claims import Claims
+from ..sql_log import Waiter, answer
 from .connection import (
     BUSY_TIMEOUT,
     MEMORY,
     NORMAL,
     ROW_ERRORS,
     Connection,
+    Readers,
     connect_to_write,
     explain,
     is_lock,
 )
-from .waiters import Waiter, answer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["QUEUE_LIMIT", "Writer"]
 
 T = TypeVar("T")
 
@@ -311,3 +316,148 @@ class Writer:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+class SQLiteFile:
+    """The writer and the readers of the database at `path`; made by `file_at`.
+
+    Attributes:
+        claims: which conversations in it this process has, and who waits for them.
+    """
+
+    def __init__(self, path: str, here: Outside) -> None:
+        self.path = path
+        self._here = here
+        self._readers = Readers(path)
+        self._writer = Writer(path, retire=self._retire, before_open=self._readers.disconnect)
+        self._users: set[object] = set()
+        self.claims = Claims()
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in a transaction and return its value once committed; see `Writer.write`."""
+        return await self._writer.write(work)
+
+    def begin(
+        self, work: Callable[[sqlite3.Connection], T], *, outlives_power: bool = True
+    ) -> asyncio.Future[T]:
+        """Begin to do the same; see `Writer.begin`."""
+        return self._writer.begin(work, outlives_power=outlives_power)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on what is committed and return its value; see `Readers.read`."""
+        if self.path == MEMORY:  # it lives in the writer's connection alone
+            return await self._writer.write(work)
+        self._writer.start()  # the writer's thread closes the readers
+        return await self._readers.read(work)
+
+    def join(self, user: object, synchronous: int) -> None:
+        """Let `user` in; the safest of all the levels that users ask for is in force."""
+        self._users.add(user)
+        self._writer.synchronous = max(self._writer.synchronous, synchronous)
+
+    async def leave(self, user: object) -> None:
+        """Return when the user's writes are done and, if it was the last, the file is closed."""
+        await self._writer.leave(user)
+
+    def forget(self, user: object) -> None:
+        """Do the same without waiting; safe in a finalizer."""
+        self._writer.leave_soon(user)
+
+    def _retire(self, user: object) -> bool:
+        """Let `user` go; closes the readers after the last user, and returns whether it was the last."""
+        with _lock:
+            self._users.discard(user)
+            if self._users:
+                return False
+            if _shared.get((self.path, self._here)) is self:
+                del _shared[self.path, self._here]
+        self._readers.close()
+        return True
+
+    def close_at_exit(self) -> None:
+        """End the thread and close the file, even if they are still in use."""
+        self._users.clear()
+        self._writer.leave_soon(None)
+        self._writer.join()
+
+    def pause(self) -> None:
+        """Before a fork: let the calls into SQLite end, and close the file."""
+        self._writer.pause()
+        self._readers.pause()
+
+    def resume(self) -> None:
+        """After a fork, in the parent: go on where `pause` stopped."""
+        self._writer.resume()
+        self._readers.resume()
+
+    def restart(self) -> None:
+        """After a fork, in the child: start over, with the same users."""
+        self._writer.restart()
+        self._readers.restart()
+        self.claims.restart()
+
+
+_lock = threading.Lock()  # guards both collections, and who is in
+_databases: weakref.WeakSet[SQLiteFile] = weakref.WeakSet()
+_shared: weakref.WeakValueDictionary[tuple[str, Outside], SQLiteFile] = (
+    weakref.WeakValueDictionary()
+)
+
+
+def file_at(path: str, user: object, synchronous: int) -> SQLiteFile:
+    """Return the database at `path`, with `user` in it.
+
+    Args:
+        path: absolute, the same for all users of one file; every ":memory:" is a separate database.
+        user: stands for the caller until `leave` or `forget`.
+        synchronous: the level of `PRAGMA synchronous`, 0 (OFF) to 3 (EXTRA).
+    """
+    with _lock:
+        here = current()  # what a test hands in is another process
+        database = _shared.get((path, here))
+        if database is None:
+            database = SQLiteFile(path, here)
+            _databases.add(database)
+            if path != MEMORY:
+                _shared[path, here] = database
+        database.join(user, synchronous)
+    return database
+
+
+@atexit.register
+def _close_all() -> None:
+    for database in list(_databases):
+        database.close_at_exit()
+
+
+_paused: list[SQLiteFile] = []
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    _paused.extend(_databases)
+    for database in _paused:
+        database.pause()
+
+
+def _after_fork_in_parent() -> None:
+    for database in _paused:
+        database.resume()
+    _paused.clear()
+    _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    for database in _paused:
+        database.restart()
+    _paused.clear()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -1,11 +1,15 @@
 """The log in one SQLite file: messages, calls, events and profiles.
 
-All methods of the protocol `Log`, and of cogency 3.3.0's storage protocol with its arguments,
-results and file format. This file has the queries; `database.py` makes writes safe and keeps reads
-off the event loop.
+All methods of the protocol `Log`, and of cogency 3.3.0's storage protocol with its arguments, results and file format.
+`queries.py` has what is read, and `writer.py` makes writes safe and keeps reads off the event loop.
 
 Rows come back in the order in which they were committed, by the number that SQLite gives each. A file that only plain
 cogency has written is read by time, as cogency reads it, until we first write to it.
+
+The leases of claims have a row for each conversation that was ever claimed. The row stays when a lease is given back,
+so that the number never falls. A lease need not outlive a power failure, which ends the programs that hold one, so its
+commit does not wait for the disk. The rows that are saved under it do. After a power failure, the number of a lease
+under which nothing was saved may therefore come again.
 """
 
 from __future__ import annotations
@@ -13,43 +17,156 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import weakref
 from collections.abc import Callable, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-from ..calls.record import CallRecord
-from ..errors import StorageError
-from ..guards.arguments import check_choice, refused
-from ..outside import uuid7
-from .calls import read_calls, read_open_calls, read_unsettled_calls, save_calls
-from .checks import check_message, check_saved
-from .claims import Claim
-from .connection import MEMORY
-from .conversations import (
+from ...calls.record import CallRecord
+from ...errors import StorageError
+from ...guards.arguments import check_choice, refused
+from ...outside import is_gone, machine, monotonic, time, uuid7, worker
+from .. import claims
+from ..claims import Claim
+from ..cogency_tables import MessageRow, or_now
+from ..log import Begun, Row, parts_of
+from ..rows import CLAIMS, END_OF_TIME, check_message, check_saved, risen
+from ..sql_log import Queries, SqlLog, done
+from .connection import MEMORY, layout_of
+from .queries import (
+    check_cursor,
     delete_conversation,
     fork_conversation,
     list_conversations,
     origin_of,
     owner_of,
+    read_calls,
+    read_newest,
+    read_open_calls,
+    read_tail,
+    read_unsettled_calls,
+    save_calls,
 )
-from .database import Database, database_for
-from .fields import ParseError
-from .layout import layout_of
-from .log import Begun, Row, parts_of
-from .messages import MessageRow, or_now
-from .sql_log import Queries, SqlLog
-from .sqlite_leases import FileLeases, check_owner, is_held
-from .tail import check_cursor, read_newest, read_tail
-from .times import END_OF_TIME, risen
-from .waiters import done
+from .schema import has_table
+from .writer import SQLiteFile, file_at
 
-if TYPE_CHECKING:
-    import sqlite3
+_Row: TypeAlias = tuple[int, str | None, float, str, str]
+"""The columns of `_SELECT`."""
+
+_SELECT = "SELECT number, owner, expires_at, worker, machine FROM claims WHERE conversation_id = ?"
+_TAKE = "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?)"
+_RENEW = "UPDATE claims SET expires_at = ? WHERE conversation_id = ? AND owner = ?"
+_RELEASE = "UPDATE claims SET owner = NULL WHERE conversation_id = ? AND owner = ?"
 
 
-__all__ = ["ParseError", "SQLite"]
+class FileLeases:
+    """The lease of one claim in the file of a database; see `Leases`.
+
+    A holder whose clock is ahead may have ended without giving its lease back, and the lease then seems to last for
+    years. So one that nobody renews for as long as a lease lasts, while the claim waits, is over.
+
+    Args:
+        database: the file's.
+        read: what the run that takes a lease must know, read in the same transaction; `None` for nothing.
+    """
+
+    def __init__(
+        self, database: SQLiteFile, read: Callable[[sqlite3.Connection], Begun] | None = None
+    ) -> None:
+        self._database = database
+        self._read = read
+        self._seen: _Row | None = None
+        self._since = 0.0
+
+    def _holder(self, row: _Row | None) -> str | None:
+        """The name of the process that has the lease, unless it has been the same for too long."""
+        if row != self._seen:
+            self._seen, self._since = row, monotonic()
+        return None if monotonic() - self._since > claims.LEASE else _holder(row)
+
+    def take(
+        self, conversation_id: str, owner: str
+    ) -> asyncio.Future[int | str | tuple[int, Begun]]:
+        """Take the lease if it is free."""
+        read = self._read
+
+        def take(connection: sqlite3.Connection) -> int | str | tuple[int, Begun]:
+            row = _row(connection, conversation_id)
+            if (holder := self._holder(row)) is not None:
+                return holder
+            number = 1 if row is None else row[0] + 1
+            expires_at = time() + claims.LEASE
+            values = (conversation_id, number, owner, expires_at, worker(), machine())
+            connection.execute(_TAKE, values)
+            return number if read is None else (number, read(connection))
+
+        return self._database.begin(take, outlives_power=False)
+
+    async def holder(self, conversation_id: str) -> str | None:
+        """The name of the process that has the lease."""
+        return await self._database.read(
+            lambda connection: self._holder(_row(connection, conversation_id))
+        )
+
+    def renew(self, conversation_id: str, owner: str) -> asyncio.Future[bool]:
+        """Let the lease last longer."""
+
+        def renew(connection: sqlite3.Connection) -> bool:
+            values = (time() + claims.LEASE, conversation_id, owner)
+            return connection.execute(_RENEW, values).rowcount == 1
+
+        return self._database.begin(renew, outlives_power=False)
+
+    def release(self, conversation_id: str, owner: str) -> asyncio.Future[None]:
+        """Give the lease back."""
+
+        def release(connection: sqlite3.Connection) -> None:
+            connection.execute(_RELEASE, (conversation_id, owner))
+
+        return self._database.begin(release, outlives_power=False)
+
+
+def _row(connection: sqlite3.Connection, conversation_id: str) -> _Row | None:
+    row: _Row | None = connection.execute(_SELECT, (conversation_id,)).fetchone()
+    if row is not None:
+        CLAIMS.check(row, f"of conversation {conversation_id!r}")
+    return row
+
+
+def _holder(row: _Row | None) -> str | None:
+    if row is None:
+        return None
+    _, owner, expires_at, name, on = row
+    if owner is None or expires_at <= time() or is_gone(name, on):
+        return None
+    if name == worker() and on == machine():
+        return None  # a leftover: in this process the caller is first in line
+    return name
+
+
+def is_held(connection: sqlite3.Connection, conversation_id: str) -> bool:
+    """Whether another process has the lease of a conversation."""
+    if not has_table(connection, "claims"):
+        return False
+    return _holder(_row(connection, conversation_id)) is not None
+
+
+def check_owner(connection: sqlite3.Connection, conversation_id: str, owner: str) -> None:
+    """Refuse to write under a lease that the owner has lost.
+
+    Raises:
+        StorageError: the owner no longer has the lease.
+    """
+    row = _row(connection, conversation_id)
+    if row is None or row[1] != owner:
+        since = f"; process {row[3]} has it" if row is not None and row[1] is not None else ""
+        raise StorageError(
+            f"the claim on conversation {conversation_id!r} was lost, since process {worker()} did not renew it "
+            f"in time or the conversation was deleted{since}; nothing of this call was written, so end this run"
+        )
+
 
 _BY_TIME = {"newest": "timestamp DESC, rowid DESC"}
 """How a file is read that this version has not upgraded."""
@@ -141,7 +258,7 @@ class SQLite(SqlLog):
             "all": "-1",
         }
     )
-    _database: Database
+    _database: SQLiteFile
 
     def __init__(
         self, db_path: str | os.PathLike[str] = ".cogency/store.db", *, synchronous: str = "FULL"
@@ -152,8 +269,8 @@ class SQLite(SqlLog):
         self.db_path = MEMORY if db_path == MEMORY else os.path.realpath(db_path)
         self.is_durable = self.db_path != MEMORY
         self._user = user = object()
-        self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
-        weakref.finalize(self, Database.forget, self._database, user).atexit = False
+        self._database = file_at(self.db_path, user, _SYNCHRONOUS.index(synchronous))
+        weakref.finalize(self, SQLiteFile.forget, self._database, user).atexit = False
 
     def save_messages(self, rows: Sequence[MessageRow]) -> asyncio.Future[list[str]]:
         """Save several messages in one transaction, all or none.
@@ -316,7 +433,7 @@ class SQLite(SqlLog):
             lambda connection: query(connection, conversation_id, *values)
         )
 
-    def _open(self) -> Database:
+    def _open(self) -> SQLiteFile:
         if self._closed:
             raise StorageError(f"this SQLite on {self.db_path} is closed; open a new one")
         return self._database
@@ -340,7 +457,7 @@ _Saved = tuple[str, str, str, str, str, float]
 
 
 def _insert_rows(connection: sqlite3.Connection, rows: Sequence[_Saved]) -> None:
-    """Insert rows, in order, each with a timestamp above those of its conversation; see `times.py`."""
+    """Insert rows, in order, each with a timestamp above those of its conversation; see `rows.py`."""
     latest: dict[str, float] = {}
     risen_rows: list[tuple[Any, ...]] = []
     for row in rows:

@@ -1,31 +1,27 @@
-"""One SQLite file: how it is opened, and what its failures mean.
+"""The connections to one SQLite file: how it is opened, what its failures mean, and those that read.
 
 SQLite is Python's own: a second copy of the library in one process would break the file locks of the first.
+
+A few connections read next to the writer, each used by one thread at a time. In WAL mode readers and the writer do not
+block each other, and a read sees everything that was committed when it began, so also every save that was acknowledged
+before.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
+from typing import NamedTuple, TypeVar, cast
 
-from ..errors import StorageError
-from ..outside import hold
-from .schema import COGENCYS, check_version, upgrade
-
-__all__ = [
-    "BUSY_TIMEOUT",
-    "MEMORY",
-    "NORMAL",
-    "ROW_ERRORS",
-    "Connection",
-    "code_of",
-    "connect",
-    "connect_to_write",
-    "explain",
-    "is_lock",
-]
+from ...errors import StorageError
+from ...outside import current, hold
+from .schema import COGENCYS, check_version, is_ordered, is_watched, upgrade
 
 MEMORY = ":memory:"
 
@@ -209,3 +205,115 @@ def is_lock(error: Exception) -> bool:
 def code_of(error: Exception) -> int:
     """SQLite's primary result code, or 0 if the error is not one of SQLite's."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+class Layout(NamedTuple):
+    """What a file has of ours.
+
+    Attributes:
+        schema: the number of the file's schema, which every change of a table, an index or a trigger raises.
+        is_ordered: whether rows are read by number; see `schema.py`.
+        is_watched: whether changes of rows are noticed; see `schema.py`.
+    """
+
+    schema: int
+    is_ordered: bool
+    is_watched: bool
+
+
+def layout_of(connection: sqlite3.Connection) -> Layout:
+    """What a file has now. It is looked up again only if the number of the schema has changed."""
+    [schema] = connection.execute("PRAGMA schema_version").fetchone()
+    known = cast("Layout | None", getattr(connection, "layout", None))
+    if known is not None and known.schema == schema:
+        return known
+    found = Layout(int(schema), is_ordered(connection), is_watched(connection))
+    if hasattr(connection, "layout"):
+        cast("Connection", connection).layout = found
+    return found
+
+
+T = TypeVar("T")
+
+_LIMIT = 4  # reads at the same time; more would only wait for the GIL
+
+
+class Readers:
+    """The reading connections of the database file at `path`; opened when needed, then kept."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # takes long to import
+
+        self._threads = ThreadPoolExecutor(_LIMIT, "cogency-reader")
+        self._idle: list[Connection] = []
+        self._in_sqlite = threading.Semaphore(_LIMIT)  # held while a connection works
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` off the event loop and return its value.
+
+        Raises:
+            StorageError: the file cannot be opened or read.
+        """
+        if not current().has_threads:
+            return self._run(work)
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: context.run(self._run, work)
+        )
+
+    def disconnect(self) -> None:
+        """Close the connections that are idle; the next read opens its own."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def close(self) -> None:
+        """Close the connections for good; a busy one is closed when it is done."""
+        self._closed = True
+        self.disconnect()
+        self._threads.shutdown(wait=False)
+
+    # As with the writer, no connection is open while the program forks.
+
+    def pause(self) -> None:
+        """Before a fork: let the present reads end, then close the file."""
+        for _ in range(_LIMIT):
+            self._in_sqlite.acquire()
+        self.disconnect()
+
+    def resume(self) -> None:
+        """After a fork, in the parent: go on."""
+        self._in_sqlite.release(_LIMIT)
+
+    def restart(self) -> None:
+        """After a fork, in the child: begin with its own threads."""
+        self._begin()
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._in_sqlite:
+            connection = None
+            try:
+                connection = self._connect()
+                value = work(connection)
+            except Exception as error:
+                if connection is not None:
+                    connection.close()
+                raise explain(error, self.path) from error
+            self._idle.append(connection)
+        if self._closed:
+            self.disconnect()
+        return value
+
+    def _connect(self) -> Connection:
+        with contextlib.suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if connection.is_on(self.path):
+                    return connection
+                connection.close()
+        return connect(self.path)
