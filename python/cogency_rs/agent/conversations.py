@@ -127,7 +127,7 @@ class PendingCalls:
         """
         from ..storage.claims import ClaimOfRun
         from ..storage.log import check_user
-        from ..turn.turn_log import save_to_the_end
+        from ..turn.saves import save_to_the_end
 
         for name, text in (
             ("conversation_id", conversation_id),

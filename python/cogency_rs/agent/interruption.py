@@ -23,6 +23,9 @@ class Interruption:
 
     Args:
         account: knows how long the run may last.
+
+    Attributes:
+        message: what a person said when asking the run to stop or to end; `None` if nobody has asked.
     """
 
     __slots__ = (
@@ -36,10 +39,12 @@ class Interruption:
         "_items",
         "_task",
         "_timer",
+        "message",
     )
 
     def __init__(self, account: Account) -> None:
         self._account = account
+        self.message: str | None = None
         self._items: weakref.ref[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None

@@ -10,35 +10,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import decide
 from ..errors import StopReason, StopRun
-from ..outside import time
+from ..outside import time, worker
+from ..protocol import format_results_array
 from ..runs.context import RunContext
 from ..runs.result import NO_OUTPUT, RunResult, RunStatus, first_signal
 from ..storage.claims import Claim, ClaimOfRun
-from ..storage.log import Begun, Row, begins, is_log
+from ..storage.log import Begun, Row, begins, check_owner, check_user, is_log
 from ..telemetry import current
 from ..tools.toolbox import SortedTools
 from ..types import CallMode, StreamMode, ToolCall, TurnOutcome
 from .answer import answer_in
+from .delegate import calling
 from .interruption import Interruption
 from .prompt import Prompts
+from .resumption import (
+    approved_by,
+    calls_again,
+    denied_before,
+    not_twice,
+    put_off,
+    recalled,
+    reconciled,
+    undecided,
+    with_decisions,
+)
 from .run_hooks import Triggers
 from .settings import AgentSettings, Fault, text_of
 from .step import FinishedStep, Refused, RunningStep, Stepping
-from .stored_state import RunLog
+from .stored_state import OpenBatch, RunLog, StoredState, decisions_of, given_up_records
 
 if TYPE_CHECKING:
     from ..calls.record import CallRecord
     from ..hooks import AroundCall, Decision, ToolApproved, ToolDenied
     from ..hooks.approval import Approval
     from .serving import Serving
-    from .stored_state import OpenBatch
 
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -51,8 +64,72 @@ _GO_ON = (
 Shown = Literal["tokens", "events", "steps", "nothing"]
 """What a run yields: events with text as it arrives, events with whole texts, steps, or nothing."""
 
-Beginning = tuple[Sequence[dict[str, Any]], RunningStep | None]
-"""The events with which a run begins, and the step to go on with if an earlier run left one."""
+
+@dataclass
+class RunStart:
+    """How a run begins.
+
+    Attributes:
+        decisions: the decisions about calls, if the run is resumed.
+        is_new: whether the log cannot have any row of its conversation yet.
+        is_resumed: whether it goes on where an earlier run stopped, and asks no question.
+        parent: the run that called it, if its agent is a tool of another.
+        begun: what was read with the claim, if no hook may change it.
+    """
+
+    decisions: Mapping[str, Decision]
+    is_new: bool
+    is_resumed: bool
+    parent: Run | None
+    begun: Begun | None = None
+
+
+@dataclass
+class RunEnd:
+    """What will be the result of a run, as far as it is known.
+
+    Attributes:
+        text: the output as text, or as much of an answer as there is.
+        output: the value; `NO_OUTPUT` if there is none.
+        waiting: the calls that wait for a decision.
+        is_finished: whether hooks have seen the result.
+    """
+
+    text: str = ""
+    output: Any = NO_OUTPUT
+    waiting: tuple[ToolCall, ...] = ()
+    is_finished: bool = False
+
+
+@dataclass
+class RunView:
+    """What a run yields.
+
+    Attributes:
+        events: whether it yields events.
+        steps: whether it yields steps.
+        stream: how their text comes.
+        calls: how calls are shown.
+        queue: what is yielded next; an exception in it is raised.
+    """
+
+    events: bool = False
+    steps: bool = False
+    stream: StreamMode = "event"
+    calls: CallMode = "whole"
+    queue: deque[Any] = field(default_factory=deque[Any])
+
+    def show(self, *events: dict[str, Any]) -> None:
+        """Yield these events next, if it yields events."""
+        if self.events:
+            self.queue.extend(events)
+
+    @classmethod
+    def of(cls, shown: Shown, calls: CallMode) -> RunView:
+        """What is yielded of a run of which this is shown."""
+        is_shown = shown in ("tokens", "events")
+        return cls(is_shown, shown == "steps", "token" if shown == "tokens" else "event", calls)
+
 
 _NO_CONTEXT = nullcontext()
 """One for all runs: it holds nothing."""
@@ -64,10 +141,10 @@ class Run:
     Args:
         settings: the agent's.
         ctx: the run as hooks and drivers see it.
-        decisions: the decisions about calls, if the run is resumed.
-        is_new: whether the log cannot have any row of its conversation yet.
-        is_resumed: whether it goes on where an earlier run stopped, and asks no question.
-        parent: the run that called it, if its agent is a tool of another.
+        decisions: see `RunStart`.
+        is_new: see `RunStart`.
+        is_resumed: see `RunStart`.
+        parent: see `RunStart`.
 
     Attributes:
         result: its result, once it is over.
@@ -86,147 +163,163 @@ class Run:
         parent: Run | None = None,
     ) -> None:
         self.ctx = ctx
-        self._stream: StreamMode = "event"
-        self._calls: CallMode = "whole"
-        self._decisions: Mapping[str, Decision] = {}
-        if decisions is not None:
-            from .stored_state import decisions_of
-
-            self._decisions = decisions_of(decisions)
-        self._is_new = is_new
-        self._is_resumed = is_resumed
-        self._begun: Begun | None = None
-        self._parent = parent
         self.triggers = Triggers(settings.hooks.objects, ctx)
-        self._use(settings)
-        self._log = RunLog(ctx)
-        self._waiting: tuple[ToolCall, ...] = ()
-        self._output: Any = NO_OUTPUT
-        self._text = ""  # of the output, or as much of an answer as there is
-        self._asked: str | None = None
-        self._interruption = Interruption(ctx.account)
-        self._is_finished = False
         self.status: RunStatus = "pending"
         self.result: RunResult[Any] | None = None
+        self._settings = settings
+        self._start = RunStart(decisions_of(decisions), is_new, is_resumed, parent)
+        self._view = RunView()
+        self._end = RunEnd()
+        self._log = RunLog(ctx)
+        self._interruption = Interruption(ctx.account)
+        self._stepping: Stepping | None = None  # once it has begun
+        self._step: RunningStep | None = None
 
     def stop(self, message: str = "") -> None:
         """Ask the run to stop before its next step, when its calls have their results; from any thread."""
-        self._asked = message
+        self._interruption.message = message
 
     def cancel(self, message: str = "") -> None:
         """Ask the run to stop at once; from any thread. Its model is asked no further, and its calls are cancelled."""
-        self._asked = message
+        self._interruption.message = message
         self._interruption.ask()
 
     def items(self, shown: Shown, calls: CallMode = "whole") -> AsyncGenerator[Any, None]:
         """Carry out the run, once."""
-        self._calls = calls
-        self._stream = "token" if shown == "tokens" else "event"
+        self._view = RunView.of(shown, calls)
         settings = self._settings
         tracing = settings.tracing or current()
-        items = self._items(
-            shows_events=shown in ("tokens", "events"), shows_steps=shown == "steps"
-        )
+        items = self._items()
         self._interruption.watch(items)
         if tracing is None:
             return items
         return tracing.run(items, settings.name, settings.model, self.ctx, lambda: self.result)
 
-    # What is not shown is not yielded: each piece of a long answer would pass through all that wait for the run.
+    async def _items(self) -> AsyncGenerator[Any, None]:
+        """What is shown of the run, while it is carried out."""
+        async with (
+            self._interruptible(),
+            self._claimed() as self.triggers.claim,
+            self._served(),
+            self._ending(),
+        ):
+            try:
+                while (item := await self._next()) is not None:
+                    yield item
+            except asyncio.CancelledError:
+                await self._leave_step()
+                if not self._is_interrupted():
+                    raise
+                await self._tell_of_time()
+            for event in await self._cancelled_by_person():
+                yield event
+            await self._finish()
 
-    async def _items(self, *, shows_events: bool, shows_steps: bool) -> AsyncGenerator[Any, None]:
+    async def _next(self) -> Any:
+        """What is shown next; `None` when the steps are over.
+
+        Raises the error of a step, once what is shown of the step was given.
+        """
+        if self._stepping is None:
+            self._step = await self._begin()
+        while not self._view.queue:
+            if self._step is None:
+                self._step = await self._ask()
+            if self._step is None:
+                return None
+            event = await self._next_event(self._step)
+            if event is None:
+                await self._finish_step(self._step)
+            elif self._view.events:
+                return event
+        item = self._view.queue.popleft()
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    async def _next_event(self, step: RunningStep) -> Any:
+        """The next event of a step; `None` when it is over, or out of time."""
         interruption = self._interruption
-        interruption.begin()
-        has_limit = self.ctx.limits.seconds is not None
         try:
-            async with self._claimed() as self.triggers.claim, self._served():
-                self.status = "in_progress"
-                try:
-                    try:
-                        await self.triggers.tell("before_run")
-                        self._prepare()
-                        events, step = await (
-                            self._go_on() if self._is_resumed else self._ask_question()
-                        )
-                        for event in events if shows_events else ():
-                            yield event
-                        events = ()  # not needed any longer
-                        # The steps are here and not in their own generators, because every event would pass through
-                        # those.
-                        while step is not None or (step := await self._next_step()) is not None:
-                            content = step.content
-                            try:
-                                if has_limit:
-                                    interruption.check_time()
-                                async for event in step.turn:
-                                    content.take(event)
-                                    if shows_events:
-                                        yield event
-                                        interruption.enter()
-                                    if has_limit:
-                                        interruption.check_time()
-                            except GeneratorExit:
-                                interruption.close()
-                                raise
-                            except asyncio.CancelledError:
-                                if not interruption.ends_for_time():
-                                    raise
-                                step.is_out_of_time = True
-                            finally:
-                                await step.turn.aclose()
-                            with interruption.held():
-                                done = await self._finish_step(step)
-                            step = None
-                            for event in done.reports if shows_events else ():
-                                yield event
-                            if shows_steps:
-                                yield done.step
-                            if shows_events:
-                                yield self._stepping.metric(done)
-                            if done.error is not None:
-                                raise done.error
-                    except asyncio.CancelledError:
-                        if not self._is_interrupted():
-                            raise
-                        await self._tell_of_time()
-                    interruption.close()
-                    if (why := self._stopped_by_person()) is not None:
-                        cancelled = await self._log.cancelled(why)
-                        if shows_events:
-                            yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
-                            yield cancelled
-                    await self._finish()
-                except (asyncio.CancelledError, GeneratorExit) as left:
-                    interruption.close()
-                    if self.status == "in_progress":
-                        self.status = "stopped"
-                        self.ctx.add(
-                            StopRun("cancelled", reason=StopReason.USER_REQUESTED, source="user")
-                        )
-                        await self._log.note_cancellation()
-                    elif isinstance(
-                        left, GeneratorExit
-                    ):  # the run is over, and only its end was not read
-                        await self._finish_unread()
-                    self.result = self.result or self._make_result()
-                    raise
-                except Exception as error:
-                    interruption.close()
-                    self.status = "failed"
-                    self.ctx.add(
-                        StopRun(str(error), reason=StopReason.ERROR, source=self._settings.name)
-                    )
-                    self.result = self._make_result()
-                    await self._log.note_failure(error)
-                    await self._tell_of(error)
-                    raise
+            interruption.enter()
+            if self.ctx.limits.seconds is not None:
+                interruption.check_time()
+            event = await anext(step.turn, None)
         except asyncio.CancelledError:
-            # What waits for the conversation or the servers may be asked to end, too.
+            if not interruption.ends_for_time():
+                raise
+            step.is_out_of_time = True
+            return None
+        if event is not None:
+            step.content.take(event)
+        return event
+
+    @asynccontextmanager
+    async def _interruptible(self) -> AsyncGenerator[None, None]:
+        """What waits for the conversation or the servers may be asked to end, too."""
+        self._interruption.begin()
+        try:
+            yield
+        except asyncio.CancelledError:
             if not self._is_interrupted():
                 raise
             self.result = self._make_result()
         finally:
-            interruption.close()
+            self._interruption.close()
+
+    @asynccontextmanager
+    async def _ending(self) -> AsyncGenerator[None, None]:
+        """Whatever ends the run, its result says so, and the log and the hooks are told."""
+        try:
+            yield
+        except (asyncio.CancelledError, GeneratorExit) as left:
+            self._interruption.close()
+            try:
+                await self._leave_step()
+            finally:  # even if this is cancelled while it leaves
+                await self._note_leaving(is_closed=isinstance(left, GeneratorExit))
+            raise
+        except Exception as error:
+            self._interruption.close()
+            try:
+                await self._leave_step()
+            finally:
+                await self._note_failure(error)
+            raise
+
+    async def _note_leaving(self, *, is_closed: bool) -> None:
+        """Note that the run was left, or that only its end was not read."""
+        if self.status == "in_progress":
+            self.status = "stopped"
+            self.ctx.add(StopRun("cancelled", reason=StopReason.USER_REQUESTED, source="user"))
+            await self._log.note_cancellation()
+        elif is_closed:
+            await self._finish_unread()
+        self.result = self.result or self._make_result()
+
+    async def _note_failure(self, error: Exception) -> None:
+        """Note the error that ends the run."""
+        self.status = "failed"
+        self.ctx.add(StopRun(str(error), reason=StopReason.ERROR, source=self._settings.name))
+        self.result = self._make_result()
+        await self._log.note_failure(error)
+        await self._tell_of(error)
+
+    async def _leave_step(self) -> None:
+        """End the step that is carried out, if there is one."""
+        step, self._step = self._step, None
+        if step is not None:
+            await step.turn.aclose()
+
+    async def _cancelled_by_person(self) -> Sequence[dict[str, Any]]:
+        """Note that a person has stopped the run, if it is so; returns what is shown of that."""
+        self._interruption.close()
+        why = self._stopped_by_person()
+        if why is None:
+            return ()
+        cancelled = await self._log.cancelled(why)
+        interrupt = {"type": "interrupt", "timestamp": cancelled["timestamp"]}
+        return (interrupt, cancelled) if self._view.events else ()
 
     # Its beginning
 
@@ -240,11 +333,11 @@ class Run:
         if not hasattr(type(given), "claim"):
             return _NO_CONTEXT
         ctx, wait = self.ctx, self.ctx.limits.on_busy == "wait"
-        if not is_log(storage) or self._is_new:
+        if not is_log(storage) or self._start.is_new:
             return ClaimOfRun(storage.claim(ctx.conversation_id, wait=wait))
         if begins(storage):
             claim = storage.begin(
-                ctx.conversation_id, user_id=ctx.user_id, wait=wait, resumes=self._is_resumed
+                ctx.conversation_id, user_id=ctx.user_id, wait=wait, resumes=self._start.is_resumed
             )
         else:
             claim = storage.claim(ctx.conversation_id, wait=wait)
@@ -252,15 +345,13 @@ class Run:
 
     async def _check_user(self, claimed: Any) -> None:
         """Check that the conversation is the user's; keep what was read with the claim, if no hook may change it."""
-        from ..storage.log import check_owner, check_user
-
         ctx, begun = self.ctx, getattr(claimed, "begun", None)
         if begun is None:
             await check_user(self._settings.storage, ctx.conversation_id, ctx.user_id)
             return
         check_owner(begun.owner, ctx.conversation_id, ctx.user_id)
         if not self.triggers.has("before_run"):
-            self._begun = begun
+            self._start.begun = begun
 
     def _served(self) -> AbstractAsyncContextManager[None]:
         """Start the agent's servers, with the tools that they offer now."""
@@ -271,47 +362,44 @@ class Run:
     async def _serving(self, serving: Serving) -> AsyncGenerator[None, None]:
         async with serving:
             tools = SortedTools(await serving.tools(self._settings.tools))
-            self._use(replace(self._settings, tools=tools, prompts=Prompts()))
+            self._settings = replace(self._settings, tools=tools, prompts=Prompts())
             yield
 
-    def _use(self, settings: AgentSettings) -> None:
-        self._settings = settings
-        self._execution = settings.execution(self.ctx)
-        self._tools = settings.tools.toolbox
+    async def _begin(self) -> RunningStep | None:
+        """Begin; returns the step to go on with if an earlier run left one."""
+        self.status = "in_progress"
+        await self.triggers.tell("before_run")
+        self._stepping = self._prepared()
+        if self._start.is_resumed:
+            return await self._go_on(self._stepping)
+        await self._save_question()
+        return None
 
-    def _prepare(self) -> None:
-        """Make the objects that the steps share."""
-        settings = self._settings
-        runtime = settings.runtime(
-            self.ctx, self._execution, self.triggers, self._stream, self._calls
-        )
+    def _prepared(self) -> Stepping:
+        """The objects that the steps share."""
+        settings, view = self._settings, self._view
+        execution = settings.execution(self.ctx)
+        runtime = settings.runtime(self.ctx, execution, self.triggers, view.stream, view.calls)
         approve = self._approve()
-        waits = approve is None and self._parent is None and is_log(settings.storage)
+        waits = approve is None and self._start.parent is None and is_log(settings.storage)
         layers: tuple[AroundCall, ...] = ()
         if settings.calls_agents:
-            from .delegate import calling
-
             layers = (calling(self),)
-        self._stepping = Stepping(
-            settings, runtime, self._log, "wait" if waits else approve, layers
-        )
+        return Stepping(settings, runtime, self._log, "wait" if waits else approve, layers)
 
     def _approve(self) -> Approval | None:
         """Return who decides about calls: for an agent that is a tool and has no `approve`, that of its caller."""
-        approve, parent = self._settings.approve, self._parent
+        approve, parent = self._settings.approve, self._start.parent
         return approve if approve is not None or parent is None else parent._approve()
 
-    async def _ask_question(self) -> Beginning:
+    async def _save_question(self) -> None:
         """Settle calls that an earlier run left, and save the question in the log."""
         ctx, storage = self.ctx, self._settings.storage
         rows: list[Row] = []
         calls: list[CallRecord] = []
-        if not self._is_new and is_log(storage):
-            from ..protocol import format_results_array
-            from .stored_state import StoredState, given_up_records
-
+        if not self._start.is_new and is_log(storage):
             state = await StoredState.before_question(
-                storage, ctx.conversation_id, ctx.user_id, begun=self._begun
+                storage, ctx.conversation_id, ctx.user_id, begun=self._start.begun
             )
             calls += given_up_records(state.stale)
             if state.batch is not None:
@@ -320,69 +408,58 @@ class Run:
                 calls += records
         now = time()
         await self._log.append([*rows, ("user", ctx.question, now)], calls)
-        return [{"type": "user", "content": ctx.question, "timestamp": now}], None
+        self._view.show({"type": "user", "content": ctx.question, "timestamp": now})
 
-    async def _go_on(self) -> Beginning:
+    async def _go_on(self, stepping: Stepping) -> RunningStep | None:
         """Go on where an earlier run stopped."""
-        from .resumption import with_decisions
-        from .stored_state import StoredState, given_up_records
-
-        ctx = self.ctx
+        ctx, end = self.ctx, self._end
         state = await StoredState.read(
-            self._settings.storage, ctx.conversation_id, ctx.user_id, begun=self._begun
+            self._settings.storage, ctx.conversation_id, ctx.user_id, begun=self._start.begun
         )
-        batch = await with_decisions(state, self._decisions, self._tools, ctx, self._log)
+        tools = self._settings.tools.toolbox
+        batch = await with_decisions(state, self._start.decisions, tools, ctx, self._log)
         if state.stale:
             await self._log.append((), given_up_records(state.stale))
-        stepping = self._stepping
         stepping.answer, spoken = answer_in(state.rows, is_exact=self._settings.joins_exactly)
         if state.is_over:
-            self._text, output = text_of(state.ended), stepping.typed(state.ended)
+            end.text, output = text_of(state.ended), stepping.typed(state.ended)
             if state.last == "respond":
-                self._text, output = stepping.read(spoken, TurnOutcome.ANSWERED)
+                end.text, output = stepping.read(spoken, TurnOutcome.ANSWERED)
             if isinstance(output, Refused):
                 stepping.answer.forget()
-                return [
-                    await self._log.report(output.code, output.message, finding=output.finding)
-                ], None
-            self._output = NO_OUTPUT if isinstance(output, Fault) else output
+                code, told = output.code, output.message
+                self._view.show(await self._log.report(code, told, finding=output.finding))
+                return None
+            end.output = NO_OUTPUT if isinstance(output, Fault) else output
             self.status = "completed"
         elif batch is not None:
-            return [], await self._go_on_with(batch, is_new=batch != state.batch)
+            return await self._go_on_with(stepping, batch, is_new=batch != state.batch)
         elif state.is_cut:  # a prompt ends with a message of the user
             finding = {"content": _CUT, "advice": "go_on"}
             told = f"{_CUT} {_GO_ON}"
             report = self._log.report("interrupted", told, kind="truncated", finding=finding)
-            return [await report], None
-        return [], None
+            self._view.show(await report)
+        return None
 
-    async def _go_on_with(self, batch: OpenBatch, *, is_new: bool) -> RunningStep | None:
+    async def _go_on_with(
+        self, stepping: Stepping, batch: OpenBatch, *, is_new: bool
+    ) -> RunningStep | None:
         """Carry out calls that an earlier run left, unless one still waits for a decision.
 
         Args:
+            stepping: carries them out.
             batch: the calls.
             is_new: whether decisions have come since the log had them.
         """
-        from ..outside import worker
-        from .resumption import (
-            approved_by,
-            calls_again,
-            denied_before,
-            not_twice,
-            put_off,
-            recalled,
-            reconciled,
-            undecided,
-        )
-
-        approve, calls, left = self._approve(), recalled(batch, self._tools), batch
+        approve, left = self._approve(), batch
+        calls = recalled(batch, self._settings.tools.toolbox)
         batch = await reconciled(batch, calls, self.ctx, self._settings.hooks.objects)
         waiting = [] if approve is not None else await undecided(batch, calls)
         if waiting:
             waits = await put_off(batch, calls, waiting)
             if is_new or waits != left:
                 await self._log.append((), waits.records)
-            self._waiting = tuple(waiting)
+            self._end.waiting = tuple(waiting)
             self.status = "waiting"
             return None
         here, now = worker(), time()
@@ -394,7 +471,7 @@ class Run:
             for each, record in zip(calls, taken, strict=True)
         ]
         await self._log.append((), again)
-        return self._stepping.carry_out(
+        return stepping.carry_out(
             calls_again(batch.calls),
             not_twice(calls, taken),
             approved_by(batch, calls, approve),
@@ -403,31 +480,44 @@ class Run:
 
     # Its steps
 
-    async def _next_step(self) -> RunningStep | None:
+    async def _ask(self) -> RunningStep | None:
         """Ask the model once more; `None` if the run is over, or stops."""
         self._interruption.enter()
-        if self.status != "in_progress" or await self._is_stopped(self.ctx.account.reached()):
+        stepping = self._stepping
+        if stepping is None or self.status != "in_progress":
+            return None
+        if await self._is_stopped(self.ctx.account.reached()):
             return None
         if self.triggers.has("before_step"):
             await self.triggers.tell("before_step")
             if await self._is_stopped(()):
                 return None
         self.ctx.account.take_step()
-        return await self._stepping.ask()
+        return await stepping.ask()
 
-    async def _finish_step(self, step: RunningStep) -> FinishedStep:
-        """Put together the results of a step, and do what follows it."""
-        done = await self._stepping.finish(step)
-        self.ctx.steps.append(done.step)
-        self.ctx.step += 1
-        if done.output is not NO_OUTPUT:
-            self._output = done.output
-        self._text = done.text
-        if done.is_left:
-            await self._log.append((("cancelled", "", time()),))
-        if done.error is None:
-            await self._follow(done)
-        return done
+    async def _finish_step(self, step: RunningStep) -> None:
+        """Put together the results of a step that is over, do what follows it, and show it."""
+        await self._leave_step()
+        stepping, view, end = self._stepping, self._view, self._end
+        if stepping is None:
+            return
+        with self._interruption.held():
+            done = await stepping.finish(step)
+            self.ctx.steps.append(done.step)
+            self.ctx.step += 1
+            if done.output is not NO_OUTPUT:
+                end.output = done.output
+            end.text = done.text
+            if done.is_left:
+                await self._log.append((("cancelled", "", time()),))
+            if done.error is None:
+                await self._follow(done)
+        self._view.show(*done.reports)
+        if view.steps:
+            self._view.queue.append(done.step)
+        self._view.show(stepping.metric(done))
+        if done.error is not None:
+            self._view.queue.append(done.error)
 
     async def _is_stopped(self, signals: Iterator[StopRun] | tuple[()]) -> bool:
         """Whether the run stops here, before a step."""
@@ -448,9 +538,10 @@ class Run:
         """The request of a person to stop this run, or the run that called it, if there is one."""
         run: Run | None = self
         while run is not None:
-            if run._asked is not None:
-                return (StopRun(run._asked, reason=StopReason.USER_REQUESTED, source="user"),)
-            run = run._parent
+            asked = run._interruption.message
+            if asked is not None:
+                return (StopRun(asked, reason=StopReason.USER_REQUESTED, source="user"),)
+            run = run._start.parent
         return ()
 
     def _is_interrupted(self) -> bool:
@@ -460,7 +551,9 @@ class Run:
             return False
         self.status = "stopped"
         self.ctx.add(
-            StopRun(self._asked or "", reason=StopReason.USER_REQUESTED, source="user")
+            StopRun(
+                self._interruption.message or "", reason=StopReason.USER_REQUESTED, source="user"
+            )
             if by == "person"
             else self.ctx.account.out_of_time()
         )
@@ -493,21 +586,21 @@ class Run:
         )
         match decision:
             case "wait":
-                self._waiting = done.waiting
+                self._end.waiting = done.waiting
                 self.status = "waiting"
             case "stop":
                 self.status = "completed" if signal is None else _status_of(signal)
                 if done.outcome is TurnOutcome.FAILED:
                     self.status = "failed"
                 if self.status == "completed" and not done.is_answer:
-                    await self._log.ended(self._output)
+                    await self._log.ended(self._end.output)
             case _:
                 ctx.went_on()
 
     # Its end
 
     async def _finish(self) -> None:
-        self._is_finished = True
+        self._end.is_finished = True
         self.result = self._make_result()
         self.result = await self.triggers.change("after_run", self.result)
 
@@ -515,20 +608,20 @@ class Run:
         ctx = self.ctx
         stop = first_signal(ctx.signals) if self.status not in ("in_progress", "waiting") else None
         return RunResult(
-            text=self._text,
+            text=self._end.text,
             status=self.status,
             stop=stop,
             usage=ctx.usage,
             steps=tuple(ctx.steps),
-            waiting=self._waiting,
+            waiting=self._end.waiting,
             conversation_id=ctx.conversation_id,
             run_id=ctx.run_id,
-            _output=self._output,
+            _output=self._end.output,
         )
 
     async def _finish_unread(self) -> None:
         """Pass the result to hooks when the caller is gone, so that a hook's error can no longer be raised."""
-        if self._is_finished:
+        if self._end.is_finished:
             return
         try:
             await self._finish()
@@ -539,7 +632,7 @@ class Run:
         """Pass the error that ends the run to hooks; their own exceptions must not hide it."""
         try:
             await self.triggers.tell("on_error", error)
-            if not self._is_finished:
+            if not self._end.is_finished:
                 await self._finish()
         except Exception:
             logger.exception("A hook failed on %r", error)

@@ -23,7 +23,7 @@ from ..protocol import parse_tool_call
 from ..runs.context import RunContext
 from ..runs.result import NO_OUTPUT
 from ..storage.log import Begun, Row, overrides
-from ..turn.turn_log import save_to_the_end
+from ..turn.saves import save_to_the_end
 from ..types import ToolCall, ToolResult
 from .answer import report_of
 

@@ -134,7 +134,7 @@ class EarlyCalls:
             events = ToolEvents()
             batch = self._start(log.tools, events)
         begun = len(batch)
-        beginnings = log if log.knows_beginnings else None
+        beginnings = log if log.saves.keeps_records else None
         batch.complete(log.calls[begun:], log.records[begun:], beginnings, log.needs)
         self._batch = self._events = None
         return batch, events

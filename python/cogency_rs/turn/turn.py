@@ -31,7 +31,8 @@ from ..tools.registry import is_blocking
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 from .early_calls import TO_WAIT, CallEnds, EarlyCalls, OnDropped, may_have_early_calls
-from .turn_log import Steps, TurnLog, TurnStep
+from .saves import TurnSaves
+from .turn_log import Steps, TurnCalls, TurnLog, TurnStep
 
 _WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
 _PASSING = frozenset({"tool_call_start", "tool_call_delta"})
@@ -216,16 +217,14 @@ class TurnSource:
             source = ClosedOnce(aiter(events), core, enter)
         else:
             source = text.open(core)
-        log = TurnLog(
-            settings.execution.storage,
-            settings.conversation_id,
-            settings.user_id,
-            self.known,
+        saves = TurnSaves(settings.execution.storage, settings.conversation_id, settings.user_id)
+        reading = TurnCalls(
             toolbox=settings.toolbox,
             may_be_held=settings.may_be_held,
             written_ids=text is not None,
             parts=self.parts_of_calls,
         )
+        log = TurnLog(saves, reading, self.known)
         return core, source, log
 
 
@@ -347,7 +346,7 @@ class TurnAtWork:
     async def _run_batch(self) -> None:
         """Run the calls of the batch. If one of them may speak, `next` gives what they tell the run."""
         batch, events = self._batch = self._early.complete()
-        self._ends = CallEnds(self._log, batch) if self._log.keeps_ends else None
+        self._ends = CallEnds(self._log, batch) if self._log.saves.keeps_ends else None
         if batch.may_speak:
             self._told = events.until(batch.join())
         else:
@@ -393,17 +392,9 @@ class TurnAtWork:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if self._told is not None:
-                await self._told.aclose()
-            if isinstance(error, asyncio.CancelledError | GeneratorExit):
-                await self._leave_batch()
-            elif error is None or error is self._source.failed:
-                self._end()
-            elif isinstance(error, Exception):
-                self._result.outcome = TurnOutcome.FAILED
+            await self._leave_batch()
+        finally:  # even if this is cancelled while it leaves
             await self._settle(error)
-        finally:
-            await self._source.aclose()
         failed = self._settings.calls.error_of(self._result.executions) if error is None else None
         if failed is not None:
             raise failed
@@ -422,23 +413,47 @@ class TurnAtWork:
         result.outcome = outcome
 
     async def _leave_batch(self) -> None:
+        """Stop the batch that runs, if there is one whose events somebody reads."""
+        if self._told is not None:
+            await self._told.aclose()
+
+    async def _settle(self, error: BaseException | None) -> None:
+        """Say how the turn came out, and save what is left of it, as far as that can be done."""
+        is_left = isinstance(error, asyncio.CancelledError | GeneratorExit)
+        try:
+            try:
+                if is_left:
+                    await self._save_stopped_batch()
+                elif error is None or error is self._source.failed:
+                    self._end()
+                elif isinstance(error, Exception):
+                    self._result.outcome = TurnOutcome.FAILED
+            finally:
+                await self._settle_calls()
+            if is_left and not self._is_over and not self._is_collected:
+                await self._save_text()
+        finally:
+            await self._source.aclose()
+
+    async def _save_stopped_batch(self) -> None:
         """Save the results of a batch that was stopped. They say nothing about its tools, so they do not count."""
         batch = None if self._batch is None else self._batch[0]
         if batch is not None and batch.is_over:  # it is not if the event loop is gone
             await self._log.save_what_is_left(self._results(batch, CircuitBreaker()))
 
-    async def _settle(self, error: BaseException | None) -> None:
-        """Settle the calls that are left, and save the text of a turn that was left; also if this is cancelled."""
-        log, early = self._log, self._early
+    async def _settle_calls(self) -> None:
+        """Settle calls that are left, also if this is cancelled a second time."""
         try:
-            if early.has_begun:
-                await early.close()
+            if self._early.has_begun:
+                await self._early.close()
         finally:
-            if log.calls:
-                await log.save_what_is_left(self._results_of_stopped())
-        is_left = isinstance(error, asyncio.CancelledError | GeneratorExit)
-        is_left = is_left and not self._is_over and not self._is_collected
-        if is_left and self._settings.rules.keeps_text and not log.is_torn:
+            if self._log.calls:
+                await self._log.save_what_is_left(self._results_of_stopped())
+
+    async def _save_text(self) -> None:
+        """Save the text of a turn that was left."""
+        log = self._log
+        if self._settings.rules.keeps_text and not log.saves.is_torn:
             left = self._core.leave()
             self._result.untold = [step for step in left if isinstance(step, dict)]
             await log.save_what_is_left(_texts(left))
