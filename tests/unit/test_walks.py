@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import json
 import re
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple
 
 import pytest
+
+import cogency_rs
+from cogency_rs import Agent, OpenAIModel, SQLite, tool
+from cogency_rs.testing import ModelServer
+from support.openai_served import DONE, STOP, delta, reply
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -158,3 +167,128 @@ def test_the_file_has_the_functions(file, line):
     assert names
     for name in names:
         assert re.search(rf"\bfn {name}\b", code), name
+
+
+# The walks, walked: a page can be in good form and wrong; what the interpreter calls cannot.
+
+PACKAGE = str(Path(cogency_rs.__file__).parent) + "/"
+
+HALL = {"errors", "outside", "types", "loading"}
+"""No rooms: every room can use them."""
+
+ASKED = "HttpConnection.ask"
+"""With this the model is asked."""
+
+
+class Trace:
+    """The functions of the package that this thread enters and leaves, in order, each with its room.
+
+    Args:
+        until: the function with which it ends.
+    """
+
+    def __init__(self, until: str = "") -> None:
+        self.seen: list[tuple[str, str]] = []
+        self._until = until
+        sys.setprofile(self._enter)
+
+    def _enter(self, frame: FrameType, event: str, given: Any) -> None:
+        code = frame.f_code
+        if event not in ("call", "return") or not code.co_filename.startswith(PACKAGE):
+            return
+        room = code.co_filename.removeprefix(PACKAGE).partition("/")[0].removesuffix(".py")
+        if room not in HALL:
+            self.seen.append((room, code.co_qualname))
+        if code.co_qualname == self._until:
+            self.end()
+
+    def end(self) -> None:
+        sys.setprofile(None)
+
+    @property
+    def rooms(self) -> set[str]:
+        return {room for room, _ in self.seen}
+
+
+@tool(requires_approval=True)
+async def pay(n: int) -> str:
+    """Pay."""
+    return "paid"
+
+
+@tool
+async def look(n: int) -> str:
+    """Look, at once or later."""
+    for _ in range(50 * n):
+        await asyncio.sleep(0)
+    return "seen"
+
+
+def calls_tool(name: str) -> Any:
+    """An answer with two calls, of which the first ends while the second runs."""
+    both = [{"name": name, "args": {"n": n}} for n in range(2)]
+    return reply(delta(content=f"<execute>{json.dumps(both)}</execute>"), STOP, DONE)
+
+
+def said(*words: str) -> Any:
+    return reply(*(delta(content=word) for word in words), STOP, DONE)
+
+
+async def walked(path: Path) -> dict[str, Trace]:
+    """Each walk once, after each of them was walked: what is imported then is not counted."""
+    traces: dict[str, Trace] = {}
+    replies = [said("a"), calls_tool("look"), said("b"), calls_tool("pay"), said("c")]
+    replies += [
+        said("d "),
+        said("e ", "f ", "g "),
+        calls_tool("look"),
+        said("h"),
+        calls_tool("pay"),
+        said("i"),
+    ]
+    async with ModelServer(replies) as server, SQLite(path) as log:
+        model = OpenAIModel("m", base_url=f"{server.url}/v1")
+        agent = Agent(model, tools=[pay, look], storage=log)
+        await agent.run("first", conversation_id="c")
+        await agent.run("look", conversation_id="warm")
+        waiting = await agent.run("pay", conversation_id="warm")
+        await agent.resume("warm", {each.id: True for each in waiting.waiting})
+
+        traces["A user's message"] = Trace(ASKED)
+        await agent.run("second", conversation_id="c")
+        async for event in agent.run("third", conversation_id="c"):
+            if event["type"] == "user":
+                traces["A delta"] = Trace()
+            if event["type"] == "respond":
+                traces["A delta"].end()
+        async for event in agent.run("look", conversation_id="d"):
+            if event["type"] == "user":
+                traces["A tool call"] = Trace()
+            if event["type"] == "result":
+                traces["A tool call"].end()
+        waiting = await agent.run("pay", conversation_id="e")
+        traces["A resume"] = Trace(ASKED)
+        await agent.resume("e", {each.id: True for each in waiting.waiting})
+        await model.aclose()
+    return traces
+
+
+MOST = 14
+"""Rooms that a walk enters, with those that a function only uses on its way."""
+
+
+async def test_each_name_of_a_walk_is_called_in_its_room_and_in_the_order_of_the_page(tmp_path):
+    traces = await walked(tmp_path / "log.db")
+    assert traces.keys() == WALKS.keys()
+    missing: dict[str, list[str]] = {}
+    for walk, trace in traces.items():
+        left = iter(trace.seen)
+        missing[walk] = [
+            name
+            for each in WALKS[walk]
+            if not each.is_core
+            for name in each.names
+            if (each.room, name) not in left
+        ]
+    assert not any(missing.values()), missing
+    assert max(len(trace.rooms) for trace in traces.values()) <= MOST

@@ -207,17 +207,19 @@ async def _turn(case: Case) -> Any:
             )  # fmt: skip
             emitted: list[Any] = []
             raised = None
+            turn = turns.process(source)
+            result = getattr(turn, "result", turns)  # in an older wheel an accumulator says what came of its last turn
             try:
-                async with aclosing(turns.process(source)) as events:
+                async with aclosing(turn) as events:
                     async for event in events:
                         emitted.append(event)  # noqa: PERF401  # what came before an exception counts
             except Exception as error:
                 raised = [type(error).__name__, str(error)]
             steps.append({
-                "events": emitted, "raised": raised, "outcome": str(turns.outcome),
+                "events": emitted, "raised": raised, "outcome": str(result.outcome),
                 "executions": [
                     {"call": [each.call.name, each.call.args], "result": [each.result.outcome, each.result.content]}
-                    for each in turns.executions
+                    for each in result.executions
                 ],
             })  # fmt: skip
         messages = await find("assemble")(

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import decide
@@ -65,7 +65,7 @@ Shown = Literal["tokens", "events", "steps", "nothing"]
 """What a run yields: events with text as it arrives, events with whole texts, steps, or nothing."""
 
 
-@dataclass
+@dataclass(slots=True)
 class RunStart:
     """How a run begins.
 
@@ -84,7 +84,7 @@ class RunStart:
     begun: Begun | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class RunEnd:
     """What will be the result of a run, as far as it is known.
 
@@ -92,16 +92,18 @@ class RunEnd:
         text: the output as text, or as much of an answer as there is.
         output: the value; `NO_OUTPUT` if there is none.
         waiting: the calls that wait for a decision.
+        is_over: whether its steps are over.
         is_finished: whether hooks have seen the result.
     """
 
     text: str = ""
     output: Any = NO_OUTPUT
     waiting: tuple[ToolCall, ...] = ()
+    is_over: bool = False
     is_finished: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class RunView:
     """What a run yields.
 
@@ -117,12 +119,12 @@ class RunView:
     steps: bool = False
     stream: StreamMode = "event"
     calls: CallMode = "whole"
-    queue: deque[Any] = field(default_factory=deque[Any])
+    queue: list[Any] = field(default_factory=list[Any])
 
     def show(self, *events: dict[str, Any]) -> None:
         """Yield these events next, if it yields events."""
         if self.events:
-            self.queue.extend(events)
+            self.queue += events
 
     @classmethod
     def of(cls, shown: Shown, calls: CallMode) -> RunView:
@@ -197,95 +199,88 @@ class Run:
 
     async def _items(self) -> AsyncGenerator[Any, None]:
         """What is shown of the run, while it is carried out."""
-        async with (
-            self._interruptible(),
-            self._claimed() as self.triggers.claim,
-            self._served(),
-            self._ending(),
-        ):
-            try:
-                while (item := await self._next()) is not None:
-                    yield item
-            except asyncio.CancelledError:
-                await self._leave_step()
-                if not self._is_interrupted():
-                    raise
-                await self._tell_of_time()
-            for event in await self._cancelled_by_person():
-                yield event
-            await self._finish()
-
-    async def _next(self) -> Any:
-        """What is shown next; `None` when the steps are over.
-
-        Raises the error of a step, once what is shown of the step was given.
-        """
-        if self._stepping is None:
-            self._step = await self._begin()
-        while not self._view.queue:
-            if self._step is None:
-                self._step = await self._ask()
-            if self._step is None:
-                return None
-            event = await self._next_event(self._step)
-            if event is None:
-                await self._finish_step(self._step)
-            elif self._view.events:
-                return event
-        item = self._view.queue.popleft()
-        if isinstance(item, Exception):
-            raise item
-        return item
-
-    async def _next_event(self, step: RunningStep) -> Any:
-        """The next event of a step; `None` when it is over, or out of time."""
-        interruption = self._interruption
-        try:
-            interruption.enter()
-            if self.ctx.limits.seconds is not None:
-                interruption.check_time()
-            event = await anext(step.turn, None)
-        except asyncio.CancelledError:
-            if not interruption.ends_for_time():
-                raise
-            step.is_out_of_time = True
-            return None
-        if event is not None:
-            step.content.take(event)
-        return event
-
-    @asynccontextmanager
-    async def _interruptible(self) -> AsyncGenerator[None, None]:
-        """What waits for the conversation or the servers may be asked to end, too."""
         self._interruption.begin()
         try:
-            yield
+            async with self._claimed() as self.triggers.claim, self._served(), self:
+                while (item := await self._next()) is not None:
+                    yield item
+                await self._finish()
         except asyncio.CancelledError:
+            # What waits for the conversation or the servers may be asked to end, too.
             if not self._is_interrupted():
                 raise
             self.result = self._make_result()
         finally:
             self._interruption.close()
 
-    @asynccontextmanager
-    async def _ending(self) -> AsyncGenerator[None, None]:
-        """Whatever ends the run, its result says so, and the log and the hooks are told."""
+    async def _next(self) -> Any:
+        """What is shown next; `None` when the steps are over.
+
+        Raises the error of a step, once what is shown of the step was given.
+        """
+        queue = self._view.queue
         try:
-            yield
-        except (asyncio.CancelledError, GeneratorExit) as left:
-            self._interruption.close()
-            try:
-                await self._leave_step()
-            finally:  # even if this is cancelled while it leaves
-                await self._note_leaving(is_closed=isinstance(left, GeneratorExit))
-            raise
-        except Exception as error:
-            self._interruption.close()
-            try:
-                await self._leave_step()
-            finally:
+            if self._stepping is None and not self._end.is_over:
+                self._step = await self._begin()
+            while not (queue or self._end.is_over):
+                step = self._step = self._step or await self._ask()
+                if step is None:
+                    await self._be_over()
+                    continue
+                try:
+                    self._check_interruption()
+                    event: Any = await anext(step.turn.events)
+                except StopAsyncIteration:
+                    await self._finish_step(step)
+                else:
+                    step.content.take(event)
+                    self._view.show(event)
+        except asyncio.CancelledError:
+            if (step := self._step) is not None and self._interruption.ends_for_time():
+                step.is_out_of_time = True
+                await self._finish_step(step)
+                return await self._next()
+            await self._leave_step()
+            if not self._is_interrupted():
+                raise
+            await self._tell_of_time()
+            await self._be_over()
+        item = queue.pop(0) if queue else None
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    def _check_interruption(self) -> None:
+        """Check that nobody has asked the run to end, and that it has time left."""
+        self._interruption.enter()
+        if self.ctx.limits.seconds is not None:
+            self._interruption.check_time()
+
+    async def _be_over(self) -> None:
+        """The steps are over; if a person has stopped the run, the log says so."""
+        self._end.is_over = True
+        self._view.show(*await self._cancelled_by_person())
+
+    async def __aenter__(self) -> Run:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Whatever ends the run, its result says so, and the log and the hooks are told."""
+        if error is None:
+            return
+        self._interruption.close()
+        try:
+            await self._leave_step()
+        finally:  # even if this is cancelled while it leaves
+            if isinstance(error, Exception):
                 await self._note_failure(error)
-            raise
+            elif isinstance(error, asyncio.CancelledError | GeneratorExit):
+                await self._note_leaving(is_closed=isinstance(error, GeneratorExit))
 
     async def _note_leaving(self, *, is_closed: bool) -> None:
         """Note that the run was left, or that only its end was not read."""
@@ -318,8 +313,7 @@ class Run:
         if why is None:
             return ()
         cancelled = await self._log.cancelled(why)
-        interrupt = {"type": "interrupt", "timestamp": cancelled["timestamp"]}
-        return (interrupt, cancelled) if self._view.events else ()
+        return ({"type": "interrupt", "timestamp": cancelled["timestamp"]}, cancelled)
 
     # Its beginning
 

@@ -31,7 +31,7 @@ from ..tools import registry
 from ..tools.registry import is_coroutine_function, listed_tools
 from ..tools.toolbox import Toolbox
 from ..turn.accumulator import Accumulator
-from ..turn.turn import TurnRules
+from ..turn.settings import TurnRules
 from ..types import Access
 
 

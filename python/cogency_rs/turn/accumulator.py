@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 from .._core import CircuitBreaker
@@ -23,8 +22,8 @@ from ..hooks.hooks import AnyHook, HookList
 from ..storage.claims import Claim
 from ..storage.log import Part, is_log
 from ..types import Event, Execution, StreamMode, TurnEvent
-from .early_calls import OnDropped
-from .turn import Turn, TurnAtWork, TurnResult, TurnRules, TurnSettings, TurnSource
+from .settings import OnDropped, TurnRules, TurnSettings, TurnSource
+from .turn import Turn, TurnAtWork, TurnResult, opened
 
 
 class Accumulator:
@@ -153,9 +152,14 @@ class Accumulator:
         settings = self._settings
         async with settings.claimed() as claim:
             self.claim = claim or self.claim
-            batch = partial(settings.batch, self.state, self.claim)
-            opened = await source.open(settings)
-            async with TurnAtWork(settings, opened, self.circuit_breaker, batch, result) as work:
+            async with TurnAtWork(
+                settings,
+                await opened(settings, source),
+                self.circuit_breaker,
+                self.state,
+                self.claim,
+                result,
+            ) as work:
                 while (event := await work.next()) is not None:
                     yield event
 

@@ -18,12 +18,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from ..calls.record import ToolExecution
 from ..execution.batch import ToolBatch
 from ..execution.shielded_wait import outlast
 from ..execution.tool_events import ToolEvents
+from .settings import OnDropped
 from .turn_log import TurnLog
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 
 logger: logging.Logger = logging.getLogger(__name__)
-
-OnDropped: TypeAlias = Callable[[Sequence[ToolExecution]], None]
-"""Called with the executions of calls that began early and do not count."""
 
 NOT_VALID = "its batch was not valid"
 TO_WAIT = "its batch waits for approval"

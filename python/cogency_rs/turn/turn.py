@@ -6,33 +6,24 @@ The async shell over `_core.Turn`, which decides; this file only waits.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from .._core import CircuitBreaker, EarlyCall, Turn as CoreTurn, WithdrawnCalls
-from ..calls.record import CallRecord, ToolExecution
-from ..calls.tool_result import is_result
+from ..calls.record import ToolExecution
 from ..errors import StopRun
 from ..execution.batch import ToolBatch
-from ..execution.scheduling import CallOptions
 from ..execution.tool_events import ToolEvents
-from ..hooks.approval import Approval, need_of, shown_digest
-from ..hooks.hooks import HookList
-from ..protocol import ClosedOnce, LateEvents, format_call_agent, parse_tool_call, unread_text_of
-from ..storage.claims import Claim, ClaimOfRun
-from ..storage.log import Part
-from ..tools.options import ToolOptions, all_options
-from ..tools.registry import is_blocking
-from ..tools.toolbox import ResolvedCall, Toolbox
-from ..types import Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
-from .early_calls import TO_WAIT, CallEnds, EarlyCalls, OnDropped, may_have_early_calls
-from .saves import TurnSaves
-from .turn_log import Steps, TurnCalls, TurnLog, TurnStep
+from ..hooks.approval import need_of, shown_digest
+from ..protocol import ClosedOnce, LateEvents, format_call_agent, unread_text_of
+from ..storage.claims import Claim
+from ..types import ToolCall, TurnEvent, TurnOutcome
+from .early_calls import TO_WAIT, CallEnds, EarlyCalls, may_have_early_calls
+from .settings import TurnSettings, TurnSource
+from .turn_log import Steps, TurnLog, TurnStep
 
 _WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
 _PASSING = frozenset({"tool_call_start", "tool_call_delta"})
@@ -41,99 +32,6 @@ _OUTCOMES = {str(outcome): outcome for outcome in TurnOutcome}
 
 _CLOSING = (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED)
 """How a turn comes out whose question is answered or given up."""
-
-_NO_CLAIM = nullcontext()
-"""One for all turns: it holds nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRules:
-    """What the drop-in does as cogency 3.3.0 does it.
-
-    Attributes:
-        parse_call: reads a call that another parser wrote.
-        is_blocking: whether a tool, with its `execute`, runs in a worker thread.
-        is_result: whether what a tool returned is a result, and not the content of one.
-        toolbox: which tool a call means.
-        breaker: makes the circuit breaker, of how many failures in a row are allowed.
-        keeps_text: whether the text of a turn that is left is saved.
-    """
-
-    parse_call: Callable[[str], ToolCall] = parse_tool_call
-    is_blocking: Callable[[Any, Any], bool] = is_blocking
-    is_result: Callable[[object], bool] = is_result
-    toolbox: Callable[[Any], Toolbox] = Toolbox.of
-    breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
-    keeps_text: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class TurnSettings:
-    """How the turns of one conversation are carried out; see the arguments of `Accumulator`.
-
-    Attributes:
-        tools: which tool a call means; `None` if the tools may change from turn to turn, as those of a list may.
-    """
-
-    user_id: str
-    conversation_id: str
-    execution: Execution
-    stream: StreamMode
-    calls: CallOptions
-    hooks: HookList
-    approve: Approval | Literal["wait"] | None
-    on_busy: Literal["wait", "error"] | None
-    on_dropped: OnDropped | None
-    tools: Toolbox | None
-    rules: TurnRules
-
-    def toolbox(self) -> Toolbox:
-        """Which tool a call means."""
-        return self.tools or self.rules.toolbox(self.execution.tools)
-
-    def tool_options(self) -> Sequence[ToolOptions]:
-        """The options of the tools that have some."""
-        return all_options(self.execution.tools) if self.tools is None else self.tools.options
-
-    def claimed(self) -> AbstractAsyncContextManager[Claim | None]:
-        """Claims the conversation, if that is asked for."""
-        if self.on_busy is None:
-            return _NO_CLAIM
-        wait = self.on_busy == "wait"
-        storage: Any = self.execution.storage
-        return ClaimOfRun(storage.claim(self.conversation_id, wait=wait))
-
-    def may_be_held(self, calls: Sequence[ResolvedCall]) -> bool:
-        """Whether one of these calls may have to wait for something before its tool is started."""
-        most = self.calls.max_concurrency
-        if self.hooks.is_around_calls or len(calls) > (most or len(calls)):
-            return True
-        wants = all_options([tool for _, tool in calls])
-        return any(want.asks_when or (want.sequential and calls[1:]) for want in wants)
-
-    def batch(
-        self,
-        state: dict[str, Any],
-        claim: Claim | None,
-        tools: Toolbox,
-        tool_events: ToolEvents,
-    ) -> ToolBatch:
-        """A batch without calls."""
-        return ToolBatch(
-            (),
-            tools,
-            execution=self.execution,
-            user_id=self.user_id,
-            conversation_id=self.conversation_id,
-            options=self.calls,
-            hooks=self.hooks,
-            approval=None if self.approve == "wait" else self.approve,
-            state=state,
-            is_blocking=self.rules.is_blocking,
-            is_result=self.rules.is_result,
-            run=tool_events,
-            in_run=None if claim is None else claim.enter_context,
-        )
 
 
 @dataclass(slots=True)
@@ -163,10 +61,11 @@ class TurnResult:
     untold: Sequence[TurnEvent] = ()
 
 
-class Turn(AsyncIterable[TurnEvent]):
+class Turn(AsyncGenerator[TurnEvent, None]):
     """A turn that is carried out while its events are read, once.
 
-    Leave it with `aclose()`, or read it to its end.
+    Read it to its end, or leave it with `aclose()`: its running tools are cancelled and awaited, and the log has the
+    text so far.
 
     Args:
         result: filled by `events`.
@@ -174,58 +73,46 @@ class Turn(AsyncIterable[TurnEvent]):
 
     Attributes:
         result: what came of it so far.
+        events: carries it out; to iterate over the turn is to iterate over these.
     """
 
-    __slots__ = ("_events", "result")
+    __slots__ = ("events", "result")
 
     def __init__(self, result: TurnResult, events: AsyncGenerator[TurnEvent, None]) -> None:
         self.result = result
-        self._events = events
+        self.events = events
 
     def __aiter__(self) -> AsyncGenerator[TurnEvent, None]:
-        return self._events
+        return self.events
 
-    def __anext__(self) -> Awaitable[TurnEvent]:
+    async def asend(self, value: None) -> TurnEvent:
         """The next event."""
-        return self._events.__anext__()
+        return await self.events.asend(value)
+
+    async def athrow(self, *error: Any) -> TurnEvent:
+        """Throw an error into the turn, which ends it."""
+        return await self.events.athrow(*error)
 
     async def aclose(self) -> None:
-        """Leave the turn: its running tools are cancelled and awaited, and the log has the text so far."""
-        await self._events.aclose()
+        """Leave the turn."""
+        await self.events.aclose()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnSource:
-    """What a turn is made of; see the arguments of `Accumulator.process`."""
-
-    events: AsyncIterable[Any]
-    known: Sequence[CallRecord]
-    goes_on: bool
-    parts_of_calls: Callable[[], tuple[Part, ...]]
-
-    async def open(self, settings: TurnSettings) -> tuple[CoreTurn, ClosedOnce, TurnLog]:
-        """Begin to read: the core's machine, what is read into it, and the log."""
-        events = self.events
-        if isinstance(events, LateEvents):
-            events = await events.make()
-        text = unread_text_of(events)
-        eager = settings.calls.eager and may_have_early_calls(settings.tool_options())
-        reading: Any = {"errors": "event"} if text is None else text.reading
-        core = CoreTurn(stream=settings.stream, eager=eager, goes_on=self.goes_on, **reading)
-        if text is None:
-            enter = partial(_enter_event, core, eager, settings.rules.parse_call)
-            source = ClosedOnce(aiter(events), core, enter)
-        else:
-            source = text.open(core)
-        saves = TurnSaves(settings.execution.storage, settings.conversation_id, settings.user_id)
-        reading = TurnCalls(
-            toolbox=settings.toolbox,
-            may_be_held=settings.may_be_held,
-            written_ids=text is not None,
-            parts=self.parts_of_calls,
-        )
-        log = TurnLog(saves, reading, self.known)
-        return core, source, log
+async def opened(settings: TurnSettings, given: TurnSource) -> tuple[CoreTurn, ClosedOnce, TurnLog]:
+    """Begin to read: the core's machine, what is read into it, and the log."""
+    events = given.events
+    if isinstance(events, LateEvents):
+        events = await events.make()
+    text = unread_text_of(events)
+    eager = settings.calls.eager and may_have_early_calls(settings.tool_options())
+    reading: Any = {"errors": "event"} if text is None else text.reading
+    core = CoreTurn(stream=settings.stream, eager=eager, goes_on=given.goes_on, **reading)
+    if text is None:
+        enter = partial(_enter_event, core, eager, settings.rules.parse_call)
+        source = ClosedOnce(aiter(events), core, enter)
+    else:
+        source = text.open(core)
+    return core, source, TurnLog(settings, given, written_ids=text is not None)
 
 
 class TurnAtWork:
@@ -233,15 +120,17 @@ class TurnAtWork:
 
     Args:
         settings: the conversation's.
-        opened: what `TurnSource.open` gave.
+        opened: what `opened` gave.
         breaker: counts batches without success.
-        batch: makes a batch without calls.
+        state: the dict that hooks write and tools read.
+        claim: the claim on the conversation, if there is one.
         result: filled while the turn goes on.
     """
 
     __slots__ = (
         "_batch",
         "_breaker",
+        "_claim",
         "_core",
         "_early",
         "_ends",
@@ -251,6 +140,7 @@ class TurnAtWork:
         "_result",
         "_settings",
         "_source",
+        "_state",
         "_steps",
         "_told",
     )
@@ -260,15 +150,17 @@ class TurnAtWork:
         settings: TurnSettings,
         opened: tuple[CoreTurn, ClosedOnce, TurnLog],
         breaker: CircuitBreaker,
-        batch: Callable[[Toolbox, ToolEvents], ToolBatch],
+        state: dict[str, Any],
+        claim: Claim | None,
         result: TurnResult,
     ) -> None:
         self._settings = settings
         self._core, self._source, self._log = opened
         self._breaker = breaker
         self._result = result
-        self._early = EarlyCalls(self._log, batch, settings.on_dropped)
-        self._steps: deque[TurnStep] = deque()
+        self._state, self._claim = state, claim
+        self._early: EarlyCalls | None = None  # made for the first call, which most answers lack
+        self._steps: Steps = []
         self._batch: tuple[ToolBatch, ToolEvents] | None = None  # while it runs
         self._told: AsyncGenerator[Any, None] | None = None  # what its tools tell the run
         self._ends: CallEnds | None = None
@@ -280,7 +172,7 @@ class TurnAtWork:
             if self._told is not None and (told := await self._next_told(self._told)) is not None:
                 return told
             if self._steps:
-                step = self._steps.popleft()
+                step = self._steps.pop(0)
                 if isinstance(step, dict):
                     return step
                 await self._carry_out(step)
@@ -291,23 +183,23 @@ class TurnAtWork:
                     raise self._source.failed
                 return None
             else:
-                given = await self._read()
+                given: Steps | TurnEvent | None
+                try:
+                    given = await self._source
+                except Exception as error:
+                    self._source.failed, given = error, None
+                except GeneratorExit:
+                    # Thrown into an `await`, not a `yield`: Python collects the task, and nothing can wait.
+                    self._is_collected = True
+                    raise
+                if given is None:
+                    given = await self._last_steps()
                 if isinstance(given, dict):  # most are, in token mode
                     return given
-                self._steps.extend(given)
+                self._steps += given
 
-    async def _read(self) -> Steps | TurnEvent:
-        """What the source gives next; at its end, the last steps."""
-        try:
-            given: Steps | TurnEvent | None = await self._source
-        except Exception as error:
-            self._source.failed, given = error, None
-        except GeneratorExit:
-            # Thrown into an `await`, not a `yield`: Python collects the task, and nothing can wait.
-            self._is_collected = True
-            raise
-        if given is not None:
-            return given
+    async def _last_steps(self) -> Steps:
+        """What follows from the end of the source."""
         self._is_over = True
         await self._source.aclose()
         return self._core.finish(error=self._source.failed)
@@ -316,36 +208,47 @@ class TurnAtWork:
         """Do what a step says that is no event."""
         if isinstance(step, tuple):
             await self._log.save(step)
-        elif isinstance(step, EarlyCall):
-            await self._early.begin(step.place, step.call)
+            return
+        early = self._early = self._early or self._early_calls()
+        if isinstance(step, EarlyCall):
+            await early.begin(step.place, step.call)
         elif isinstance(step, WithdrawnCalls):
-            await self._early.withdraw(step.place)
-        elif self._settings.approve == "wait" and await self._is_to_wait():
-            await self._early.withdraw(0, TO_WAIT)
-            self._result.waiting, self._result.asking = await self._log.wait()
+            await early.withdraw(step.place)
+        elif (digests := await self._asked()) is not None:
+            await early.withdraw(0, TO_WAIT)
+            self._result.waiting, self._result.asking = await self._log.wait(digests)
         else:
-            await self._run_batch()
+            await self._run_batch(early)
 
-    async def _is_to_wait(self) -> bool:
-        """Whether one of the calls in the log has to be approved first."""
+    def _early_calls(self) -> EarlyCalls:
+        settings = self._settings
+        batch = partial(settings.batch, self._state, self._claim)
+        return EarlyCalls(self._log, batch, settings.on_dropped)
+
+    async def _asked(self) -> Sequence[str | None] | None:
+        """If a call in the log has to be approved first: digests of what is shown of those; else `None`."""
         log = self._log
+        if self._settings.approve != "wait":
+            return None
         if any(options.asks_when for options in self._settings.tool_options()):
             log.needs = [await need_of(call) for call in log.calls]
-        if True in log.needs:
-            # Nobody can agree to what cannot be shown, so such a call does not wait.
-            shown = [
-                await shown_digest(call) if need is True else need
-                for call, need in zip(log.calls, log.needs, strict=True)
-            ]
-            log.digests = [each if isinstance(each, str) else None for each in shown]
-            log.needs = [True if isinstance(each, str) else each for each in shown]
-        return True in log.needs
+        if True not in log.needs:
+            return None
+        # Nobody can agree to what cannot be shown, so such a call does not wait.
+        shown = [
+            await shown_digest(call) if need is True else need
+            for call, need in zip(log.calls, log.needs, strict=True)
+        ]
+        log.needs = [True if isinstance(each, str) else each for each in shown]
+        if True not in log.needs:
+            return None
+        return [each if isinstance(each, str) else None for each in shown]
 
     # A batch
 
-    async def _run_batch(self) -> None:
+    async def _run_batch(self, early: EarlyCalls) -> None:
         """Run the calls of the batch. If one of them may speak, `next` gives what they tell the run."""
-        batch, events = self._batch = self._early.complete()
+        batch, events = self._batch = early.complete()
         self._ends = CallEnds(self._log, batch) if self._log.saves.keeps_ends else None
         if batch.may_speak:
             self._told = events.until(batch.join())
@@ -370,7 +273,7 @@ class TurnAtWork:
     def _take_results(self, batch: ToolBatch, events: ToolEvents) -> None:
         """Put the steps that follow from the results of a batch behind those that are left."""
         self._batch = None
-        self._steps.extend(self._results(batch, self._breaker))
+        self._steps += self._results(batch, self._breaker)
         self._result.stop = events.stopped
 
     def _results(self, batch: ToolBatch, breaker: CircuitBreaker) -> Steps:
@@ -444,7 +347,7 @@ class TurnAtWork:
     async def _settle_calls(self) -> None:
         """Settle calls that are left, also if this is cancelled a second time."""
         try:
-            if self._early.has_begun:
+            if self._early is not None and self._early.has_begun:
                 await self._early.close()
         finally:
             if self._log.calls:
@@ -460,7 +363,7 @@ class TurnAtWork:
 
     def _results_of_stopped(self) -> Steps:
         """The results of calls that are saved, if the turn was stopped before they could run."""
-        stopped = self._early.stopped
+        stopped = None if self._early is None else self._early.stopped
         if stopped is not None and stopped.is_over:
             return self._results(stopped, CircuitBreaker())
         return self._core.results(self._log.results_of_stopped(), CircuitBreaker())

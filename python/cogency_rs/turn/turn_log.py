@@ -10,7 +10,6 @@ import inspect
 import logging
 from asyncio import CancelledError, Future
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .._core import EarlyCall, WithdrawnCalls
@@ -18,11 +17,12 @@ from ..calls.record import CallRecord, CallStatus, ToolExecution, write_result
 from ..errors import ToolError
 from ..hooks.approval import Need, Undecided, write_decision
 from ..outside import monotonic, time, uuid7, worker
-from ..storage.log import Part, Row
+from ..storage.log import Row
 from ..tools.registry import tool_call
 from ..tools.toolbox import ResolvedCall, Toolbox
 from ..types import ToolCall, ToolResult, TurnEvent
 from .saves import STALE, TurnSaves, finish, is_over
+from .settings import TurnSettings, TurnSource
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -41,51 +41,36 @@ is complete, and the places from which such calls do not count."""
 Executions: TypeAlias = Callable[[], Sequence[ToolExecution]]
 
 
-@dataclass(frozen=True, slots=True)
-class TurnCalls:
-    """How the calls of a turn are read and opened.
-
-    Attributes:
-        toolbox: makes the toolbox that finds the tools of a batch's calls; called once in each batch.
-        may_be_held: whether one of these calls may have to wait between its row and its start. Then the log notes when
-            each of them begins; otherwise they count as begun from their row on, which costs no commit.
-        written_ids: whether the model wrote the ids of calls, not its provider: they are not kept.
-        parts: gives the parts of the row of a batch's first call, if the storage keeps parts.
-    """
-
-    toolbox: Callable[[], Toolbox]
-    may_be_held: Callable[[Sequence[ResolvedCall]], bool] = lambda calls: False
-    written_ids: bool = False
-    parts: Callable[[], tuple[Part, ...]] = tuple
-
-
 class TurnLog:
     """The rows of one turn, on their way to the storage.
 
+    The log notes when a call begins if one of its batch may have to wait between its row and its start; otherwise they
+    count as begun from their row on, which costs no commit.
+
     Args:
-        saves: carries the saves out.
-        reading: how its calls are read.
-        known: records of calls that are in the log already and come again.
+        settings: the conversation's.
+        given: what the turn is made of.
+        written_ids: whether the model wrote the ids of calls, not its provider: they are not kept.
 
     Attributes:
         saves: carries the saves out.
         calls: the calls that are in the log and have no result there, in order, with their tools.
         records: of the same calls, each as it was before this turn started it.
         needs: what approval each of them needs, if calls wait for approval.
-        digests: of what is shown of each that somebody is asked about, if calls wait.
     """
 
-    def __init__(
-        self, saves: TurnSaves, reading: TurnCalls, known: Sequence[CallRecord] = ()
-    ) -> None:
-        self.saves = saves
-        self._reading = reading
-        self._known = known
+    def __init__(self, settings: TurnSettings, given: TurnSource, *, written_ids: bool) -> None:
+        self.saves = TurnSaves(
+            settings.execution.storage, settings.conversation_id, settings.user_id
+        )
+        self._settings = settings
+        self._parts = given.parts_of_calls
+        self._known = given.known
+        self._written_ids = written_ids
         self._tools: Toolbox | None = None
         self.calls: Sequence[ResolvedCall] = ()
         self.records: list[CallRecord] = []
         self.needs: Sequence[Need] = ()
-        self.digests: Sequence[str | None] = ()
         self._early: Sequence[
             CallRecord
         ] = ()  # of calls that have begun and have no row yet, in order
@@ -96,7 +81,7 @@ class TurnLog:
     def tools(self) -> Toolbox:
         """The tools that the calls of the batch may mean: those that there were at its first call."""
         if self._tools is None:
-            self._tools = self._reading.toolbox()
+            self._tools = self._settings.toolbox()
         return self._tools
 
     @property
@@ -174,7 +159,7 @@ class TurnLog:
     def _with_parts(self, rows: tuple[TurnRow, ...]) -> Sequence[Row]:
         """The rows, with its parts for that of a batch's first call."""
         place = next((place for place, row in enumerate(rows) if row[0] == "call"), None)
-        if place is None or self.calls or not (parts := self._reading.parts()):
+        if place is None or self.calls or not (parts := self._parts()):
             return rows
         return [*rows[:place], (*rows[place], parts), *rows[place + 1 :]]
 
@@ -229,7 +214,7 @@ class TurnLog:
     def read(self, content: str) -> ResolvedCall:
         """The call that a row holds, with its tool. It has no id yet, which its record gives it."""
         call = tool_call(content)
-        call.provider_id = None if self._reading.written_ids else call.id
+        call.provider_id = None if self._written_ids else call.id
         call.id = None
         return self.tools.resolve(call)
 
@@ -266,8 +251,11 @@ class TurnLog:
         over = [*(each.record for each in carried_out), *records[len(carried_out) :]]
         await self.saves.append_records([record.dropped(why, "run", now) for record in over])
 
-    async def wait(self) -> tuple[list[ToolCall], list[ToolCall]]:
+    async def wait(self, digests: Sequence[str | None]) -> tuple[list[ToolCall], list[ToolCall]]:
         """Note in the log that the calls wait for approval. Those that must not run at all are noted as denied.
+
+        Args:
+            digests: of what is shown of each that somebody is asked about.
 
         Returns:
             The calls with their ids, and those of them that somebody must decide about.
@@ -275,7 +263,7 @@ class TurnLog:
         calls = [each.call for each in self.calls]
         asking = [call for call, need in zip(calls, self.needs, strict=True) if need is True]
         waiting: list[CallRecord] = []
-        noted = zip(self.calls, self.records, self.needs, self.digests, strict=True)
+        noted = zip(self.calls, self.records, self.needs, digests, strict=True)
         for each, record, need, digest in noted:
             decision = None
             if isinstance(need, Undecided) and each.tool is not None:
@@ -317,7 +305,7 @@ class TurnLog:
         _give_ids(calls, begun)
         self._early = self._early[len(calls) :]
         left = calls[len(begun) :]
-        if left and self._reading.may_be_held([*self.calls, *calls]):
+        if left and self._settings.may_be_held([*self.calls, *calls]):
             return [*begun, *self._new(left, "saved")]
         return [*begun, *self._new(left, "open")]
 
@@ -355,7 +343,7 @@ class TurnLog:
     def _close(self) -> None:
         """Forget the calls of a batch that is over."""
         self.calls, self.records, self._executions = (), [], None
-        self.needs = self.digests = ()
+        self.needs = ()
         self._batch = self._tools = None
 
     def _settled(self) -> list[CallRecord]:
