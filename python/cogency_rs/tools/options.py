@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any, TypedDict
 
 from ..calls.tool_result import AskOutcome, Reconcile
@@ -149,10 +148,8 @@ NO_OPTIONS = ToolOptions()
 
 def all_options(tools: Iterable[Any]) -> list[ToolOptions]:
     """The options of every tool that has options. Those of `@tool` without any are left out."""
-    found = map(getattr, tools, repeat("options"), repeat(NO_OPTIONS))
-    return [
-        options for options in found if options is not NO_OPTIONS and type(options) is ToolOptions
-    ]
+    found = [getattr(tool, "options", NO_OPTIONS) for tool in tools]
+    return [each for each in found if each is not NO_OPTIONS and type(each) is ToolOptions]
 
 
 def options_of(tool: Any) -> ToolOptions:
