@@ -391,11 +391,12 @@ class Accumulator:
 
     def _open(self, tools: Toolbox, tool_events: ToolEvents) -> ToolBatch:
         """Open a batch without calls."""
-        from ..execution.batch import ToolBatch  # here, since most answers have no calls
+        # Here, since most answers have no calls.
+        from ..execution.batch import ToolBatch
+        from ..execution.host import BatchSettings
 
-        return ToolBatch(
-            (),
-            tools,
+        settings = BatchSettings(
+            tools=tools,
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
@@ -408,6 +409,7 @@ class Accumulator:
             run=tool_events,
             in_run=None if self.claim is None else self.claim.enter_context,
         )
+        return ToolBatch(settings)
 
     def _results(
         self, batch: ToolBatch, turn: Turn, log: TurnLog, breaker: CircuitBreaker
