@@ -148,8 +148,12 @@ NO_OPTIONS = ToolOptions()
 
 def all_options(tools: Iterable[Any]) -> list[ToolOptions]:
     """The options of every tool that has options. Those of `@tool` without any are left out."""
-    found = [getattr(tool, "options", NO_OPTIONS) for tool in tools]
-    return [each for each in found if each is not NO_OPTIONS and type(each) is ToolOptions]
+    return [
+        options
+        for tool in tools
+        if (options := getattr(tool, "options", NO_OPTIONS)) is not NO_OPTIONS
+        and type(options) is ToolOptions
+    ]
 
 
 def options_of(tool: Any) -> ToolOptions:

@@ -137,7 +137,8 @@ class Toolbox:
         if isinstance(tools, SortedTools):
             return tools.toolbox
         listed = tools if isinstance(tools, tuple) else listed_tools(tools)
-        remote = [(tool, server) for tool in listed if (server := server_of(tool)) is not None]
+        served = [tool for tool in listed if getattr(tool, "server", None)]  # few are
+        remote = [(tool, server) for tool in served if (server := server_of(tool)) is not None]
         if not remote:
             return cls(tools_by_name(listed))
         own = tools_by_name(tool for tool in listed if server_of(tool) is None)
