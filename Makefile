@@ -9,16 +9,18 @@ CORE   := $(VENV)/.built
 DEMO   := $(VENV)/.demo
 DEV    := $(VENV)/.dev
 TYPES  := $(VENV)/.types
+BUILT_AS := $(VENV)/.profile
 MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 INSTALL = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 # How the extension is built: `release` is what people install, `tested` is built sooner.
 PROFILE ?= release
 # What is recorded for the next build makes the first one slower; `CARGO_INCREMENTAL=1 make …` records it.
 export CARGO_INCREMENTAL ?= 0
-BUILD   = $(INSTALL) --profile $(PROFILE)
+# Which profile is installed is noted, for what depends on it.
+BUILD   = echo $(PROFILE) > $(BUILT_AS) && $(INSTALL) --profile $(PROFILE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo load clients coming-from test test-rust test-python test-random test-repeat cost quadratic schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo load clients coming-from test test-rust test-python test-random test-repeat cost quadratic schema-suite upstream bench bench-peers bench-rust counts stress docs docs-links
 .PHONY: wheel test-wheel ends check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: oracle servers servers-case grammar-oracle oracles live small-models rust demo-core demo-crates fuzz fuzz-build mutants miri asan deny semver soak soak-postgres soak-runs soak-tokio crashes world world-faults
 
@@ -143,6 +145,9 @@ load: $(CORE)    ## Measure how answers are read at a model's pace, beside other
 	test -d target/transport || $(PYTHON) -m venv target/transport
 	target/transport/bin/pip install --quiet --disable-pip-version-check -r benches/streams/requirements.txt
 	PYTHONPATH=python target/transport/bin/python benches/streams/compare.py --write
+
+counts: $(DEV)  ## Count the instructions of 15 rows: fails if one takes over 3 % more than benches/counts.json says; UPDATE=1 writes that
+	@$(BIN)/python benches/counts.py --core "$$(cat $(BUILT_AS) 2>/dev/null)" $(if $(UPDATE),--update)
 
 bench-rust:      ## Measure the core with no Python, and batches on Tokio of Python's callables
 	cargo bench --package cogency-rs --package cogency-agent --benches
@@ -386,7 +391,7 @@ $(CORE): $(VENV)/.created $(RUST)
 	@touch $@
 
 $(DEMO): $(VENV)/.created $(RUST)
-	$(INSTALL) --profile demo --extras cli
+	echo demo > $(BUILT_AS) && $(INSTALL) --profile demo --extras cli
 	@touch $@
 
 # And what the documentation needs.

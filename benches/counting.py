@@ -16,7 +16,7 @@ from typing import Any
 
 from measure import Bench, Work, run
 
-__all__ = ["FOLDER", "CountingBench", "under_callgrind"]
+__all__ = ["FOLDER", "CountingBench", "callgrind", "total_of", "under_callgrind"]
 
 FOLDER = "COGENCY_RS_CALLGRIND"
 
@@ -74,7 +74,10 @@ class CountingBench(Bench):
     def _totals(self) -> list[int]:
         """The instructions of each dump, which are read only now: reading takes instructions, too."""
         files = sorted(self._counts.glob("counts.*"), key=lambda file: int(file.suffix[1:]))
-        return [_total(file) for file in files]
+        totals = [total_of(file) for file in files]
+        for file in files:
+            file.unlink()
+        return totals
 
 
 def _control(what: str) -> None:
@@ -83,21 +86,20 @@ def _control(what: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def _total(file: Path) -> int:
+def total_of(file: Path) -> int:
+    """The instructions in a file of callgrind's."""
     [line] = [line for line in file.read_text().splitlines() if line.startswith("totals:")]
-    file.unlink()
     return int(line.split()[1])
 
 
-def under_callgrind() -> int:
-    """Run this program again under callgrind, which writes into the folder `FOLDER` names; its exit code."""
+def callgrind(file: Path) -> list[str]:
+    """The command that counts all instructions of the program that follows, into a file."""
+    return ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={file}"]
+
+
+def under_callgrind(program: Sequence[str]) -> int:
+    """Run a program of Python's under callgrind, which writes into the folder `FOLDER` names; its exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        callgrind = [
-            "valgrind",
-            "--quiet",
-            "--tool=callgrind",
-            "--instr-atstart=no",
-            f"--callgrind-out-file={folder}/counts",
-        ]
-        command = [*callgrind, sys.executable, *sys.argv]
-        return subprocess.call(command, env={**os.environ, FOLDER: folder, "PYTHONHASHSEED": "0"})
+        command = [*callgrind(Path(folder) / "counts"), "--instr-atstart=no"]
+        environment = {**os.environ, FOLDER: folder, "PYTHONHASHSEED": "0"}
+        return subprocess.call([*command, sys.executable, *program], env=environment)

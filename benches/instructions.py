@@ -47,7 +47,7 @@ GROUPS = frozenset(
 def main() -> None:
     options = _options()
     if FOLDER not in os.environ:
-        sys.exit(under_callgrind())
+        sys.exit(under_callgrind(sys.argv))
     past: dict[str, int] = json.loads(options.against.read_text()) if options.against else {}
     counts: dict[str, int] = {}
     rows = [row for row in chosen(options.only) if row.name.partition("/")[0] in GROUPS]

@@ -33,6 +33,7 @@ from soak import count, resident_megabytes, write
 from soak_logs import InPostgreSQL, InSQLite
 
 from cogency_rs import Agent, Memory, tool
+from cogency_rs.storage.memory import MAX_BYTES
 
 BEGIN = "<!-- soak of runs: written by `make soak-runs`, do not edit -->"
 END = "<!-- soak of runs: end -->"
@@ -45,8 +46,9 @@ AT_ONCE = 8
 TURNS = 4
 """How many runs a conversation gets."""
 
-MEMORY_BYTES = 2**18
-"""The bound of `Memory`, which is reached in the warm-up."""
+BYTES_A_RUN = 500
+"""The bound of `Memory` for each run, in bytes, up to its default. A run takes several times as much, so that the bound
+is reached in the warm-up: until then `Memory` grows because it keeps conversations, as it should."""
 
 
 # What is run
@@ -231,7 +233,8 @@ async def soak(opened: AbstractAsyncContextManager[Any], total: int) -> list[Sam
 def soaked(log: str, total: int, dsn: str) -> list[Sample]:
     """Carry out the runs on a new log of this kind, which is removed afterwards."""
     if log == "Memory":
-        return asyncio.run(soak(nullcontext(Memory(max_bytes=MEMORY_BYTES)), total))
+        log_in_memory = Memory(max_bytes=min(BYTES_A_RUN * total, MAX_BYTES))
+        return asyncio.run(soak(nullcontext(log_in_memory), total))
     with (
         tempfile.TemporaryDirectory() as folder,
         InSQLite(Path(folder) / "log.db") if log == "SQLite" else InPostgreSQL(dsn) as place,

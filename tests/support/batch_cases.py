@@ -25,6 +25,7 @@ from typing import Any
 from cogency_rs import CallOptions, ToolCall, ToolResult
 from cogency_rs.errors import ToolError
 from cogency_rs.execution.batch import ToolBatch
+from cogency_rs.execution.host import BatchSettings
 from cogency_rs.execution.shielded_wait import outlast
 from cogency_rs.tools import Retries, ToolOptions
 from cogency_rs.tools.toolbox import Toolbox
@@ -110,9 +111,15 @@ async def carried_out(case: dict[str, Any]) -> tuple[list[list[Any]], list[str]]
     options = CallOptions(
         **{option: case[limit] for limit, option in LIMITS.items() if limit in case}
     )
-    batch = ToolBatch(
-        [], toolbox, execution=with_tools(*tools), user_id="u", conversation_id="c", options=options
+    settings = BatchSettings(
+        tools=toolbox,
+        execution=with_tools(*tools),
+        user_id="u",
+        conversation_id="c",
+        options=options,
+        state={},
     )
+    batch = ToolBatch(settings)
     loop, begun = asyncio.get_running_loop(), 0
     for at, action, *place in case.get("actions", [[0, "complete"]]):
         if at > loop.time():

@@ -97,7 +97,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
         if has_begun:
             way._open.remove(batch)
         elif calls:
-            way.missed += early_module._may_begin(calls[0], batch._tools)
+            way.missed += early_module._may_begin(calls[0], batch._settings.tools)
         return batch, events
 
     monkeypatch.setattr(ToolBatch, "begin_early", begun)

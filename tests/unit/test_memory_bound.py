@@ -13,7 +13,7 @@ import pytest
 from cogency_rs import Agent, Memory, tool
 from cogency_rs.errors import ConfigError, StorageError
 from cogency_rs.outside import uuid7
-from cogency_rs.storage import CallRecord
+from cogency_rs.storage import CallRecord, memory
 from cogency_rs.storage.memory import MAX_BYTES
 from cogency_rs.testing import ScriptedModel
 from support.agents import calls
@@ -217,3 +217,37 @@ async def test_a_program_that_runs_for_ever_stays_at_the_bound():
         await agent.run("Hello?")
     assert log.size <= MAX_BYTES // 1_000
     assert log.dropped + len(await log.conversations()) == 200
+
+
+async def test_at_the_bound_runs_leave_nothing_more(monkeypatch):
+    """By the objects that Python's collector knows, and by Python's own account of its memory."""
+    monkeypatch.setattr(memory, "_KNOWN_DROPPED", 50)
+    log = Memory(max_bytes=200_000)
+
+    def answer(request: Any) -> str:
+        return "Done." if "<results>" in request.messages[-1]["content"] else calls("look")
+
+    @tool
+    async def look() -> str:
+        """Return a page."""
+        return KILOBYTE + uuid7()
+
+    agent = Agent(ScriptedModel(answer), tools=[look], storage=log)
+
+    async def left_after(runs: int) -> tuple[int, int]:
+        for _ in range(runs):
+            await agent.run("?")
+        agent._settings.model.requests.clear()
+        gc.collect()
+        return len(gc.get_objects()), tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        await left_after(150)  # the bound is reached, and prompts are kept of as many as ever are
+        assert log.dropped > 50
+        objects, used = await left_after(50)
+        more_objects, more_used = await left_after(200)
+    finally:
+        tracemalloc.stop()
+    assert more_objects - objects < 20
+    assert more_used - used < 20_000

@@ -59,7 +59,7 @@ async def test_a_storage_that_does_not_wait_costs_no_task(made_tasks):
     log = PlainLog()
     await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(f"a{block('ok')}"))
     assert types(log.rows) == ["respond", "call", "result"]
-    assert made_tasks[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
+    assert made_tasks[1:] == ["CallRunner.attempt"]  # the first task is the test's own
 
 
 async def test_sqlite_costs_no_task(made_tasks, tmp_path):
@@ -68,7 +68,7 @@ async def test_sqlite_costs_no_task(made_tasks, tmp_path):
         await carry_out(turns, parse_tokens(f"a{block('ok')}"))
         rows = await log.load_messages(CONVERSATION, USER)
     assert [row["type"] for row in rows] == ["respond", "call", "result"]
-    assert made_tasks[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
+    assert made_tasks[1:] == ["CallRunner.attempt"]  # the first task is the test's own
 
 
 async def test_a_save_that_is_a_coroutine_is_completed_in_a_task(made_tasks):

@@ -208,7 +208,9 @@ async def _turn(case: Case) -> Any:
             emitted: list[Any] = []
             raised = None
             turn = turns.process(source)
-            result = getattr(turn, "result", turns)  # in an older wheel an accumulator says what came of its last turn
+            result = getattr(
+                turn, "result", turns
+            )  # in an older wheel an accumulator says what came of its last turn
             try:
                 async with aclosing(turn) as events:
                     async for event in events:

@@ -23,6 +23,7 @@ from ..context import assembly as context
 from ..context.history import CogencyHistory
 from ..errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from ..execution.batch import ToolBatch
+from ..execution.host import BatchSettings
 from ..execution.scheduling import CallOptions
 from ..guards.arguments import check_choice, check_seconds, check_text
 from ..storage.rows import check_content
@@ -308,16 +309,17 @@ def _build(limits: CallOptions) -> dict[str, Any]:
             return []
         listed = list(calls)
         tools = Toolbox(registry.first_by_name(execution.tools, [call.name for call in listed]))
-        batch = ToolBatch(
-            tools.resolve_all(listed),
-            tools,
+        settings = BatchSettings(
+            tools=tools,
             execution=execution,
             user_id=user_id,
             conversation_id=conversation_id,
             options=limits,
+            state={},
             is_blocking=is_blocking,
             is_result=is_result,
         )
+        batch = ToolBatch(settings, tools.resolve_all(listed))
         await batch.join()
         return [result(ours) for ours in batch.results()]
 

@@ -14,6 +14,7 @@ from ..tools.registry import check_calls
 from ..tools.toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
 from .batch import ToolBatch
+from .host import BatchSettings
 from .scheduling import CallOptions
 from .tool_events import OnEvent, ToolEvents
 
@@ -71,7 +72,7 @@ async def execute_tools(
         ConfigError: an option has a wrong value, one of the tools is not a tool, or two tools have the same name.
         TypeError: one of the calls is not a call.
     """
-    ended = await _ended(
+    running = _begun(
         batch,
         execution=execution,
         user_id=user_id,
@@ -82,11 +83,18 @@ async def execute_tools(
         on_event=on_event,
         state=state,
     )
-    return ended.results()
+    await running.join()
+    if calls is not None:
+        _raise_failure(running, calls)
+    return running.results()
 
 
 async def execute_calls(
-    batch: Sequence[ToolCall], *, execution: Execution, **options: Any
+    batch: Sequence[ToolCall],
+    *,
+    execution: Execution,
+    calls: CallOptions | None = None,
+    **options: Any,
 ) -> list[ToolExecution]:
     """Run a batch of calls at the same time, and return what is known of each.
 
@@ -96,11 +104,14 @@ async def execute_calls(
         One `ToolExecution` for each call, in call order: the call as hooks left it, its result, and the record of how
         that went.
     """
-    ended = await _ended(batch, execution=execution, **options)
-    return ended.executions(ended.results())
+    running = _begun(batch, execution=execution, calls=calls, **options)
+    await running.join()
+    if calls is not None:
+        _raise_failure(running, calls)
+    return running.executions(running.results())
 
 
-async def _ended(
+def _begun(
     batch: Sequence[ToolCall],
     *,
     execution: Execution,
@@ -112,26 +123,31 @@ async def _ended(
     on_event: OnEvent | None = None,
     state: dict[str, Any] | None = None,
 ) -> ToolBatch:
-    """A batch that has been carried out."""
-    options = CallOptions.of(calls)
+    """A batch whose calls have been started."""
     check_function("on_event", on_event)
     check_execution(execution)
     tools = Toolbox.of(execution.tools)
-    ended = ToolBatch(
-        tools.resolve_all(check_calls(batch)),
-        tools,
+    settings = BatchSettings(
+        tools=tools,
         execution=execution,
         user_id=user_id,
         conversation_id=conversation_id,
-        options=options,
+        options=CallOptions.of(calls),
         hooks=HookList.of(hooks),
         approval=Approval.of(approve),
-        state=state,
+        state={} if state is None else state,
         run=ToolEvents(on_event) if on_event else None,
     )
-    await ended.join()
+    return ToolBatch(settings, tools.resolve_all(check_calls(batch)))
+
+
+def _raise_failure(ended: ToolBatch, options: CallOptions) -> None:
+    """Raise the error of a batch that is over, if there is one and it is to be raised.
+
+    Raises:
+        ToolError: a call failed.
+    """
     if options.on_failure == "raise" and (
         error := options.error_of(ended.executions(ended.results()))
     ):
         raise error
-    return ended

@@ -49,10 +49,15 @@ async def outlast(futures: Sequence[asyncio.Future[Any]]) -> None:
         await all_done(futures)
     except asyncio.CancelledError:
         with _shield():
-            while not all(future.done() for future in futures):
-                with suppress(asyncio.CancelledError):  # raised below in any case
-                    await all_done(futures)
+            await _until_done(futures)
         raise
+
+
+async def _until_done(futures: Sequence[asyncio.Future[Any]]) -> None:
+    """As `all_done`, whatever cancels the caller meanwhile."""
+    while not all(future.done() for future in futures):
+        with suppress(asyncio.CancelledError):  # `outlast` raises it in any case
+            await all_done(futures)
 
 
 def _shield() -> AbstractContextManager[Any]:

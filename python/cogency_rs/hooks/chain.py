@@ -15,7 +15,7 @@ from ..errors import BlockTool, ConfigError, SkipTool, StopRun, ToolError
 from ..outside import random, time
 from ..types import ToolCall, ToolResult
 from .approval import AskFirst, own_copy
-from .hooks import AnyHook, AroundCall, CallBatch, HookList, Hooks, Invocation, Next, matches
+from .hooks import AnyHook, AroundCall, CallHost, HookList, Hooks, Invocation, Next, matches
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
@@ -85,7 +85,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 def chain(
     last: Next,
-    batch: CallBatch,
+    host: CallHost,
     *,
     tracing: AroundCall | None,
     hooks: HookList,
@@ -104,16 +104,16 @@ def chain(
     """
     outermost = last
     for layer in (retry if has_retries else None, approval, *reversed(hooks.inner)):
-        outermost = outermost if layer is None else partial(_enter, layer, outermost, batch)
+        outermost = outermost if layer is None else partial(_enter, layer, outermost, host)
     if hooks.given:
-        outermost = HookChain(hooks.given, batch, on_block).around(outermost)
+        outermost = HookChain(hooks.given, host, on_block).around(outermost)
     for layer in (*reversed(hooks.outer), tracing):
-        outermost = outermost if layer is None else partial(_enter, layer, outermost, batch)
+        outermost = outermost if layer is None else partial(_enter, layer, outermost, host)
     return None if outermost is last else outermost
 
 
 async def shown_to(
-    hooks: Sequence[AnyHook], batch: CallBatch, invocation: Invocation, found: ToolResult
+    hooks: Sequence[AnyHook], host: CallHost, invocation: Invocation, found: ToolResult
 ) -> ToolResult:
     """Pass a result that was found out through hooks, as if the call had just returned it.
 
@@ -130,7 +130,7 @@ async def shown_to(
         is_seen = True
         return found
 
-    result = await HookChain(hooks, batch, None).around(find)(invocation)
+    result = await HookChain(hooks, host, None).around(find)(invocation)
     return result if is_seen and status_of(result) not in ("blocked", "denied") else found
 
 
@@ -139,7 +139,7 @@ class HookChain:
 
     Args:
         hooks: the outermost first.
-        batch: the calls.
+        host: runs the calls.
         on_block: whether the calls after a blocked one are still carried out; with `"stop"` they are not, and the run
             ends. `None` if calls were carried out already, so that no hook can block one.
     """
@@ -147,11 +147,11 @@ class HookChain:
     def __init__(
         self,
         hooks: Sequence[AnyHook],
-        batch: CallBatch,
+        host: CallHost,
         on_block: Literal["continue", "stop"] | None,
     ) -> None:
         self._hooks = hooks
-        self._batch = batch
+        self._host = host
         self._on_block = on_block
         self._blocked: str | None = None  # the tool of the call after which no other starts
         # Fair: calls get it in the order in which their tasks began.
@@ -207,7 +207,7 @@ class HookChain:
 
         def next(handed: Invocation) -> Awaitable[ToolResult]:
             nonlocal has_begun
-            handed = self._batch.known(handed)
+            handed = self._host.known(handed)
             has_begun = True
             asked, following = hooks, place + 1
             if handed.tool is not invocation.tool:
@@ -248,12 +248,12 @@ class HookChain:
                     self._emit("tool_blocked", str(error), invocation, call, name)
                 if self._on_block == "stop":
                     self._blocked = call.name
-                    self._batch.end_run(invocation.index, StopRun(text), name)
+                    self._host.end_run(invocation.index, StopRun(text), name)
                 return failure(text, error, "blocked")
             case SkipTool() if not has_begun:
                 return as_result(error.value)
             case _:
-                return _failed(hook, self._batch, invocation, error)
+                return _failed(hook, self._host, invocation, error)
 
     def _tell_of_change(self, hook: AnyHook, invocation: Invocation, before: ToolResult) -> None:
         """Emit an event with the outcome of a call before a hook changed it."""
@@ -281,17 +281,17 @@ class HookChain:
             **more,
             "hook": hook,
         }
-        self._batch.emit(invocation.index, event)
+        self._host.emit(invocation.index, event)
 
 
 async def _enter(
-    layer: AroundCall, inner: Next, batch: CallBatch, invocation: Invocation
+    layer: AroundCall, inner: Next, host: CallHost, invocation: Invocation
 ) -> ToolResult:
-    invocation = batch.known(invocation)
+    invocation = host.known(invocation)
     try:
         return _checked(layer, await layer(invocation, inner))
     except Exception as error:
-        return _failed(layer, batch, invocation, error)
+        return _failed(layer, host, invocation, error)
 
 
 def _checked(layer: Any, result: Any) -> ToolResult:
@@ -301,10 +301,10 @@ def _checked(layer: Any, result: Any) -> ToolResult:
     return failure(f"Hook {_name(layer)} failed: it must return a ToolResult, but returned {kind}")
 
 
-def _failed(layer: Any, batch: CallBatch, invocation: Invocation, error: Exception) -> ToolResult:
+def _failed(layer: Any, host: CallHost, invocation: Invocation, error: Exception) -> ToolResult:
     name = _name(layer)
     if isinstance(error, StopRun):
-        return batch.end_run(invocation.index, error, name)
+        return host.end_run(invocation.index, error, name)
     logger.exception("Hook %s failed around a call to %r", name, invocation.call.name)
     # With a `BlockTool`, the result would say that the call did not run.
     cause = None if isinstance(error, BlockTool) else error

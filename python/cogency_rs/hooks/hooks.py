@@ -22,22 +22,8 @@ from ..tools.toolbox import ResolvedCall
 from ..types import ToolCall, ToolResult
 
 
-class CallBatch(Protocol):
-    """The calls of a batch, as what is around them needs to know them.
-
-    Attributes:
-        state: the dict that hooks write to.
-    """
-
-    state: dict[str, Any]
-
-    def id(self, index: int) -> str:
-        """The id of a call."""
-        ...
-
-    def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
-        """What a call's tool is told."""
-        ...
+class CallHost(Protocol):
+    """What runs the calls of a batch, as hooks and executors need to know it."""
 
     def held(self, index: int) -> AbstractContextManager[None]:
         """A context whose time does not count for a call."""
@@ -90,15 +76,7 @@ class Invocation:
     executor: Executor | None = None
     agreed: str | None = None
     state: dict[str, Any] = field(default_factory=dict[str, Any])
-    _source: CallBatch | None = field(default=None, repr=False, compare=False)
-
-    @classmethod
-    def of(cls, source: CallBatch, index: int, call: ToolCall, tool: Any) -> Invocation:
-        """Make an invocation whose `id` and `context` are made when first read: most hooks never read them."""
-        made = cls.__new__(cls)
-        fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
-        object.__setattr__(made, "__dict__", fields)
-        return made
+    _host: CallHost | None = field(default=None, repr=False, compare=False)
 
     @property
     def resolved(self) -> ResolvedCall:
@@ -111,15 +89,13 @@ class Invocation:
         return replace(self, call=call, tool=tool, context=replace(self.context, call=call))
 
     def on(self, executor: Executor) -> Invocation:
-        """The same call, for an executor to run. An `id` and `context` not made yet are still made when first read."""
-        made = type(self).__new__(type(self))
-        object.__setattr__(made, "__dict__", {**vars(self), "executor": executor})
-        return made
+        """The same call, for an executor to run."""
+        return replace(self, executor=executor)
 
     def execution(self, result: ToolResult) -> ToolExecution:
         """The call as it was carried out, with this result, and its record: its status, times and attempts."""
-        if self._source is not None:
-            return self._source.execution_of(self.index, result)
+        if self._host is not None:
+            return self._host.execution_of(self.index, result)
         call, status = self.call, status_of(result)
         record = CallRecord(self.id, "", self.index, call.name, call.server, status, self.attempt)
         return ToolExecution(call, result, record)
@@ -129,33 +105,8 @@ class Invocation:
 
         For time that is not the call's own work, such as waiting for a person.
         """
-        return nullcontext() if self._source is None else self._source.held(self.index)
+        return nullcontext() if self._host is None else self._host.held(self.index)
 
-
-class _Later:
-    """A field whose value is made when it is first read, and is an ordinary attribute from then on.
-
-    It is put into the class after `@dataclass` has run, which would take it for the field's default.
-    """
-
-    def __init__(self, name: str, make: Callable[[CallBatch, Invocation], Any]) -> None:
-        self._name = name
-        self._make = make
-
-    def __get__(self, invocation: Invocation | None, owner: type) -> Any:
-        source: CallBatch | None = None if invocation is None else vars(invocation).get("_source")
-        if invocation is None or source is None:
-            raise AttributeError(f"{owner.__name__} has no {self._name}")
-        return vars(invocation).setdefault(self._name, self._make(source, invocation))
-
-
-_LATER: dict[str, Callable[[CallBatch, Invocation], Any]] = {
-    "id": lambda source, made: source.id(made.index),
-    "context": lambda source, made: source.context(made.index, made.call),
-    "state": lambda source, _: source.state,
-}
-for _name, _make in _LATER.items():
-    setattr(Invocation, _name, _Later(_name, _make))
 
 Next = Callable[[Invocation], Awaitable[ToolResult]]
 """Carries out a call. Called again, it makes another attempt. Whatever the tool does is in the result: it raises only

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any, TypedDict
 
 from ..calls.tool_result import AskOutcome, Reconcile
@@ -149,9 +148,11 @@ NO_OPTIONS = ToolOptions()
 
 def all_options(tools: Iterable[Any]) -> list[ToolOptions]:
     """The options of every tool that has options. Those of `@tool` without any are left out."""
-    found = map(getattr, tools, repeat("options"), repeat(NO_OPTIONS))
     return [
-        options for options in found if options is not NO_OPTIONS and type(options) is ToolOptions
+        options
+        for tool in tools
+        if (options := getattr(tool, "options", NO_OPTIONS)) is not NO_OPTIONS
+        and type(options) is ToolOptions
     ]
 
 

@@ -371,7 +371,7 @@ def bound(
     `execute(**kwargs)` gets the model's arguments and those of the turn, except for names that its own schema declares;
     if its schema allows no further arguments, it gets only the model's.
     """
-    if checks_itself(tool):
+    if issubclass(type(tool), CheckedTool):
         if (run := tool.run_checked) is None:
             own: Any = tool
             return own.execute, call.args
@@ -445,8 +445,8 @@ def compiled(tool: object, schema: dict[str, Any]) -> ArgumentSchema:
 class CheckedTool:
     """A tool that checks its own arguments, and can be run without a second check.
 
-    It is not an `abc.ABC`: every call asks whether its tool is a subclass, which with `abc.ABC` costs several times as
-    much.
+    Whether a tool is one is asked of its type, since a mock of one passes `isinstance`. It is not an `abc.ABC`: every
+    call asks, which with `abc.ABC` costs several times as much.
     """
 
     @abstractmethod
@@ -464,11 +464,6 @@ class CheckedTool:
         """Runs the tool, given arguments without `faults` and a context or `None`; `None` to use `execute`."""
 
 
-def checks_itself(tool: object) -> TypeGuard[CheckedTool]:
-    """Whether a tool is a `CheckedTool`, by its type, since a mock of one passes `isinstance`."""
-    return issubclass(type(tool), CheckedTool)
-
-
 def faults(tool: Any, args: dict[str, Any]) -> list[str]:
     """What is wrong with a call's arguments, a sentence for each fault; empty if they fit.
 
@@ -476,10 +471,10 @@ def faults(tool: Any, args: dict[str, Any]) -> list[str]:
     form. A tool without a schema takes all arguments. If the schema cannot be used, all arguments have a fault, which
     says why.
     """
-    if checks_itself(tool):
+    if issubclass(type(tool), CheckedTool):
         return tool.faults(args)
     schema = getattr(tool, "json_schema", None)
-    if not (is_object(schema) and schema.get("type") == "object"):
+    if schema is None or not (is_object(schema) and schema.get("type") == "object"):
         schema = getattr(tool, "schema", None)
     if not schema or not is_object(schema):
         return []

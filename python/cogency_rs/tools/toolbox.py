@@ -137,7 +137,8 @@ class Toolbox:
         if isinstance(tools, SortedTools):
             return tools.toolbox
         listed = tools if isinstance(tools, tuple) else listed_tools(tools)
-        remote = [(tool, server) for tool in listed if (server := server_of(tool)) is not None]
+        served = [tool for tool in listed if getattr(tool, "server", None)]  # few are
+        remote = [(tool, server) for tool in served if (server := server_of(tool)) is not None]
         if not remote:
             return cls(tools_by_name(listed))
         own = tools_by_name(tool for tool in listed if server_of(tool) is None)
@@ -227,21 +228,17 @@ class Toolbox:
         tool = self.names[one]
         return ResolvedCall(_under(call, one, server_of(tool)), tool)
 
-    def resolve_all(self, calls: Iterable[Any]) -> list[tuple[ToolCall, Any]]:
-        """Find the tools that calls mean. Plain tuples with what a `ResolvedCall` holds cost a quarter of it."""
-        listed = [*calls]
-        if not self._by_server:
-            find = self.names.get
-            try:
-                return [
-                    (call, find(call.name))
-                    if getattr(call, "server", None) is None
-                    else self.resolve(call)
-                    for call in listed
-                ]
-            except TypeError:  # a name may be anything
-                pass
-        return [*map(self.resolve, listed)]
+    def resolve_all(self, calls: Iterable[Any]) -> list[ResolvedCall]:
+        """Find the tools that calls mean; see `resolve`."""
+        if self._by_server:
+            return [self.resolve(call) for call in calls]
+        find = self.names.get
+        return [
+            ResolvedCall(call, find(call.name))
+            if isinstance(call.name, str) and getattr(call, "server", None) is None
+            else self.resolve(call)
+            for call in calls
+        ]
 
     def resolve_instead(self, call: Any, before: ResolvedCall) -> ResolvedCall:
         """Find the tool of a call that takes the place of another, whose id it gets.

@@ -11,6 +11,7 @@ from .._core import CircuitBreaker
 from ..calls.record import CallRecord, ToolExecution
 from ..calls.tool_result import is_result
 from ..execution.batch import ToolBatch
+from ..execution.host import BatchSettings
 from ..execution.scheduling import CallOptions
 from ..execution.tool_events import ToolEvents
 from ..hooks.approval import Approval
@@ -103,9 +104,8 @@ class TurnSettings:
         tool_events: ToolEvents,
     ) -> ToolBatch:
         """A batch without calls."""
-        return ToolBatch(
-            (),
-            tools,
+        settings = BatchSettings(
+            tools=tools,
             execution=self.execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
@@ -118,6 +118,7 @@ class TurnSettings:
             run=tool_events,
             in_run=None if claim is None else claim.enter_context,
         )
+        return ToolBatch(settings)
 
 
 @dataclass(frozen=True, slots=True)
