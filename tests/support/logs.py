@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cogency_rs.calls.record import CallRecord, CallStatus
 from cogency_rs.storage.sqlite.connection import connect, connect_to_write
-from cogency_rs.storage.sqlite.queries import save_calls
+from cogency_rs.storage.sqlite.log import save_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,8 +108,9 @@ def write(
         )
         for id, row in zip(ids, rows, strict=True):
             if row.call is not None:
-                save_calls(connection, conversation, user, [row.call._replace(status="open")], [id])
-                save_calls(connection, conversation, user, [row.call], [])
+                begun = row.call._replace(status="open")
+                save_calls(connection, [(conversation, user, id, begun)])
+                save_calls(connection, [(conversation, user, None, row.call)])
         connection.execute("COMMIT")
     return path
 

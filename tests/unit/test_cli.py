@@ -484,8 +484,8 @@ def test_an_interrupt_while_a_log_is_read_ends_with_130(tmp_path):
     )
     code = (
         "import os, signal, cogency_rs.cli as c, cogency_rs.cli.log as log\n"
-        "import cogency_rs.storage.sqlite.queries as conversations\n"
-        f"conversations._LIST = {endless!r}\n"
+        "import cogency_rs.storage.queries as queries\n"
+        f"queries._CONVERSATIONS = {endless!r}\n"
         "log.Progress.at = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         f"c.main(['show', {str(path)!r}])"
     )

@@ -19,8 +19,6 @@ from cogency_rs import PostgreSQL, SQLite
 from cogency_rs.cli import copy as copy_command, database_log, log as file_log
 from cogency_rs.errors import StorageError
 from cogency_rs.storage import CallRecord, Part, copying
-from cogency_rs.storage.postgres import archive as table_archive
-from cogency_rs.storage.sqlite import archive as file_archive
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -213,8 +211,7 @@ async def contents(log: Any) -> list[Any]:
 
 
 def test_copying_there_and_back_changes_nothing(command, dsn, tmp_path, monkeypatch):
-    for archive in (file_archive, table_archive):
-        monkeypatch.setattr(archive, "PAGE", 2)
+    monkeypatch.setattr(copying, "PAGE", 2)
     first, last = tmp_path / "first.db", tmp_path / "last.db"
 
     async def write() -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from cogency_rs import Memory, PostgreSQL, SQLite
+from cogency_rs.storage.queries import check_cursor, read_tail
 from cogency_rs.storage.sqlite.connection import connect
-from cogency_rs.storage.sqlite.queries import check_cursor, read_tail
+from cogency_rs.storage.sqlite.queries import run_query
 from cogency_rs.storage.sqlite.schema import upgrade
 from support.changed_logs import HAS_COGENCY, Scene, contents
 
@@ -452,7 +453,7 @@ def instructions(rows: int, times: int) -> int:
             f"{INSERT} (?, 'c', 'u', 'user', 'x', ?)",
             [(str(number), float(number % times)) for number in range(rows)],
         )
-        cursor = check_cursor(read_tail(connection, "c", "", None).cursor)
+        cursor = check_cursor(run_query(connection, read_tail("c", "", None)).cursor)
         count = 0
 
         def one_more() -> int:
@@ -461,7 +462,7 @@ def instructions(rows: int, times: int) -> int:
             return 0
 
         connection.set_progress_handler(one_more, 1)
-        page = read_tail(connection, "c", "", cursor)
+        page = run_query(connection, read_tail("c", "", cursor))
         assert (page.rows, page.is_whole) == ([], False)
         return count
 

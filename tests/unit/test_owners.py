@@ -14,7 +14,8 @@ import pytest
 from cogency_rs import Agent, CogencyError, RunLimits
 from cogency_rs.errors import ConfigError, OwnerError
 from cogency_rs.storage import LogPage
-from cogency_rs.storage.sqlite.queries import owner_of
+from cogency_rs.storage.queries import read_owner
+from cogency_rs.storage.sqlite.queries import run_query
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding
 from support.logs import Stored, write
@@ -167,7 +168,7 @@ def test_finding_the_owner_costs_the_same_in_a_long_conversation(tmp_path):
         with closing(sqlite3.connect(path)) as connection:
             counted: list[int] = []
             connection.set_progress_handler(lambda counted=counted: counted.append(1), 1)
-            assert owner_of(connection, "staging") == "ada"
+            assert run_query(connection, read_owner("staging")) == "ada"
             steps[rows] = len(counted)
     assert steps[2_000] == steps[2]
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from cogency_rs.storage import Claims
 from cogency_rs.storage.postgres.connection import Address, read_dsn
 from cogency_rs.storage.postgres.log import PostgreSQL
-from cogency_rs.storage.postgres.pool import Session
+from cogency_rs.storage.postgres.pool import PostgresSession
 from cogency_rs.storage.postgres.writes import Write, WriteStep
 
 from .database import Way
 
 if TYPE_CHECKING:
-    from cogency_rs.storage.postgres.connection import Connection
+    from cogency_rs.storage.postgres.connection import PostgresConnection
 
     from .machine import Machine
 
@@ -50,7 +50,7 @@ class Server:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="world-server")
         self._thread.start()
-        self._session = Session(self.address, zip(repeat("world"), count(1)), 1)
+        self._session = PostgresSession(self.address, zip(repeat("world"), count(1)), 1)
         self.wait(self._session.read(lambda connection: connection.execute(_CLOCK)))
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -61,7 +61,7 @@ class Server:
         """Remove what the world before has written."""
         self.wait(self._session.read(self._empty))
 
-    async def _empty(self, connection: Connection) -> None:
+    async def _empty(self, connection: PostgresConnection) -> None:
         found = await connection.fetch(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'world' AND tablename <> 'schema_version'"
         )
@@ -103,15 +103,15 @@ class ServerDatabase:
         self.address, self.writer = server.address, machine.new_id()
         self.claims = Claims()
         self._server, self._machine, self._way = server, machine, way
-        self._session = Session(self.address, zip(repeat(self.writer), count(1)), 1)
+        self._session = PostgresSession(self.address, zip(repeat(self.writer), count(1)), 1)
 
     def begin(self, write: Write) -> asyncio.Future[Any]:
         return self._way.ask(lambda: self._write(write), writes=True)
 
-    async def read(self, work: Callable[[Connection], Awaitable[Any]]) -> Any:
+    async def read(self, work: Callable[[PostgresConnection], Awaitable[Any]]) -> Any:
         now = self._now
 
-        async def read(connection: Connection) -> Any:
+        async def read(connection: PostgresConnection) -> Any:
             await connection.execute(now())
             return await work(connection)
 
@@ -144,7 +144,7 @@ class _TimedStep(WriteStep):
 
     now = ""
 
-    async def carry_out(self, connection: Connection, address: Address) -> None:
+    async def carry_out(self, connection: PostgresConnection, address: Address) -> None:
         await connection.execute(self.now)
         await super().carry_out(connection, address)
 

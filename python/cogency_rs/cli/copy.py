@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import CogencyError, ConfigError
-from ..storage.copying import Archive, Copied, copy as copy_log
+from ..storage.copying import Archive, CopyResult, copy as copy_log
 from ..storage.postgres.archive import TableArchive
 from ..storage.postgres.connection import is_dsn, read_dsn
 from ..storage.sqlite.archive import FileArchive
@@ -58,7 +58,7 @@ def copy(
         )
 
 
-async def _copy(source: str, target: str) -> Copied:
+async def _copy(source: str, target: str) -> CopyResult:
     async with AsyncExitStack() as stack:
         archives: list[Archive] = []
         for name, is_target in ((source, False), (target, True)):

@@ -15,15 +15,16 @@ from ..errors import ConfigError, StorageError
 from ..storage.log import Conversation
 from ..storage.postgres.connection import (
     Address,
-    Connection,
+    PostgresConnection,
     connect,
     explain,
     pack,
     read_dsn,
     unpack,
 )
-from ..storage.postgres.queries import list_conversations
+from ..storage.postgres.queries import run_query
 from ..storage.postgres.schema import find_version
+from ..storage.queries import read_conversations
 from .exits import UnusableError
 from .stored import Doubtful, Lease, Row, choose_user, saved_at, shown_time
 
@@ -77,8 +78,8 @@ def conversations(dsn: str) -> list[Conversation]:
         StorageError: it cannot be read at this moment.
     """
 
-    async def ask(connection: Connection, address: Address) -> list[Conversation]:
-        return await list_conversations(connection, address)
+    async def ask(connection: PostgresConnection, address: Address) -> list[Conversation]:
+        return await run_query(connection, address, read_conversations())
 
     return [
         replace(found, first=shown_time(found.first), last=shown_time(found.last))
@@ -100,7 +101,7 @@ def rows(dsn: str, conversation_id: str, user_id: str | None = None) -> list[Row
     """
     conversation_id = conversation_id.encode(errors="replace").decode()  # as the shell gave it
 
-    async def ask(connection: Connection, address: Address) -> list[Row]:
+    async def ask(connection: PostgresConnection, address: Address) -> list[Row]:
         users = await connection.fetch(_USERS.format(tables=address.tables), pack(conversation_id))
         names = [unpack(user) for (user,) in users]
         user = choose_user(address.place, names, conversation_id, user_id, listed_by="DB")
@@ -122,7 +123,9 @@ def state(dsn: str) -> tuple[list[Lease], list[Doubtful]]:
         StorageError: as above.
     """
 
-    async def ask(connection: Connection, address: Address) -> tuple[list[Lease], list[Doubtful]]:
+    async def ask(
+        connection: PostgresConnection, address: Address
+    ) -> tuple[list[Lease], list[Doubtful]]:
         leases = await connection.fetch(_LEASES.format(tables=address.tables))
         doubtful = await connection.fetch(_DOUBTFUL.format(tables=address.tables))
         return (
@@ -149,7 +152,7 @@ def _address(dsn: str) -> Address:
         raise UnusableError(str(error)) from error
 
 
-def _read(dsn: str, ask: Callable[[Connection, Address], Awaitable[T]]) -> T:
+def _read(dsn: str, ask: Callable[[PostgresConnection, Address], Awaitable[T]]) -> T:
     address = _address(dsn)
     try:
         return asyncio.run(_ask(address, ask))
@@ -164,7 +167,7 @@ def _read(dsn: str, ask: Callable[[Connection, Address], Awaitable[T]]) -> T:
     raise UnusableError(str(explained), cause=explained.cause)
 
 
-async def _ask(address: Address, ask: Callable[[Connection, Address], Awaitable[T]]) -> T:
+async def _ask(address: Address, ask: Callable[[PostgresConnection, Address], Awaitable[T]]) -> T:
     connection = await connect(address)
     try:
         await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -27,8 +27,9 @@ from typing import NamedTuple, TypeVar
 
 from ..errors import StorageError
 from ..storage.log import Conversation
+from ..storage.queries import Query, find, read_calls_by_row, read_conversations
 from ..storage.sqlite.connection import code_of, is_lock
-from ..storage.sqlite.queries import list_conversations, order_of, read_calls_by_row
+from ..storage.sqlite.queries import run_query
 from ..storage.sqlite.schema import check_version, has_table
 from .exits import UnusableError
 from .progress import Progress
@@ -78,8 +79,8 @@ _USERS = "SELECT DISTINCT COALESCE(user_id, '') FROM messages WHERE conversation
 _ROWS = """
     SELECT message_id, type, CAST(content AS TEXT), CAST(timestamp AS REAL)
     FROM messages
-    WHERE conversation_id = ? AND COALESCE(user_id, '') = ?
-    ORDER BY {order}
+    WHERE conversation_id = $1 AND COALESCE(user_id, '') = $2
+    ORDER BY {oldest}
 """
 _COLUMNS = {"message_id", "conversation_id", "user_id", "type", "content", "timestamp"}
 
@@ -87,7 +88,7 @@ _COLUMNS = {"message_id", "conversation_id", "user_id", "type", "content", "time
 def _conversations(connection: sqlite3.Connection) -> list[Conversation]:
     return [
         replace(found, first=shown_time(found.first), last=shown_time(found.last))
-        for found in reversed(list_conversations(connection))
+        for found in reversed(run_query(connection, read_conversations()))
     ]
 
 
@@ -99,14 +100,13 @@ def _rows(
     ).decode()  # as the shell gave it: any bytes
     users = [str(user) for (user,) in connection.execute(_USERS, (conversation_id,))]
     user = choose_user(path, users, conversation_id, user_id, listed_by=quoted(path))
-    return read_rows(connection, conversation_id, user)
+    return run_query(connection, read_rows(conversation_id, user))
 
 
-def read_rows(connection: sqlite3.Connection, conversation_id: str, user_id: str) -> list[Row]:
-    """Read a user's conversation through a connection that is open, in the order in which its rows were committed."""
-    query = _ROWS.format(order=order_of(connection))
-    found = connection.execute(query, (conversation_id, user_id))
-    calls = read_calls_by_row(connection, conversation_id)
+def read_rows(conversation_id: str, user_id: str) -> Query[list[Row]]:
+    """Read a user's conversation, in the order in which its rows were committed, by a query of a log that is open."""
+    found = yield from find(_ROWS, conversation_id, user_id)
+    calls = yield from read_calls_by_row(conversation_id)
     return [
         Row(str(type), content, shown_time(timestamp), saved_at(id), calls.get(id))
         for id, type, content, timestamp in found

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from string import ascii_uppercase
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ..errors import CogencyError
 from ..guards.json import read_json
 from ..outside import time, uuid7
 from ..types import MessageMatch
+from .queries import Query, find
 from .rows import ASKED, EVENTS, FOUND, LOADED, PROFILES, SAID, time_of
 
 PROFILE_FIELDS: dict[str, type[Any]] = dict.fromkeys(
     ("who", "style", "focus", "interests", "misc"), str
 ) | {"_meta": dict}
 METRIC_FIELDS: dict[str, type[Any]] = {"step": dict, "total": dict}
+
+
+T = TypeVar("T")
 
 
 class ParseError(CogencyError, ValueError):
@@ -50,10 +55,38 @@ MessageRow = tuple[str, str, str, str, float | None]
 """conversation_id, user_id, type, content, and seconds since the epoch or `None` for now."""
 
 
-class Messages(ABC):
-    """Saves messages and requests by the methods of a storage that save several messages, and events.
+def or_now(timestamp: float | None) -> float:
+    """A time, or the present time if none is given."""
+    return time() if timestamp is None else timestamp
+
+
+_SMALL = {ord(capital): ord(capital.lower()) for capital in ascii_uppercase}
+"""As both databases lower a text here: letters outside A to Z stay."""
+
+
+_SAVE_EVENT = """
+    INSERT INTO {t}events (event_id, conversation_id, type, content, timestamp) VALUES ($1, $2, $3, $4, $5)
+"""
+_SAVE_PROFILE = """
+    INSERT INTO {t}profiles (user_id, version, data, created_at, char_count)
+    SELECT $1, coalesce(max(version), 0) + 1, $2, $3, $4 FROM {t}profiles WHERE user_id = $1
+"""
+
+
+def _delete_profile(user_id: str) -> Query[int]:
+    [(count,)] = yield from find("SELECT count(*) FROM {t}profiles WHERE user_id = $1", user_id)
+    yield from find("DELETE FROM {t}profiles WHERE user_id = $1", user_id)
+    return int(count)
+
+
+class CogencyTables(ABC):
+    """Messages, events and profiles, in the database of a subclass.
 
     A message is stored with its time, or with one just above the times of its conversation, if it is not above them.
+
+    The statements are the same in both databases but for the words in braces; see `queries.py`. These have further
+    ones: `any_row`, what orders rows of one time across conversations; `event`, the same for events; `is_in` and
+    `not_in`, whether a type is one of $3, and none of $4; and `search`, the whole statement.
     """
 
     @abstractmethod
@@ -61,10 +94,12 @@ class Messages(ABC):
         """Save several messages in one transaction, all or none; their ids, in order."""
 
     @abstractmethod
-    async def save_event(
-        self, conversation_id: str, type: str, content: str, timestamp: float | None = None
-    ) -> str:
-        """Save an event with the conversation; return its id."""
+    async def _fetch(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows that a statement finds. A value may be a list of texts."""
+
+    @abstractmethod
+    async def _change(self, query: Callable[[], Query[T]], *conversations: str) -> T:
+        """Carry out a query that changes these conversations; it may be made, and begun, more than once."""
 
     async def save_message(
         self,
@@ -107,49 +142,13 @@ class Messages(ABC):
         content = json.dumps({"messages": messages, "response": response})
         return await self.save_event(conversation_id, "request", content, timestamp)
 
-
-def or_now(timestamp: float | None) -> float:
-    """A time, or the present time if none is given."""
-    return time() if timestamp is None else timestamp
-
-
-_SMALL = {ord(capital): ord(capital.lower()) for capital in ascii_uppercase}
-"""As both databases lower a text here: letters outside A to Z stay."""
-
-
-class CogencyTables(Messages):
-    """Messages, events and profiles, by the SQL of a subclass's database.
-
-    The statements are the same in both databases but for the fields in braces, which are in `_sql`: `t`, what is before
-    the name of a table; `newest`, the order of a conversation's rows from the last to the first; `any_row`, what
-    orders rows of one time across conversations; `event`, the same for events; `is_in` and `not_in`, whether a type is
-    one of $3, and none of $4; `search`, the whole statement; and `all`, the value of LIMIT for no limit.
-    """
-
-    _sql: Mapping[str, str]
-
-    @abstractmethod
-    async def _fetch(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows that a statement finds. A value may be a list of texts."""
-
-    @abstractmethod
-    async def _execute(self, statement: str, *values: Any) -> int:
-        """Carry out a statement in a transaction; returns how many rows it wrote or removed."""
-
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None
     ) -> str:
         """Save an event with the conversation, such as a metric; return its id."""
         event_id = uuid7()
-        await self._execute(
-            "INSERT INTO {t}events (event_id, conversation_id, type, content, timestamp)"
-            " VALUES ($1, $2, $3, $4, $5)",
-            event_id,
-            conversation_id,
-            type,
-            content,
-            or_now(timestamp),
-        )
+        values = (event_id, conversation_id, type, content, or_now(timestamp))
+        await self._change(partial(find, _SAVE_EVENT, *values))
         return event_id
 
     async def save_profile(self, user_id: str, profile: dict[str, Any]) -> None:
@@ -159,18 +158,11 @@ class CogencyTables(Messages):
             TypeError: JSON cannot hold a value of `profile`.
         """
         data = json.dumps(profile)
-        await self._execute(
-            "INSERT INTO {t}profiles (user_id, version, data, created_at, char_count)"
-            " SELECT $1, coalesce(max(version), 0) + 1, $2, $3, $4 FROM {t}profiles WHERE user_id = $1",
-            user_id,
-            data,
-            time(),
-            len(data),
-        )
+        await self._change(partial(find, _SAVE_PROFILE, user_id, data, time(), len(data)))
 
     async def delete_profile(self, user_id: str) -> int:
         """Delete all versions of a user's profile; return how many there were."""
-        return await self._execute("DELETE FROM {t}profiles WHERE user_id = $1", user_id)
+        return await self._change(partial(_delete_profile, user_id))
 
     async def load_messages(
         self,
@@ -308,6 +300,6 @@ class CogencyTables(Messages):
         if not keywords:
             return []
         elsewhere = exclude_conversation_id or ""
-        rows = await self._fetch(self._sql["search"], user_id, elsewhere, keywords, limit)
+        rows = await self._fetch("{search}", user_id, elsewhere, keywords, limit)
         FOUND.check_all(rows, f"after the first found of user {user_id!r}")
         return [MessageMatch(content, time_of(at), id) for content, at, id in rows]

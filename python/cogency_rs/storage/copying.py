@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..errors import StorageError
+from .queries import Query, Statement, find
+from .rows import CALL_COLUMNS, call_of
+
+T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class Archive(Protocol):
 
 
 @dataclass
-class Copied:
+class CopyResult:
     """The outcome of a copy.
 
     Attributes:
@@ -108,7 +114,7 @@ class Copied:
 
 async def copy(
     source: Archive, target: Archive, *, tell: Callable[[int], object] = lambda done: None
-) -> Copied:
+) -> CopyResult:
     """Copy one log into another.
 
     Args:
@@ -120,7 +126,7 @@ async def copy(
         StorageError: a log cannot be read or written, or a conversation is not the same when it is read back. What was
             copied before stays, and another copy goes on from there.
     """
-    copied, done = Copied(), 0
+    copied, done = CopyResult(), 0
     async for conversation_id in source.conversation_ids():
         whole, there = await source.load(conversation_id), await target.load(conversation_id)
         if whole.digest() == there.digest():
@@ -145,6 +151,143 @@ async def copy(
     copied.different += sorted({f"profile of {user_id}" for user_id, _, _ in left})
     copied.profiles = len(profiles)
     return copied
+
+
+PAGE = 1000
+"""Ids that are read at a time."""
+
+_NAMED = ("{t}messages", "{t}events", "{calls}")
+"""The tables in which conversations are found."""
+
+# Another program may have written anything into a column.
+_MESSAGES = """
+    SELECT CAST(message_id AS text), CAST(COALESCE(user_id, '') AS text), CAST(type AS text), CAST(content AS text),
+        CAST(timestamp AS double precision), {written_at}
+    FROM {t}messages WHERE conversation_id = $1 ORDER BY {oldest}
+"""
+_CALLS = f"""
+    SELECT COALESCE(user_id, ''), message_id, {CALL_COLUMNS} FROM {{calls}}
+    WHERE conversation_id = $1 ORDER BY {{by_row}}
+"""
+_EVENTS = """
+    SELECT CAST(event_id AS text), CAST(type AS text), CAST(content AS text), CAST(timestamp AS double precision)
+    FROM {t}events WHERE conversation_id = $1 ORDER BY event_id{c}
+"""
+_PARTS = """
+    SELECT message_id, number, type, media_type, data, at FROM {parts} AS parts
+    WHERE conversation_id = $1 ORDER BY message_id{c}, number
+"""
+_PROFILES = """
+    SELECT user_id, version, data, created_at, char_count FROM {t}profiles ORDER BY user_id{c}, version
+"""
+_ADD_CALL = f"""
+    INSERT INTO {{calls}} (conversation_id, user_id, message_id, {CALL_COLUMNS})
+    VALUES ({", ".join(f"${number}" for number in range(1, 19))})
+    ON CONFLICT (conversation_id, batch, position) DO UPDATE SET
+        {", ".join(f"{name} = excluded.{name}" for name in f"user_id, message_id, {CALL_COLUMNS}".split(", "))}
+"""
+_ADD_EVENT = """
+    INSERT INTO {t}events (conversation_id, event_id, type, content, timestamp) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT DO NOTHING
+"""
+_ADD_PART = """
+    INSERT INTO {parts} (conversation_id, message_id, number, type, media_type, data, at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
+"""
+_ADD_PROFILE = """
+    INSERT INTO {t}profiles (user_id, version, data, created_at, char_count) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT DO NOTHING
+"""
+
+
+class SqlArchive(ABC):
+    """A log in a SQL database that is copied."""
+
+    @abstractmethod
+    async def _ask(self, query: Callable[..., Query[T]], *values: Any) -> T:
+        """Carry out a query, as of one moment."""
+
+    @abstractmethod
+    async def _change(self, query: Callable[..., Query[T]], *values: Any) -> T:
+        """Carry out a query in one transaction."""
+
+    @abstractmethod
+    def _add_messages(self, conversation_id: str, new: Rows, rows_there: int) -> Query[None]:
+        """Save the messages of a conversation; see `store`."""
+
+    def _number_calls(self, conversation_id: str) -> Query[None]:
+        """Note the rows of the calls that were saved."""
+        yield from ()
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close the connection or file."""
+
+    async def conversation_ids(self) -> AsyncIterator[str]:
+        """Every conversation that has a row, a call or an event."""
+        after, operator = "", ">="  # an id may be empty
+        while ids := await self._ask(find, _ids(operator), after, PAGE):
+            for (id,) in ids:
+                yield str(id)
+            after, operator = ids[-1][0], ">"
+
+    async def count(self) -> int:
+        """How many conversations there are."""
+        each = " UNION ".join(f"SELECT conversation_id FROM {table}" for table in _NAMED)
+        [(count,)] = await self._ask(find, f"SELECT count(*) FROM ({each}) AS ids")
+        return int(count)
+
+    async def load(self, conversation_id: str) -> StoredConversation:
+        """Everything of one conversation, as of one moment."""
+        return await self._ask(_load, conversation_id)
+
+    async def store(
+        self, conversation_id: str, whole: StoredConversation, *, rows_there: int
+    ) -> None:
+        """Save a conversation in one transaction; its first `rows_there` rows are there already."""
+
+        def store() -> Query[None]:
+            yield from self._add_messages(conversation_id, whole.messages[rows_there:], rows_there)
+            for sql, rows in (
+                (_ADD_CALL, whole.calls),
+                (_ADD_EVENT, whole.events),
+                (_ADD_PART, whole.parts),
+            ):
+                yield Statement(sql, many=[(conversation_id, *row) for row in rows])
+            yield from self._number_calls(conversation_id)
+
+        await self._change(store)
+
+    async def profiles(self) -> Rows:
+        """Every version of every profile."""
+        return await self._ask(find, _PROFILES)
+
+    async def store_profiles(self, profiles: Rows) -> None:
+        """Save those profiles that are not there yet."""
+
+        def store() -> Query[None]:
+            yield Statement(_ADD_PROFILE, many=profiles)
+
+        await self._change(store)
+
+
+def _ids(operator: str) -> str:
+    """The query for a page of ids: those that compare so with $1, at most $2."""
+    each = " UNION ".join(
+        f"SELECT * FROM (SELECT DISTINCT conversation_id AS id FROM {table}"
+        f" WHERE conversation_id {operator} $1 ORDER BY 1 LIMIT $2) AS found"
+        for table in _NAMED
+    )
+    return f"SELECT id FROM ({each}) AS ids ORDER BY 1 LIMIT $2"
+
+
+def _load(conversation_id: str) -> Query[StoredConversation]:
+    messages = yield from find(_MESSAGES, conversation_id)
+    calls = yield from find(_CALLS, conversation_id)
+    for _, _, *call in calls:
+        call_of(call)
+    events = yield from find(_EVENTS, conversation_id)
+    return StoredConversation(messages, calls, events, (yield from find(_PARTS, conversation_id)))
 
 
 def check_rows(conversation_id: str, count: int, rows_there: int) -> None:

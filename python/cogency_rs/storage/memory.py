@@ -28,14 +28,14 @@ logger: logging.Logger = logging.getLogger(__name__)
 MAX_BYTES = 64 * 2**20
 """What a `Memory` holds by default, in bytes, before it drops conversations."""
 
-_CONVERSATION, _ROW, _CALL = 1_000, 250, 800
+_CONVERSATION_SIZE, _ROW_SIZE, _CALL_SIZE = 1_000, 250, 800
 """Bytes that each of these takes besides its texts, in CPython of 64 bits."""
 
 _KNOWN_DROPPED = 10_000
 """How many dropped conversations are remembered, each as one number."""
 
 
-class _Stored(NamedTuple):
+class _StoredRow(NamedTuple):
     """A row that is kept.
 
     Attributes:
@@ -51,7 +51,7 @@ class _Stored(NamedTuple):
     timestamp: float
 
 
-class _Kept:
+class _Conversation:
     """One conversation.
 
     Attributes:
@@ -67,7 +67,7 @@ class _Kept:
     def __init__(self, size: int) -> None:
         self.size = size
         self.origin: Origin | None = None
-        self.rows: list[_Stored] = []
+        self.rows: list[_StoredRow] = []
         self.latest = -inf
         self.records: dict[tuple[str, int], tuple[str, CallRecord, float]] = {}
 
@@ -101,12 +101,12 @@ class Memory:
             )
         self.dropped = 0
         self._max_bytes = max_bytes
-        self._kept: dict[str, _Kept] = {}
+        self._conversations: dict[str, _Conversation] = {}
         self._size = 0
         self._idle: OrderedDict[str, None] = OrderedDict()  # without a claim, the latest used last
         # Noted only: the garbage collector may give a claim back in the middle of anything.
-        self._given_back: deque[str] = deque()
-        self._claims = Claims(on_free=self._given_back.append)
+        self._freed: deque[str] = deque()
+        self._claims = Claims(on_free=self._freed.append)
         self._known_dropped: OrderedDict[int, None] = OrderedDict()  # hashes of their ids
         self._numbers = count(1)
         self._id = uuid7()
@@ -128,14 +128,16 @@ class Memory:
         """Save rows and calls; see `Log.append`."""
         check_saved(conversation_id, user_id, rows, calls)
         self._check(rows, calls)
-        kept = self._find(conversation_id)
-        if kept is None and (rows or calls):
-            kept = self._kept[conversation_id] = _Kept(_CONVERSATION + getsizeof(conversation_id))
-            self._size += kept.size
-        if kept is not None:
-            before = kept.size
-            self._add(kept, user_id, rows, calls)
-            self._size += kept.size - before
+        conversation = self._find(conversation_id)
+        if conversation is None and (rows or calls):
+            conversation = self._conversations[conversation_id] = _Conversation(
+                _CONVERSATION_SIZE + getsizeof(conversation_id)
+            )
+            self._size += conversation.size
+        if conversation is not None:
+            before = conversation.size
+            self._add(conversation, user_id, rows, calls)
+            self._size += conversation.size - before
             self._keep_the_bound(conversation_id)
         return self._is_saved()
 
@@ -148,33 +150,37 @@ class Memory:
         return saved
 
     def _add(
-        self, kept: _Kept, user_id: str, rows: Sequence[Row], calls: Sequence[CallRecord]
+        self,
+        conversation: _Conversation,
+        user_id: str,
+        rows: Sequence[Row],
+        calls: Sequence[CallRecord],
     ) -> None:
-        stored, numbers = kept.rows, self._numbers
-        size = kept.size
+        stored, numbers = conversation.rows, self._numbers
+        size = conversation.size
         for row in rows:
-            timestamp = risen(row[2], kept.latest)
-            stored.append(_Stored(next(numbers), user_id, row, timestamp))
+            timestamp = risen(row[2], conversation.latest)
+            stored.append(_StoredRow(next(numbers), user_id, row, timestamp))
             size += _size_of_row(row)
             if timestamp < END_OF_TIME:
-                kept.latest = timestamp
+                conversation.latest = timestamp
         if calls:
             from ..calls.record import NEW  # here, since most rows have no calls
 
             for call in calls:
                 place = call.batch, call.position
-                known = kept.records.get(place)
+                known = conversation.records.get(place)
                 of_row = inf
                 if known is None:
-                    size += _CALL + call.id.__sizeof__()
+                    size += _CALL_SIZE + call.id.__sizeof__()
                 else:
                     size -= _size_of_texts(known[1])
                     of_row = known[2]
                 if of_row == inf and call.status in NEW:
                     of_row = next(numbers)
                 size += _size_of_texts(call)
-                kept.records[place] = (user_id, call, of_row)
-        kept.size = size
+                conversation.records[place] = (user_id, call, of_row)
+        conversation.size = size
 
     def _check(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> None:
         try:
@@ -195,8 +201,8 @@ class Memory:
         """Read the rows that follow a cursor, or all; see `Log.read`."""
         return self._page(self._find(conversation_id), user_id, after)
 
-    def _page(self, kept: _Kept | None, user_id: str, after: str | None) -> LogPage:
-        rows = [] if kept is None else kept.rows
+    def _page(self, conversation: _Conversation | None, user_id: str, after: str | None) -> LogPage:
+        rows = [] if conversation is None else conversation.rows
         known = 0 if after is None else self._place(rows, after)
         new = [
             # Most rows have no parts, and the time at which they were made.
@@ -210,8 +216,8 @@ class Memory:
 
     async def newest(self, conversation_id: str, *, user_id: str = "", limit: int) -> LogPage:
         """Read the newest rows; see `Log`."""
-        kept = self._find(conversation_id)
-        rows = [] if kept is None else kept.rows
+        conversation = self._find(conversation_id)
+        rows = [] if conversation is None else conversation.rows
         own = (row for row in reversed(rows) if not user_id or row.user == user_id)
         newest = list(islice(own, limit + 1))
         shown = [
@@ -234,9 +240,9 @@ class Memory:
         """Read the calls that wait for a person, of conversations that no run has claimed; see `Log`."""
         found = [
             (id, user, call)
-            for id, kept in self._kept.items()
+            for id, conversation in self._conversations.items()
             if self._claims.first(id) is None
-            for user, call, _ in kept.records.values()
+            for user, call, _ in conversation.records.values()
             if call.status in ("waiting", "open", "unknown") and (not user_id or user == user_id)
         ]
         return sorted(found, key=lambda each: (each[0], each[2].batch, each[2].position))
@@ -244,13 +250,13 @@ class Memory:
     def _calls(
         self, conversation_id: str, user_id: str, is_wanted: Callable[[CallRecord], bool]
     ) -> list[CallRecord]:
-        kept = self._find(conversation_id)
+        conversation = self._find(conversation_id)
         found = (
             []
-            if kept is None
+            if conversation is None
             else [
                 ((of_row, *place), call)
-                for place, (user, call, of_row) in kept.records.items()
+                for place, (user, call, of_row) in conversation.records.items()
                 if (not user_id or user == user_id) and is_wanted(call)
             ]
         )
@@ -258,12 +264,12 @@ class Memory:
 
     async def owner(self, conversation_id: str) -> str | None:
         """The user of a conversation's first row; see `Log.owner`."""
-        kept = self._find(conversation_id)
-        return kept.rows[0].user if kept is not None and kept.rows else None
+        conversation = self._find(conversation_id)
+        return conversation.rows[0].user if conversation is not None and conversation.rows else None
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Claim a conversation; see `Log.claim`."""
-        self._note_what_was_given_back()
+        self._note_freed()
         return self._claims.claim(conversation_id, wait=wait)
 
     def begin(
@@ -275,19 +281,19 @@ class Memory:
         resumes: bool = False,
     ) -> Claim:
         """Claim a conversation, and read what a run needs that begins in it; see `Log`."""
-        self._note_what_was_given_back()
+        self._note_freed()
 
         def read() -> Begun:
             from ..calls.record import ENDS
 
-            kept = self._find(conversation_id)
-            if kept is None:
+            conversation = self._find(conversation_id)
+            if conversation is None:
                 return Begun(None, [], self._page(None, user_id, None) if resumes else None)
             calls = self._calls(
                 conversation_id, user_id, lambda call: resumes or call.status not in ENDS
             )
-            page = self._page(kept, user_id, None) if resumes or calls else None
-            return Begun(kept.rows[0].user if kept.rows else None, calls, page)
+            page = self._page(conversation, user_id, None) if resumes or calls else None
+            return Begun(conversation.rows[0].user if conversation.rows else None, calls, page)
 
         return self._claims.claim(conversation_id, wait=wait, read=read)
 
@@ -295,9 +301,9 @@ class Memory:
         self, user_id: str = "", limit: int | None = None
     ) -> list[Conversation]:
         """List conversations, the one with the latest row first."""
-        found: defaultdict[tuple[str, str], list[_Stored]] = defaultdict(list)
-        for conversation_id, kept in self._kept.items():
-            for row in kept.rows:
+        found: defaultdict[tuple[str, str], list[_StoredRow]] = defaultdict(list)
+        for conversation_id, conversation in self._conversations.items():
+            for row in conversation.rows:
                 if not user_id or row.user == user_id:
                     found[conversation_id, row.user].append(row)
         listed = [
@@ -325,21 +331,28 @@ class Memory:
         """
         from .log import not_the_owner
 
-        kept = self._kept.get(conversation_id)
-        if user_id is not None and kept is not None and kept.rows and kept.rows[0].user != user_id:
+        conversation = self._conversations.get(conversation_id)
+        if (
+            user_id is not None
+            and conversation is not None
+            and conversation.rows
+            and conversation.rows[0].user != user_id
+        ):
             raise not_the_owner(conversation_id, user_id)
         self._known_dropped.pop(hash(conversation_id), None)
-        return 0 if kept is None else self._remove(conversation_id)
+        return 0 if conversation is None else self._remove(conversation_id)
 
     async def fork(
         self, conversation_id: str, new_id: str, *, user_id: str = "", rows: int
     ) -> None:
         """Begin a conversation with the first rows of another one, which both share; see `Log`."""
-        kept = self._find(conversation_id)
+        conversation = self._find(conversation_id)
         own = (
-            () if kept is None else (row for row in kept.rows if not user_id or row.user == user_id)
+            ()
+            if conversation is None
+            else (row for row in conversation.rows if not user_id or row.user == user_id)
         )
-        new = self._kept[new_id] = _Kept(_CONVERSATION + getsizeof(new_id))
+        new = self._conversations[new_id] = _Conversation(_CONVERSATION_SIZE + getsizeof(new_id))
         new.rows = [*islice(own, rows)]
         new.latest = max(
             (row.timestamp for row in new.rows if row.timestamp < END_OF_TIME), default=-inf
@@ -353,13 +366,13 @@ class Memory:
 
     async def origin(self, conversation_id: str) -> Origin | None:
         """Where a conversation comes from; see `Log`."""
-        kept = self._find(conversation_id)
-        return None if kept is None else kept.origin
+        conversation = self._find(conversation_id)
+        return None if conversation is None else conversation.origin
 
-    def _cursor(self, rows: list[_Stored]) -> str:
+    def _cursor(self, rows: list[_StoredRow]) -> str:
         return f"{self._id}/{len(rows)}/{rows[-1].position if rows else 0}"
 
-    def _place(self, rows: list[_Stored], cursor: str) -> int:
+    def _place(self, rows: list[_StoredRow], cursor: str) -> int:
         """How many rows are before a cursor; 0 if they have changed since, or it is another log's.
 
         A number is never given twice, so a place that holds the same row has the same rows before it.
@@ -374,14 +387,14 @@ class Memory:
 
     # What is kept
 
-    def _find(self, conversation_id: str) -> _Kept | None:
+    def _find(self, conversation_id: str) -> _Conversation | None:
         """A conversation, which counts as used now; `None` if it has nothing.
 
         Raises:
             StorageError: it was dropped.
         """
-        kept = self._kept.get(conversation_id)
-        if kept is not None:
+        conversation = self._conversations.get(conversation_id)
+        if conversation is not None:
             if conversation_id in self._idle:
                 self._idle.move_to_end(conversation_id)
         elif hash(conversation_id) in self._known_dropped:
@@ -390,11 +403,11 @@ class Memory:
                 "it was the least recently used. Keep conversations in SQLite, or give Memory(max_bytes=...); "
                 f"delete_conversation({conversation_id!r}) lets it begin again"
             )
-        return kept
+        return conversation
 
     def _keep_the_bound(self, written: str) -> None:
         """Drop what was used longest ago, until what is left fits; never the conversation that is written."""
-        self._note_what_was_given_back()
+        self._note_freed()
         if written not in self._idle and self._claims.first(written) is None:
             self._idle[written] = None
         while self._max_bytes is not None and self._size > self._max_bytes and self._idle:
@@ -417,21 +430,21 @@ class Memory:
                 self._known_dropped.popitem(last=False)
             self._remove(oldest)
 
-    def _note_what_was_given_back(self) -> None:
-        while self._given_back:
-            self._sort_in(self._given_back.popleft())
+    def _note_freed(self) -> None:
+        while self._freed:
+            self._sort_in(self._freed.popleft())
 
     def _sort_in(self, conversation_id: str) -> None:
         """Note that a conversation was used now, and may be dropped if no run has claimed it."""
         self._idle.pop(conversation_id, None)
-        if conversation_id in self._kept and self._claims.first(conversation_id) is None:
+        if conversation_id in self._conversations and self._claims.first(conversation_id) is None:
             self._idle[conversation_id] = None
 
     def _remove(self, conversation_id: str) -> int:
-        kept = self._kept.pop(conversation_id)
-        self._size -= kept.size
+        conversation = self._conversations.pop(conversation_id)
+        self._size -= conversation.size
         self._idle.pop(conversation_id, None)
-        return len(kept.rows)
+        return len(conversation.rows)
 
 
 _NO_TEXTS = (None,) * 5
@@ -460,5 +473,5 @@ def _shown(position: int, row: Row, timestamp: float) -> dict[str, Any]:
 
 
 def _size_of_row(row: Row) -> int:
-    size = _ROW + row[1].__sizeof__()
-    return size if len(row) == 3 else size + sum(len(part.data) + _ROW for part in row[3])
+    size = _ROW_SIZE + row[1].__sizeof__()
+    return size if len(row) == 3 else size + sum(len(part.data) + _ROW_SIZE for part in row[3])

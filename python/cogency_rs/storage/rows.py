@@ -19,7 +19,7 @@ from math import inf, nextafter
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from ..calls.record import STATES, CallRecord
+from ..calls.record import ENDS, STATES, CallRecord
 from ..errors import StorageError
 from ..guards.arguments import check_text, out_of_range, refused
 from ..guards.json import read_json
@@ -158,7 +158,7 @@ def risen(timestamp: float, latest: float) -> float:
     return max(latest + STEP, nextafter(latest, inf))
 
 
-class Kind(NamedTuple):
+class CellKind(NamedTuple):
     """What a cell may be.
 
     Attributes:
@@ -172,34 +172,37 @@ class Kind(NamedTuple):
     check: Callable[[Any], bool] | None = None
 
     @property
-    def or_null(self) -> Kind:
+    def or_null(self) -> CellKind:
         """The same, or nothing."""
         check = self.check
 
         def known(value: Any) -> bool:
             return value is None or check is None or check(value)
 
-        return Kind(f"{self.words} or NULL", self.types | {type(None)}, known)
+        return CellKind(f"{self.words} or NULL", self.types | {type(None)}, known)
 
 
-TEXT = Kind("a text", frozenset({str}))
-NUMBER = Kind("a number", frozenset({int, float}), math.isfinite)
-WHOLE = Kind("a whole number", frozenset({int}))
-BYTES = Kind("bytes", frozenset({bytes}))
-ANYTHING = Kind("anything", frozenset({str, int, float, bytes, type(None)}))
+TEXT = CellKind("a text", frozenset({str}))
+NUMBER = CellKind("a number", frozenset({int, float}), math.isfinite)
+WHOLE = CellKind("a whole number", frozenset({int}))
+BYTES = CellKind("bytes", frozenset({bytes}))
+ANYTHING = CellKind("anything", frozenset({str, int, float, bytes, type(None)}))
 
 
-class Table:
+class StoredTable:
     """The columns that are read of a table, in the order in which they are read.
 
     Args:
         name: the table's.
         columns: what the cells of each column may be, by the column's name.
+
+    Attributes:
+        columns: those.
     """
 
-    def __init__(self, name: str, /, **columns: Kind) -> None:
+    def __init__(self, name: str, /, **columns: CellKind) -> None:
         self.name = name
-        self._columns = columns
+        self.columns = columns
         self._types = tuple(kind.types for kind in columns.values())
         self._checks = tuple(
             (place, kind.check)
@@ -247,7 +250,7 @@ class Table:
             self.check(row, f"{place} {where}")
 
     def _wrong(self, row: Sequence[Any], key: object) -> StorageError:
-        for (name, kind), value in zip(self._columns.items(), row, strict=True):
+        for (name, kind), value in zip(self.columns.items(), row, strict=True):
             if type(value) not in kind.types or (kind.check and not kind.check(value)):
                 return wrong_cell(self.name, key, name, value, kind.words)
         raise AssertionError("a cell of the row is wrong")
@@ -271,17 +274,19 @@ _KINDS: dict[type[Any], str] = {
     float: "a number",
 }
 
-MESSAGES = Table(
-    "messages", type=TEXT, content=TEXT, timestamp=ANYTHING, rowid=WHOLE, written_at=ANYTHING
+MESSAGES = StoredTable(
+    "messages", rowid=WHOLE, type=TEXT, content=TEXT, timestamp=ANYTHING, written_at=ANYTHING
 )
-LOADED = Table("messages", type=TEXT, content=TEXT, timestamp=ANYTHING)
-ASKED = Table("messages", timestamp=ANYTHING, content=TEXT)
-SAID = Table("messages", content=TEXT)
-FOUND = Table("messages", content=TEXT, timestamp=ANYTHING, conversation_id=TEXT)
-OWNERS = Table("messages", user_id=TEXT)
-LISTED = Table("messages", conversation_id=TEXT, user_id=TEXT)
-PARTS = Table("cogency_rs_parts", number=WHOLE, type=TEXT, media_type=TEXT, data=BYTES, at=WHOLE)
-CALLS = Table(
+LOADED = StoredTable("messages", type=TEXT, content=TEXT, timestamp=ANYTHING)
+ASKED = StoredTable("messages", timestamp=ANYTHING, content=TEXT)
+SAID = StoredTable("messages", content=TEXT)
+FOUND = StoredTable("messages", content=TEXT, timestamp=ANYTHING, conversation_id=TEXT)
+OWNERS = StoredTable("messages", user_id=TEXT)
+LISTED = StoredTable("messages", conversation_id=TEXT, user_id=TEXT)
+PARTS = StoredTable(
+    "cogency_rs_parts", number=WHOLE, type=TEXT, media_type=TEXT, data=BYTES, at=WHOLE
+)
+CALLS = StoredTable(
     "calls",
     call_id=TEXT,
     batch=TEXT,
@@ -299,13 +304,18 @@ CALLS = Table(
     provider_id=TEXT.or_null,
     digest=TEXT.or_null,
 )
-CLAIMS = Table(
+CALL_COLUMNS = ", ".join(CALLS.columns)
+"""In the order of `CallRecord`."""
+
+IS_OPEN = f"status NOT IN {tuple(sorted(ENDS))}"
+"""Whether a call is not settled, in SQL."""
+
+CLAIMS = StoredTable(
     "claims", number=WHOLE, owner=TEXT.or_null, expires_at=NUMBER, worker=TEXT, machine=TEXT
 )
-EVENTS = Table("events", content=TEXT)
-PROFILES = Table("profiles", data=TEXT)
-REVISIONS = Table("cogency_rs_revisions", revision=WHOLE)
-VERSIONS = Table("cogency_rs_version", version=WHOLE)
+EVENTS = StoredTable("events", content=TEXT)
+PROFILES = StoredTable("profiles", data=TEXT)
+VERSIONS = StoredTable("cogency_rs_version", version=WHOLE)
 
 
 def time_of(value: Any) -> float:
@@ -315,12 +325,12 @@ def time_of(value: Any) -> float:
 
 
 def shown(found: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Rows as a page has them: of type, content, timestamp, position, and another time or `None`.
+    """Rows as a page has them: of position, type, content, timestamp, and another time or `None`.
 
     Raises:
         StorageError: a cell of one of them has another type than its column.
     """
-    rows = MESSAGES.checked(found, itemgetter(3))
+    rows = MESSAGES.checked(found, itemgetter(0))
     return [
         {"type": type, "content": content, "timestamp": time_of(timestamp), "position": position}
         if written_at is None
@@ -331,7 +341,7 @@ def shown(found: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
             "position": position,
             "written_at": time_of(written_at),
         }
-        for type, content, timestamp, position, written_at in rows
+        for position, type, content, timestamp, written_at in rows
     ]
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from cogency_rs import SQLite
-from cogency_rs.storage import Part
+from cogency_rs.storage import Part, queries
 from cogency_rs.storage.rows import END_OF_TIME
-from cogency_rs.storage.sqlite import log as sqlite_log, queries
+from cogency_rs.storage.sqlite import log as sqlite_log
+from cogency_rs.storage.sqlite.queries import words_of
 from support.changed_logs import HAS_COGENCY, Scene
 from support.log_files import select
 from support.programs import environment, program
@@ -192,19 +193,13 @@ async def test_rows_are_found_by_our_index_and_not_sorted(path, is_analyzed):
         rows = [("user", str(number), float(number)) for number in range(300)]
         for conversation in ("a", "b", "c"):
             await log.append(conversation, user_id="u", rows=rows)
-    values = {"conversation": "c", "user": "u", "number": 5, "limit": 10, "first": 5}
-    owner = queries._OWNER.format(order="rowid").replace("?", ":conversation")
+    values = {"1": "c", "2": 5, "3": "u", "4": 10}
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         if is_analyzed:
             connection.execute("ANALYZE")
-        for query in (
-            queries._LAST,
-            queries._WHOLE,
-            queries._NEW,
-            queries._NEWEST,
-            queries._PARTS,
-            owner,
-        ):
+        words = words_of(connection)
+        for query in (queries.NEWER, queries.NEWEST, queries.PARTS_OF_ROWS, queries.OWNER):
+            query = query.format_map(words)
             plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
             assert any("cogency_rs_order" in step for step in plan), (query, plan)
             assert not any("TEMP B-TREE" in step for step in plan), (query, plan)

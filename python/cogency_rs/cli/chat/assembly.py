@@ -66,8 +66,7 @@ class Assembly:
             StorageError: the log cannot be read.
         """
         ask = self.storage._ask  # pyright: ignore[reportPrivateUsage]  (ours)
-        found: list[log.Row] = await ask(log.read_rows, conversation_id, self.options.user)
-        return found
+        return await ask(log.read_rows, conversation_id, self.options.user)
 
     @property
     def model_name(self) -> str:

@@ -117,7 +117,7 @@ TIMEOUT = 60.0
 """Seconds to wait for the answer to a statement; then the connection counts as broken."""
 
 
-class Connection(Protocol):
+class PostgresConnection(Protocol):
     """A connection, in autocommit mode: each statement is a separate transaction."""
 
     async def execute(self, query: str, *args: Any) -> str:
@@ -171,7 +171,7 @@ def asyncpg() -> Any:
         ) from error
 
 
-async def connect(address: Address) -> Connection:
+async def connect(address: Address) -> PostgresConnection:
     """Open a connection; TLS, password and so on come from the DSN and the environment, as the driver reads them."""
     connection = await asyncpg().connect(
         address.dsn,
@@ -179,7 +179,7 @@ async def connect(address: Address) -> Connection:
         command_timeout=TIMEOUT,
         server_settings={"application_name": "cogency-rs"},
     )
-    return cast("Connection", connection)
+    return cast("PostgresConnection", connection)
 
 
 def pack(value: Any) -> Any:
@@ -189,11 +189,11 @@ def pack(value: Any) -> Any:
     return value
 
 
-def unpack(text: str) -> str:
-    """Read what `pack` wrote."""
-    if "\x01" in text:
-        return text.replace("\x010", "\0").replace("\x011", "\x01")
-    return text
+def unpack(value: Any) -> Any:
+    """Read what `pack` wrote; any other value stays as it is."""
+    if isinstance(value, str) and "\x01" in value:
+        return value.replace("\x010", "\0").replace("\x011", "\x01")
+    return value
 
 
 LOST_CLAIM = "CGL01"

@@ -30,8 +30,16 @@ from typing import Any, TypeVar
 from ...errors import StorageError
 from ...outside import monotonic, uuid7
 from ..claims import Claims
-from ..sql_log import Waiter, answer
-from .connection import Address, Connection, connect, explain, is_of_one, is_passing, is_said
+from ..sql_log import Waiter, wake
+from .connection import (
+    Address,
+    PostgresConnection,
+    connect,
+    explain,
+    is_of_one,
+    is_passing,
+    is_said,
+)
 from .schema import prepare
 from .writes import Write, WriteStep, steps_of
 
@@ -46,7 +54,7 @@ _FORGOTTEN = "30 days"
 """How long after a program's last append its row in `writers` is dropped."""
 
 
-class Session:
+class PostgresSession:
     """One connection that writes, and a few that read. All of it runs on one event loop.
 
     Args:
@@ -58,8 +66,8 @@ class Session:
     def __init__(self, address: Address, authors: Iterator[tuple[str, int]], readers: int) -> None:
         self._address = address
         self._authors = authors
-        self._writer: Connection | None = None
-        self._idle: list[Connection] = []
+        self._writer: PostgresConnection | None = None
+        self._idle: list[PostgresConnection] = []
         self._places = asyncio.Semaphore(readers)
         self._preparing = asyncio.Lock()
         self._has_answered = False
@@ -80,7 +88,7 @@ class Session:
             for write in step.writes:
                 write.error = error
 
-    async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[PostgresConnection], Awaitable[T]]) -> T:
         """Run `work` on its own connection and return its value.
 
         Raises:
@@ -138,7 +146,7 @@ class Session:
             await asyncio.sleep(delay)
             delay = min(2 * delay, _LONGEST_DELAY)
 
-    async def _read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def _read(self, work: Callable[[PostgresConnection], Awaitable[T]]) -> T:
         connection = self._idle.pop() if self._idle else await self._connect()
         try:
             value = await work(connection)
@@ -151,14 +159,14 @@ class Session:
         self._idle.append(connection)
         return value
 
-    async def _writing(self) -> Connection:
+    async def _writing(self) -> PostgresConnection:
         if self._writer is None or self._writer.is_closed():
             self._writer = await self._connect()
             old = f"used_at < now() - interval '{_FORGOTTEN}'"
             await self._writer.execute(f"DELETE FROM {self._address.tables}.writers WHERE {old}")
         return self._writer
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> PostgresConnection:
         connection = await connect(self._address)
         self._has_answered = True
         try:
@@ -185,7 +193,7 @@ class _FailedError(Exception):
         self.error, self.in_doubt = error, in_doubt
 
 
-def _is_sound(connection: Connection, error: BaseException) -> bool:
+def _is_sound(connection: PostgresConnection, error: BaseException) -> bool:
     """Whether a connection can be used after an error."""
     return isinstance(error, Exception) and is_said(error) and not connection.is_closed()
 
@@ -219,7 +227,7 @@ class _Read(Waiter):
 
     __slots__ = ("work",)
 
-    def __init__(self, work: Callable[[Connection], Awaitable[Any]]) -> None:
+    def __init__(self, work: Callable[[PostgresConnection], Awaitable[Any]]) -> None:
         super().__init__()
         self.work = work
 
@@ -251,7 +259,7 @@ class PostgresPool:
         self._door = threading.RLock()
         self._queue: deque[Write | _Leave | _Gone] = deque()
 
-    async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[PostgresConnection], Awaitable[T]]) -> T:
         """Run `work` on what is committed and return its value. It may be run again if the connection is lost.
 
         Raises:
@@ -325,7 +333,7 @@ class PostgresPool:
         except OSError as error:  # no descriptor is left
             raise self._not_started(error) from error
         self._loop, self._wake = loop, asyncio.Event()
-        self._session = Session(self.address, self._authors, self.readers)
+        self._session = PostgresSession(self.address, self._authors, self.readers)
         self._reading: set[asyncio.Task[None]] = set()
         self._reads: set[_Read] = set()
         self._taken: list[Write] = []
@@ -373,7 +381,7 @@ class PostgresPool:
             self._give_up(error)
         finally:
             loop.close()
-        answer(leaving)
+        wake(leaving)
 
     async def _serve(self) -> None:
         try:
@@ -390,7 +398,7 @@ class PostgresPool:
                         with self._door:
                             self._stopped = True
                     else:
-                        answer(self._leaving)
+                        wake(self._leaving)
                         self._leaving.clear()
                 self._next_to_leave = leave = None
             await asyncio.sleep(0)  # lets reads begin that came before the leave
@@ -418,7 +426,7 @@ class PostgresPool:
                 f"the log failed: {words}; it is not known whether this call was carried out",
                 cause=cause,
             )
-        answer(waiting)
+        wake(waiting)
 
     def _take(self) -> _Leave | _Gone | None:
         """Take the waiting writes, up to a leave; returns the leave."""
@@ -438,7 +446,7 @@ class PostgresPool:
                 cause = self.address.secrets.clean(error)
                 for write in step.writes:
                     write.error = StorageError(f"the log failed: {cause!r}", cause=cause)
-            answer(step.writes)
+            wake(step.writes)
 
     def _begin_read(self, read: _Read) -> None:
         task = self._loop.create_task(self._read(read))
@@ -451,7 +459,7 @@ class PostgresPool:
         except StorageError as error:
             read.error = error
         self._reads.discard(read)
-        answer([read])
+        wake([read])
 
 
 _lock = threading.RLock()  # guards both collections, and who is in

@@ -31,7 +31,7 @@ import hashlib
 from ...calls.record import ENDS
 from ...errors import StorageError
 from ..rows import END_OF_TIME, STEP
-from .connection import LOST_CLAIM, Address, Connection
+from .connection import LOST_CLAIM, Address, PostgresConnection
 
 APPENDS = "set_config('cogency_rs.appends', 'on', true)"
 """From here on to the end of a transaction, inserted rows are an append's own."""
@@ -429,7 +429,7 @@ _HAS_TABLES = """
 """
 
 
-async def find_version(connection: Connection, address: Address) -> int:
+async def find_version(connection: PostgresConnection, address: Address) -> int:
     """The version of the tables in a database; 0 where there are none.
 
     Raises:
@@ -447,7 +447,7 @@ async def find_version(connection: Connection, address: Address) -> int:
     return version
 
 
-async def prepare(connection: Connection, address: Address) -> None:
+async def prepare(connection: PostgresConnection, address: Address) -> None:
     """Make the tables, or bring them to this version. Any number of programs may do so at once.
 
     Raises:

@@ -8,23 +8,16 @@ those of different conversations may change theirs, which nobody could tell.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import inf
 from typing import Any, ClassVar
 
-from ...calls.record import CallRecord
 from ..rows import END_OF_TIME, risen
-from ..sql_log import Waiter
-from .connection import Address, Connection, pack
+from ..sql_log import RowsToSave, SavedCall, SavedPart, Waiter
+from .connection import Address, PostgresConnection, pack
 
 STEP_CHARACTERS = 2**24
 """Characters of text in one step of several appends, at most."""
-
-SavedMessage = tuple[str, str, str, str, str, float]
-"""id, conversation_id, user_id, type, content, seconds since the epoch."""
-
-SavedPart = tuple[str, str, int, str, str, bytes, int]
-"""conversation_id and id of its message, its number there, type, media type, data, and where it is in the content."""
 
 
 class Write(Waiter):
@@ -51,7 +44,9 @@ class Write(Waiter):
         """Whether it can join a step of its own kind."""
 
     @abstractmethod
-    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
+    async def carry_out(
+        self, step: WriteStep, connection: PostgresConnection, address: Address
+    ) -> None:
         """Do all writes of a step whose first write this is, and set the value of each."""
 
 
@@ -84,7 +79,7 @@ class WriteStep:
         """Whether doing it twice is the same as doing it once."""
         return self.writes[0].is_repeatable
 
-    async def carry_out(self, connection: Connection, address: Address) -> None:
+    async def carry_out(self, connection: PostgresConnection, address: Address) -> None:
         """Do the step, and set the value of each write."""
         await self.writes[0].carry_out(self, connection, address)
 
@@ -110,33 +105,23 @@ def steps_of(writes: Iterable[Write]) -> list[WriteStep]:
     return steps
 
 
-class Append(Write):
+class AppendWrite(Write):
     """Rows and calls that are saved together.
 
     Args:
-        messages: in order.
-        calls: each with its conversation, its user and the id of its row.
-        owners: the owners of the leases that must still be there, by conversation.
-        parts: of the messages.
+        saved: those.
+        value: what the caller gets when they are saved.
     """
 
-    __slots__ = ("calls", "messages", "parts")
+    __slots__ = ("saved",)
 
-    def __init__(
-        self,
-        messages: Sequence[SavedMessage],
-        calls: Sequence[tuple[str, str, str | None, CallRecord]] = (),
-        owners: Mapping[str, str | None] | None = None,
-        parts: Sequence[SavedPart] = (),
-    ) -> None:
-        about: dict[str, str | None] = dict.fromkeys(row[1] for row in messages)
-        about |= dict.fromkeys(call[0] for call in calls)
-        size = sum(len(row[4]) for row in messages) + sum(
-            len(call.result or "") for *_, call in calls
-        )
-        size += sum(len(part[5]) for part in parts)
-        super().__init__(about | dict(owners or {}), size)
-        self.messages, self.calls, self.parts = messages, calls, parts
+    def __init__(self, saved: RowsToSave, value: object) -> None:
+        about: dict[str, str | None] = dict.fromkeys(row[1] for row in saved.messages)
+        size = sum(len(row[4]) for row in saved.messages)
+        size += sum(len(call.result or "") for *_, call in saved.calls)
+        size += sum(len(part[5]) for part in saved.parts)
+        super().__init__(about | saved.owners, size)
+        self.saved, self.value = saved, value
 
     def fits(self, step: WriteStep) -> bool:
         """False if the step would hold too much text, or has another owner for one of the conversations."""
@@ -144,10 +129,12 @@ class Append(Write):
             step.owners.get(id, owner) == owner for id, owner in self.owners.items()
         )
 
-    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
+    async def carry_out(
+        self, step: WriteStep, connection: PostgresConnection, address: Address
+    ) -> None:
         """Save the rows and calls of all appends of a step."""
-        appends = [write for write in step.writes if isinstance(write, Append)]
-        messages = [row for write in appends for row in write.messages]
+        appends = [write.saved for write in step.writes if isinstance(write, AppendWrite)]
+        messages = [row for saved in appends for row in saved.messages]
         counts, latest, places = dict.fromkeys(step.owners, 0), dict[str, float](), list[int]()
         rising: list[float] = []
         for _, id, _, _, _, timestamp in messages:
@@ -168,8 +155,8 @@ class Append(Write):
             *([pack(row[column]) for row in messages] for column in (1, 0, 2, 3, 4)),
             rising,
             [row[5] for row in messages],
-            *_columns_of(call for write in appends for call in write.calls),
-            *_columns_of_parts(part for write in appends for part in write.parts),
+            *_columns_of(call for saved in appends for call in saved.calls),
+            *_columns_of_parts(part for saved in appends for part in saved.parts),
         ]
         numbered = ", ".join(f"${number}" for number in range(1, len(columns) + 3))
         await connection.fetchval(
@@ -180,7 +167,7 @@ class Append(Write):
 _CALL_COLUMNS = 18
 
 
-def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> list[list[Any]]:
+def _columns_of(calls: Iterable[SavedCall]) -> list[list[Any]]:
     """The columns of the table of calls. If a call is there twice, the later state counts."""
     rows: dict[tuple[str, str, int], tuple[Any, ...]] = {}
     for conversation_id, user_id, message_id, call in calls:
@@ -215,7 +202,7 @@ def _columns_of_parts(parts: Iterable[SavedPart]) -> list[list[Any]]:
     return columns or [[] for _ in range(_PART_COLUMNS)]
 
 
-class Single(Write):
+class UnrepeatableWrite(Write):
     """A statement that is a separate step.
 
     Args:
@@ -228,7 +215,9 @@ class Single(Write):
     is_repeatable = False
 
     def __init__(
-        self, work: Callable[[Connection], Awaitable[Any]], conversations: Iterable[str] = ()
+        self,
+        work: Callable[[PostgresConnection], Awaitable[Any]],
+        conversations: Iterable[str] = (),
     ) -> None:
         super().__init__(dict.fromkeys(conversations))
         self.work = work
@@ -237,6 +226,8 @@ class Single(Write):
         """Never."""
         return False
 
-    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
+    async def carry_out(
+        self, step: WriteStep, connection: PostgresConnection, address: Address
+    ) -> None:
         """Run it."""
         self.value = await self.work(connection)

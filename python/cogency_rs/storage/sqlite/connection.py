@@ -17,11 +17,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar
 
 from ...errors import StorageError
 from ...outside import current, hold
-from .schema import COGENCYS, check_version, is_ordered, is_watched, upgrade
+from .schema import COGENCYS, check_version, upgrade
 
 MEMORY = ":memory:"
 
@@ -34,13 +34,13 @@ BUSY_TIMEOUT = 5.0
 _RETRY_DELAY = 0.01
 
 
-class Connection(sqlite3.Connection):
+class SQLiteConnection(sqlite3.Connection):
     """An open connection that knows which file it was opened on.
 
     Attributes:
         file: device and inode number of that file, or `None` for a log in memory.
         synchronous: the level last set by `set_synchronous`, or `None`.
-        layout: what the file had when `layout_of` was last asked, or `None`.
+        layout: what the file had when `words_of` was last asked, or `None`.
         is_wal: whether its journal is a WAL.
     """
 
@@ -64,7 +64,7 @@ class Connection(sqlite3.Connection):
             self.synchronous = synchronous
 
 
-def connect(path: str) -> Connection:
+def connect(path: str) -> SQLiteConnection:
     """Open `path` to read it; make its directory, the file and cogency's tables where they are missing.
 
     The connection is in autocommit mode, and any thread may use it, one at a time. Our tables may be
@@ -78,12 +78,14 @@ def connect(path: str) -> Connection:
     return _connect(path, check_version)
 
 
-def connect_to_write(path: str) -> Connection:
+def connect_to_write(path: str) -> SQLiteConnection:
     """Open `path` to read and write it; make our tables too, or bring them to this version."""
     return _connect(path, upgrade)
 
 
-def _connect(path: str, prepare_ours: Callable[[sqlite3.Connection, str], None]) -> Connection:
+def _connect(
+    path: str, prepare_ours: Callable[[sqlite3.Connection, str], None]
+) -> SQLiteConnection:
     if path != MEMORY:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     connection = sqlite3.connect(
@@ -91,7 +93,7 @@ def _connect(path: str, prepare_ours: Callable[[sqlite3.Connection, str], None])
         timeout=BUSY_TIMEOUT,
         isolation_level=None,
         check_same_thread=False,
-        factory=Connection,
+        factory=SQLiteConnection,
     )
     try:
         if path != MEMORY:
@@ -105,7 +107,7 @@ def _connect(path: str, prepare_ours: Callable[[sqlite3.Connection, str], None])
 
 
 def _prepare(
-    connection: Connection, path: str, prepare_ours: Callable[[sqlite3.Connection, str], None]
+    connection: SQLiteConnection, path: str, prepare_ours: Callable[[sqlite3.Connection, str], None]
 ) -> None:
     """Switch to WAL and create what is missing; on a complete file this writes nothing."""
     deadline = time.monotonic() + BUSY_TIMEOUT
@@ -124,7 +126,7 @@ def _prepare(
             time.sleep(_RETRY_DELAY)
 
 
-def _use_wal(connection: Connection) -> None:
+def _use_wal(connection: SQLiteConnection) -> None:
     try:
         [mode] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.is_wal = mode == "wal"
@@ -207,32 +209,6 @@ def code_of(error: Exception) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-class Layout(NamedTuple):
-    """What a file has of ours.
-
-    Attributes:
-        schema: the number of the file's schema, which every change of a table, an index or a trigger raises.
-        is_ordered: whether rows are read by number; see `schema.py`.
-        is_watched: whether changes of rows are noticed; see `schema.py`.
-    """
-
-    schema: int
-    is_ordered: bool
-    is_watched: bool
-
-
-def layout_of(connection: sqlite3.Connection) -> Layout:
-    """What a file has now. It is looked up again only if the number of the schema has changed."""
-    [schema] = connection.execute("PRAGMA schema_version").fetchone()
-    known = cast("Layout | None", getattr(connection, "layout", None))
-    if known is not None and known.schema == schema:
-        return known
-    found = Layout(int(schema), is_ordered(connection), is_watched(connection))
-    if hasattr(connection, "layout"):
-        cast("Connection", connection).layout = found
-    return found
-
-
 T = TypeVar("T")
 
 _LIMIT = 4  # reads at the same time; more would only wait for the GIL
@@ -250,7 +226,7 @@ class Readers:
         from concurrent.futures import ThreadPoolExecutor  # takes long to import
 
         self._threads = ThreadPoolExecutor(_LIMIT, "cogency-reader")
-        self._idle: list[Connection] = []
+        self._idle: list[SQLiteConnection] = []
         self._in_sqlite = threading.Semaphore(_LIMIT)  # held while a connection works
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -309,7 +285,7 @@ class Readers:
             self.disconnect()
         return value
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> SQLiteConnection:
         with contextlib.suppress(IndexError):
             while True:
                 connection = self._idle.pop()

@@ -15,41 +15,25 @@ under which nothing was saved may therefore come again.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sqlite3
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 from ...calls.record import CallRecord
 from ...errors import StorageError
 from ...guards.arguments import check_choice, refused
-from ...outside import is_gone, machine, monotonic, time, uuid7, worker
+from ...outside import is_gone, machine, monotonic, time, worker
 from .. import claims
-from ..claims import Claim
-from ..cogency_tables import MessageRow, or_now
-from ..log import Begun, Row, parts_of
-from ..rows import CLAIMS, END_OF_TIME, check_message, check_saved, risen
-from ..sql_log import Queries, SqlLog, done
-from .connection import MEMORY, layout_of
-from .queries import (
-    check_cursor,
-    delete_conversation,
-    fork_conversation,
-    list_conversations,
-    origin_of,
-    owner_of,
-    read_calls,
-    read_newest,
-    read_open_calls,
-    read_tail,
-    read_unsettled_calls,
-    save_calls,
-)
-from .schema import has_table
+from ..log import Begun
+from ..queries import NeedsOfRun, Query, find, read_begun, read_owner
+from ..rows import CALL_COLUMNS, CLAIMS, END_OF_TIME, IS_OPEN, call_of, risen
+from ..sql_log import RowsToSave, SavedCall, SavedMessage, SqlLog
+from .connection import MEMORY
+from .queries import delete_conversation, fork_conversation, run_query
+from .schema import IS_UNKNOWN
 from .writer import SQLiteFile, file_at
 
 _Row: TypeAlias = tuple[int, str | None, float, str, str]
@@ -69,14 +53,12 @@ class FileLeases:
 
     Args:
         database: the file's.
-        read: what the run that takes a lease must know, read in the same transaction; `None` for nothing.
+        needs: what the run that takes a lease reads in the same transaction; `None` for nothing.
     """
 
-    def __init__(
-        self, database: SQLiteFile, read: Callable[[sqlite3.Connection], Begun] | None = None
-    ) -> None:
+    def __init__(self, database: SQLiteFile, needs: NeedsOfRun | None = None) -> None:
         self._database = database
-        self._read = read
+        self._needs = needs
         self._seen: _Row | None = None
         self._since = 0.0
 
@@ -90,7 +72,7 @@ class FileLeases:
         self, conversation_id: str, owner: str
     ) -> asyncio.Future[int | str | tuple[int, Begun]]:
         """Take the lease if it is free."""
-        read = self._read
+        needs = self._needs
 
         def take(connection: sqlite3.Connection) -> int | str | tuple[int, Begun]:
             row = _row(connection, conversation_id)
@@ -100,7 +82,10 @@ class FileLeases:
             expires_at = time() + claims.LEASE
             values = (conversation_id, number, owner, expires_at, worker(), machine())
             connection.execute(_TAKE, values)
-            return number if read is None else (number, read(connection))
+            if needs is None:
+                return number
+            user = run_query(connection, read_owner(conversation_id))
+            return number, run_query(connection, read_begun(conversation_id, needs, user))
 
         return self._database.begin(take, outlives_power=False)
 
@@ -146,14 +131,7 @@ def _holder(row: _Row | None) -> str | None:
     return name
 
 
-def is_held(connection: sqlite3.Connection, conversation_id: str) -> bool:
-    """Whether another process has the lease of a conversation."""
-    if not has_table(connection, "claims"):
-        return False
-    return _holder(_row(connection, conversation_id)) is not None
-
-
-def check_owner(connection: sqlite3.Connection, conversation_id: str, owner: str) -> None:
+def _check_lease(connection: sqlite3.Connection, conversation_id: str, owner: str) -> None:
     """Refuse to write under a lease that the owner has lost.
 
     Raises:
@@ -168,8 +146,7 @@ def check_owner(connection: sqlite3.Connection, conversation_id: str, owner: str
         )
 
 
-_BY_TIME = {"newest": "timestamp DESC, rowid DESC"}
-"""How a file is read that this version has not upgraded."""
+T = TypeVar("T")
 
 _SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")  # SQLite's names of its levels 0 to 3
 
@@ -181,25 +158,48 @@ _INSERT_PART = """
     INSERT INTO cogency_rs_parts (conversation_id, message_id, number, type, media_type, data, at)
     VALUES (?, ?, ?, ?, ?, ?, ?)
 """
+_SAVE_CALL = f"""
+    INSERT INTO calls (conversation_id, user_id, message_id, {CALL_COLUMNS})
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (conversation_id, batch, position) DO UPDATE SET
+        message_id = COALESCE(message_id, excluded.message_id),
+        status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
+        completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision,
+        result = excluded.result, settling = excluded.settling, digest = excluded.digest
+"""
 _LATEST = f"""
     SELECT timestamp FROM messages WHERE conversation_id = ? AND timestamp < {END_OF_TIME}
     ORDER BY timestamp DESC LIMIT 1
 """
-_SEARCH_MESSAGES = """
-    SELECT content, timestamp, conversation_id
-    FROM messages
-    WHERE type = 'user'
-      AND user_id = $1
-      AND ($2 = '' OR conversation_id != $2)
-      AND EXISTS (
-          SELECT 1 FROM json_each($3) WHERE LOWER(content) LIKE '%' || value || '%'
-      )
-    ORDER BY (
-          SELECT SUM(LENGTH(content) - LENGTH(REPLACE(LOWER(content), value, '')))
-          FROM json_each($3)
-      ) DESC, timestamp DESC, messages.rowid
-    LIMIT $4
+
+
+_UNSETTLED = f"""
+    SELECT conversation_id, COALESCE(user_id, ''), {CALL_COLUMNS} FROM {{table}}
+    WHERE ($1 = '' OR user_id = $1) AND {{which}}
 """
+_LEASE = (
+    "SELECT number, owner, expires_at, worker, machine FROM {claims} WHERE conversation_id = $1"
+)
+
+
+def read_unsettled_calls(user_id: str) -> Query[list[tuple[str, str, CallRecord]]]:
+    """The calls of all conversations that are waiting, may have begun, or are unknown, with conversation and user.
+
+    Leaves out those whose conversation another process has. The cost does not depend on the others.
+    """
+    in_doubt = f"{IS_OPEN} AND status IN ('open', 'delegated', 'waiting')"
+    found: list[tuple[str, str, CallRecord]] = []
+    for table, which in (("{open}", in_doubt), ("{unknown}", IS_UNKNOWN)):
+        rows = yield from find(_UNSETTLED.format(table=table, which=which), user_id)
+        found += [(id, user, call_of(row)) for id, user, *row in rows]
+    held: set[str] = set()
+    for conversation_id in {id for id, *_ in found}:
+        for lease in (yield from find(_LEASE, conversation_id)):
+            CLAIMS.check(lease, f"of conversation {conversation_id!r}")
+            if _holder(cast("_Row", lease)) is not None:
+                held.add(conversation_id)
+    unsettled = [each for each in found if each[0] not in held]
+    return sorted(unsettled, key=lambda each: (each[0], each[2].batch, each[2].position))
 
 
 class SQLite(SqlLog):
@@ -232,32 +232,10 @@ class SQLite(SqlLog):
 
     db_path: str
     is_durable: bool
-    _check_message = staticmethod(check_message)
-    _check_saved = staticmethod(check_saved)
-    _queries = Queries(
-        check_cursor=check_cursor,
-        tail=read_tail,
-        newest=read_newest,
-        calls=read_calls,
-        open_calls=read_open_calls,
-        owner=owner_of,
-        conversations=list_conversations,
-        origin=origin_of,
-        delete=delete_conversation,
-        fork=fork_conversation,
-    )
-    _sql = MappingProxyType(
-        {
-            "t": "",
-            "newest": "rowid DESC",
-            "any_row": "rowid",
-            "event": "rowid",
-            "is_in": "type IN (SELECT value FROM json_each($3))",
-            "not_in": "type NOT IN (SELECT value FROM json_each($4))",
-            "search": _SEARCH_MESSAGES,
-            "all": "-1",
-        }
-    )
+    _kind = "SQLite"
+    _unsettled = staticmethod(read_unsettled_calls)
+    _delete = staticmethod(delete_conversation)
+    _fork = staticmethod(fork_conversation)
     _database: SQLiteFile
 
     def __init__(
@@ -267,196 +245,37 @@ class SQLite(SqlLog):
         if not isinstance(db_path, str | os.PathLike):
             raise refused("db_path", db_path, "the path of a file (a str or a PathLike)")
         self.db_path = MEMORY if db_path == MEMORY else os.path.realpath(db_path)
+        self.place = self.db_path
         self.is_durable = self.db_path != MEMORY
         self._user = user = object()
         self._database = file_at(self.db_path, user, _SYNCHRONOUS.index(synchronous))
         weakref.finalize(self, SQLiteFile.forget, self._database, user).atexit = False
 
-    def save_messages(self, rows: Sequence[MessageRow]) -> asyncio.Future[list[str]]:
-        """Save several messages in one transaction, all or none.
+    def _save(self, saved: RowsToSave, value: T) -> asyncio.Future[T]:
+        def save(connection: sqlite3.Connection) -> T:
+            for conversation_id, owner in saved.owners.items():
+                if owner is not None:
+                    _check_lease(connection, conversation_id, owner)
+            _insert_rows(connection, saved.messages)
+            connection.executemany(_INSERT_PART, saved.parts)
+            save_calls(connection, saved.calls)
+            return value
 
-        Args:
-            rows: conversation_id, user_id, type, content, timestamp of each, as for `save_message`.
+        return self._database.begin(save)
 
-        Returns:
-            A future for their ids, in order. The save has begun, and needs no task to go on.
+    def _leases(self, needs: NeedsOfRun | None) -> FileLeases:
+        return FileLeases(self._database, needs)
 
-        Raises:
-            ConfigError: a type is not known; none of them was written.
-            StorageError: a row could not be stored; none of them was written. Raised when the future is awaited.
-        """
-        for row in rows:
-            self._check_message(*row)
-        stored = [(uuid7(), *row[:4], or_now(row[4])) for row in rows]
-        ids = [row[0] for row in stored]
-        if not stored:
-            return done(ids)
+    async def _ask(self, query: Callable[..., Query[T]], *values: Any) -> T:
+        self._check_open()
+        return await self._database.read(lambda connection: run_query(connection, query(*values)))
 
-        def insert(connection: sqlite3.Connection) -> list[str]:
-            _insert_rows(connection, stored)
-            return ids
-
-        return self._open().begin(insert)
-
-    def append(
-        self,
-        conversation_id: str,
-        *,
-        user_id: str = "",
-        rows: Sequence[Row],
-        calls: Sequence[CallRecord] = (),
-    ) -> asyncio.Future[None]:
-        """Save rows of a conversation and what is known of its calls in one transaction, all or nothing.
-
-        Args:
-            conversation_id: the conversation they belong to.
-            user_id: whose conversation that is; may be empty.
-            rows: type, content, timestamp of each, in order; and its parts, if it has any.
-            calls: each replaces the stored call of the same batch and position, or is new. The `call` rows belong, in
-                order, to those that are `open` and have no row yet; one that is `early` has no row.
-
-        Returns:
-            A future that is done when everything is saved. The save has begun, and needs no task to go on.
-
-        Raises:
-            ConfigError: a type is not known; nothing was written.
-            StorageError: something could not be stored, or this process had a claim on the conversation and lost it;
-                nothing was written. Raised when the future is awaited.
-        """
-        self._check_saved(conversation_id, user_id, rows, calls)
-        stored = [
-            (uuid7(), conversation_id, user_id, type, content, timestamp)
-            for type, content, timestamp, *_ in rows
-        ]
-        parts = [
-            (conversation_id, saved[0], number, part.type, part.media_type, part.data, part.at)
-            for saved, row in zip(stored, rows, strict=True)
-            for number, part in enumerate(parts_of(row))
-        ]
-        if not stored and not calls:
-            return done(None)
-        called = [row[0] for row in stored if row[3] == "call"]
-        database = self._open()
-        owner = database.claims.owner(conversation_id)
-
-        def append(connection: sqlite3.Connection) -> None:
-            if owner is not None:
-                check_owner(connection, conversation_id, owner)
-            if stored:
-                _insert_rows(connection, stored)
-            if parts:
-                connection.executemany(_INSERT_PART, parts)
-            if calls:
-                save_calls(connection, conversation_id, user_id, calls, called)
-
-        return database.begin(append)
-
-    async def unsettled_calls(self, user_id: str = "") -> list[tuple[str, str, CallRecord]]:
-        """Read the calls that are `waiting`, `open` or `unknown`, of conversations that no run has claimed.
-
-        The cost does not depend on other calls.
-
-        Args:
-            user_id: only this user's; "" for everybody's.
-
-        Returns:
-            Conversation, user and record of each, by conversation, batch and position.
-        """
-        database = self._open()
-
-        def read(connection: sqlite3.Connection) -> list[tuple[str, str, CallRecord]]:
-            found = read_unsettled_calls(connection, user_id)
-            held = {id for id in {id for id, *_ in found} if is_held(connection, id)}
-            return [each for each in found if each[0] not in held]
-
-        found = await database.read(read)
-        return [each for each in found if database.claims.first(each[0]) is None]
-
-    def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
-        """Have a conversation to oneself inside `async with`, among all programs on the file.
-
-        When a process ends, others on the same machine can claim at once, and others elsewhere within 30 seconds. A
-        process that was stopped for longer has lost the claim: its next `append` raises `StorageError`.
-
-        Args:
-            conversation_id: its id.
-            wait: whether to wait while another run has it.
-
-        Raises:
-            BusyError: another run has it and `wait` is false; or this run has it already.
-            StorageError: the file cannot be written.
-        """
-        database = self._open()
-        return database.claims.claim(conversation_id, wait=wait, leases=FileLeases(database))
-
-    def begin(
-        self,
-        conversation_id: str,
-        *,
-        user_id: str = "",
-        wait: bool = True,
-        resumes: bool = False,
-    ) -> Claim:
-        """Claim a conversation, and read in the same transaction what a run needs that begins in it.
-
-        Args:
-            conversation_id: its id.
-            user_id: only this user's calls and rows; "" for everybody's.
-            wait: whether to wait while another run has it.
-            resumes: whether the run goes on where an earlier one stopped, and so needs all calls and rows.
-
-        Returns:
-            A claim whose `begun` has what was read.
-
-        Raises:
-            BusyError: another run has it and `wait` is false; or this run has it already.
-            StorageError: the file cannot be written.
-        """
-        database = self._open()
-
-        def read(connection: sqlite3.Connection) -> Begun:
-            read = read_calls if resumes else read_open_calls
-            calls = read(connection, conversation_id, user_id)
-            page = None
-            if resumes or calls:
-                page = read_tail(connection, conversation_id, user_id, None)
-            return Begun(owner_of(connection, conversation_id), calls, page)
-
-        leases = FileLeases(database, read)
-        return database.claims.claim(conversation_id, wait=wait, leases=leases)
-
-    async def _ask(self, query: Callable[..., Any], *values: Any) -> Any:
-        return await self._open().read(lambda connection: query(connection, *values))
-
-    async def _change(self, query: Callable[..., Any], conversation_id: str, *values: Any) -> Any:
-        return await self._open().write(
-            lambda connection: query(connection, conversation_id, *values)
-        )
-
-    def _open(self) -> SQLiteFile:
-        if self._closed:
-            raise StorageError(f"this SQLite on {self.db_path} is closed; open a new one")
-        return self._database
-
-    async def _fetch(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        bound = _bound(values)
-
-        def fetch(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
-            words = self._sql if layout_of(connection).is_ordered else {**self._sql, **_BY_TIME}
-            return connection.execute(statement.format_map(words), bound).fetchall()
-
-        return await self._open().read(fetch)
-
-    async def _execute(self, statement: str, *values: Any) -> int:
-        sql, bound = statement.format_map(self._sql), _bound(values)
-        return await self._open().write(lambda connection: connection.execute(sql, bound).rowcount)
+    async def _change(self, query: Callable[[], Query[T]], *_: str) -> T:
+        self._check_open()
+        return await self._database.write(lambda connection: run_query(connection, query()))
 
 
-_Saved = tuple[str, str, str, str, str, float]
-"""id, conversation_id, user_id, type, content and time of a row."""
-
-
-def _insert_rows(connection: sqlite3.Connection, rows: Sequence[_Saved]) -> None:
+def _insert_rows(connection: sqlite3.Connection, rows: Sequence[SavedMessage]) -> None:
     """Insert rows, in order, each with a timestamp above those of its conversation; see `rows.py`."""
     latest: dict[str, float] = {}
     risen_rows: list[tuple[Any, ...]] = []
@@ -472,9 +291,9 @@ def _insert_rows(connection: sqlite3.Connection, rows: Sequence[_Saved]) -> None
     connection.executemany(_INSERT_MESSAGE, risen_rows)
 
 
-def _bound(values: Sequence[Any]) -> dict[str, Any]:
-    """The values of $1, $2, …; a list is one JSON array, so that a statement is the same for any number of them."""
-    return {
-        str(number): json.dumps(value) if isinstance(value, list) else value
-        for number, value in enumerate(values, start=1)
-    }
+def save_calls(connection: sqlite3.Connection, calls: Iterable[SavedCall]) -> None:
+    """Save new calls, and settle those that are there; in a transaction."""
+    connection.executemany(
+        _SAVE_CALL,
+        [(id, user_id, message_id, *call) for id, user_id, message_id, call in calls],
+    )

@@ -29,22 +29,21 @@ from __future__ import annotations
 
 import sqlite3
 
-from ...calls.record import ENDS
 from ...errors import StorageError
 from ...outside import time
-from ..rows import VERSIONS
+from ..rows import IS_OPEN, VERSIONS
 
-TABLE = "cogency_rs_revisions"
+REVISIONS_TABLE = "cogency_rs_revisions"
 
 # Deletes and inserts, since an `OR IGNORE` of the statement that fires a trigger would hold for an `OR REPLACE` in it.
 _REVISE = f"""
-    DELETE FROM {TABLE} WHERE conversation_id = {{row}}.conversation_id;
-    INSERT INTO {TABLE} SELECT {{row}}.conversation_id, random()
+    DELETE FROM {REVISIONS_TABLE} WHERE conversation_id = {{row}}.conversation_id;
+    INSERT INTO {REVISIONS_TABLE} SELECT {{row}}.conversation_id, random()
     WHERE EXISTS (SELECT 1 FROM messages WHERE conversation_id = {{row}}.conversation_id);
 """
 
 _REVISE_REPLACED = f"""
-    UPDATE {TABLE} SET revision = random() WHERE conversation_id IN (
+    UPDATE {REVISIONS_TABLE} SET revision = random() WHERE conversation_id IN (
         SELECT conversation_id FROM messages WHERE message_id = NEW.message_id OR rowid = NEW.rowid
     );
 """
@@ -58,7 +57,7 @@ _TRIGGERS = {
     """,
     "cogency_rs_inserted": f"""
         AFTER INSERT ON messages
-        WHEN NOT EXISTS (SELECT 1 FROM {TABLE} WHERE conversation_id = NEW.conversation_id)
+        WHEN NOT EXISTS (SELECT 1 FROM {REVISIONS_TABLE} WHERE conversation_id = NEW.conversation_id)
             OR NEW.rowid <> (
                 SELECT rowid FROM messages WHERE conversation_id = NEW.conversation_id
                 ORDER BY rowid DESC LIMIT 1
@@ -83,7 +82,7 @@ _TRIGGERS = {
     """,
 }
 
-_NAMES = ", ".join(f"'{name}'" for name in (TABLE, *_TRIGGERS))
+_NAMES = ", ".join(f"'{name}'" for name in (REVISIONS_TABLE, *_TRIGGERS))
 _COUNT = f"SELECT COUNT(*) FROM sqlite_master WHERE name IN ({_NAMES})"
 
 
@@ -91,7 +90,7 @@ def unwatch(connection: sqlite3.Connection) -> None:
     """Remove the triggers and their table."""
     for name in _TRIGGERS:
         connection.execute(f"DROP TRIGGER IF EXISTS {name}")
-    connection.execute(f"DROP TABLE IF EXISTS {TABLE}")
+    connection.execute(f"DROP TABLE IF EXISTS {REVISIONS_TABLE}")
 
 
 def watch(connection: sqlite3.Connection) -> None:
@@ -102,10 +101,11 @@ def watch(connection: sqlite3.Connection) -> None:
     """
     unwatch(connection)
     connection.execute(
-        f"CREATE TABLE {TABLE} (conversation_id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL) WITHOUT ROWID"
+        f"CREATE TABLE {REVISIONS_TABLE} (conversation_id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL)"
+        " WITHOUT ROWID"
     )
     connection.execute(
-        f"INSERT INTO {TABLE} SELECT conversation_id, random() FROM messages GROUP BY conversation_id"
+        f"INSERT INTO {REVISIONS_TABLE} SELECT conversation_id, random() FROM messages GROUP BY conversation_id"
     )
     for name, trigger in _TRIGGERS.items():
         connection.execute(f"CREATE TRIGGER {name} {trigger}")
@@ -177,7 +177,6 @@ CREATE TABLE IF NOT EXISTS calls (
 
 OPEN_CALLS = "calls_in_doubt"
 """The index of the calls that are not settled: a long conversation has many calls, and hardly ever an open one."""
-IS_OPEN = f"status NOT IN {tuple(sorted(ENDS))}"
 UNKNOWN_CALLS = "unknown_calls"
 """The index of the calls whose outcome is unknown."""
 IS_UNKNOWN = "status = 'unknown'"

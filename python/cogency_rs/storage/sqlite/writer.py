@@ -32,14 +32,14 @@ from typing import Any, TypeVar
 from ...errors import StorageError
 from ...outside import Outside, current
 from ..claims import Claims
-from ..sql_log import Waiter, answer
+from ..sql_log import Waiter, wake
 from .connection import (
     BUSY_TIMEOUT,
     MEMORY,
     NORMAL,
     ROW_ERRORS,
-    Connection,
     Readers,
+    SQLiteConnection,
     connect_to_write,
     explain,
     is_lock,
@@ -96,7 +96,7 @@ class Writer:
         self.synchronous = 0
         self._retire = retire
         self._before_open = before_open
-        self._connection: Connection | None = None
+        self._connection: SQLiteConnection | None = None
         self._stopped = False
         self._begin()
 
@@ -198,12 +198,12 @@ class Writer:
         with self._in_sqlite:
             if isinstance(item, _Write):
                 self._commit([item])
-                answer([item])
+                wake([item])
                 return
             if self._retire(item.user):
                 self._stopped = True
                 self._disconnect()
-        answer(item.waiters)
+        wake(item.waiters)
 
     def _start(self) -> None:
         if self._thread is None:
@@ -227,19 +227,19 @@ class Writer:
             writes, leave = self._take()
             with self._in_sqlite:
                 self._commit(writes)
-            answer(writes)
+            wake(writes)
             if leave is not None:
                 leaving += leave.waiters
                 if self._retire(leave.user):
                     with self._door:
                         self._stopped = True
                 else:
-                    answer(leaving)
+                    wake(leaving)
                     leaving.clear()
             del writes, leave  # keeps no row in memory while waiting for the next
         with self._in_sqlite:
             self._disconnect()
-        answer(leaving)
+        wake(leaving)
 
     def _take(self) -> tuple[list[_Write], _Leave | None]:
         """Wait for entries; take all that are there, up to a leave."""
@@ -298,7 +298,7 @@ class Writer:
         if not sound and self.path != MEMORY:  # a log in memory exists in this connection alone
             self._disconnect()
 
-    def _connect(self, *, outlives_power: bool) -> Connection:
+    def _connect(self, *, outlives_power: bool) -> SQLiteConnection:
         if self._connection is not None and not self._connection.is_on(self.path):
             self._disconnect()
         if self._connection is None:
