@@ -73,7 +73,7 @@ class Turn(AsyncGenerator[TurnEvent, None]):
 
     Attributes:
         result: what came of it so far.
-        events: carries it out; to iterate over the turn is to iterate over these.
+        events: carries it out. Iterating over the turn iterates over these.
     """
 
     __slots__ = ("events", "result")
@@ -205,7 +205,7 @@ class TurnAtWork:
         return self._core.finish(error=self._source.failed)
 
     async def _carry_out(self, step: TurnStep) -> None:
-        """Do what a step says that is no event."""
+        """Do what a step says that is not an event."""
         if isinstance(step, tuple):
             await self._log.save(step)
             return
@@ -260,7 +260,7 @@ class TurnAtWork:
         """What a tool tells the run; `None` when the batch is over."""
         if self._ends is not None:
             self._ends.consumer_is_back()
-        event = await anext(told, None)
+        event: TurnEvent | None = await anext(told, None)
         if event is not None:
             if self._ends is not None:
                 self._ends.consumer_is_at_work()
