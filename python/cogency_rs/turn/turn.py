@@ -160,7 +160,7 @@ class TurnAtWork:
         self._result = result
         self._state, self._claim = state, claim
         self._early: EarlyCalls | None = None  # made for the first call, which most answers lack
-        self._steps: Steps = []
+        self._steps: Steps = []  # the last one first
         self._batch: tuple[ToolBatch, ToolEvents] | None = None  # while it runs
         self._told: AsyncGenerator[Any, None] | None = None  # what its tools tell the run
         self._ends: CallEnds | None = None
@@ -172,7 +172,7 @@ class TurnAtWork:
             if self._told is not None and (told := await self._next_told(self._told)) is not None:
                 return told
             if self._steps:
-                step = self._steps.pop(0)
+                step = self._steps.pop()
                 if isinstance(step, dict):
                     return step
                 await self._carry_out(step)
@@ -196,7 +196,7 @@ class TurnAtWork:
                     given = await self._last_steps()
                 if isinstance(given, dict):  # most are, in token mode
                     return given
-                self._steps += given
+                self._steps = given[::-1]
 
     async def _last_steps(self) -> Steps:
         """What follows from the end of the source."""
@@ -273,7 +273,7 @@ class TurnAtWork:
     def _take_results(self, batch: ToolBatch, events: ToolEvents) -> None:
         """Put the steps that follow from the results of a batch behind those that are left."""
         self._batch = None
-        self._steps += self._results(batch, self._breaker)
+        self._steps[:0] = self._results(batch, self._breaker)[::-1]
         self._result.stop = events.stopped
 
     def _results(self, batch: ToolBatch, breaker: CircuitBreaker) -> Steps:
