@@ -55,7 +55,7 @@ class CallRunner:
     Args:
         host: what hooks and tools see of the batch.
         timetable: says when a call may run; `None` if all may, without a limit.
-        tasks: the calls' tasks, by their places. Whoever makes them adds to it.
+        tasks: the calls' tasks, by their places. The batch adds to it.
 
     Attributes:
         is_complete: set once all calls are known; `None` if they were from the start. A call that a hook has made one
@@ -177,7 +177,7 @@ class CallRunner:
             return await refused_as_changed(invocation)
 
     def _started(self, one: BatchCall, invocation: Invocation | None) -> Awaitable[Any]:
-        """Start the tool of a call where it is to run."""
+        """Start the tool of a call, here or in its executor."""
         call, tool = one.resolved
         executor = None if invocation is None else invocation.executor
         if invocation is not None and executor is not None and executor.takes(tool):
