@@ -140,7 +140,7 @@ class ToolBatch:
                     one.held.release()
         if self._timetable is not None:
             self._timetable.set_deadline()
-        before = records or [None] * len(calls)
+        before: Sequence[CallRecord | None] = records or [None] * len(calls)
         self._start([*map(BatchCall, count(len(self)), calls, before)])
         self._carry_out = None
 

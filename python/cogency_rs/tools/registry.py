@@ -472,7 +472,8 @@ def faults(tool: Any, args: dict[str, Any]) -> list[str]:
     says why.
     """
     if issubclass(type(tool), CheckedTool):
-        return tool.faults(args)
+        checked: CheckedTool = tool
+        return checked.faults(args)
     schema = getattr(tool, "json_schema", None)
     if schema is None or not (is_object(schema) and schema.get("type") == "object"):
         schema = getattr(tool, "schema", None)
